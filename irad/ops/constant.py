@@ -1,0 +1,45 @@
+"""Constants: a number splat over a type, or a NumPy array; and `empty`, memory whose content is not yet defined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError
+from irad.ops.core import Op
+from irad.types import Type, type_of
+
+
+def _infer_const(*, value: Any, type: Type) -> tuple[Type, ...]:
+    if isinstance(value, np.ndarray) and type_of(value) != type:
+        raise IradTypeError(f"constant of type {type} given an array of type {type_of(value)}")
+    if type.dtype == "tape":
+        raise IradTypeError("there is no constant tape")
+    return (type,)
+
+
+def _eval_const(*, value: Any, type: Type) -> Any:
+    return np.full(type.shape, value, type.numpy)[()] if not isinstance(value, np.ndarray) else value
+
+
+def _const_interval(*, value: Any, type: Type) -> tuple[float, float]:
+    return (float(np.min(value)), float(np.max(value))) if np.size(value) else (0.0, 0.0)
+
+
+const = Op(
+    "const", _infer_const, _eval_const, vjp=lambda ad, node, cts, adj: None, jvp=lambda ad, node, tan: [None], cheap=True,
+    intervals=_const_interval,
+    doc="value: a Python number, splat over `type` (whose extents may be run-time ones), or a NumPy array of that very type",
+)  # fmt: skip
+
+empty = Op(
+    "empty", lambda *, type: (type,), lambda *, type: np.zeros(type.shape, type.numpy), vjp=lambda ad, node, cts, adj: None,
+    jvp=lambda ad, node, tan: [None], cheap=True,
+    doc="an array to be written whole before it is read: the destination of a `loop`",
+)  # fmt: skip
+
+
+def scalar(value: Any, dtype: str) -> Any:
+    """Emit a rank-0 constant."""
+    return const(value=value, type=Type(dtype))

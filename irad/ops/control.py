@@ -1,0 +1,160 @@
+"""Control flow, calls, the tape, checks and output, and the transform ops that the autodiff pass expands.
+
+Regions read values in scope freely. A `for` counts from 0; its body takes (index, *carry) and yields the carry; a
+`while` tests before each trip. Everything that crosses from one trip to the next is a carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irad.errors import IradTypeError
+from irad.ir import Graph, Value, types
+from irad.ops.array import zeros
+from irad.ops.core import Op, type_error
+from irad.types import BOOL, I64, TAPE, Type
+
+# ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
+
+
+def _infer_if(cond: Type, *, then: Graph, orelse: Graph) -> tuple[Type, ...]:
+    if cond != BOOL:
+        raise type_error("the condition of `if` must be a bool scalar", cond)
+    if then.params or orelse.params or types(then.results) != types(orelse.results):
+        raise type_error("the branches of `if` must yield equal types", *types(then.results), *types(orelse.results))
+    return types(then.results)
+
+
+def _infer_for(n: Type, *carry: Type, body: Graph) -> tuple[Type, ...]:
+    if n != I64:
+        raise type_error("the trip count of `for` must be an i64 scalar", n)
+    if types(body.params) != (I64, *carry) or types(body.results) != carry:
+        raise type_error(
+            "the body of `for` must take (i64, *carry) and yield the carry", *types(body.params), *types(body.results)
+        )
+    return carry
+
+
+def _infer_while(*carry: Type, cond: Graph, body: Graph) -> tuple[Type, ...]:
+    if types(cond.params) != carry or types(cond.results) != (BOOL,):
+        raise type_error(
+            "the condition of `while` must take the carry and yield a bool", *types(cond.params), *types(cond.results)
+        )
+    if types(body.params) != carry or types(body.results) != carry:
+        raise type_error("the body of `while` must take and yield the carry", *types(body.params), *types(body.results))
+    return carry
+
+
+def _eval_for(n: Any, *carry: Any, body: Callable[..., list[Any]]) -> tuple[Any, ...]:
+    out = list(carry)
+    for i in range(int(n)):
+        out = body(I64.numpy.type(i), *out)
+    return tuple(out)
+
+
+def _eval_while(*carry: Any, cond: Callable[..., list[Any]], body: Callable[..., list[Any]]) -> tuple[Any, ...]:
+    out = list(carry)
+    while cond(*out)[0]:
+        out = body(*out)
+    return tuple(out)
+
+
+if_ = Op("if", _infer_if, lambda c, *, then, orelse: tuple((then if c else orelse)()), regions=("then", "orelse"))
+for_ = Op("for", _infer_for, _eval_for, regions=("body",))
+while_ = Op("while", _infer_while, _eval_while, regions=("cond", "body"))
+call = Op("call", lambda *ts, callee, types: tuple(types), None, doc="call of another graph of the program, by name; may recurse")
+checkpoint = Op("checkpoint", lambda *, body: types(body.results), lambda *, body: tuple(body()), regions=("body",),
+                doc="the backward runs the region again instead of saving its values; a barrier to CSE")  # fmt: skip
+
+# ---- the tape: a linear value; push and pop are each the other's adjoint --------------------------------------
+# `site` names a record layout: every push and pop of a site agrees on its entries.
+
+
+def _infer_push(t: Type, *entries: Type, site: int) -> tuple[Type, ...]:
+    if t != TAPE or TAPE in entries:
+        raise type_error("push wants a tape and values", t, *entries)
+    return (TAPE,)
+
+
+def _infer_pop(t: Type, *, site: int, types: tuple[Type, ...]) -> tuple[Type, ...]:
+    if t != TAPE:
+        raise type_error("pop wants a tape", t)
+    return (TAPE, *types)
+
+
+def _eval_pop(t: Any, *, site: int, types: tuple[Type, ...]) -> Any:
+    if not types:
+        return (t,)
+    assert t is not None, f"pop[{site}] of an empty tape"
+    rest, pushed, entries = t
+    assert pushed == site, f"pop[{site}] met push[{pushed}]"
+    return (rest, *entries)
+
+
+tape_new = Op("tape", lambda: (TAPE,), lambda: (None,), doc="an empty tape")
+push = Op("push", _infer_push, lambda t, *entries, site: ((t, site, entries),))
+pop = Op("pop", _infer_pop, _eval_pop)
+
+# ---- checks and output -------------------------------------------------------------------------------------------
+
+
+class RaisedInGraph(Exception):
+    """Carries an exception that compiled or interpreted code raises: its class name and message."""
+
+    def __init__(self, exc: str, message: str):
+        super().__init__(f"{exc}: {message}")
+        self.exc, self.message = exc, message
+
+
+def _infer_raise_if(cond: Type, *values: Type, exc: str, message: str) -> tuple[Type, ...]:
+    if cond != BOOL or any(v.shape for v in values):
+        raise type_error("raise_if wants a bool scalar and scalars for the message", cond, *values)
+    return ()
+
+
+def _eval_raise_if(cond: Any, *values: Any, exc: str, message: str) -> tuple[()]:
+    if cond:
+        raise RaisedInGraph(exc, message.format(*(v.item() if hasattr(v, "item") else v for v in values)))
+    return ()
+
+
+def _eval_print(*values: Any, text: str) -> tuple[()]:
+    print(text.format(*values), end="")
+    return ()
+
+
+raise_if = Op("raise_if", _infer_raise_if, _eval_raise_if, effects="raise", vjp=lambda ad, node, cts, adj: None,
+              jvp=lambda ad, node, tan: [], doc="raise `exc` with `message`, whose {} are the scalar operands, if the condition holds")  # fmt: skip
+print_ = Op("print", lambda *ts, text: (), _eval_print, effects="io", vjp=lambda ad, node, cts, adj: None,
+            jvp=lambda ad, node, tan: [], doc="print `text`, whose {} are the operands")  # fmt: skip
+
+# ---- transforms: `f` is a region over the arguments; expanded innermost first by the autodiff pass -----------------
+
+
+def _infer_vjp(*ts: Type, f: Graph, wrt: tuple[int, ...]) -> tuple[Type, ...]:
+    n = len(f.params)
+    floats = tuple(v.type for v in f.results if v.type.differentiable)
+    if types(f.params) != ts[:n] or ts[n:] != floats:
+        raise type_error("vjp wants the arguments of f, then a cotangent for each float result", *ts)
+    if any(not f.params[k].type.differentiable for k in wrt):
+        raise IradTypeError("vjp with respect to an argument that is not a float")
+    return (*types(f.results), *(f.params[k].type for k in wrt))
+
+
+def _infer_jvp(*ts: Type, f: Graph, wrt: tuple[int, ...]) -> tuple[Type, ...]:
+    n = len(f.params)
+    if types(f.params) != ts[:n] or ts[n:] != tuple(f.params[k].type for k in wrt):
+        raise type_error("jvp wants the arguments of f, then a tangent for each argument in wrt", *ts)
+    return (*types(f.results), *(v.type for v in f.results if v.type.differentiable))
+
+
+vjp = Op("vjp", _infer_vjp, None, regions=("f",),
+         doc="inputs: arguments of f, cotangents of its float results; outputs: results of f, cotangents of arguments `wrt`")  # fmt: skip
+jvp = Op("jvp", _infer_jvp, None, regions=("f",),
+         doc="inputs: arguments of f, tangents of arguments `wrt`; outputs: results of f, tangents of its float results")  # fmt: skip
+
+
+def zero(t: Type) -> Value:
+    """The zero of a type; a tape's zero is an empty tape."""
+    return tape_new() if t == TAPE else zeros(t)

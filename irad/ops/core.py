@@ -1,0 +1,74 @@
+"""What an op is: one row with its name, type rule, meaning, derivative and lowering; and the op table.
+
+`infer(*input types, **attrs, **regions) -> result types`   raises an `IradError` that states both types
+`eval(*arrays, **attrs) -> array or tuple of arrays`        the meaning, in NumPy; never changes its arguments
+`vjp(ad, node, cts, adj)`                                   reverse rule: emits nodes that add to `adj`. See irad.passes.autodiff:
+    ad.need(v)    the forward value v, readable in the backward     ad.active(v)  does v carry a derivative?
+    adj.add(v, c) add a cotangent                                   adj.take(v)   hand over v's accumulator (zeros if none)
+    adj[v] = c    put an accumulator back                           cts[k]        cotangent of output k, None is a symbolic zero
+`jvp(ad, node, tan) -> tangents of the outputs`             forward rule: `tan.get(v)` is the tangent of v, None a symbolic zero
+`lowering`                                                  elementwise: how codegen emits it, see irad.codegen.scalar
+`intervals`                                                 integers: (lo, hi) of the result from those of the operands
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irad.errors import IradTypeError
+from irad.ir import Value, emit
+from irad.types import Type
+
+OPS: dict[str, Op] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """A row of the op table."""
+
+    name: str
+    infer: Callable[..., tuple[Type, ...]]
+    eval: Callable[..., Any] | None
+    vjp: Callable[..., None] | None = None  # None: an active operand is an error, unless the outputs are not floats
+    jvp: Callable[..., Any] | None = None
+    regions: tuple[str, ...] = ()
+    effects: str = "none"  # none, raise or io; a node with regions has the union of theirs, see `effects`
+    commutes: bool = False
+    elementwise: bool = False
+    cheap: bool = False  # recompute in the backward rather than save
+    lowering: str = ""
+    linear: bool = False  # linear in the inputs that the jvp differentiates: nothing is saved
+    domain: tuple[tuple[float, float], ...] = ()  # per input, where tests sample it
+    intervals: Callable[..., tuple[float, float]] | None = None
+    doc: str = ""
+    partials: Callable[..., Sequence[Any]] | None = None  # elementwise only: d out / d input, see `elementwise`
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.name not in OPS, f"op {self.name} is defined twice"
+        OPS[self.name] = self
+
+    def __call__(self, *inputs: Value, **attrs: Any) -> Any:
+        """Emit a node into the current builder; its output, or the tuple of its outputs."""
+        outs = emit(self, *inputs, **attrs)
+        return outs[0] if len(outs) == 1 else outs
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def effects(node: Any) -> str:
+    """none < raise < io: the strongest effect of a node and of the nodes in its regions."""
+    rank = {"none": 0, "raise": 1, "io": 2}
+    own = node.op.effects
+    for r in node.regions:
+        if "effects" not in r.memo:
+            r.memo["effects"] = max((effects(n) for n in r.nodes), key=rank.__getitem__, default="none")
+        own = max(own, r.memo["effects"], key=rank.__getitem__)
+    return own
+
+
+def type_error(what: str, *ts: Type) -> IradTypeError:
+    return IradTypeError(f"{what}; got {', '.join(map(str, ts))}")

@@ -1,0 +1,437 @@
+"""Elementwise ops: operands have equal shapes (the builders insert `broadcast` and `cast`), one row each.
+
+`partials(*inputs, out)` gives d out / d input as emitted values, or one of the marks ONE, MINUS_ONE and ZERO; forward
+and reverse mode both follow from it. A contribution is `szmul(cotangent, partial)`: a zero cotangent gives zero even
+where the partial is inf or NaN (a branch not taken contributes nothing). `partials=None` on an op with float results
+means: no derivative, reaching it is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.ir import Value
+from irad.ops import special
+from irad.ops.constant import const
+from irad.ops.core import Op, type_error
+from irad.types import Type, is_float
+
+ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
+INF = math.inf
+
+
+def full(value: float, like: Value) -> Value:
+    """A constant of the type of `like`."""
+    return const(value=value, type=like.type)
+
+
+# ---- the shape of a row -------------------------------------------------------------------------------
+
+
+def contribution(ct: Value | None, partial: Any) -> Value | None:
+    """ct * partial under the strong-zero rule; None is a symbolic zero."""
+    if ct is None or partial is ZERO:
+        return None
+    if partial is ONE:
+        return ct
+    return neg(ct) if partial is MINUS_ONE else szmul(ct, partial)
+
+
+def plus(a: Value | None, b: Value | None) -> Value | None:
+    """Sum of two possibly symbolic-zero values."""
+    return b if a is None else a if b is None else add(a, b)
+
+
+def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
+    def vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+        if any(ad.active(v) for v in node.inputs):
+            ps = partials(*map(ad.need, node.inputs), ad.need(node.outputs[0]))
+            for v, p in zip(node.inputs, ps):
+                if ad.active(v):
+                    adj.add(v, contribution(cts[0], p))
+
+    return vjp
+
+
+def _jvp(partials: Callable[..., Sequence[Any]]) -> Callable[..., list[Value | None]]:
+    def jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+        out = None
+        for v, p in zip(node.inputs, partials(*node.inputs, node.outputs[0])):
+            out = plus(out, contribution(tan.get(v), p))
+        return [out]
+
+    return jvp
+
+
+def same(kinds: str) -> Callable[..., tuple[Type, ...]]:
+    """All operands and the result have one type, of one of the dtype kinds b(ool) i(nt) u(nsigned) f(loat)."""
+
+    def infer(*ts: Type) -> tuple[Type, ...]:
+        if any(t != ts[0] for t in ts):
+            raise type_error("operands must have equal types", *ts)
+        if ts[0].dtype[0] not in kinds:
+            raise type_error("dtype not supported by this operation", *ts)
+        return (ts[0],)
+
+    return infer
+
+
+def compares(kinds: str) -> Callable[..., tuple[Type, ...]]:
+    """Operands of one type, a bool result of their shape."""
+    check = same(kinds)
+    return lambda *ts: (check(*ts)[0].with_dtype("bool"),)
+
+
+def elementwise(
+    name: str,
+    eval: Callable[..., Any],
+    lowering: str,
+    partials: Callable[..., Sequence[Any]] | None = None,
+    *,
+    kinds: str = "f",
+    infer: Callable[..., tuple[Type, ...]] | None = None,
+    **row: Any,
+) -> Op:
+    """One row. `kinds`: dtype kinds of the operands; `lowering`: see irad.codegen.scalar."""
+    return Op(
+        name,
+        infer or same(kinds),
+        eval,
+        vjp=_vjp(partials) if partials else None,
+        jvp=_jvp(partials) if partials else None,
+        partials=partials,
+        lowering=lowering,
+        elementwise=True,
+        **row,
+    )
+
+
+# ---- arithmetic -----------------------------------------------------------------------------------------
+
+_corners = lambda f, a, b: [f(x, y) for x in a for y in b]
+
+
+def _mul_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    c = _corners(lambda x, y: 0.0 if x == 0 or y == 0 else x * y, a, b)
+    return min(c), max(c)
+
+
+def _floordiv_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    if b[0] < 1 or math.inf in (abs(a[0]), abs(a[1])) or b[1] == INF:
+        return (0.0, a[1]) if a[0] >= 0 and b[0] >= 1 else (-INF, INF)
+    c = _corners(lambda x, y: x // y, a, b)
+    return min(c), max(c)
+
+
+add = elementwise(
+    "add", np.add, "add", lambda x, y, o: (ONE, ONE), kinds="biuf", commutes=True, cheap=True,
+    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+)  # fmt: skip
+sub = elementwise(
+    "sub", np.subtract, "sub", lambda x, y, o: (ONE, MINUS_ONE), kinds="iuf", cheap=True,
+    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]),
+)  # fmt: skip
+mul = elementwise(
+    "mul", np.multiply, "mul", lambda x, y, o: (y, x), kinds="biuf", commutes=True, cheap=True, intervals=_mul_interval,
+)  # fmt: skip
+div = elementwise("div", np.divide, "fdiv", lambda x, y, o: (div(full(1.0, y), y), neg(div(o, y))))
+neg = elementwise(
+    "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iuf", cheap=True, intervals=lambda a: (-a[1], -a[0])
+)
+szmul = elementwise(
+    "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule", lambda c, p, o: (p, c), cheap=True,
+    doc="c * p, but 0 where c is 0, whatever p is: the product of a cotangent and a partial (strong zero)",
+)  # fmt: skip
+floor_divide = elementwise(
+    "floor_divide", np.floor_divide, "rule", lambda x, y, o: (ZERO, ZERO), kinds="iuf", intervals=_floordiv_interval,
+    doc="NumPy's floor division; an integer divided by 0 gives 0",
+)  # fmt: skip
+remainder = elementwise(
+    "remainder", np.remainder, "rule", lambda x, y, o: (ONE, neg(floor_divide(x, y))), kinds="iuf",
+    intervals=lambda a, b: (0, b[1] - 1) if b[0] >= 1 else (-INF, INF),
+    doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
+)  # fmt: skip
+fmod = elementwise(
+    "fmod", np.fmod, "rule", lambda x, y, o: (ONE, neg(trunc(div(x, y)))), kinds="iuf", doc="sign of the dividend, as C's fmod",
+)  # fmt: skip
+abs_ = elementwise("abs", np.abs, "rule", lambda x, o: (sign(x),), kinds="iuf", cheap=True,
+                   intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))))  # fmt: skip
+sign = elementwise("sign", np.sign, "rule", lambda x, o: (ZERO,), kinds="iuf", cheap=True, doc="0 at 0, NaN at NaN")
+copysign = elementwise("copysign", np.copysign, "llvm.copysign", lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
+nextafter = elementwise("nextafter", np.nextafter, "rule", lambda x, y, o: (ONE, ZERO))
+heaviside = elementwise("heaviside", np.heaviside, "rule", lambda x, h, o: (ZERO, where_(eq(x, full(0.0, x)), 1.0, 0.0)))
+
+
+def where_(c: Value, a: Value | float, b: Value | float) -> Value:
+    """`select` with Python numbers allowed for one of the branches, or both (then float64... of the shape of c)."""
+    like = a if isinstance(a, Value) else b if isinstance(b, Value) else None
+    t = like.type if like is not None else c.type.with_dtype("f64")
+    lift = lambda v: v if isinstance(v, Value) else const(value=v, type=t)
+    return select(c, lift(a), lift(b))
+
+
+def _copysign_slope(x: Value, y: Value) -> Value:
+    return mul(sign(x), copysign(full(1.0, y), y))
+
+
+# ---- choice ---------------------------------------------------------------------------------------------
+
+
+def _infer_select(c: Type, x: Type, y: Type) -> tuple[Type, ...]:
+    if c.dtype != "bool" or x != y or c.shape != x.shape:
+        raise type_error("select wants a bool and two equal types, all of one shape", c, x, y)
+    return (x,)
+
+
+def _vjp_select(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    c, x, y = node.inputs
+    zero = full(0.0, cts[0])
+    if ad.active(x):
+        adj.add(x, select(ad.need(c), cts[0], zero))
+    if ad.active(y):
+        adj.add(y, select(ad.need(c), zero, cts[0]))
+
+
+def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    c, x, y = node.inputs
+    dx, dy = tan.get(x), tan.get(y)
+    if dx is None and dy is None:
+        return [None]
+    zero = full(0.0, node.outputs[0])
+    return [select(c, zero if dx is None else dx, zero if dy is None else dy)]
+
+
+select = Op(
+    "select", _infer_select, lambda c, x, y: np.where(c, x, y)[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
+    lowering="rule", linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    doc="x where c, else y; the branch not chosen contributes nothing",
+)  # fmt: skip
+
+
+def _share(first: Callable[[Value, Value], Value]) -> Callable[..., Sequence[Any]]:
+    """Slopes of a maximum or minimum: all to the chosen operand, half each at a tie."""
+
+    def partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
+        half, one, zero = full(0.5, x), full(1.0, x), full(0.0, x)
+        tie, wins = eq(x, y), first(x, y)
+        return select(tie, half, select(wins, one, zero)), select(tie, half, select(wins, zero, one))
+
+    return partials
+
+
+def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[Value, Value], Value]:
+    """x is chosen: by the comparison, or because of a NaN."""
+    return lambda x, y: logical_or(cmp(x, y), isnan(x) if nan_wins else isnan(y))
+
+
+maximum = elementwise(
+    "maximum", np.maximum, "rule", _share(_or_nan(lambda x, y: gt(x, y), True)), kinds="biuf", commutes=True,
+    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), doc="NaN if either is NaN; at a tie half the slope each",
+)  # fmt: skip
+minimum = elementwise(
+    "minimum", np.minimum, "rule", _share(_or_nan(lambda x, y: lt(x, y), True)), kinds="biuf", commutes=True,
+    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), doc="NaN if either is NaN; at a tie half the slope each",
+)  # fmt: skip
+fmax = elementwise(
+    "fmax", np.fmax, "rule", _share(_or_nan(lambda x, y: gt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
+)
+fmin = elementwise(
+    "fmin", np.fmin, "rule", _share(_or_nan(lambda x, y: lt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
+)
+
+# ---- rounding -------------------------------------------------------------------------------------------
+
+floor = elementwise("floor", np.floor, "llvm.floor", lambda x, o: (ZERO,), cheap=True)
+ceil = elementwise("ceil", np.ceil, "llvm.ceil", lambda x, o: (ZERO,), cheap=True)
+trunc = elementwise("trunc", np.trunc, "llvm.trunc", lambda x, o: (ZERO,), cheap=True)
+rint = elementwise("rint", np.rint, "llvm.rint", lambda x, o: (ZERO,), cheap=True, doc="half to even")
+
+# ---- powers, exponentials, logarithms ---------------------------------------------------------------------
+
+_POS, _ANY, _UNIT, _GE1 = (0.05, 5.0), (-4.0, 4.0), (-0.95, 0.95), (1.05, 6.0)
+_recip = lambda x: div(full(1.0, x), x)
+_square = lambda x: mul(x, x)
+
+
+def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
+    zero, one = full(0.0, x), full(1.0, x)
+    dx = select(eq(y, zero), zero, mul(y, pow_(x, sub(y, one))))
+    dy = select(eq(x, zero), zero, mul(o, log(x)))
+    return dx, dy
+
+
+sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (div(full(0.5, o), o),), domain=(_POS,))
+cbrt = elementwise("cbrt", np.cbrt, "poly.cbrt", lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,))
+pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iuf", domain=(_POS, _ANY),
+                   doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
+exp = elementwise("exp", np.exp, "poly.exp", lambda x, o: (o,), domain=(_ANY,))
+exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.log(2), o)),), domain=(_ANY,))
+expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), domain=(_ANY,))
+log = elementwise("log", np.log, "poly.log", lambda x, o: (_recip(x),), domain=(_POS,))
+log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), domain=(_POS,))
+log10 = elementwise("log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), domain=(_POS,))
+log1p = elementwise("log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), domain=((-0.9, 5.0),))
+
+# ---- trigonometric and hyperbolic -------------------------------------------------------------------------
+
+sin = elementwise("sin", np.sin, "poly.sin", lambda x, o: (cos(x),), domain=(_ANY,))
+cos = elementwise("cos", np.cos, "poly.cos", lambda x, o: (neg(sin(x)),), domain=(_ANY,))
+tan = elementwise("tan", np.tan, "poly.tan", lambda x, o: (add(full(1.0, o), _square(o)),), domain=((-1.4, 1.4),))
+arcsin = elementwise("arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), domain=(_UNIT,))
+arccos = elementwise("arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), domain=(_UNIT,))
+arctan = elementwise("arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), domain=(_ANY,))
+sinh = elementwise("sinh", np.sinh, "poly.sinh", lambda x, o: (cosh(x),), domain=(_ANY,))
+cosh = elementwise("cosh", np.cosh, "poly.cosh", lambda x, o: (sinh(x),), domain=(_ANY,))
+tanh = elementwise("tanh", np.tanh, "poly.tanh", lambda x, o: (_one_minus_square(o),), domain=(_ANY,))
+arcsinh = elementwise("arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(hypot(full(1.0, x), x)),), domain=(_ANY,))
+arccosh = elementwise("arccosh", np.arccosh, "poly.arccosh",
+                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), domain=(_GE1,))  # fmt: skip
+arctanh = elementwise("arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), domain=(_UNIT,))
+
+
+def _one_minus_square(x: Value) -> Value:
+    """1 - x*x as (1 - x)(1 + x), which keeps its digits near 1."""
+    one = full(1.0, x)
+    return mul(sub(one, x), add(one, x))
+
+
+def _over_hypot(x: Value, h: Value) -> Value:
+    """x / h, 0 where h is 0."""
+    zero = full(0.0, h)
+    return select(eq(h, zero), zero, div(x, h))
+
+
+def _arctan2_partials(y: Value, x: Value, o: Value) -> Sequence[Any]:
+    h = hypot(x, y)  # x / h**2 in two divisions: h**2 may over- or underflow
+    return _over_hypot(_over_hypot(x, h), h), neg(_over_hypot(_over_hypot(y, h), h))
+
+
+arctan2 = elementwise("arctan2", np.arctan2, "poly.arctan2", _arctan2_partials, domain=(_ANY, _ANY), doc="slopes 0 at (0, 0)")
+hypot = elementwise("hypot", np.hypot, "poly.hypot", lambda x, y, o: (_over_hypot(x, o), _over_hypot(y, o)),
+                    domain=(_ANY, _ANY), commutes=True, doc="never over- or underflows on the way; slopes 0 at (0, 0)")  # fmt: skip
+
+# ---- sums of exponentials and special functions -------------------------------------------------------------
+
+
+def _logistic_weights(d: Value) -> tuple[Value, Value]:
+    """expit(d), expit(-d), both without cancellation, from one exp(-|d|); a half each where d is NaN (inf - inf)."""
+    e = exp(neg(abs_(d)))
+    q = div(full(1.0, e), add(full(1.0, e), e))
+    eq_ = mul(e, q)
+    pos = ge(d, full(0.0, d))
+    return select(pos, q, eq_), select(pos, eq_, q)
+
+
+def _logaddexp_partials(base: float) -> Callable[..., Sequence[Any]]:
+    def partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
+        d = sub(x, y)
+        a, b = _logistic_weights(d if base == 1.0 else mul(d, full(base, d)))
+        tie, half = eq(x, y), full(0.5, x)
+        return select(tie, half, a), select(tie, half, b)
+
+    return partials
+
+
+def _expit_eval(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        e = np.exp(-np.abs(x))
+        return np.where(x >= 0, 1 / (1 + e), np.where(np.isnan(x), x, e / (1 + e)))[()].astype(np.asarray(x).dtype)
+
+
+def _expit_partials(x: Value, o: Value) -> Sequence[Any]:
+    a, b = _logistic_weights(x)
+    return (mul(a, b),)
+
+
+def _lift(name: str) -> Callable[..., Any]:
+    """The reference meaning of a special function (irad.ops.special), in the dtype of the operands."""
+    return lambda *xs: np.asarray(getattr(special, name)(*xs)).astype(np.asarray(xs[0]).dtype)[()]
+
+
+logaddexp = elementwise("logaddexp", np.logaddexp, "rule", _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True)
+logaddexp2 = elementwise(
+    "logaddexp2", np.logaddexp2, "rule", _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True
+)
+expit = elementwise("expit", _expit_eval, "rule", _expit_partials, domain=(_ANY,), doc="1 / (1 + exp(-x))")
+erf = elementwise("erf", _lift("erf"), "poly.erf",
+                  lambda x, o: (mul(full(2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,))  # fmt: skip
+erfc = elementwise("erfc", _lift("erfc"), "poly.erfc",
+                   lambda x, o: (mul(full(-2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,))  # fmt: skip
+gammaln = elementwise(
+    "gammaln", _lift("gammaln"), "poly.gammaln", lambda x, o: (digamma(x),), domain=(_POS,), doc="log |gamma(x)|"
+)
+digamma = elementwise("digamma", _lift("digamma"), "poly.digamma", lambda x, o: (trigamma(x),), domain=(_POS,))
+trigamma = elementwise("trigamma", _lift("trigamma"), "poly.trigamma", domain=(_POS,))
+xlogy = elementwise(
+    "xlogy", _lift("xlogy"), "rule",
+    lambda x, y, o: (log(y), select(eq(x, full(0.0, x)), full(0.0, x), div(x, y))), domain=(_ANY, _POS), doc="x*log(y), 0 where x is 0",
+)  # fmt: skip
+xlog1py = elementwise(
+    "xlog1py", _lift("xlog1py"), "rule",
+    lambda x, y, o: (log1p(y), select(eq(x, full(0.0, x)), full(0.0, x), div(x, add(full(1.0, y), y)))), domain=(_ANY, _POS),
+)  # fmt: skip
+
+# ---- comparison, logic, bits: no derivative, it stops here ---------------------------------------------------
+
+lt = elementwise("lt", np.less, "cmp lt", kinds="biuf", infer=compares("biuf"), cheap=True)
+le = elementwise("le", np.less_equal, "cmp le", kinds="biuf", infer=compares("biuf"), cheap=True)
+gt = elementwise("gt", np.greater, "cmp gt", kinds="biuf", infer=compares("biuf"), cheap=True)
+ge = elementwise("ge", np.greater_equal, "cmp ge", kinds="biuf", infer=compares("biuf"), cheap=True)
+eq = elementwise("eq", np.equal, "cmp eq", kinds="biuf", infer=compares("biuf"), cheap=True, commutes=True)
+ne = elementwise("ne", np.not_equal, "cmp ne", kinds="biuf", infer=compares("biuf"), cheap=True, commutes=True)
+isnan = elementwise("isnan", np.isnan, "rule", infer=compares("f"), cheap=True)
+isinf = elementwise("isinf", np.isinf, "rule", infer=compares("f"), cheap=True)
+isfinite = elementwise("isfinite", np.isfinite, "rule", infer=compares("f"), cheap=True)
+signbit = elementwise("signbit", np.signbit, "rule", infer=compares("f"), cheap=True)
+logical_and = elementwise("logical_and", np.logical_and, "and", kinds="b", cheap=True, commutes=True)
+logical_or = elementwise("logical_or", np.logical_or, "or", kinds="b", cheap=True, commutes=True)
+logical_xor = elementwise("logical_xor", np.logical_xor, "xor", kinds="b", cheap=True, commutes=True)
+logical_not = elementwise("logical_not", np.logical_not, "rule", kinds="b", cheap=True)
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, "and", kinds="iu", cheap=True, commutes=True,
+                          intervals=lambda a, b: (0, min(a[1], b[1])) if a[0] >= 0 and b[0] >= 0 else (-INF, INF))  # fmt: skip
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, "or", kinds="iu", cheap=True, commutes=True)
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "xor", kinds="iu", cheap=True, commutes=True)
+invert = elementwise("invert", np.invert, "rule", kinds="iu", cheap=True)
+left_shift = elementwise(
+    "left_shift", np.left_shift, "rule", kinds="iu", cheap=True, doc="0 if shifted by the width or more, as NumPy"
+)
+right_shift = elementwise("right_shift", np.right_shift, "rule", kinds="iu", cheap=True)
+
+# ---- casts --------------------------------------------------------------------------------------------------
+
+
+def _infer_cast(t: Type, *, dtype: str) -> tuple[Type, ...]:
+    if t.dtype == "tape":
+        raise type_error("a tape cannot be cast", t)
+    return (t.with_dtype(dtype),)
+
+
+def _eval_cast(x: Any, *, dtype: str) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(Type(dtype).numpy)[()]
+
+
+def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    (x,) = node.inputs
+    if ad.active(x):
+        adj.add(x, cast(cts[0], dtype=x.type.dtype))
+
+
+def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    d = tan.get(node.inputs[0])
+    return [None if d is None or not is_float(node.attrs["dtype"]) else cast(d, dtype=node.attrs["dtype"])]
+
+
+cast = Op(
+    "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, lowering="rule", linear=True,
+    intervals=lambda a: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0)",
+)  # fmt: skip
+
+
+def cast_to(x: Value, dtype: str) -> Value:
+    """x as `dtype`, the very value if it has it already."""
+    return x if x.type.dtype == dtype else cast(x, dtype=dtype)
