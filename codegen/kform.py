@@ -139,9 +139,12 @@ Expr = Union[Apply, Load, Part, LinScan]
 
 @dataclass
 class Let:
+    """`contract`: an add, sub or mul may become one fma with its neighbour (derivative code; never what NumPy computes)."""
+
     name: str
     dtype: str
     expr: Expr
+    contract: bool = False
 
 
 @dataclass
@@ -165,13 +168,30 @@ class Buffer:
 
 @dataclass
 class View:
-    """`name` is another shape or start of the memory of `buf`: element 0 of it is element `offset` of buf (flat)."""
+    """`name` is another shape or start of the memory of `buf`: element 0 of it is element `offset` of buf (flat).
+
+    Without `dtype` it overlaps buf and the other views of it. With one it is a slot of its own (of an arena): the planner
+    promises that it overlaps nothing that is live at the same time.
+    """
 
     name: str
     buf: str
     shape: tuple[Index, ...]
     offset: Index = 0
     dtype: str | None = None  # None: as buf; else the bytes are read as this dtype and `offset` counts in it
+
+
+@dataclass
+class Deref:
+    """`name` is memory of a dtype (one axis) at the address that element `idx` of the i64 buffer `buf` holds.
+
+    Names for one element of one buffer may overlap; the memory of different addresses does not.
+    """
+
+    name: str
+    buf: str
+    idx: Index
+    dtype: str
 
 
 @dataclass
@@ -207,11 +227,12 @@ class Fold:
 
 @dataclass
 class Combine:
-    """fold[idx] (op)= values"""
+    """fold[idx] (op)= values; `ordered` (argmax, argmin): the index is never below those folded before it (cheaper)."""
 
     fold: str
     values: tuple[Operand, ...]
     idx: tuple[Index, ...] = ()
+    ordered: bool = False
 
 
 @dataclass
@@ -251,6 +272,7 @@ class Call:
     """Call of an outside function (imported symbol) or of another kernel; a buffer's name passes its address.
 
     `signature` is LLVM's: result type, then argument types, e.g. ("void", "i64", "double", "ptr"); a result is bound to `name`.
+    With `check` (a kernel's i64 status) a result other than 0 is returned at once.
     """
 
     symbol: str
@@ -259,11 +281,15 @@ class Call:
     name: str | None = None
     dtype: str | None = None
     writes: tuple[str, ...] = ()  # buffers that the callee may change
+    check: bool = False
 
 
 @dataclass
 class Raise:
-    """Where `cond` holds: store `values` (converted to i64 or f64 bits) in the error record and return `code` from the kernel."""
+    """Where `cond` holds: store `values` (as i64, or the bits of an f64) in the error record and return `code` from the kernel.
+
+    The error record is the i64 buffer parameter named `err`. In a vec loop the first lane for which `cond` holds decides.
+    """
 
     cond: Operand
     code: int
@@ -284,7 +310,7 @@ class Prefetch:
     idx: tuple[Index, ...]
 
 
-Stmt = Union[Let, Store, Buffer, View, Var, Assign, Fold, Combine, For, While, If, Call, Raise, Swap, Prefetch]
+Stmt = Union[Let, Store, Buffer, View, Deref, Var, Assign, Fold, Combine, For, While, If, Call, Raise, Swap, Prefetch]
 
 
 @dataclass

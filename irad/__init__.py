@@ -1,0 +1,43 @@
+"""irad: a compiler for gradients. Write NumPy, get native forward and backward.
+
+c = irad.compile(f)        c(x)   c.value_and_grad(x)   c.grad(x)   c.vjp(x)   c.lower(x).asm
+irad.grad(f)(x)            irad.value_and_grad(f)(x)    irad.vjp(f, x)         irad.jvp(f, (x,), (v,))
+"""
+
+from irad.api import (
+    checkpoint,
+    compile,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    load,
+    value_and_grad,
+    vjp,
+)
+from irad.checks import check_grads
+from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
+from irad.tree import register as register_type
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IradError",
+    "IradTypeError",
+    "IradValueError",
+    "ShapeError",
+    "UnsupportedError",
+    "check_grads",
+    "checkpoint",
+    "compile",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "load",
+    "register_type",
+    "value_and_grad",
+    "vjp",
+]

@@ -19,21 +19,28 @@ _ids = itertools.count()
 
 
 class Value:
-    """One SSA name. Equality is identity. `hint` is the user's name for it, `id` orders values by creation."""
+    """One SSA name. Equality is identity. `hint` is the user's name for it, `id` orders values by creation.
 
-    __slots__ = ("type", "hint", "id")
+    `at` is where the plan pass keeps an array: "p0" (memory of parameter 0), "r1" (of result 1), "a64" (arena, byte 64).
+    """
+
+    __slots__ = ("type", "hint", "id", "at")
 
     def __init__(self, type: Type, hint: str = ""):
-        self.type, self.hint, self.id = type, hint, next(_ids)
+        self.type, self.hint, self.id, self.at = type, hint, next(_ids), ""
 
     def __repr__(self) -> str:
         return f"%{self.hint or self.id}: {self.type}"
 
 
 class Node:
-    """One operation. `op` is a row of the op table (irad.ops), `regions` are graphs that may read any value in scope."""
+    """One operation. `op` is a row of the op table (irad.ops), `regions` are graphs that may read any value in scope.
 
-    __slots__ = ("op", "inputs", "outputs", "attrs", "regions", "loc")
+    `deriv`: the node computes a derivative, so it has no NumPy counterpart whose bits it must match: sums and products
+    may be re-ordered and contracted. `verified` is the verifier's memo.
+    """
+
+    __slots__ = ("op", "inputs", "outputs", "attrs", "regions", "loc", "deriv", "verified")
 
     def __init__(
         self,
@@ -43,8 +50,10 @@ class Node:
         attrs: dict[str, Any] | None = None,
         regions: tuple[Graph, ...] = (),
         loc: Loc | None = None,
+        deriv: bool = False,
     ):
         self.op, self.inputs, self.outputs, self.regions, self.loc = op, inputs, outputs, regions, loc
+        self.deriv, self.verified = deriv, False
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
 
     @property
@@ -111,8 +120,11 @@ def captured(node: Node) -> list[Value]:
 
 
 def reads(node: Node) -> tuple[Value, ...]:
-    """Everything a node reads: inputs, captures of its regions, values in the extents of its result types."""
+    """Everything a node reads: inputs, captures of its regions, values in the extents of a loop and of its result types."""
     extra: list[Value] = captured(node) if node.regions else []
+    for d in node.attrs.get("extents", ()):
+        if not isinstance(d, int):
+            extra = [*extra, *(v for v, _ in d.terms)]
     for v in node.outputs:
         if v.type.symbols:
             extra = [*extra, *(s for s in v.type.symbols if s not in node.outputs)]
@@ -128,17 +140,23 @@ def walk(graph: Graph) -> Iterator[Node]:
 
 
 class Builder:
-    """Collects type-checked nodes; `with Builder() as b: ...` makes it current, then `b.nodes`."""
+    """Collects type-checked nodes; `with Builder() as b: ...` makes it current, then `b.nodes`.
 
-    def __init__(self, loc: Loc | None = None) -> None:
+    `loc` and `deriv` (see `Node`) are given to every node and are inherited from the surrounding builder if not set.
+    """
+
+    def __init__(self, loc: Loc | None = None, deriv: bool | None = None) -> None:
         self.nodes: list[Node] = []
-        self.loc = loc
+        self.loc, self.deriv = loc, deriv
+        self.outer: Builder | None = None  # the builder around this one, while it is current
         self._token: Token[Builder | None] | None = None
 
     def __enter__(self) -> Builder:
-        outer = _current.get()
-        if self.loc is None and outer is not None:
-            self.loc = outer.loc
+        self.outer = _current.get()
+        if self.loc is None and self.outer is not None:
+            self.loc = self.outer.loc
+        if self.deriv is None:
+            self.deriv = self.outer is not None and bool(self.outer.deriv)
         self._token = _current.set(self)
         return self
 
@@ -164,7 +182,7 @@ def emit(op: Any, *inputs: Value, regions: Sequence[Graph] = (), hints: Sequence
     except IradError as e:
         raise e.at(b.loc) from None
     outputs = tuple(Value(t, hints[k] if k < len(hints) else "") for k, t in enumerate(out))
-    b.nodes.append(Node(op, inputs, outputs, attrs, tuple(regions), b.loc))
+    b.nodes.append(Node(op, inputs, outputs, attrs, tuple(regions), b.loc, bool(b.deriv)))
     return outputs
 
 
@@ -181,13 +199,12 @@ def rename_attrs(attrs: dict[str, Any], get: Callable[[Any], Any]) -> dict[str, 
 
     def go(x: Any) -> Any:
         if isinstance(x, tuple):
-            return tuple(map(go, x))
+            new = tuple(map(go, x))
+            return x if all(a is b for a, b in zip(x, new)) else new
         return x.rename(get) if hasattr(x, "rename") and hasattr(x, "show") else x
 
-    if any(isinstance(x, tuple) or hasattr(x, "rename") for x in attrs.values()):
-        new = {k: go(x) for k, x in attrs.items()}
-        return attrs if all(new[k] == attrs[k] for k in attrs) else new
-    return attrs
+    new = {k: go(x) for k, x in attrs.items()}
+    return attrs if all(new[k] is attrs[k] for k in attrs) else new
 
 
 def copy(graph: Graph, env: dict[Value, Value]) -> Graph:
@@ -208,7 +225,7 @@ def copy(graph: Graph, env: dict[Value, Value]) -> Graph:
     for n in graph.nodes:
         regions = tuple(copy(r, env) for r in n.regions)
         ins = tuple(map(get, n.inputs))
-        nodes.append(Node(n.op, ins, new(n.outputs), rename_attrs(n.attrs, get), regions, n.loc))
+        nodes.append(Node(n.op, ins, new(n.outputs), rename_attrs(n.attrs, get), regions, n.loc, n.deriv))
     return Graph(params, tuple(nodes), tuple(map(get, graph.results)), graph.name)
 
 
@@ -232,7 +249,7 @@ def substitute_node(node: Node, env: Mapping[Value, Value]) -> Node:
         if v.type.symbols:
             v.type = v.type.rename(get)
     regions = tuple(substitute(r, env) for r in node.regions)
-    return Node(node.op, tuple(map(get, node.inputs)), node.outputs, rename_attrs(node.attrs, get), regions, node.loc)
+    return Node(node.op, tuple(map(get, node.inputs)), node.outputs, rename_attrs(node.attrs, get), regions, node.loc, node.deriv)
 
 
 def inline(graph: Graph, *args: Value) -> tuple[Value, ...]:

@@ -23,7 +23,7 @@ from irad.errors import IradTypeError, ShapeError
 from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import add, cast_to, eq, floor_divide, full, mul, remainder, szmul
+from irad.ops.elementwise import add, eq, floor_divide, full, mul, remainder, select, szmul
 from irad.types import I64, Dim, Extent, Type, is_float
 
 
@@ -141,6 +141,10 @@ def _inverse(perm: Sequence[int]) -> tuple[int, ...]:
 def transpose_to(x: Value, perm: Sequence[int]) -> Value:
     """Transpose, the very value if nothing moves."""
     return x if tuple(perm) == tuple(range(x.type.rank)) else transpose(x, perm=tuple(perm))
+
+
+copy = Op("copy", lambda t: (t,), lambda x: np.array(x), lambda ad, node, cts, adj: adj.add(node.inputs[0], cts[0]), _linear(1),
+          linear=True, intervals=lambda a: a, doc="the same array in memory of its own; made by the plan pass")  # fmt: skip
 
 
 def _infer_concat(*ts: Type, axis: int) -> tuple[Type, ...]:
@@ -293,17 +297,17 @@ def _vjp_update(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     spec = node.attrs["spec"]
     if ad.active(v):
         ct = index(cts[0], *at, spec=spec)
-        adj.add(v, mul(ct, _last_writes(x.type, v.type, at, spec)) if "g" in spec else ct)
+        adj.add(v, select(_last_writes(x.type, v.type, at, spec), ct, full(0.0, ct)) if "g" in spec else ct)
     if ad.active(x):
         adj.add(x, update(cts[0], zeros(v.type), *at, spec=spec))
 
 
 def _last_writes(x: Type, v: Type, at: Sequence[Value], spec: Spec) -> Value:
-    """1 where an element of v is the last one written to its place, else 0: write the positions, read them back."""
+    """Is an element of v the last one written to its place? Write the positions, read them back."""
     n = v.size
     order = reshape_to(iota(type=Type("i64", (n,)), axis=0), v.shape)
     read = index(update(const(value=-1, type=x.with_dtype("i64")), order, *at, spec=spec), *at, spec=spec)
-    return cast_to(eq(read, order), v.dtype)
+    return eq(read, order)
 
 
 def _vjp_update_add(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -392,7 +396,7 @@ def _winner(x: Value, axes: tuple[int, ...], arg: Callable[..., Value]) -> tuple
     best = arg(flat, axis=len(kept))
     at: dict[int, Value] = {k: iota(type=group, axis=j) for j, k in enumerate(kept)}
     for k in reversed(axes):  # unravel
-        n = full(t.shape[k], best)
+        n = broadcast_to(dim_value(t.shape[k]), best.type.shape)
         at[k], best = remainder(best, n), floor_divide(best, n)
     if not kept:
         return [at[k] for k in range(t.rank)], ("i",) * t.rank
@@ -508,9 +512,11 @@ def _vjp_cumsum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def shift(x: Value, axis: int, by: int, fill: float) -> Value:
     """y[k] = x[k - by] along the axis, `fill` where that leaves the array; by is 1 or -1."""
     n = x.type.shape[axis]
-    edge = full(fill, slice_axis(x, axis, 0, 1))
+    if n == 0:
+        return x
     rest = slice_axis(x, axis, 0 if by > 0 else 1, n - 1)
-    return concat(edge, rest, axis=axis) if by > 0 else concat(rest, edge, axis=axis)
+    spec = tuple(Slice(max(by, 0) if k == axis else 0, d) for k, d in enumerate(rest.type.shape))
+    return update(full(fill, x), rest, spec=spec)
 
 
 def _vjp_cumprod(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -598,7 +604,7 @@ def _eval_dot(a: Any, b: Any, *, contract: Any, batch: Any) -> Any:
     size = lambda xs: int(np.prod(xs, dtype=int))
     x = a.transpose(*ba, *fa, *ca).reshape(*bs, size(n), size([a.shape[k] for k in ca]))
     y = b.transpose(*bb, *cb, *fb).reshape(*bs, x.shape[-1], size(m))
-    return np.matmul(x, y).astype(a.dtype).reshape(*bs, *n, *m)[()]
+    return np.matmul(x, y).astype(a.dtype).reshape((*bs, *n, *m))[()]
 
 
 def _vjp_dot(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:

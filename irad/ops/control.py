@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irad.errors import IradTypeError
+from irad.errors import IradTypeError, Loc
 from irad.ir import Graph, Value, types
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
 from irad.types import BOOL, I64, TAPE, Type
 
 # ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
+
+
+Swap = tuple[tuple[int, int], ...]  # pairs of carries whose buffers change places after each trip (made by pingpong)
 
 
 def _infer_if(cond: Type, *, then: Graph, orelse: Graph) -> tuple[Type, ...]:
@@ -26,7 +29,7 @@ def _infer_if(cond: Type, *, then: Graph, orelse: Graph) -> tuple[Type, ...]:
     return types(then.results)
 
 
-def _infer_for(n: Type, *carry: Type, body: Graph) -> tuple[Type, ...]:
+def _infer_for(n: Type, *carry: Type, body: Graph, swap: Swap = ()) -> tuple[Type, ...]:
     if n != I64:
         raise type_error("the trip count of `for` must be an i64 scalar", n)
     if types(body.params) != (I64, *carry) or types(body.results) != carry:
@@ -36,7 +39,7 @@ def _infer_for(n: Type, *carry: Type, body: Graph) -> tuple[Type, ...]:
     return carry
 
 
-def _infer_while(*carry: Type, cond: Graph, body: Graph) -> tuple[Type, ...]:
+def _infer_while(*carry: Type, cond: Graph, body: Graph, swap: Swap = ()) -> tuple[Type, ...]:
     if types(cond.params) != carry or types(cond.results) != (BOOL,):
         raise type_error(
             "the condition of `while` must take the carry and yield a bool", *types(cond.params), *types(cond.results)
@@ -46,14 +49,14 @@ def _infer_while(*carry: Type, cond: Graph, body: Graph) -> tuple[Type, ...]:
     return carry
 
 
-def _eval_for(n: Any, *carry: Any, body: Callable[..., list[Any]]) -> tuple[Any, ...]:
+def _eval_for(n: Any, *carry: Any, body: Callable[..., list[Any]], swap: Swap = ()) -> tuple[Any, ...]:
     out = list(carry)
     for i in range(int(n)):
         out = body(I64.numpy.type(i), *out)
     return tuple(out)
 
 
-def _eval_while(*carry: Any, cond: Callable[..., list[Any]], body: Callable[..., list[Any]]) -> tuple[Any, ...]:
+def _eval_while(*carry: Any, cond: Callable[..., list[Any]], body: Callable[..., list[Any]], swap: Swap = ()) -> tuple[Any, ...]:
     out = list(carry)
     while cond(*out)[0]:
         out = body(*out)
@@ -100,11 +103,11 @@ pop = Op("pop", _infer_pop, _eval_pop)
 
 
 class RaisedInGraph(Exception):
-    """Carries an exception that compiled or interpreted code raises: its class name and message."""
+    """Carries an exception that compiled or interpreted code raises: its class name, message and the user's line."""
 
-    def __init__(self, exc: str, message: str):
+    def __init__(self, exc: str, message: str, loc: Loc | None = None):
         super().__init__(f"{exc}: {message}")
-        self.exc, self.message = exc, message
+        self.exc, self.message, self.loc = exc, message, loc
 
 
 def _infer_raise_if(cond: Type, *values: Type, exc: str, message: str) -> tuple[Type, ...]:

@@ -1,9 +1,9 @@
 """Elementwise ops: operands have equal shapes (the builders insert `broadcast` and `cast`), one row each.
 
-`partials(*inputs, out)` gives d out / d input as emitted values, or one of the marks ONE, MINUS_ONE and ZERO; forward
-and reverse mode both follow from it. A contribution is `szmul(cotangent, partial)`: a zero cotangent gives zero even
-where the partial is inf or NaN (a branch not taken contributes nothing). `partials=None` on an op with float results
-means: no derivative, reaching it is an error.
+`partials(*inputs, out)` gives d out / d input as emitted values, as one of the marks ONE, MINUS_ONE and ZERO, or as a
+linear function of the cotangent (or tangent); forward and reverse mode both follow from it. A contribution is
+`szmul(cotangent, partial)`: a zero cotangent gives zero even where the partial is inf or NaN (a branch not taken
+contributes nothing). `partials=None` on an op with float results means: no derivative, reaching it is an error.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def contribution(ct: Value | None, partial: Any) -> Value | None:
     """ct * partial under the strong-zero rule; None is a symbolic zero."""
     if ct is None or partial is ZERO:
         return None
+    if callable(partial):
+        return partial(ct)
     if partial is ONE:
         return ct
     return neg(ct) if partial is MINUS_ONE else szmul(ct, partial)
@@ -143,7 +145,8 @@ neg = elementwise(
     "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iuf", cheap=True, intervals=lambda a: (-a[1], -a[0])
 )
 szmul = elementwise(
-    "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule", lambda c, p, o: (p, c), cheap=True,
+    "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule",
+    lambda c, p, o: (p, lambda ct: _where_nonzero(c, szmul(ct, c))), cheap=True,
     doc="c * p, but 0 where c is 0, whatever p is: the product of a cotangent and a partial (strong zero)",
 )  # fmt: skip
 floor_divide = elementwise(
@@ -163,15 +166,15 @@ abs_ = elementwise("abs", np.abs, "rule", lambda x, o: (sign(x),), kinds="iuf", 
 sign = elementwise("sign", np.sign, "rule", lambda x, o: (ZERO,), kinds="iuf", cheap=True, doc="0 at 0, NaN at NaN")
 copysign = elementwise("copysign", np.copysign, "llvm.copysign", lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
 nextafter = elementwise("nextafter", np.nextafter, "rule", lambda x, y, o: (ONE, ZERO))
-heaviside = elementwise("heaviside", np.heaviside, "rule", lambda x, h, o: (ZERO, where_(eq(x, full(0.0, x)), 1.0, 0.0)))
+heaviside = elementwise(
+    "heaviside", np.heaviside, "rule", lambda x, h, o: (ZERO, select(eq(x, full(0.0, x)), full(1.0, x), full(0.0, x)))
+)
 
 
-def where_(c: Value, a: Value | float, b: Value | float) -> Value:
-    """`select` with Python numbers allowed for one of the branches, or both (then float64... of the shape of c)."""
-    like = a if isinstance(a, Value) else b if isinstance(b, Value) else None
-    t = like.type if like is not None else c.type.with_dtype("f64")
-    lift = lambda v: v if isinstance(v, Value) else const(value=v, type=t)
-    return select(c, lift(a), lift(b))
+def _where_nonzero(c: Value, v: Value) -> Value:
+    """v, but 0 where c is 0, even if v is inf or NaN there."""
+    zero = full(0.0, c)
+    return select(eq(c, zero), zero, v)
 
 
 def _copysign_slope(x: Value, y: Value) -> Value:
@@ -216,9 +219,14 @@ def _share(first: Callable[[Value, Value], Value]) -> Callable[..., Sequence[Any
     """Slopes of a maximum or minimum: all to the chosen operand, half each at a tie."""
 
     def partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
-        half, one, zero = full(0.5, x), full(1.0, x), full(0.0, x)
         tie, wins = eq(x, y), first(x, y)
-        return select(tie, half, select(wins, one, zero)), select(tie, half, select(wins, zero, one))
+
+        def share(ct: Value, x_gets: bool) -> Value:
+            zero = full(0.0, ct)
+            chosen = select(wins, ct, zero) if x_gets else select(wins, zero, ct)
+            return select(tie, mul(full(0.5, ct), ct), chosen)
+
+        return lambda ct: share(ct, True), lambda ct: share(ct, False)
 
     return partials
 
@@ -428,7 +436,7 @@ def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 cast = Op(
     "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, lowering="rule", linear=True,
-    intervals=lambda a: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0)",
+    intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0)",
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ An affine map has one row per array axis: (coefficient of each index operand...,
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,26 @@ class Map:
 
 @dataclass(frozen=True)
 class Out:
-    """What happens to one result: `kind` is "store", an elementwise op to fold with, or "argmax"/"argmin" (two outputs)."""
+    """What happens to one result: `kind` is "store", an elementwise op to fold with, or "argmax"/"argmin" (two outputs).
+
+    The map's operands are the loop's indices, then `extra` i64 scalars that the body yields after the value (a computed
+    position: scatter, or the run-time start of a slice). Extra positions may collide unless `unique`.
+    """
 
     kind: str
     map: Map
+    extra: int = 0
+    unique: bool = True
+
+    @property
+    def width(self) -> int:
+        """Number of results: an arg fold has two."""
+        return 2 if self.kind in ("argmax", "argmin") else 1
 
     def show(self, name: Callable[[Any], str]) -> str:
-        return f"{self.kind}:{self.map.show(name)}"
+        return f"{self.kind}:{self.map.show(name)}" + (
+            f":{'unique' if self.unique else 'collide'}{self.extra}" if self.extra else ""
+        )
 
     def rename(self, get: Callable[[Any], Any]) -> Out:
         return self
@@ -91,33 +104,39 @@ load = Op("load", _infer_load, lambda x, *idx, map: np.asarray(x)[map.at([int(i)
 def _infer_loop(*dests: Type, extents: tuple[Dim, ...], outs: tuple[Out, ...], body: Graph) -> tuple[Type, ...]:
     if len(body.params) != len(extents) or any(p.type != I64 for p in body.params):
         raise IradTypeError("the body of `loop` takes one i64 index per extent")
-    width = [2 if o.kind in ("argmax", "argmin") else 1 for o in outs]
-    if len(dests) != sum(width) or len(body.results) != sum(width):
-        raise IradTypeError(f"loop with {sum(width)} results has {len(dests)} destinations and yields {len(body.results)}")
-    k = 0
-    for o, w in zip(outs, width):
-        for d, v in zip(dests[k : k + w], body.results[k : k + w]):
-            n = len(o.map.rows)
-            if d.dtype != v.type.dtype or d.shape[n:] != v.type.shape or any(len(r) != len(extents) + 1 for r in o.map.rows):
-                raise type_error(f"loop result {k}: a yielded value does not fit its destination", d, v.type)
-        k += w
+    if len(dests) != sum(o.width for o in outs) or len(body.results) != sum(o.width + o.extra for o in outs):
+        raise IradTypeError(
+            f"loop with {len(dests)} destinations yields {len(body.results)} values, which does not fit {len(outs)} outs"
+        )
+    for o, ds, vs, extra in _groups(outs, dests, [v.type for v in body.results]):
+        n = len(o.map.rows)
+        if any(len(r) != len(extents) + o.extra + 1 for r in o.map.rows) or any(t != I64 for t in extra):
+            raise type_error("the map of a loop's out takes the indices and the yielded positions", *extra)
+        for d, v in zip(ds, vs):
+            if d.dtype != v.dtype or d.shape[n:] != v.shape:
+                raise type_error("a yielded value does not fit its destination", d, v)
     return dests
+
+
+def _groups(outs: Sequence[Out], dests: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Out, Any, Any, Any]]:
+    """(out, its destinations, its values, its extra positions), the flat sequences cut up."""
+    k = j = 0
+    for o in outs:
+        yield o, dests[k : k + o.width], values[j : j + o.width], values[j + o.width : j + o.width + o.extra]
+        k, j = k + o.width, j + o.width + o.extra
 
 
 def _eval_loop(*dests: Any, extents: tuple[Dim, ...], outs: tuple[Out, ...], body: Callable[..., list[Any]]) -> tuple[Any, ...]:
     acc = [np.array(d) for d in dests]
-    for idx in itertools.product(*map(range, extents)):
-        values, k = body(*map(np.int64, idx)), 0
-        for o in outs:
-            at = o.map.at(idx)
+    for idx in itertools.product(*map(range, extents)):  # type: ignore[arg-type]
+        for o, ds, vs, extra in _groups(outs, acc, body(*map(np.int64, idx))):
+            at = o.map.at([*idx, *map(int, extra)])
             if o.kind == "store":
-                acc[k][at] = values[k]
-            elif o.kind in ("argmax", "argmin"):
-                _fold_arg(o.kind, acc[k : k + 2], at, *values[k : k + 2])
-                k += 1
+                ds[0][at] = vs[0]
+            elif o.width == 2:
+                _fold_arg(o.kind, ds, at, *vs)
             else:
-                acc[k][at] = OPS[o.kind].eval(acc[k][at], values[k])  # type: ignore[misc]
-            k += 1
+                ds[0][at] = OPS[o.kind].eval(ds[0][at], vs[0])  # type: ignore[misc]
     return tuple(a[()] for a in acc)
 
 

@@ -1,0 +1,164 @@
+"""Text of LLVM modules to native code in this process: one ORC LLJIT, one library per module.
+
+No LLVM pass runs; codegen level 1 (level 0 aborts on AVX-512 masks), loop strength reduction off (the emitter does it).
+llvmlite is imported at first use. Addresses outside of a module come in as imported symbols only, so that object bytes
+hold no address of this process and can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from irad.errors import IradError
+
+_names = itertools.count()
+
+
+class JitError(IradError):
+    """LLVM does not accept a module or a symbol is missing: a fault of the code generator."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU to generate code for; None is this machine's."""
+
+    cpu: str | None = None
+
+    @functools.cached_property
+    def machine(self) -> Any:
+        llvm = _llvm()
+        features = llvm.get_host_cpu_features().flatten() if self.cpu is None else ""
+        target = llvm.Target.from_default_triple()
+        return target.create_target_machine(
+            cpu=self.cpu or llvm.get_host_cpu_name(), features=features, opt=1, reloc="pic", codemodel="default"
+        )
+
+
+@dataclass(eq=False)
+class Library:
+    """Loaded code. It stays in memory as long as this object; `address` is of no use after it."""
+
+    text: str
+    object: bytes
+    times: dict[str, float]
+    _tracker: Any = field(repr=False)
+
+    def address(self, name: str) -> int:
+        """Where an exported function starts."""
+        return self._tracker[name]
+
+    @property
+    def asm(self) -> str:
+        """The assembly of this machine for the text."""
+        return assembly(self.text)
+
+
+@functools.cache
+def _llvm() -> ModuleType:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.set_option("irad", "-disable-lsr")
+    return llvm
+
+
+HOST = Target()
+
+
+@functools.cache
+def _jit() -> Any:
+    llvm = _llvm()
+    return llvm.create_lljit_compiler(Target().machine)
+
+
+def vector_bits(target: Target = HOST) -> int:
+    """The width of a vector register: 512, 256 or 128 bits."""
+    if target.cpu is None:
+        features = _llvm().get_host_cpu_features()
+        return 512 if features.get("avx512f") and features.get("avx512vl") else 256 if features.get("avx2") else 128
+    return 128 if target.cpu.startswith(("x86-64-v2", "generic", "nehalem")) or target.cpu == "x86-64" else 256
+
+
+def host_id() -> str:
+    """What an object depends on besides its text: LLVM, CPU and features."""
+    import llvmlite
+
+    llvm = _llvm()
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return f"llvmlite {llvmlite.__version__}, LLVM {llvm.llvm_version_info}, {llvm.get_default_triple()}, {cpu}, {features}"
+
+
+def _parse(text: str, target: Target) -> Any:
+    llvm = _llvm()
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple = llvm.get_default_triple()
+        module.data_layout = str(target.machine.target_data)
+        module.verify()
+    except RuntimeError as e:
+        raise JitError(f"LLVM rejects a generated module: {e}") from e
+    return module
+
+
+def compile_object(text: str, target: Target = HOST, times: dict[str, float] | None = None) -> bytes:
+    """The bytes of an object file. Raises JitError if LLVM rejects the text."""
+    t = times if times is not None else {}
+    t0 = time.perf_counter()
+    module = _parse(text, target)
+    t1 = time.perf_counter()
+    out = target.machine.emit_object(module)
+    t["parse"], t["codegen"] = t1 - t0, time.perf_counter() - t1
+    return out
+
+
+def assembly(text: str, target: Target = HOST) -> str:
+    """The assembly of a module."""
+    return target.machine.emit_assembly(_parse(text, target))
+
+
+def load(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None) -> Library:
+    """Compile a module and load it. `symbols` are the addresses of the outside functions that it declares;
+    functions of the C library are found without.
+
+    Raises JitError if LLVM rejects the text, or a declared function is found nowhere.
+    """
+    times: dict[str, float] = {}
+    data = compile_object(text, times=times)
+    outside = {l.split("@", 1)[1].split("(", 1)[0] for l in text.splitlines() if l.startswith("declare ")}
+    outside = {f for f in outside - set(symbols or ()) if not f.startswith("llvm.")}
+    missing = sorted(f for f in outside if not hasattr(ctypes.CDLL(None), f)) if outside else []
+    if missing:
+        raise JitError(f"no address is given for the outside functions {', '.join(missing)}")
+    return load_object(data, exports, symbols, text=text, times=times)
+
+
+def load_object(
+    data: bytes,
+    exports: Iterable[str],
+    symbols: Mapping[str, int] | None = None,
+    *,
+    text: str = "",
+    times: dict[str, float] | None = None,
+) -> Library:
+    """Load object bytes made by `compile_object` for this machine (`host_id`)."""
+    t0 = time.perf_counter()
+    builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
+    for name, address in (symbols or {}).items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        tracker = builder.link(_jit(), f"irad{next(_names)}")
+    except RuntimeError as e:
+        raise JitError(f"a generated object cannot be linked: {e}") from e
+    t = times if times is not None else {}
+    t["link"] = time.perf_counter() - t0
+    return Library(text, data, t, tracker)

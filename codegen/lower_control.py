@@ -1,0 +1,207 @@
+"""Lowering of control flow, constants, copies, checks and the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irad.codegen import kform as kf
+from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.lower import Frame, Raised, rule
+from irad.ir import Graph, Node, Value
+from irad.types import TAPE
+
+
+@rule("const")
+def _const(f: Frame, node: Node) -> None:
+    (v,) = node.outputs
+    value = node.attrs["value"]
+    if not v.type.shape:
+        x = value.item() if hasattr(value, "item") else value
+        f.env[v] = Aff.of(int(x)) if v.type.dtype == "i64" else Const(x, v.type.dtype)
+    elif hasattr(value, "shape"):
+        f.place(v)
+    else:
+        fill(f, v, Const(value, v.type.dtype))
+
+
+@rule("empty")
+def _empty(f: Frame, node: Node) -> None:
+    pass
+
+
+def fill(f: Frame, v: Value, value: kf.Operand) -> None:
+    """Write one number over an array."""
+    place = f.place(v)
+    over(f, v, lambda i: [kf.Store(place.buf, (place.offset + i,), value)])
+
+
+def over(f: Frame, v: Value, body: Callable[[Aff], list[kf.Stmt]]) -> None:
+    """A vector loop over all elements of an array."""
+    i = f.fresh("i")
+    size = Aff.of(1)
+    for d in v.type.shape:
+        size = size * f.dim(d)
+    lanes = 64 // max(1, v.type.numpy.itemsize)
+    if size.const is not None:
+        while lanes > 1 and lanes // 2 >= size.const:
+            lanes //= 2
+        if size.const == 0:
+            return
+    f.block.append(kf.For(i, "vec", 0, _name(f, size), body(Aff.of(i)), lanes=lanes))
+
+
+def _name(f: Frame, a: Aff) -> kf.Index:
+    return a if a.const is None else a.const
+
+
+@rule("copy", "reshape")
+def copy_array(f: Frame, node: Node) -> None:
+    """Between equal places (most copies, all reshapes) there is nothing to do."""
+    (x,), (y,) = node.inputs, node.outputs
+    if not x.type.shape or not y.type.shape:
+        _reshape_scalar(f, x, y)
+        return
+    if y.at == x.at and y not in f.places and x not in f.places:
+        return
+    if node.op.name == "reshape":
+        f.places[y] = f.place(x)
+        return
+    move(f, x, y)
+
+
+def move(f: Frame, x: Value, y: Value) -> None:
+    """Copy the elements of x to y."""
+    a, b = f.place(x), f.place(y)
+    if a == b:
+        return
+    name = f.fresh("t")
+    over(f, x, lambda i: [kf.Let(name, x.type.dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), name)])
+
+
+def _reshape_scalar(f: Frame, x: Value, y: Value) -> None:
+    """Between a scalar and an array of one element."""
+    if x.type.shape:
+        a = f.place(x)
+        f.env[y] = f.let(kf.Load(a.buf, (a.offset,)), y.type.dtype, y.hint)
+    elif y.type.shape:
+        b = f.place(y)
+        f.block.append(kf.Store(b.buf, (b.offset,), f.operand(x)))
+    else:
+        f.env[y] = f.operand(x)
+
+
+# ---- branches and loops ------------------------------------------------------------------------------------------
+
+
+def _vars(f: Frame, values: Sequence[Value], init: Sequence[kf.Operand | None]) -> list[str | None]:
+    """A mutable variable for each scalar (None for an array, which is carried in its place)."""
+    out: list[str | None] = []
+    for v, x in zip(values, init):
+        if v.type.shape or v.type.dtype == "tape":
+            out.append(None)
+            continue
+        name = f.fresh((v.hint or "c") + "_var")
+        f.block.append(kf.Var(name, v.type.dtype, Const(0, v.type.dtype) if x is None else x))
+        out.append(name)
+    return out
+
+
+def _assign(f: Frame, names: Sequence[str | None], values: Sequence[Value]) -> None:
+    """All right-hand sides first, then the assignments: a carry may become another one."""
+    pairs = [(n, f.operand(v), v) for n, v in zip(names, values) if n is not None]
+    mutable = {n for n in names if n}
+    staged = []
+    for n, x, v in pairs:
+        if isinstance(x, str) and x in mutable and x != n or isinstance(x, Aff) and x.names() & mutable:
+            x = f.let(Apply("cast", (x,)), v.type.dtype, "t")  # a snapshot of a variable
+        staged.append((n, x))
+    f.block += [kf.Assign(n, x) for n, x in staged if x != n]
+
+
+def _bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> None:
+    for v, n in zip(values, names):
+        if n is not None:
+            f.env[v] = n
+
+
+def bind_tapes(f: Frame, *rows: Sequence[Value]) -> None:
+    """A tape is linear: what is passed on is the same tape. The first row's tapes are known."""
+    for first, *others in zip(*rows):
+        if first.type == TAPE:
+            f.tapes.update(dict.fromkeys(others, f.tapes[first]))
+
+
+def _region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
+    def body() -> None:
+        f.nodes(graph.nodes)
+        _assign(f, names, graph.results)
+
+    return f.within(body)
+
+
+@rule("if")
+def _if(f: Frame, node: Node) -> None:
+    then, orelse = node.regions
+    names = _vars(f, node.outputs, [None] * len(node.outputs))
+    cond = f.operand(node.inputs[0])
+    a, b = _region(f, then, names), _region(f, orelse, names)
+    f.block.append(kf.If(cond, a, b))
+    bind_tapes(f, then.results, node.outputs)
+    _freeze(f, node.outputs, names)
+
+
+@rule("checkpoint")
+def _checkpoint(f: Frame, node: Node) -> None:
+    (body,) = node.regions
+    f.nodes(body.nodes)
+    bind_tapes(f, body.results, node.outputs)
+    for v, r in zip(node.outputs, body.results):
+        if not v.type.shape and v.type != TAPE:
+            f.env[v] = f.operand(r)
+
+
+@rule("for")
+def _for(f: Frame, node: Node) -> None:
+    trips, *init = node.inputs
+    (body,) = node.regions
+    names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
+    i = f.fresh(body.params[0].hint or "i")
+    f.env[body.params[0]] = Aff.of(i)
+    _bind(f, body.params[1:], names)
+    bind_tapes(f, init, body.params[1:], node.outputs)
+    stmts = _region(f, body, names) + _swaps(f, node, body.params[1:])
+    f.block.append(kf.For(i, "seq", 0, _name(f, f.aff(trips)), stmts))
+    _freeze(f, node.outputs, names)
+
+
+@rule("while")
+def _while(f: Frame, node: Node) -> None:
+    cond, body = node.regions
+    names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
+    _bind(f, cond.params, names)
+    _bind(f, body.params, names)
+    bind_tapes(f, node.inputs, cond.params, body.params, node.outputs)
+    test = f.within(lambda: f.nodes(cond.nodes))
+    stop = f.operand(cond.results[0])
+    f.block.append(kf.While(test, stop, _region(f, body, names) + _swaps(f, node, body.params)))
+    _freeze(f, node.outputs, names)
+
+
+def _swaps(f: Frame, node: Node, params: Sequence[Value]) -> list[kf.Stmt]:
+    """Buffers of carries that change places after each trip."""
+    return [kf.Swap(f.place(params[a]).buf, f.place(params[b]).buf) for a, b in node.attrs.get("swap", ())]
+
+
+def _freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
+    """After the loop or branch a variable no longer changes: its name is the value."""
+    _bind(f, outputs, names)
+
+
+# ---- checks ------------------------------------------------------------------------------------------------------
+
+
+@rule("raise_if")
+def _raise_if(f: Frame, node: Node) -> None:
+    cond, *values = node.inputs
+    f.out.raises.append(Raised(node.attrs["exc"], node.attrs["message"], tuple(v.type.dtype for v in values), node.loc))
+    f.block.append(kf.Raise(f.operand(cond), len(f.out.raises), tuple(f.operand(v) for v in values)))

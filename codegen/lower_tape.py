@@ -1,0 +1,128 @@
+"""Lowering of tapes: growable stacks of 8-byte words.
+
+A tape is a slot of three words in the context (or, in a called function, in its frame): address, capacity, top. Inside a
+kernel the top is a variable in a register; it is stored to the slot where the tape leaves the kernel. Memory is grown by
+`irad_grow`, which is linked to every kernel that pushes, and is kept with the context.
+"""
+
+from __future__ import annotations
+
+from irad.codegen import kform as kf
+from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.lower import SLOT, Frame, Raised, Tape, rule
+from irad.codegen.lower_control import over
+from irad.ir import Node, Value
+
+GROW = """
+define i64 @irad_grow(ptr %slot, i64 %need, i64 %code) noinline {
+entry:
+  %pc = getelementptr i64, ptr %slot, i64 1
+  %cap = load i64, ptr %pc
+  %twice = shl i64 %cap, 1
+  %more = icmp ugt i64 %need, %twice
+  %a = select i1 %more, i64 %need, i64 %twice
+  %small = icmp ult i64 %a, 512
+  %b = select i1 %small, i64 512, i64 %a
+  %bytes = shl i64 %b, 3
+  %old = load ptr, ptr %slot
+  %new = call ptr @realloc(ptr %old, i64 %bytes)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %out, label %ok
+ok:
+  store ptr %new, ptr %slot
+  store i64 %b, ptr %pc
+  ret i64 0
+out:
+  ret i64 %code
+}
+declare ptr @realloc(ptr, i64)
+"""
+
+
+def words(f: Frame, v: Value) -> Aff:
+    """8-byte words that a value takes on a tape."""
+    if not v.type.shape:
+        return Aff.of(1)
+    if v.type.static:
+        return Aff.of(-(-v.type.size * v.type.numpy.itemsize // 8))
+    size = Aff.of(1)
+    for d in v.type.shape:
+        size = size * f.dim(d)
+    return size  # at most 8 bytes an element
+
+
+@rule("tape")
+def _tape(f: Frame, node: Node) -> None:
+    top = f.fresh("top")
+    f.block.append(kf.Var(top, "i64", Aff.of(0)))
+    f.tapes[node.out] = f.new_slot(top)
+
+
+@rule("push")
+def _push(f: Frame, node: Node) -> None:
+    t, *entries = node.inputs
+    tape = f.tapes[node.out] = f.tapes[t]
+    total = Aff.of(0)
+    for v in entries:
+        total = total + words(f, v)
+    need = f.let(Apply("add", (tape.top, total)), "i64", "need")
+    capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
+    full = f.let(Apply("gt", (need, capacity)), "bool", "full")
+    f.block.append(kf.If(full, f.within(lambda: _grow(f, tape, need))))
+    at = Aff.of(tape.top)
+    for v in entries:
+        _write(f, tape, at, v)
+        at = at + words(f, v)
+    f.block.append(kf.Assign(tape.top, need))
+
+
+def _grow(f: Frame, tape: Tape, need: str) -> None:
+    slot = f.fresh("slot")
+    f.out.raises.append(Raised("MemoryError", "no memory for the values that the backward needs", (), None))
+    f.block.append(kf.View(slot, tape.buf, (SLOT,), tape.slot))
+    signature = ("i64", "ptr", "i64", "i64")
+    args = (slot, need, Const(len(f.out.raises), "i64"))
+    f.block.append(kf.Call("irad_grow", args, signature, f.fresh("status"), "i64", writes=(tape.buf,), check=True))
+    f.out.grows = True
+
+
+def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
+    """The tape's memory as a buffer of a dtype, and elements per word."""
+    name = f.fresh("mem")
+    f.block.append(kf.Deref(name, tape.buf, tape.slot, dtype))
+    return name, 8 // f.itemsize(dtype)
+
+
+def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+    mem, per = _memory(f, tape, v.type.dtype)
+    if not v.type.shape:
+        f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
+        return
+    x, a = f.fresh("x"), f.place(v)
+    over(f, v, lambda i: [kf.Let(x, v.type.dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(mem, (at * per + i,), x)])
+
+
+@rule("pop")
+def _pop(f: Frame, node: Node) -> None:
+    tape = f.tapes[node.outputs[0]] = f.tapes[node.inputs[0]]
+    entries = node.outputs[1:]
+    if not entries:
+        return
+    total = Aff.of(0)
+    for v in entries:
+        total = total + words(f, v)
+    top = f.let(Apply("sub", (tape.top, total)), "i64", "at")
+    f.block.append(kf.Assign(tape.top, top))
+    at = Aff.of(top)
+    for v in entries:
+        _read(f, tape, at, v)
+        at = at + words(f, v)
+
+
+def _read(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+    mem, per = _memory(f, tape, v.type.dtype)
+    if not v.type.shape:
+        f.env[v] = f.let(kf.Load(mem, (at * per,)), v.type.dtype, v.hint or "v")
+        return
+    x, b = f.fresh("x"), f.place(v)
+    over(f, v, lambda i: [kf.Let(x, v.type.dtype, kf.Load(mem, (at * per + i,))), kf.Store(b.buf, (b.offset + i,), x)])

@@ -1,0 +1,186 @@
+"""The public functions: `compile` and the transforms.
+
+Every transform compiles. Outside of compiled code `grad(f)(x)` traces, differentiates and compiles `f` at the first call for
+each structure and types of arguments; inside, it becomes an operation that the autodiff pass expands, so transforms nest.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.transforms import Transform, bind
+from irad.lowered import Lowered
+from irad.pullback import Pullback, make_vjp
+from irad.runtime import Cache, cache_of, code_key
+from irad.text import load as load  # noqa: PLC0414  (public: reads a textual graph)
+
+
+class Function(Transform):
+    """A transformed function: call it like the original."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self, args, kwargs)
+
+
+def call(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function, or a transform of one, compiled for these arguments."""
+    s, leaves, rest = cache_of(code_key(fn), Cache).find(fn, args, kwargs)
+    return s(fn, leaves, rest)
+
+
+class Compiled:
+    """A compiled function. Call it like the original; `__wrapped__` is the original."""
+
+    def __init__(self, fn: Callable[..., Any], argnums: int | tuple[int, ...]):
+        self.__wrapped__ = fn
+        self.argnums = argnums
+        functools.update_wrapper(self, fn, updated=())
+        self._value_and_grad = Function("value_and_grad", fn, argnums)
+        self._grad = Function("grad", fn, argnums)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's value; arguments are changed where the function changes them."""
+        return call(self.__wrapped__, args, kwargs)
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        """As a method: bound to the instance."""
+        return self if obj is None else functools.partial(self, obj)
+
+    def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
+        """(value, gradient) of a function that returns one float. Nothing is changed."""
+        return self._value_and_grad(*args, **kwargs)
+
+    def grad(self, *args: Any, **kwargs: Any) -> Any:
+        """The gradient: like the argument `argnums`, or a tuple if `argnums` is one."""
+        return self._grad(*args, **kwargs)
+
+    def vjp(self, *args: Any) -> tuple[Any, Pullback]:
+        """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents."""
+        return vjp(self.__wrapped__, *args)
+
+    def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
+        """What is compiled for these arguments: `.ir`, `.llvm`, `.asm`, `.kernel`, `.passes`. `grad`: of `value_and_grad`."""
+        return Lowered.of(self._value_and_grad if grad else self.__wrapped__, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
+
+
+def compile(f: Any = None, *, argnums: int | Sequence[int] = 0) -> Any:
+    """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
+
+    `argnums`: what `.grad` and `.value_and_grad` differentiate by: one position (one gradient) or several (a tuple).
+    Usable as a decorator. The result is called like `f` and has `.value_and_grad`, `.grad`, `.vjp` and `.lower`.
+    Compilation happens at the first call for each structure and types of arguments. Raises IradTypeError if `f` is neither.
+    """
+    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+    if f is None:
+        return functools.partial(compile, argnums=argnums)
+    if isinstance(f, dict):
+        from irad.graphs import CompiledGraph
+
+        return CompiledGraph(f, numbers)
+    if isinstance(f, Compiled):
+        return Compiled(f.__wrapped__, numbers)
+    if not callable(f):
+        raise IradTypeError(f"compile wants a function or a graph, not {type(f).__name__}")
+    return Compiled(f, numbers)
+
+
+def _plain(f: Any) -> Any:
+    """The function behind a compiled one."""
+    if isinstance(f, Compiled):
+        return f.__wrapped__
+    if not callable(f):
+        raise IradTypeError(f"a function is wanted, not {type(f).__name__}")
+    return f
+
+
+def _numbers(argnums: Any) -> int | tuple[int, ...]:
+    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+    if isinstance(numbers, tuple) and len(set(numbers)) < len(numbers):
+        raise IradValueError(f"argnums {argnums} names an argument twice")
+    return numbers
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """The gradient of a function that returns one float, as a function of the same arguments.
+
+    It has the structure, shapes and dtypes of the argument `argnums` (a tuple for several); an integer argument is
+    promoted to float64. With `has_aux` f returns (value, aux), and the gradient comes with aux. Raises IradTypeError if
+    the result is not one float, IradValueError if `argnums` is out of range.
+    """
+    return Function("grad", _plain(f), _numbers(argnums), has_aux)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, mode: str = "auto"
+) -> Function:
+    """As `grad`, giving (value, gradient) from one native call.
+
+    `mode`: "reverse" or "forward" to insist, "auto" to let the shapes decide.
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise IradValueError(f"mode must be 'auto', 'forward' or 'reverse', not {mode!r}")
+    return Function("value_and_grad", _plain(f), _numbers(argnums), has_aux, "" if mode == "auto" else mode)
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Pullback]:
+    """(f(*primals), pullback). `pullback(cotangent)`, with a cotangent like the result, gives a tuple: one cotangent per primal.
+
+    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing.
+    """
+    fn = _plain(f)
+    s, leaves, rest = cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).find(fn, primals, {})
+    return s(fn, leaves, rest)
+
+
+def _joint(fn: Any) -> Callable[[Any, Any], Any]:
+    """fn as a function of its primals and a cotangent of its result."""
+
+    def joint(primals: Any, cotangent: Any) -> Any:
+        out, pullback = vjp(fn, *primals)
+        return out, pullback(cotangent)
+
+    return joint
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """(f(*primals), directional derivative along `tangents`), by forward mode in one sweep."""
+    fn = _plain(f)
+
+    def along(primals: Any, tangents: Any) -> Any:
+        return jvp(fn, primals, tangents)
+
+    s, leaves, rest = cache_of(("jvp", code_key(fn)), Cache).find(along, (tuple(primals), tuple(tangents)), {})
+    return s(along, leaves, rest)
+
+
+def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str = "") -> Function:
+    """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
+
+    `mode`: "forward" or "reverse"; by default the one with fewer sweeps.
+    """
+    return Function("jacobian", _plain(f), _numbers(argnums), False, mode)
+
+
+def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Function:
+    """Second derivatives of a function that returns one float, forward over reverse."""
+    return Function("hessian", _plain(f), _numbers(argnums))
+
+
+def hvp(f: Callable[..., Any]) -> Function:
+    """(x, v) -> Hessian of f at x times v, without making the Hessian."""
+    return Function("hvp", _plain(f))
+
+
+def checkpoint(f: Callable[..., Any]) -> Function:
+    """f, whose values are computed again in the backward instead of being kept."""
+    return Function("checkpoint", _plain(f))
+
+
+bind(vjp, "vjp")
+bind(jvp, "jvp")

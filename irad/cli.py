@@ -1,0 +1,253 @@
+"""The command line: dump a function's graph, run passes on a graph file, run a graph, list the ops, train the example."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irad import pipeline
+from irad.errors import IradError, IradValueError
+from irad.ir import Program, size
+from irad.ops import OPS
+from irad.passes.manager import PASSES, run
+from irad.text import load, show
+from irad.types import DTYPES, Type
+
+_EPILOG = """examples:
+  irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient
+  irad dump model.py:loss f64[3] f64[100,3] --steps       after every pass that changed it
+  irad opt graph.irad -p cse,dce --diff                   what two passes change in a graph file
+  irad run graph.irad --random 0 --grad                   results and gradients of a graph, native
+  irad train                                              logistic regression and a perceptron on real digits
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the `irad` command. Exit codes: 0 success, 1 an error in the input, 2 wrong usage."""
+    args = _parser().parse_args(argv)
+    try:
+        return args.run(args)
+    except IradError as e:
+        print(f"irad: error: {e}", file=sys.stderr)
+    except (OSError, ImportError, KeyError) as e:
+        print(f"irad: error: {e.args[-1] if e.args else e}", file=sys.stderr)
+    except BrokenPipeError:
+        pass
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="irad", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    sub = p.add_subparsers(required=True, metavar="COMMAND")
+    d = sub.add_parser("dump", help="the graph of a Python function, at any stage down to assembly")
+    d.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file")
+    d.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
+    d.add_argument("--grad", action="store_true", help="value and gradient by the float arguments")
+    d.add_argument("--loc", action="store_true", help="source places as comments")
+    stage = d.add_mutually_exclusive_group()
+    stage.add_argument("--after", metavar="PASS", help="stop after this pass (input: before the first)")
+    stage.add_argument("--steps", action="store_true", help="the graph after each pass that changed it, with times")
+    stage.add_argument("--diff", action="store_true", help="what each pass changed")
+    stage.add_argument("--kernel", action="store_true", help="the kernel form")
+    stage.add_argument("--llvm", action="store_true", help="LLVM IR")
+    stage.add_argument("--asm", action="store_true", help="assembly")
+    d.set_defaults(run=_dump)
+    o = sub.add_parser("opt", help="run passes on a graph file")
+    o.add_argument("file", metavar="FILE.irad", help="a graph; - for standard input")
+    o.add_argument("-p", "--passes", required=True, metavar="PASS,PASS", help=f"of {', '.join(sorted(PASSES))}")
+    o.add_argument("--diff", action="store_true", help="show what changed instead of the result")
+    o.set_defaults(run=_opt)
+    r = sub.add_parser("run", help="run a graph file natively")
+    r.add_argument("file", metavar="FILE.irad")
+    source = r.add_mutually_exclusive_group()
+    source.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a parameter's value")
+    source.add_argument("--random", type=int, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
+    r.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
+    r.set_defaults(run=_run)
+    sub.add_parser("ops", help="the op table").set_defaults(run=_ops)
+    t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
+    t.add_argument("--epochs", type=int, default=30, help="passes over the data (default 30)")
+    t.set_defaults(run=_train)
+    return p
+
+
+# ---- dump -----------------------------------------------------------------------------------------------------
+
+
+def parse_type(text: str) -> Type:
+    """`f64[3,4]` as a Type. Raises IradValueError for anything else."""
+    dtype, bracket, dims = text.partition("[")
+    shape = dims.removesuffix("]").split(",") if bracket else []
+    if (
+        dtype not in DTYPES
+        or bracket
+        and not dims.endswith("]")
+        or not all(d.strip().isdigit() for d in shape if d != "" or len(shape) > 1)
+    ):
+        raise IradValueError(
+            f"{text!r} is not a type; write a dtype and a shape, such as f64, f32[3,4] (dtypes: {', '.join(DTYPES)})"
+        )
+    return Type(dtype, tuple(int(d) for d in shape if d.strip()))
+
+
+def load_function(spec: str) -> Any:
+    """The function that `FILE.py:FUNC` names. Raises IradValueError or OSError with what is wrong."""
+    path, _, name = spec.rpartition(":")
+    if not path:
+        raise IradValueError(f"{spec!r} names no function; write FILE.py:FUNC")
+    if not Path(path).exists():
+        raise IradValueError(f"there is no file {path}")
+    module_spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if module_spec is None or module_spec.loader is None:
+        raise IradValueError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    module_spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        found = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
+        raise IradValueError(f"{path} has no function {name!r}; it has {', '.join(found) or 'none'}")
+    return getattr(module, name)
+
+
+def _dump(a: argparse.Namespace) -> int:
+    from irad.api import value_and_grad
+    from irad.frontend.trace import trace
+
+    types = [parse_type(t) for t in a.types]
+    function = load_function(a.function)
+    function = getattr(function, "__wrapped__", function)
+    if a.grad:
+        wrt = tuple(k for k, t in enumerate(types) if t.differentiable)
+        function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
+    program = trace(function, tuple(types), {}).program
+    names = list(pipeline.PIPELINE)
+    if a.after:
+        if a.after != "input" and a.after not in names:
+            raise IradValueError(f"--after {a.after}: passes are input, {', '.join(dict.fromkeys(names))}")
+        names = [] if a.after == "input" else names[: len(names) - names[::-1].index(a.after)]
+    if a.steps or a.diff:
+        print(f"# input: {size(program)} nodes")
+        if a.steps:
+            print(show(program, loc=a.loc))
+    program = run(program, names, _observer(a))
+    if a.kernel or a.llvm or a.asm:
+        native = pipeline.native(program)
+        print(native.kernel_text if a.kernel else native.text if a.llvm else native.library.asm)
+    elif not (a.steps or a.diff):
+        print(show(program, loc=a.loc))
+    return 0
+
+
+def _observer(a: argparse.Namespace) -> Any:
+    def observe(name: str, before: Program, after: Program, seconds: float) -> None:
+        old, new = show(before, loc=a.loc), show(after, loc=a.loc)
+        changed = "" if old != new else "   (no change)"
+        print(f"# {name}: {size(after)} nodes, {seconds * 1e3:.1f} ms{changed}")
+        if old != new:
+            print(_diff(old, new) if a.diff else new)
+
+    return observe if a.steps or a.diff else None
+
+
+def _diff(before: str, after: str) -> str:
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=99, lineterm=""))
+    return "\n".join(lines[3:])
+
+
+# ---- opt, run, ops, train ---------------------------------------------------------------------------------------
+
+
+def _load(path: str) -> Program:
+    if path == "-":
+        from irad.text import parse
+
+        return parse(sys.stdin.read(), "<stdin>")
+    return load(path)
+
+
+def _opt(a: argparse.Namespace) -> int:
+    names = [n.strip() for n in a.passes.split(",") if n.strip()]
+    unknown = [n for n in names if n not in PASSES]
+    if unknown:
+        raise IradValueError(f"there is no pass {unknown[0]!r}; there are {', '.join(sorted(PASSES))}")
+    before = _load(a.file)
+    after = run(before, names)
+    print(_diff(show(before), show(after)) if a.diff else show(after))
+    return 0
+
+
+def _run(a: argparse.Namespace) -> int:
+    from irad.api import compile
+
+    program = load(a.file)
+    entry = next(iter(program.values()))
+    args = _inputs(a, entry.params)
+    c = compile(program, argnums=tuple(k for k, v in enumerate(entry.params) if v.type.differentiable))
+    with _plain_numbers():
+        if a.grad:
+            results, grads = c.value_and_grad(*args)
+        else:
+            results, grads = c(*args), ()
+        for k, r in enumerate(results if isinstance(results, tuple) else (results,)):
+            print(f"result {k}: {r}")
+        for v, g in zip([v for v in entry.params if v.type.differentiable], grads):
+            print(f"gradient of {v.hint}: {g}")
+    return 0
+
+
+def _inputs(a: argparse.Namespace, params: Sequence[Any]) -> list[Any]:
+    given = {}
+    for item in a.input:
+        name, eq, path = item.partition("=")
+        if not eq:
+            raise IradValueError(f"--input {item}: write NAME=FILE.npy")
+        given[name] = np.load(path, allow_pickle=False)
+    names = [v.hint or str(k) for k, v in enumerate(params)]
+    for name in given:
+        if name not in names:
+            raise IradValueError(f"--input {name}: the graph's parameters are {', '.join(names)}")
+    r = np.random.default_rng(a.random)
+    out = []
+    for name, v in zip(names, params):
+        if name in given:
+            out.append(np.asarray(given[name], v.type.numpy))
+        elif a.random is None:
+            raise IradValueError(f"no value for parameter {name}; give --input {name}=FILE.npy or --random SEED")
+        elif v.type.differentiable:
+            out.append(np.asarray(r.standard_normal(v.type.shape), v.type.numpy))
+        else:
+            out.append(np.asarray(r.integers(0, 2 if v.type.dtype == "bool" else 10, v.type.shape), v.type.numpy))
+    return out
+
+
+@contextmanager
+def _plain_numbers() -> Iterator[None]:
+    with np.printoptions(precision=6, threshold=20):
+        yield
+
+
+def _ops(a: argparse.Namespace) -> int:
+    print(f"{'op':<14}{'reverse':<9}{'forward':<9}{'effects':<9}{'lowering':<16}notes")
+    for op in OPS.values():
+        yes = lambda rule: "yes" if rule else "-"
+        control = op.regions or op.name in ("call", "push", "pop", "tape")
+        row = (op.name, "pass" if control else yes(op.vjp), "pass" if control else yes(op.jvp), op.effects, op.lowering or "own")
+        print(f"{row[0]:<14}{row[1]:<9}{row[2]:<9}{row[3]:<9}{row[4]:<16}{op.doc}".rstrip())
+    return 0
+
+
+def _train(a: argparse.Namespace) -> int:
+    from irad.train import main as train
+
+    return train(a.epochs)

@@ -1,0 +1,481 @@
+"""Python's builtins (and parts of math, operator, functools, itertools) on traced numbers and sequences."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_int, static_value
+from irad.frontend.eval_expr import conjunction, disjunction, text_of
+from irad.frontend.eval_expr import _python_method as python_method
+from irad.frontend.flow import branch
+from irad.frontend.objects import Array, Closure, Method, Text, describe, is_number, is_traced_deep
+from irad.frontend.reader import Reader
+from irad.frontend.sequences import (
+    Generator,
+    Seq,
+    enumerate_,
+    filter_,
+    iterate,
+    map_,
+    product_,
+    reversed_,
+    static_length,
+    traced_range,
+    zip_,
+)
+from irad.frontend.table import OPERATORS
+from irad.ir import Value
+from irad.ops.control import print_, raise_if
+from irad.ops.elementwise import gt, logical_and, lt, select
+
+Builtin = Callable[..., Any]
+BUILTINS: dict[Any, Builtin] = {}
+
+
+def builtin(*fns: Any) -> Callable[[Builtin], Builtin]:
+    """Register the decorated function for Python functions: it gets the reader, then their arguments."""
+
+    def register(f: Builtin) -> Builtin:
+        BUILTINS.update((fn, f) for fn in fns)
+        return f
+
+    return register
+
+
+# ---- sequences ------------------------------------------------------------------------------------------------------------
+
+BUILTINS.update({enumerate: enumerate_, zip: zip_, reversed: reversed_, map: map_, filter: filter_, itertools.product: product_})
+
+
+@builtin(range)
+def range_(r: Reader, *args: Any) -> Any:
+    args = tuple(_index(r, a) for a in args)
+    return traced_range(r, args) if any(isinstance(a, Arr) for a in args) else range(*args)
+
+
+def _index(r: Reader, a: Any) -> Any:
+    if isinstance(a, Array):
+        content = r.operand(a)
+        return Arr(content.value) if isinstance(content, Arr) else content.item()
+    if isinstance(a, Arr) and a.name[0] not in "iu":
+        raise IradTypeError(f"'{'float' if a.name[0] == 'f' else a.name}' object cannot be interpreted as an integer")
+    return a
+
+
+@builtin(len)
+def len_(r: Reader, obj: Any) -> Any:
+    if isinstance(obj, Array):
+        if not obj.shape:
+            raise TypeError("len() of unsized object")
+        return from_dim(obj.shape[0])
+    if isinstance(obj, Seq):
+        return obj.length
+    if isinstance(obj, Arr):
+        raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
+    method = python_method(obj, "__len__")
+    return r.call(method, [obj]) if method is not None else len(obj)
+
+
+@builtin(list)
+def list_(r: Reader, obj: Any = ()) -> Any:
+    return r.state.made(r.items(obj))
+
+
+@builtin(tuple)
+def tuple_(r: Reader, obj: Any = ()) -> Any:
+    return tuple(r.items(obj))
+
+
+@builtin(dict)
+def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+    out = dict(obj) if isinstance(obj, dict) else dict(tuple(r.items(pair)) for pair in r.items(obj))
+    return r.state.made(out | kwargs)
+
+
+@builtin(set, frozenset)
+def set_(r: Reader, obj: Any = ()) -> Any:
+    items = r.items(obj)
+    static_value([r.operand(x) for x in items], "an element of a set")
+    return r.state.made(set(items))
+
+
+@builtin(iter)
+def iter_(r: Reader, obj: Any) -> Any:
+    return builtins.iter(r.items(obj))
+
+
+@builtin(sorted)
+def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: bool = False) -> Any:
+    items = r.items(obj)
+    keys = items if key is None else [r.call(key, [x]) for x in items]
+    static_value([r.operand(k) for k in keys], "the order of sorted(): use np.sort or np.argsort on an array; a key")
+    order = sorted(range(len(items)), key=lambda k: r.operand(keys[k]), reverse=reverse)
+    return r.state.made([items[k] for k in order])
+
+
+@builtin(itertools.accumulate)
+def accumulate_(r: Reader, obj: Any, func: Any = operator.add, *, initial: Any = None) -> Any:
+    items = ([] if initial is None else [initial]) + r.items(obj)
+    out: list[Any] = []
+    for x in items:
+        out.append(r.call(func, [out[-1], x]) if out else x)
+    return out
+
+
+@builtin(functools.reduce)
+def reduce_(r: Reader, func: Any, obj: Any, *initial: Any) -> Any:
+    items = [*initial, *r.items(obj)]
+    if not items:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    total = items[0]
+    for x in items[1:]:
+        total = r.call(func, [total, x])
+    return total
+
+
+# ---- folds ------------------------------------------------------------------------------------------------------------------------
+
+
+def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
+    if isinstance(obj, Generator) and obj.element is None:
+        box = [start]
+
+        def consume(x: Any) -> None:
+            box[0] = step(box[0], x)
+
+        return r.accumulate(obj, box, consume)
+    seq = iterate(r, obj)
+    if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
+        return r.fold(seq, start, step)
+    total = start
+    for i in range(static_length(seq)):
+        total = step(total, seq.get(i))
+    return total
+
+
+@builtin(sum)
+def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
+    if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
+        return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+    if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Array)):
+        items = r.items(iterable)
+        if not any(isinstance(x, (Arr, Array)) for x in items):
+            return builtins.sum(items, start)
+        iterable = items
+    return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+
+
+@builtin(any)
+def any_(r: Reader, iterable: Any) -> Any:
+    return fold(r, iterable, False, lambda a, x: disjunction(a, r.truth(x)))
+
+
+@builtin(all)
+def all_(r: Reader, iterable: Any) -> Any:
+    return fold(r, iterable, True, lambda a, x: conjunction(a, r.truth(x)))
+
+
+@builtin(max)
+def max_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    return _extreme(r, "gt", max, args, key, kwargs)
+
+
+@builtin(min)
+def min_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    return _extreme(r, "lt", min, args, key, kwargs)
+
+
+def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: Any, kwargs: dict[str, Any]) -> Any:
+    """max or min: the first of the best ones, by Python's comparisons (so a NaN wins only if it comes first)."""
+    obj = args[0] if len(args) == 1 else args
+    if isinstance(obj, (Arr,)):
+        raise TypeError(f"{describe(obj)} is not iterable")
+    if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
+        seq = iterate(r, obj)
+        return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
+                    lambda a, x: _better(r, better, a, x))  # fmt: skip
+    items = r.items(obj)
+    if not items:
+        if "default" in kwargs:
+            return kwargs["default"]
+        raise ValueError(f"{native.__name__}() iterable argument is empty")
+    if key is not None:
+        return _extreme_by_key(r, better, items, key)
+    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) for x in items):
+        return native(items)
+    best = items[0]
+    for x in items[1:]:
+        best = _better(r, better, best, x)
+    return best
+
+
+def _long(obj: Any) -> bool:
+    n = obj.shape[0] if isinstance(obj, Array) and obj.shape else obj.length if isinstance(obj, Seq) else 0
+    return not isinstance(n, int) or n > 8
+
+
+def _better(r: Reader, name: str, best: Any, x: Any) -> Any:
+    wins = r.truth(r.operator(name, x, best))
+    if not isinstance(wins, Arr):
+        return x if wins else best
+    both = _alike(x, best)
+    if both is not None:
+        return Arr(select(wins.value, *both[:2]), both[2])
+    return branch(r, wins, lambda: x, lambda: best)
+
+
+def _alike(x: Any, y: Any) -> tuple[Value, Value, bool] | None:
+    """Two numbers of one kind, as values."""
+    if not (is_number(x) and is_number(y)):
+        return None
+    weak = [is_weak(v) or isinstance(v, bool) or (isinstance(v, Arr) and v.weak) for v in (x, y)]
+    a, b = lift(x), lift(y)
+    if weak[0] != weak[1] or a.name != b.name:
+        return None
+    return a.value, b.value, weak[0]
+
+
+def _extreme_by_key(r: Reader, better: str, items: list[Any], key: Any) -> Any:
+    best, best_key = items[0], r.call(key, [items[0]])
+    for x in items[1:]:
+        k = r.call(key, [x])
+        wins = r.truth(r.operator(better, k, best_key))
+        if isinstance(wins, Arr):
+            best, best_key = branch(r, wins, lambda x=x, k=k: (x, k), lambda b=best, bk=best_key: (b, bk))  # type: ignore[misc]
+        elif wins:
+            best, best_key = x, k
+    return best
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _converted(name: str, native: Any) -> Builtin:
+    def convert(r: Reader, x: Any = 0, *rest: Any) -> Any:
+        content = r.operand(x)
+        if isinstance(content, Arr):
+            return OPERATORS[name](content)
+        if isinstance(content, Text):
+            raise UnsupportedError(f"{name}() of a string that depends on data")
+        method = python_method(content, f"__{name}__")
+        return r.call(method, [content]) if method is not None else native(content, *rest)
+
+    return convert
+
+
+BUILTINS[int] = _converted("int", int)
+BUILTINS[float] = _converted("float", float)
+
+
+@builtin(bool)
+def bool_(r: Reader, x: Any = False) -> Any:
+    return r.truth(x)
+
+
+@builtin(abs, operator.abs)
+def abs_(r: Reader, x: Any) -> Any:
+    return r.operator("abs", x)
+
+
+@builtin(round)
+def round_(r: Reader, x: Any, ndigits: Any = None) -> Any:
+    content = r.operand(x)
+    if isinstance(content, Arr):
+        return r.wrap(OPERATORS["round"](content, ndigits))
+    method = python_method(content, "__round__")
+    return r.call(method, [content, ndigits]) if method is not None else r.wrap(round(content, ndigits))
+
+
+@builtin(divmod)
+def divmod_(r: Reader, x: Any, y: Any) -> Any:
+    if not is_traced_deep([x, y]):
+        return r.wrap(divmod(r.operand(x), r.operand(y)))
+    return r.wrap(OPERATORS["divmod"](r.operand(x), r.operand(y)))
+
+
+@builtin(pow)
+def pow_(r: Reader, x: Any, y: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return r.operator("pow", x, y)
+    static_value([x, y, mod], "an argument of pow(x, y, mod)")
+    return pow(x, y, mod)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "pos", "lt", "le", "gt", "ge", "eq", "ne", "and_", "or_", "xor", "matmul", "lshift", "rshift", "invert"):  # fmt: skip
+    BUILTINS[getattr(operator, _name)] = lambda r, *xs, _n=_name: r.operator(_n, *xs)
+BUILTINS[operator.getitem] = lambda r, x, k: r.getitem(x, k)
+
+
+# ---- math: Python's own functions, on Python floats --------------------------------------------------------------------------------------
+
+
+def _math(native: Any, ufunc: Any, low: float | None = None, strict: bool = False) -> Builtin:
+    """A function of the module math: NumPy's, as a Python float, with math's errors outside its domain."""
+
+    def apply(r: Reader, *xs: Any) -> Any:
+        if not is_traced_deep(xs):
+            return native(*(r.operand(x) for x in xs))
+        floats = [BUILTINS[float](r, x) for x in xs]
+        if low is not None and isinstance(floats[0], Arr):
+            bad = r.operator("le" if strict else "lt", floats[0], low)
+            raise_if(bad.value, exc="ValueError", message="math domain error")
+        out = r.call(ufunc, floats)
+        return Arr(out.value, True)
+
+    return apply
+
+
+_MATH = {
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp": np.exp,
+    "expm1": np.expm1, "hypot": np.hypot, "fabs": np.fabs, "copysign": np.copysign, "exp2": np.exp2, "cbrt": np.cbrt,
+    "degrees": np.degrees, "radians": np.radians, "fmod": np.fmod,
+}  # fmt: skip
+for _name, _ufunc in _MATH.items():
+    if hasattr(math, _name):
+        BUILTINS[getattr(math, _name)] = _math(getattr(math, _name), _ufunc)
+BUILTINS[math.sqrt] = _math(math.sqrt, np.sqrt, 0.0)
+for _name, _ufunc in {"log": np.log, "log2": np.log2, "log10": np.log10}.items():
+    BUILTINS[getattr(math, _name)] = _math(getattr(math, _name), _ufunc, 0.0, strict=True)
+BUILTINS[math.log1p] = _math(math.log1p, np.log1p, -1.0, strict=True)
+
+
+@builtin(math.pow)
+def math_pow(r: Reader, x: Any, y: Any) -> Any:
+    return r.operator("pow", BUILTINS[float](r, x), BUILTINS[float](r, y))
+
+
+def _math_test(native: Any, ufunc: Any) -> Builtin:
+    def test(r: Reader, x: Any) -> Any:
+        if not is_traced_deep(x):
+            return native(r.operand(x))
+        return Arr(r.call(ufunc, [BUILTINS[float](r, x)]).value, True)
+
+    return test
+
+
+for _name in ("isnan", "isinf", "isfinite"):
+    BUILTINS[getattr(math, _name)] = _math_test(getattr(math, _name), getattr(np, _name))
+
+
+def _math_round(native: Any, ufunc: Any) -> Builtin:
+    def apply(r: Reader, x: Any) -> Any:
+        if not is_traced_deep(x):
+            return native(r.operand(x))
+        return BUILTINS[int](r, r.call(ufunc, [BUILTINS[float](r, x)]))
+
+    return apply
+
+
+for _name in ("floor", "ceil", "trunc"):
+    BUILTINS[getattr(math, _name)] = _math_round(getattr(math, _name), getattr(np, _name))
+
+
+# ---- questions about objects ------------------------------------------------------------------------------------------------------------
+
+
+def class_of(x: Any) -> type:
+    """The class that Python would see."""
+    if isinstance(x, Array):
+        return np.ndarray
+    if isinstance(x, Arr):
+        return {"f64": float, "i64": int, "bool": bool}[x.name] if x.weak else x.type.numpy.type
+    if isinstance(x, Text):
+        return str
+    if isinstance(x, Closure):
+        return types.FunctionType
+    return types.BuiltinMethodType if isinstance(x, Method) else type(x)
+
+
+@builtin(isinstance)
+def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method)):
+        return isinstance(obj, cls)
+    return issubclass(class_of(obj), cls)
+
+
+@builtin(type)
+def type_(r: Reader, *args: Any) -> Any:
+    return class_of(args[0]) if len(args) == 1 else type(*args)
+
+
+@builtin(callable)
+def callable_(r: Reader, obj: Any) -> bool:
+    return not isinstance(obj, (Array, Arr, Text)) and callable(obj)
+
+
+@builtin(getattr)
+def getattr_(r: Reader, obj: Any, name: str, *default: Any) -> Any:
+    try:
+        return r.getattr(obj, name)
+    except AttributeError:
+        if default:
+            return default[0]
+        raise
+
+
+@builtin(hasattr)
+def hasattr_(r: Reader, obj: Any, name: str) -> bool:
+    try:
+        r.getattr(obj, name)
+    except AttributeError:
+        return False
+    return True
+
+
+@builtin(setattr)
+def setattr_(r: Reader, obj: Any, name: str, value: Any) -> None:
+    r.setattr(obj, name, value)
+
+
+@builtin(id)
+def id_(r: Reader, obj: Any) -> int:
+    raise UnsupportedError("id() in compiled code; compare with 'is'")
+
+
+@builtin(str)
+def str_(r: Reader, obj: Any = "") -> Any:
+    return text_of(r, obj) if is_traced_deep(obj) else str(r.operand(obj))
+
+
+@builtin(repr)
+def repr_(r: Reader, obj: Any) -> Any:
+    return text_of(r, obj) if is_traced_deep(obj) else repr(r.operand(obj))
+
+
+@builtin(print)
+def print__(r: Reader, *args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
+    """print at run time, at each call."""
+    if file is not None:
+        raise UnsupportedError("print(file=...) in compiled code: print to standard output")
+    parts: list[Text] = []
+    for k, a in enumerate(args):
+        if k:
+            parts.append(Text((" " if sep is None else sep).replace("{", "{{").replace("}", "}}"), ()))
+        parts.append(text_of(r, a) if is_traced_deep(a) else Text(str(r.operand(a)).replace("{", "{{").replace("}", "}}"), ()))
+    text = "".join(p.template for p in parts) + ("\n" if end is None else end)
+    print_(*(o.value for p in parts for o in p.operands), text=text)
+
+
+@builtin(np.errstate)
+def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    return np.errstate(**kwargs)
+
+
+@builtin(globals, locals, vars, exec, eval, compile)
+def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    raise UnsupportedError("globals(), locals(), vars(), exec and eval are not supported in compiled code")
+
+
+__all__ = ["BUILTINS", "class_of", "gt", "logical_and", "lt", "static_int"]

@@ -1,0 +1,228 @@
+"""Captured state: what a function reads besides its arguments, by a path that is followed again at each call.
+
+Arrays and floats found outside become hidden parameters; what shapes the program (ints, flags, strings, functions, the
+length of a list) is guarded, and only if it was read.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irad.frontend.arr import Arr
+from irad.frontend.objects import Array, Cell
+from irad.ir import Value
+from irad.ops.intervals import bound
+from irad.tree import is_leaf
+from irad.types import Type, type_of
+
+Step = tuple[str, Any]  # ("cell" | "global" | "attr" | "item" | "default" | "kwdefault" | "self" | "func", key)
+
+
+@dataclass(frozen=True)
+class Path:
+    """From the compiled function (root "fn"), or the static part `k` of its arguments (root k), to an object."""
+
+    root: Any = "fn"
+    steps: tuple[Step, ...] = ()
+
+    def child(self, kind: str, key: Any = None) -> Path:
+        return Path(self.root, (*self.steps, (kind, key)))
+
+    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
+        """The object there now. Raises LookupError or AttributeError if the path leads nowhere."""
+        obj = fn if self.root == "fn" else statics[self.root]
+        for kind, key in self.steps:
+            obj = _STEPS[kind](obj, key)
+        return obj
+
+    def __str__(self) -> str:
+        shown = {"cell": "{}", "global": "{}", "attr": ".{}", "item": "[{!r}]", "default": "default {}", "kwdefault": "{}"}
+        return "".join(shown.get(kind, "").format(key) for kind, key in self.steps) or str(self.root)
+
+
+def _cell(fn: Any, name: str) -> Any:
+    return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents
+
+
+_STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "cell": _cell,
+    "global": lambda fn, name: fn.__globals__[name],
+    "attr": lambda obj, name: getattr(obj, name),
+    "item": lambda obj, key: obj[key],
+    "default": lambda fn, k: fn.__defaults__[k],
+    "kwdefault": lambda fn, name: fn.__kwdefaults__[name],
+    "self": lambda method, _: method.__self__,
+    "func": lambda method, _: method.__func__,
+    "partial": lambda p, _: p.func,
+    "partial_arg": lambda p, k: p.args[k],
+    "partial_kw": lambda p, k: p.keywords[k],
+    "wrapped": lambda fn, _: fn.__wrapped__,
+}
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A hidden parameter: the number or array at `path`, of type `type`; `weak`: a Python number."""
+
+    path: Path
+    type: Type
+    weak: bool
+    value: Value
+
+    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
+        return self.path.get(fn, statics)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition on outside state that the traced program relies on.
+
+    `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
+    code, "len" or "keys" a container of the same class and length or keys.
+    """
+
+    path: Path
+    kind: str
+    expected: Any
+
+    def holds(self, fn: Any, statics: Sequence[Any] = ()) -> bool:
+        """Is it still so?"""
+        try:
+            return _GUARDS[self.kind](self.path.get(fn, statics), self.expected)
+        except (LookupError, AttributeError, ValueError, TypeError):
+            return False
+
+
+_GUARDS: dict[str, Callable[[Any, Any], bool]] = {
+    "is": lambda x, e: x is e,
+    "eq": lambda x, e: type(x) is type(e) and bool(x == e),
+    "type": lambda x, e: type(x) is e,
+    "code": lambda x, e: getattr(x, "__code__", None) is e,
+    "len": lambda x, e: (type(x), len(x)) == e,
+    "keys": lambda x, e: type(x) is e[0] and tuple(x) == e[1],
+}
+
+_PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int, complex)
+INT32 = (-(2**31), 2**31 - 1)
+
+
+class Captures:
+    """Hidden parameters and guards found while one function is read."""
+
+    def __init__(self, live: frozenset[Path] = frozenset()):
+        self.params: dict[Path, Capture] = {}
+        self.guards: dict[tuple[Path, str], Guard] = {}
+        self.live = live  # captured ints that change from call to call: hidden parameters instead of guards
+        self.frozen: set[Path] = set()  # captured numbers that must be known at compile time
+        self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
+        self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
+        self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
+
+    def path(self, obj: Any) -> Path | None:
+        """Where an object was found, if it was captured."""
+        found = self.paths.get(id(obj))
+        return found[1] if found is not None and found[0] is obj else None
+
+    def note(self, obj: Any, path: Path) -> None:
+        self.paths.setdefault(id(obj), (obj, path))
+
+    def guard(self, path: Path, kind: str, expected: Any) -> None:
+        self.guards.setdefault((path, kind), Guard(path, kind, expected))
+
+    def take(self, obj: Any, path: Path) -> Any:
+        """What stands for a captured object in the program."""
+        if id(obj) in self.mirrors and not isinstance(obj, (int, float, np.generic)):
+            return self.mirrors[id(obj)]
+        if type(obj) in _PLAIN and not self._live_int(obj, path):
+            self.guard(path, "eq", obj)
+            return obj
+        if is_leaf(obj):
+            return self._leaf(obj, path)
+        if type(obj) in (list, tuple, dict) or (isinstance(obj, tuple) and hasattr(obj, "_fields")):
+            return self._container(obj, path)
+        self._opaque(obj, path)
+        return obj
+
+    def _live_int(self, obj: Any, path: Path) -> bool:
+        return type(obj) is int and path in self.live and path not in self.frozen
+
+    def _leaf(self, obj: Any, path: Path) -> Any:
+        if isinstance(obj, np.ndarray):
+            try:
+                t = type_of(obj)
+            except TypeError:
+                self.guard(path, "is", obj)
+                return obj
+            value = self._param(path, t, False)
+            array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj))
+            self._mirror(obj, array)
+            self.note(array.cell, path)
+            return array
+        if path in self.frozen:
+            self.guard(path, "eq", obj)
+            return obj
+        weak = type(obj) in (int, float)
+        value = self._param(path, type_of(obj), weak)
+        if type(obj) is int and INT32[0] <= obj <= INT32[1]:
+            bound(value, *INT32)
+        return Arr(value, weak)
+
+    def _param(self, path: Path, t: Type, weak: bool) -> Value:
+        if path not in self.params:
+            self.params[path] = Capture(path, t, weak, Value(t, _hint(path)))
+        return self.params[path].value
+
+    def _mirror(self, obj: Any, stand_in: Any) -> None:
+        self.mirrors[id(obj)] = stand_in
+        self.paths.setdefault(id(obj), (obj, Path()))
+        self.originals[id(stand_in)] = obj
+
+    def _container(self, obj: Any, path: Path) -> Any:
+        if isinstance(obj, dict):
+            self.guard(path, "keys", (type(obj), tuple(obj)))
+            out: Any = {}
+            self._mirror(obj, out)
+            out.update({k: self.take(v, path.child("item", k)) for k, v in obj.items()})
+            return out
+        self.guard(path, "len", (type(obj), len(obj)))
+        items = lambda: [self.take(v, path.child("item", k)) for k, v in enumerate(obj)]
+        if isinstance(obj, tuple):
+            out = type(obj)(*items()) if hasattr(obj, "_fields") else tuple(items())
+        else:
+            out = []
+            self._mirror(obj, out)
+            out.extend(items())
+        return out
+
+    def _opaque(self, obj: Any, path: Path) -> None:
+        self.note(obj, path)
+        if isinstance(obj, types.FunctionType):
+            self.guard(path, "code", obj.__code__)
+        elif isinstance(obj, (types.ModuleType, type)):
+            self.guard(path, "is", obj)
+        elif isinstance(obj, types.MethodType):
+            self.note(obj.__self__, path.child("self"))
+            self.note(obj.__func__, path.child("func"))
+            self.guard(path, "type", types.MethodType)
+        elif hasattr(obj, "__dict__") and type(obj).__flags__ & (1 << 9):  # an instance of a class written in Python
+            self.guard(path, "type", type(obj))
+        else:
+            self.guard(path, "is", obj)
+
+
+def _hint(path: Path) -> str:
+    names = [str(k) for _, k in path.steps if isinstance(k, (str, int))]
+    text = "_".join(names)
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in text) if text and not text[0].isdigit() else "captured"
+
+
+def strides_of(a: np.ndarray) -> tuple[int, ...] | None:
+    """Strides in elements; None where they are no multiples of the element size."""
+    if any(s % a.itemsize for s in a.strides):
+        return None
+    return tuple(s // a.itemsize for s in a.strides)

@@ -1,0 +1,185 @@
+"""Comprehensions, generator expressions, attribute and subscript expressions, and folds over long sequences."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from irad.errors import UnsupportedError
+from irad.frontend.arr import Arr, static_value
+from irad.frontend.eval_stmt import assign
+from irad.frontend.flow import branch
+from irad.frontend.loops import Loop, run_for
+from irad.frontend.objects import Env, StructureError
+from irad.frontend.reader import Reader, expression
+from irad.frontend.sequences import Generator, Seq, iterate
+from irad.frontend.state import Name
+
+_COMPREHENSION = frozenset({"<comprehension>"})
+
+
+@expression(ast.Attribute)
+def attribute(r: Reader, e: ast.Attribute) -> Any:
+    obj = r.expr(e.value)
+    r.at(e)
+    return r.getattr(obj, e.attr)
+
+
+@expression(ast.Subscript)
+def subscript(r: Reader, e: ast.Subscript) -> Any:
+    obj, key = r.expr(e.value), r.expr(e.slice)
+    r.at(e)
+    return r.getitem(obj, key)
+
+
+@expression(ast.Slice)
+def slice_(r: Reader, e: ast.Slice) -> Any:
+    return slice(*(None if x is None else r.expr(x) for x in (e.lower, e.upper, e.step)))
+
+
+# ---- comprehensions --------------------------------------------------------------------------------------------------------
+
+
+class _Scope:
+    """The variables of a comprehension, around which the function's own stay visible."""
+
+    def __init__(self, r: Reader, generators: list[ast.comprehension]):
+        self.r = r
+        stored = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        self.outer = r.frame.env
+        self.env = r.state.made(Env(parent=self.outer, locals=frozenset(stored)))
+
+    def __enter__(self) -> None:
+        self.r.frame.env = self.env
+
+    def __exit__(self, *_: Any) -> None:
+        self.r.frame.env = self.outer
+
+
+def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
+    """Run `consume` for each combination of the generators' elements that passes their conditions."""
+    g, rest = generators[0], generators[1:]
+    seq = iterate(r, r.expr(g.iter)) if first is None else first
+    if isinstance(seq.length, Arr):
+        raise StructureError(
+            "a comprehension over a range whose length is not known at compile time; use an array and a for loop"
+        )
+    for k in range(seq.length):
+        assign(r, g.target, seq.get(k))
+        keep = _conditions(r, g.ifs)
+        if isinstance(keep, Arr):
+            raise UnsupportedError(
+                "a comprehension that keeps elements depending on data has no fixed length; use a boolean mask or a for loop with if"
+            )
+        if keep:
+            each(r, rest, consume) if rest else consume()
+
+
+def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
+    for t in tests:
+        keep = r.truth(r.expr(t))
+        if keep is not True:
+            return keep if len(tests) == 1 or keep is False else r.truth(r.expr(ast.BoolOp(ast.And(), tests)))
+    return True
+
+
+@expression(ast.ListComp)
+def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
+    out: list[Any] = []
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.append(r.expr(e.elt)))
+    return r.state.made(out)
+
+
+@expression(ast.SetComp)
+def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
+    out: set[Any] = set()
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.add(static_value(r.operand(r.expr(e.elt)), "an element of a set")))
+    return r.state.made(out)
+
+
+@expression(ast.DictComp)
+def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
+    out: dict[Any, Any] = {}
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.update([(static_value(r.expr(e.key), "a key of a dict"), r.expr(e.value))]))
+    return r.state.made(out)
+
+
+@expression(ast.GeneratorExp)
+def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
+    """Not consumed yet; its first iterable is evaluated now, as Python does."""
+    first = iterate(r, r.expr(e.generators[0].iter))
+    frame, scope = r.frame, _Scope(r, e.generators)
+
+    def run(body: Callable[[], Any]) -> Any:
+        with r.activation(frame), scope:
+            return body()
+
+    def element(k: Any) -> Any:
+        def body() -> Any:
+            assign(r, e.generators[0].target, first.get(k))
+            return r.expr(e.elt)
+
+        return run(body)
+
+    def all_of(consume: Callable[[Any], None]) -> None:
+        run(lambda: each(r, e.generators, lambda: consume(r.expr(e.elt)), first))
+
+    def filtered(k: Any, consume: Callable[[Any], None]) -> None:
+        """One position of a generator with conditions: `consume` runs only where they hold."""
+
+        def body() -> None:
+            assign(r, e.generators[0].target, first.get(k))
+            keep = _conditions(r, e.generators[0].ifs)
+            if isinstance(keep, Arr):
+                branch(r, keep, lambda: consume(r.expr(e.elt)), lambda: None)
+            elif keep:
+                consume(r.expr(e.elt))
+
+        run(body)
+
+    single = len(e.generators) == 1
+    plain = single and not e.generators[0].ifs
+    return Generator(first, all_of, element if plain else None, filtered if single else None)
+
+
+# ---- folds -------------------------------------------------------------------------------------------------------------------
+
+
+def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """step(...step(start, x0)..., xn) as a loop."""
+    return _accumulate(r, seq, start, lambda k, total: step(total, seq.get(k)))
+
+
+def accumulate(r: Reader, g: Generator, box: list[Any], consume: Callable[[Any], None]) -> Any:
+    """A fold over a generator with conditions: `consume` updates the total in `box`."""
+    if g.filtered is None or not g.seq.rolls:
+        g.each(consume)
+        return box[0]
+    at = g.filtered
+    env = Env(names={"total": box[0]})
+    place = Name(env, "total")
+
+    def one(k: Any) -> None:
+        def update(x: Any) -> None:
+            box[0] = place.get()
+            consume(x)
+            r.state.assign(place, box[0])
+
+        at(k, update)
+
+    run_for(r, Loop(g, one, None, None, None), g.seq)
+    return place.get()
+
+
+def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    env = Env(names={"total": start})
+    place = Name(env, "total")
+    run_for(r, Loop(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
+    return place.get()
+
+
+__all__ = ["_COMPREHENSION", "accumulate", "each", "fold"]

@@ -1,0 +1,172 @@
+"""Array variables that a loop rebinds: which storage they mean after some trips, and whether stores into them are sound.
+
+In `u, v = v, u` the names change places and the storage stays; in `u = f(u)` each trip makes new storage. A loop carries
+the *contents* that names see. That is exact as long as nobody stores into a carried array, or if its storage is known to
+nobody else; a permutation of names is followed exactly. Anything else is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.frontend.arr import Arr
+from irad.frontend.merge import Ary
+from irad.frontend.objects import Array, Cell, Either, Env, StructureError
+from irad.frontend.reader import Reader
+from irad.frontend.state import Name, Region
+from irad.ir import Value
+from irad.ops.constant import scalar
+from irad.ops.elementwise import eq, remainder
+
+
+class ArrayRules:
+    """The array variables of one loop."""
+
+    def __init__(self, r: Reader):
+        self.r = r
+        self.phis: dict[int, Array] = {}  # id of a template -> the array that stands for it in a trip
+        self.names: dict[int, Any] = {}  # id of a template -> its carry, where that is a whole variable
+        self.results: dict[int, Array] = {}
+        self.doubts: dict[int, str] = {}
+        self.cycle: list[Any] = []  # carries whose arrays a trip permutes
+        self.order: list[int] = []  # where the array of each of them goes
+
+    def begin(self, carries: dict[Any, Any]) -> None:
+        self.phis = {}
+        self.names = {id(c.template): c for c in carries.values() if isinstance(c.place, Name) and isinstance(c.template, Ary)}
+
+    def phi(self, t: Ary, value: Value) -> Array:
+        """The array that a carried variable holds at the start of a trip."""
+        carry = self.names.get(id(t))
+        strides = carry.init.strides if carry is not None and type(carry.init) is Array and not carry.init.steps else None
+        out = Array(Cell(value, value.hint), strides=strides)
+        self.phis[id(t)] = out
+        return out
+
+    # ---- after the fixed point ----
+
+    def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
+        """Refuse what the contents alone do not express. Runs in the final state of a trip."""
+        self.doubts, self.cycle = {}, []
+        if self._permutation(body):
+            return
+        for key, c in carries.items():
+            t = c.template
+            if not isinstance(t, Ary) or id(t) not in self.phis:
+                continue
+            final = body.log.new.get(key)
+            fresh = self._fresh(final, body)
+            sole = self._sole(c.init)
+            if self.phis[id(t)].cell.written and not (sole and (fresh or final is self.phis[id(t)])):
+                raise StructureError(
+                    f"'{c.place.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
+                    "copy it before the loop (x = x.copy()), or store with x[...] = instead of rebinding"
+                )
+            if not fresh or not (sole or trips[0] >= 1):
+                self.doubts[id(t)] = (
+                    f"after the loop '{c.place.name}' may be the same array as another variable; write "
+                    f"{c.place.name} = {c.place.name}.copy() before storing into it"
+                )
+
+    def _fresh(self, x: Any, body: Region) -> bool:
+        """Made in this trip, and whole."""
+        return isinstance(x, Array) and x.fresh_whole and self.r.state.born(x.cell) is body.builder
+
+    def _sole(self, x: Any) -> bool:
+        """Is the array known by one variable only?"""
+        return isinstance(x, Array) and x.fresh_whole and references(self.r, x.cell) <= 1
+
+    # ---- permutations ----
+
+    def _permutation(self, body: Region) -> bool:
+        """Do the names permute their arrays (u, v = v, u), which are whole, distinct and not touched otherwise?"""
+        carries = [c for c in self.names.values() if type(c.init) is Array and not c.init.steps]
+        phis = [self.phis[id(c.template)] for c in carries]
+        finals = [body.value(c.place) for c in carries]
+        mine = [(c, p, f) for c, p, f in zip(carries, phis, finals) if any(f is q for q in phis) and f is not p]
+        if not mine:
+            return False
+        carries, phis, finals = (list(x) for x in zip(*mine))
+        order = [next((k for k, p in enumerate(phis) if p is f), -1) for f in finals]
+        cells = {id(c.init.cell) for c in carries}
+        if sorted(order) != list(range(len(order))) or len(cells) != len(carries) or len(self.names) != len(carries):
+            return False
+        if not any(p.cell.written for p in phis):
+            return False
+        self.cycle, self.order = carries, order
+        return True
+
+    def result(self, t: Ary, value: Value) -> Array:
+        """The array that a carried variable holds after the loop."""
+        out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ""))
+        self.results[id(t)] = out
+        return out
+
+    def finish(self, count: Value | None) -> None:
+        """After a permutation: give the contents back to the arrays the names started with, and rebind the names."""
+        if not self.cycle:
+            return
+        if count is None:
+            raise StructureError(
+                "this while loop swaps arrays and stores into them; count the trips in a for loop, or swap with u[...], v[...] = v, u"
+            )
+        power, powers = list(range(len(self.order))), []
+        while not powers or power != powers[0]:
+            powers.append(power)
+            power = [self.order[k] for k in power]
+        contents = [self.results[id(c.template)] for c in self.cycle]
+        arrays = [c.init for c in self.cycle]
+        self._settle(count, powers, contents, arrays)
+
+    def _settle(self, count: Value, powers: list[list[int]], contents: list[Array], arrays: list[Array]) -> None:
+        """After n trips name k sees arrays[powers[n % period][k]]."""
+        period = scalar(len(powers), "i64")
+        phase = remainder(count, period)
+        names: list[Any] = []
+        for k in range(len(arrays)):
+            names.append(arrays[powers[-1][k]])
+        stores = [contents[powers[-1].index(j)].cell.content for j in range(len(arrays))]
+        for p in reversed(range(len(powers) - 1)):
+            cond = Arr(eq(phase, scalar(p, "i64")), True)
+            now = [contents[powers[p].index(j)].cell.content for j in range(len(arrays))]
+            stores = self.r.choose(cond, now, stores)
+            names = [(cond, arrays[powers[p][k]], names[k]) for k in range(len(arrays))]
+        for a, v in zip(arrays, stores):
+            self.r.put(a, v)
+        for k, c in enumerate(self.cycle):
+            self.r.state.assign(c.place, self._alias(names[k], contents[k].cell.content))
+
+    def _alias(self, choice: Any, merged: Any) -> Array:
+        if isinstance(choice, Array):
+            return choice
+        cond, left, right = choice
+        other = self._alias(right, merged)
+        return Either(cond, left, other, merged)
+
+
+def references(r: Reader, cell: Cell) -> int:
+    """How many variables of running activations hold the cell (containers looked into); stops at two."""
+    count = 0
+    seen: set[int] = set()
+    envs: list[Any] = [e for f in r.frames for e in (f.env, f.flags)]
+    while envs and count < 2:
+        env = envs.pop()
+        if id(env) in seen:
+            continue
+        seen.add(id(env))
+        if isinstance(env.parent, Env):
+            envs.append(env.parent)
+        count += sum(_holds(x, cell, seen) for x in list(env.names.values()))
+    return count
+
+
+def _holds(x: Any, cell: Cell, seen: set[int]) -> int:
+    if isinstance(x, Array):
+        return int(any(c is cell for c in x.cells()))
+    if isinstance(x, (list, tuple, dict)) and id(x) not in seen:
+        seen.add(id(x))
+        return sum(_holds(y, cell, seen) for y in (x.values() if isinstance(x, dict) else x))
+    if hasattr(x, "__dict__") and id(x) not in seen and type(x).__module__ not in ("builtins",) and not callable(x):
+        seen.add(id(x))
+        return sum(_holds(y, cell, seen) for y in vars(x).values() if not isinstance(y, Env))
+    return 0

@@ -1,0 +1,372 @@
+"""Templates: the structure that a variable has on every path, with holes (SSA values) where the paths differ.
+
+`join` finds the template of two things; `leaves` gives the values that fill its holes for one thing, in a region;
+`make` builds the thing back from values. A branch joins the outcomes of its two sides; a loop joins what a variable was
+before a trip with what it is after, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irad.frontend.arr import Arr, constant, dtype_of, lift
+from irad.frontend.objects import UNDEFINED, Array, Cell, Closure, Maybe, Method, Poison, Text, describe, is_number
+from irad.frontend.state import same
+from irad.ir import Value
+from irad.ops.constant import const, scalar
+from irad.ops.elementwise import cast_to
+from irad.tree import parts, rebuild
+from irad.types import BOOL, Type, is_float, promote
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """Base of templates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Same(Template):
+    """The same thing on every path."""
+
+    obj: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Num(Template):
+    """A number."""
+
+    dtype: str
+    weak: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Ary(Template):
+    """An array; `pair` are the two arrays that were joined."""
+
+    type: Type
+    pair: tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Opt(Template):
+    """Perhaps undefined: a flag, then the holes of the thing itself."""
+
+    child: Template
+
+
+@dataclass(frozen=True, eq=False)
+class Node(Template):
+    """A tuple, list, dict, dataclass... with templates as children."""
+
+    cls: type
+    meta: Any
+    kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Words(Template):
+    """A string with numbers in it."""
+
+    template: str
+    kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Bad(Template):
+    """Things that cannot be one; reading the variable is an error."""
+
+    message: str
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------
+
+
+def is_weak_number(x: Any) -> bool:
+    """A Python number (bool included), traced or not."""
+    return x.weak if isinstance(x, Arr) else type(x) in (bool, int, float)
+
+
+def join_numbers(a: Num, b: Num) -> Num:
+    """The type of a variable that is a on one path and b on the other, as Python and NumPy would mix them."""
+    if a.weak == b.weak:
+        wide = promote(a.dtype, b.dtype)
+        return Num(wide, a.weak)
+    strong, weak = (b, a) if a.weak else (a, b)
+    if weak.dtype == "bool" or strong.dtype == weak.dtype:
+        return Num(promote(strong.dtype, weak.dtype), False)
+    if is_float(weak.dtype) and not is_float(strong.dtype):
+        return Num("f64", False)
+    return Num("i64" if strong.dtype == "bool" else strong.dtype, False)
+
+
+# ---- joining ----------------------------------------------------------------------------------------------------
+
+
+class Joiner:
+    """Joins pairs of things. A pair of mutable things that is met twice gives one template, so aliases stay aliases."""
+
+    def __init__(self) -> None:
+        self.memo: dict[tuple[int, int], Template] = {}
+        self.partner: dict[int, Any] = {}
+        self.keep: list[Any] = []
+
+    def join(self, a: Any, b: Any) -> Template:
+        """The template of two things; the first may be a template already."""
+        key = (id(a), id(b))
+        if key not in self.memo:
+            self.keep += [a, b]
+            ta = a if isinstance(a, Template) else Same(a)
+            self.memo[key] = self._join(ta, b)
+        return self.memo[key]
+
+    def _join(self, t: Template, b: Any) -> Template:
+        if isinstance(t, Bad):
+            return t
+        if isinstance(t, Same):
+            if same(t.obj, b):
+                return t
+            if t.obj is UNDEFINED:
+                return self._opt(b)
+            if isinstance(t.obj, Poison):
+                return Bad(t.obj.message)
+        if isinstance(b, Poison):
+            return Bad(b.message)
+        if isinstance(b, Maybe):
+            inner = self.join(t.child if isinstance(t, Opt) else self._inner(t), b.value)
+            return inner if isinstance(inner, Bad) else Opt(inner)
+        if b is UNDEFINED:
+            return t if isinstance(t, Opt) else self._opt(t.obj) if isinstance(t, Same) else Opt(t)
+        if isinstance(t, Opt):
+            inner = self.join(t.child, b)
+            return inner if isinstance(inner, Bad) else Opt(inner)
+        if isinstance(t, Same) and isinstance(t.obj, Maybe):
+            inner = self.join(t.obj.value, b)
+            return inner if isinstance(inner, Bad) else Opt(inner)
+        return self._shape(t, b)
+
+    @staticmethod
+    def _inner(t: Template) -> Any:
+        if isinstance(t, Same):
+            return t.obj.value if isinstance(t.obj, Maybe) else t.obj
+        return t
+
+    def _opt(self, obj: Any) -> Template:
+        """Of something defined on one path only."""
+        if isinstance(obj, Poison):
+            return Bad(obj.message)
+        inner = open_(obj.value if isinstance(obj, Maybe) else obj)
+        return inner if isinstance(inner, Bad) else Opt(inner)
+
+    def _shape(self, t: Template, b: Any) -> Template:
+        """Both are defined and differ: what they have in common."""
+        a = t.obj if isinstance(t, Same) else None
+        if isinstance(t, Num) or is_number(a) or (_is_zero_d(a) and is_number(b)):
+            if is_number(b) or (isinstance(b, Array) and not b.shape):
+                return join_numbers(t if isinstance(t, Num) else number(a), number(b))
+        elif isinstance(t, Ary) or isinstance(a, Array):
+            if isinstance(b, Array):
+                return self._arrays(t, a, b)
+            if isinstance(t, Ary) and not t.type.shape and is_number(b):
+                return join_numbers(Num(t.type.dtype, False), number(b))
+        elif isinstance(t, Words) or isinstance(a, Text):
+            return self._words(t, a, b)
+        else:
+            node = self._nodes(t, a, b)
+            if node is not None:
+                return node
+        return Bad(f"it is {show(t)} on one path and {describe(b)} on the other")
+
+    def _arrays(self, t: Template, a: Any, b: Array) -> Template:
+        have = t.type if isinstance(t, Ary) else a.type
+        if have != b.type:
+            return Bad(f"it is an array {have} on one path and an array {b.type} on the other")
+        return Ary(have, (t.pair[0] if isinstance(t, Ary) else a, b))
+
+    def _words(self, t: Template, a: Any, b: Any) -> Template:
+        template, kids = (t.template, t.kids) if isinstance(t, Words) else (a.template, a.operands)
+        if not isinstance(b, Text) or b.template != template:
+            return Bad("it is a string that depends on data")
+        return Words(template, tuple(self.join(x, y) for x, y in zip(kids, b.operands)))
+
+    def _nodes(self, t: Template, a: Any, b: Any) -> Template | None:
+        if isinstance(t, Node):
+            cls, meta, kids = t.cls, t.meta, t.kids
+        else:
+            found = structure(a)
+            if found is None:
+                return None
+            cls, meta, kids = found
+        other = structure(b)
+        if other is None or other[0] is not cls:
+            return None
+        if other[1] != meta or len(other[2]) != len(kids):
+            what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
+            return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
+        return Node(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
+
+
+def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
+    """(class, static part, children) of a container or plain instance; None for anything else."""
+    if isinstance(obj, (Arr, Array, Maybe, Poison, Text, Method, Closure)):
+        return None
+    found = parts(obj)
+    if found is not None:
+        return found
+    cls = type(obj)
+    plain = hasattr(obj, "__dict__") and not callable(obj) and cls.__module__ != "builtins" and not isinstance(obj, type)
+    if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
+        return cls, Attributes(tuple(vars(obj))), tuple(vars(obj).values())
+    return None
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Static part of a plain instance: the names of its attributes."""
+
+    names: tuple[str, ...]
+
+
+def _rebuild(cls: type, meta: Any, kids: list[Any]) -> Any:
+    if isinstance(meta, Attributes):
+        new = object.__new__(cls)
+        new.__dict__.update(zip(meta.names, kids))
+        return new
+    return rebuild(cls, meta, kids)
+
+
+def _is_zero_d(a: Any) -> bool:
+    return isinstance(a, Array) and not a.shape
+
+
+def number(x: Any) -> Num:
+    """The kind of a number; an array of rank 0 counts as a NumPy scalar."""
+    return Num(x.type.dtype, False) if isinstance(x, Array) else Num(dtype_of(x), is_weak_number(x))
+
+
+def open_(obj: Any) -> Template:
+    """The template with a hole for every number and array in a thing; what has none stays itself."""
+    if is_number(obj):
+        return number(obj)
+    if isinstance(obj, Array):
+        return Ary(obj.type, (obj, obj))
+    if isinstance(obj, Text):
+        return Words(obj.template, tuple(map(open_, obj.operands)))
+    found = structure(obj)
+    if found is None or not found[2]:
+        return Same(obj)
+    kids = tuple(map(open_, found[2]))
+    return Node(found[0], found[1], kids)
+
+
+def show(t: Template) -> str:
+    if isinstance(t, Same):
+        return describe(t.obj)
+    if isinstance(t, Num):
+        return describe(Arr(Value(Type(t.dtype)), t.weak))
+    if isinstance(t, Ary):
+        return f"an array {t.type}"
+    return f"a {t.cls.__name__}" if isinstance(t, Node) else "perhaps undefined" if isinstance(t, Opt) else "a string"
+
+
+def equal(a: Template, b: Template) -> bool:
+    """Do two templates have the same holes and constants?"""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Same):
+        return same(a.obj, b.obj)  # type: ignore[attr-defined]
+    if isinstance(a, Num):
+        return a.dtype == b.dtype and a.weak == b.weak  # type: ignore[attr-defined]
+    if isinstance(a, Ary):
+        return a.type == b.type  # type: ignore[attr-defined]
+    if isinstance(a, Opt):
+        return equal(a.child, b.child)  # type: ignore[attr-defined]
+    if isinstance(a, (Node, Words)):
+        return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
+    return True
+
+
+# ---- filling and building -----------------------------------------------------------------------------------------
+
+
+def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> list[Value]:
+    """Values that fill the holes of `t` for `obj`, made in the current builder. `read(array)` gives an array's content."""
+    seen = set() if seen is None else seen
+    if isinstance(t, Num):
+        return [number_value(read(obj) if isinstance(obj, Array) else obj, t.dtype)]
+    if isinstance(t, (Same, Bad)):
+        return []
+    if isinstance(t, Opt):
+        if obj is UNDEFINED:
+            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
+        flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
+        return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
+    if id(t) in seen:
+        return []
+    seen.add(id(t))
+    if isinstance(t, Ary):
+        content = read(obj)
+        return [content.value if isinstance(content, Arr) else constant(content)]
+    kids = obj.operands if isinstance(t, Words) else structure(obj)[2]  # type: ignore[index]
+    return [v for k, x in zip(t.kids, kids) for v in leaves(k, x, read, seen)]  # type: ignore[attr-defined]
+
+
+def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
+    """Types of the values that `leaves` gives, each shared template once."""
+    seen = set() if seen is None else seen
+    if isinstance(t, Num):
+        return [Type(t.dtype)]
+    if isinstance(t, Opt):
+        return [BOOL, *holes(t.child, seen)]
+    if isinstance(t, (Same, Bad)) or id(t) in seen:
+        return []
+    seen.add(id(t))
+    return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
+
+
+def number_value(x: Any, dtype: str) -> Value:
+    """A number as a scalar value of a dtype."""
+    return cast_to(x.value, dtype) if isinstance(x, Arr) else scalar(np.asarray(x).astype(Type(dtype).numpy).item(), dtype)
+
+
+def zero(t: Type) -> Value:
+    return const(value=0, type=t)
+
+
+class Maker:
+    """Builds things back from the values of their holes; `array(template, value)` makes an array object."""
+
+    def __init__(self, values: Sequence[Value], array: Any, made: Any = lambda obj: obj):
+        self.values: Iterator[Value] = iter(values)
+        self.array, self.made = array, made
+        self.memo: dict[int, Any] = {}
+
+    def make(self, t: Template) -> Any:
+        if isinstance(t, Same):
+            return t.obj
+        if isinstance(t, Bad):
+            return Poison(t.message)
+        if isinstance(t, Num):
+            return Arr(next(self.values), t.weak)
+        if isinstance(t, Opt):
+            flag = Arr(next(self.values), True)
+            return Maybe(self.make(t.child), flag)
+        if id(t) not in self.memo:
+            self.memo[id(t)] = self._new(t)
+        return self.memo[id(t)]
+
+    def _new(self, t: Template) -> Any:
+        if isinstance(t, Ary):
+            return self.array(t, next(self.values))
+        if isinstance(t, Words):
+            return Text(t.template, tuple(map(self.make, t.kids)))
+        assert isinstance(t, Node)
+        return self.made(_rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]))
+
+
+def fresh_array(t: Ary, value: Value) -> Array:
+    """An array object with storage of its own."""
+    return Array(Cell(value))

@@ -1,0 +1,366 @@
+"""What the user's variables hold while a function is read: Python objects, traced scalars (`Arr`) and mutable arrays.
+
+A traced number is an immutable `Arr` of rank 0 (weak: a Python number). An array is a mutable `Array`: a storage `Cell`,
+whose content is an SSA value or a NumPy array not yet turned into one, seen through `steps` (slices, reshapes,
+transposes). So a store through a view changes its base, and every other view of it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.arr import Arr, is_traced, lift
+from irad.frontend.np_index import Plan
+from irad.ir import Builder, Value, current
+from irad.ops.array import reshape_to, transpose_to, update
+from irad.types import Dim, Type, type_of
+
+
+class StructureError(UnsupportedError):
+    """Something that a loop kept as a loop cannot express, but that may work if its trips are written out."""
+
+
+class Cell:
+    """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
+
+    __slots__ = ("content", "born", "name", "owner", "outside", "written", "moved")
+
+    def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
+        self.content = content
+        self.born: Builder | None = _builder()
+        self.name = name
+        self.owner: Any = None  # the log in which a concrete content may be changed in place
+        self.outside = outside  # an argument or captured array: the caller knows it too
+        self.written = False
+        self.moved: str = ""  # why it must not be touched now, see irad.frontend.loops
+
+
+def _builder() -> Builder | None:
+    try:
+        return current()
+    except AssertionError:
+        return None
+
+
+def in_scope(b: Builder | None) -> bool:
+    """Is the builder the current one or around it, so that values made in it may be read here?"""
+    at: Builder | None = current()
+    while at is not None:
+        if at is b:
+            return True
+        at = at.outer
+    return b is None
+
+
+# ---- steps of a view ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """A basic index: the user's key, and the plan that reads and stores it (its checks are made once, here)."""
+
+    key: Any
+    plan: Plan
+
+    def read(self, x: Any) -> Any:
+        return x[self.key] if self._concrete(x) else Arr(self.plan.read(lift(x).value))
+
+    def store(self, base: Any, v: Any) -> Any:
+        if self._concrete(base) and isinstance(v, np.ndarray):
+            out = base.copy()
+            out[self.key] = v
+            return out
+        p, x, new = self.plan, lift(base).value, lift(v).value
+        return Arr(new) if p.whole else Arr(update(x, p.place(new), *p.operands, spec=p.spec))
+
+    def _concrete(self, x: Any) -> bool:
+        return isinstance(x, np.ndarray) and not is_traced(self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshape:
+    """C-order reshape to `shape`."""
+
+    shape: tuple[Dim, ...]
+
+    def read(self, x: Any) -> Any:
+        return x.reshape(self.shape) if isinstance(x, np.ndarray) else Arr(reshape_to(x.value, self.shape))
+
+    def store(self, base: Any, v: Any) -> Any:
+        shape = base.shape
+        return v.reshape(shape) if isinstance(v, np.ndarray) else Arr(reshape_to(v.value, shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Transpose:
+    """Axis k of the view is axis perm[k] of the base."""
+
+    perm: tuple[int, ...]
+
+    def read(self, x: Any) -> Any:
+        return x.transpose(self.perm) if isinstance(x, np.ndarray) else Arr(transpose_to(x.value, self.perm))
+
+    def store(self, base: Any, v: Any) -> Any:
+        back = tuple(sorted(range(len(self.perm)), key=self.perm.__getitem__))
+        return v.transpose(back) if isinstance(v, np.ndarray) else Arr(transpose_to(v.value, back))
+
+
+Step = At | Reshape | Transpose
+
+
+# ---- arrays ---------------------------------------------------------------------------------------------------
+
+
+class Array:
+    """A NumPy array object of the user's program: storage seen through steps.
+
+    `strides` (in elements, as NumPy would have them) tell views from copies in `reshape`; None where they are unknown.
+    `frozen` says why it cannot be written (a read-only view, an alias that is not tracked).
+    """
+
+    __slots__ = ("cell", "steps", "type", "strides", "frozen", "_memo")
+
+    def __init__(
+        self,
+        cell: Cell,
+        steps: tuple[Step, ...] = (),
+        type: Type | None = None,
+        strides: tuple[int, ...] | None = None,
+        frozen: str = "",
+    ):
+        self.cell, self.steps = cell, steps
+        self.type: Type = type or type_of_content(cell.content)
+        self.strides = c_strides(self.type.shape) if strides is None and not steps else strides
+        self.frozen = frozen
+        self._memo: tuple[Any, Builder, Any] | None = None
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return self.type.shape
+
+    def read(self) -> Any:
+        """The content now: a NumPy array (not to be changed) or an `Arr`."""
+        content = self.cell.content
+        if self.cell.moved:
+            raise StructureError(self.cell.moved)
+        if not self.steps:
+            return content if isinstance(content, np.ndarray) else Arr(content)
+        if self._memo is not None and self._memo[0] is content and in_scope(self._memo[1]):
+            return self._memo[2]
+        out: Any = content if isinstance(content, np.ndarray) else Arr(content)
+        for step in self.steps:
+            out = step.read(out)
+        if not isinstance(out, Arr):
+            out = np.asarray(out)
+        self._memo = (content, current(), out)
+        return out
+
+    def replaced(self, v: Any) -> Any:
+        """The content of the cell after `v` (of this array's type) was stored through the steps."""
+        content = self.cell.content
+        base: Any = content if isinstance(content, np.ndarray) else Arr(content)
+        new = _store(base, self.steps, v)
+        return new.value if isinstance(new, Arr) else new
+
+    def view(self, step: Step, type: Type, strides: tuple[int, ...] | None, frozen: str = "") -> Array:
+        """This array seen through one more step."""
+        return Array(self.cell, (*self.steps, step), type, strides, frozen or self.frozen)
+
+    def cells(self) -> tuple[Cell, ...]:
+        return (self.cell,)
+
+    @property
+    def fresh_whole(self) -> bool:
+        return not self.steps and not self.cell.outside
+
+
+class Either(Array):
+    """An array that is `left` where the traced bool `cond` holds and `right` elsewhere (`w = a if s > 0 else b`).
+
+    `merged` is its content as long as the contents of the two are those recorded in `when`.
+    """
+
+    __slots__ = ("cond", "left", "right", "merged", "when")
+
+    def __init__(self, cond: Arr, left: Array, right: Array, merged: Value):
+        super().__init__(Cell(merged), (), merged.type)
+        self.cond, self.left, self.right, self.merged = cond, left, right, merged
+        self.when = self.contents()
+
+    def contents(self) -> tuple[Any, ...]:
+        return tuple(c.content for c in self.cells())
+
+    def cells(self) -> tuple[Cell, ...]:
+        return (*self.left.cells(), *self.right.cells())
+
+    def current(self) -> Value | None:
+        """The merged content if neither side was written since, else None."""
+        return self.merged if all(a is b for a, b in zip(self.when, self.contents())) else None
+
+    @property
+    def fresh_whole(self) -> bool:
+        return False
+
+
+def _store(base: Any, steps: Sequence[Step], v: Any) -> Any:
+    if not steps:
+        return v
+    first, *rest = steps
+    return first.store(base, _store(first.read(base), rest, v) if rest else v)
+
+
+def type_of_content(content: Value | np.ndarray) -> Type:
+    return content.type if isinstance(content, Value) else type_of(content)
+
+
+def c_strides(shape: Sequence[Dim]) -> tuple[int, ...] | None:
+    """Strides in elements of a C-ordered array; None with run-time extents."""
+    out, n = [], 1
+    for d in reversed(shape):
+        if not isinstance(d, int):
+            return None
+        out.append(n)
+        n *= d
+    return tuple(reversed(out))
+
+
+def f_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    out, n = [], 1
+    for d in shape:
+        out.append(n)
+        n *= d
+    return tuple(out)
+
+
+# ---- other things a variable may hold ---------------------------------------------------------------------------
+
+
+class _Undefined:
+    def __repr__(self) -> str:
+        return "<undefined>"
+
+
+UNDEFINED: Any = _Undefined()
+
+
+@dataclass(frozen=True, eq=False)
+class Maybe:
+    """A variable assigned on some paths only: `value` where the traced bool `defined` holds."""
+
+    value: Any
+    defined: Arr
+
+
+@dataclass(frozen=True, eq=False)
+class Poison:
+    """A variable whose values on two paths cannot be one value; reading it is an error."""
+
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A string with traced numbers in it: a format template and its operands (f-strings, str(x))."""
+
+    template: str
+    operands: tuple[Arr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method of an array or traced number, not called yet."""
+
+    owner: Any
+    name: str
+
+
+@dataclass(eq=False)
+class Env:
+    """Variables of one activation of a function. `parent` is the activation (or closure) around the definition."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    parent: Any = None
+    locals: frozenset[str] = frozenset()
+    nonlocals: frozenset[str] = frozenset()
+
+
+class Closure:
+    """A function made by a `def` or `lambda` that was read. Callable, so that native code can call it back."""
+
+    def __init__(self, reader: Any, node: Any, frame: Any, defaults: list[Any], kw_defaults: dict[str, Any], name: str):
+        self.reader, self.node, self.frame, self.env = reader, node, frame, frame.env
+        self.defaults, self.kw_defaults = defaults, kw_defaults
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.reader.call(self, args, kwargs)
+
+
+@dataclass(frozen=True, eq=False)
+class Native:
+    """A function of the front end itself, which is run and not read."""
+
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, **kwargs)
+
+
+class Callback:
+    """A function handed to native code: it comes back to the reader when it is called."""
+
+    def __init__(self, reader: Any, fn: Any):
+        self.reader, self.fn = reader, fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.reader.call(self.fn, args, kwargs)
+
+
+def is_number(x: Any) -> bool:
+    """A traced or concrete scalar number (bools included)."""
+    if isinstance(x, Arr):
+        return not x.shape
+    return type(x) in (bool, int, float) or isinstance(x, (np.number, np.bool_))
+
+
+def is_traced_deep(x: Any) -> bool:
+    """Does x hold anything whose number is not known at compile time?"""
+    if isinstance(x, Arr):
+        return True
+    if isinstance(x, Array):
+        return isinstance(x, Either) or not isinstance(x.read(), np.ndarray)
+    if isinstance(x, (list, tuple, set, frozenset)):
+        return any(map(is_traced_deep, x))
+    if isinstance(x, dict):
+        return any(map(is_traced_deep, x.values()))
+    if isinstance(x, slice):
+        return any(map(is_traced_deep, (x.start, x.stop, x.step)))
+    return isinstance(x, (Text, Maybe, Poison))
+
+
+def describe(x: Any) -> str:
+    """A short name of what a variable holds, for error messages."""
+    if isinstance(x, Array):
+        return f"an array {x.type}"
+    if isinstance(x, Arr):
+        kind = {"f64": "float", "i64": "int", "bool": "bool"}.get(x.name, x.name) if x.weak else f"NumPy scalar {x.name}"
+        return f"a {kind}"
+    if isinstance(x, (types.FunctionType, Closure)):
+        return f"function {x.__name__}"
+    if x is UNDEFINED:
+        return "nothing"
+    return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else f"a {type(x).__name__}"
+
+
+__all__ = [
+    "UNDEFINED", "Array", "At", "Callback", "Cell", "Closure", "Either", "Env", "IradError", "Maybe", "Method", "Native", "Poison", "Reshape", "Step",
+    "StructureError", "Text", "Transpose", "c_strides", "describe", "f_strides", "in_scope", "is_number", "is_traced_deep",
+    "type_of_content",
+]  # fmt: skip

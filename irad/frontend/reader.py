@@ -1,0 +1,288 @@
+"""The reader: an abstract interpreter of Python source. Numbers are traced, everything else is run as Python runs it.
+
+The handlers for kinds of syntax register in `EXPRESSIONS` and `STATEMENTS` (modules `eval_*`); what they share is here:
+activations of functions, the state and its logs, reading arrays, wrapping results, places in the user's source.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradError, Loc, UnsupportedError
+from irad.frontend.arr import Arr, NeedStatic, constant
+from irad.frontend.captures import Captures
+from irad.frontend.liveness import Liveness
+from irad.frontend.objects import Array, Cell, Either, Env
+from irad.frontend.source import Source
+from irad.frontend.state import State
+from irad.ir import Value, captured, current
+from irad.ops.intervals import definition
+from irad.types import dtype_name
+
+Handler = Callable[["Reader", Any], Any]
+EXPRESSIONS: dict[type[ast.AST], Handler] = {}
+STATEMENTS: dict[type[ast.AST], Handler] = {}
+
+
+def expression(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the meaning of kinds of expressions."""
+
+    def register(f: Handler) -> Handler:
+        EXPRESSIONS.update((k, f) for k in kinds)
+        return f
+
+    return register
+
+
+def statement(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the meaning of kinds of statements."""
+
+    def register(f: Handler) -> Handler:
+        STATEMENTS.update((k, f) for k in kinds)
+        return f
+
+    return register
+
+
+@dataclass(eq=False)
+class Frame:
+    """One activation of a function that is being read. `flags` says whether it has returned, and with what."""
+
+    env: Env
+    source: Source
+    liveness: Liveness
+    globals_of: Any  # the real function whose globals and closure are in scope
+    code: Any = None
+    flags: Env = field(default_factory=lambda: Env({"return": False}))
+    loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
+
+
+class Restart(BaseException):
+    """The function must be read again: with more arguments fixed, or with some loops written out."""
+
+    def __init__(self, static: frozenset[Any] = frozenset(), unroll: frozenset[Any] = frozenset()):
+        super().__init__()
+        self.static, self.unroll = static, unroll
+
+
+class Reader:
+    """Reads one function. See the module's docstring."""
+
+    def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset()):
+        self.captures = captures
+        self.state = State()
+        self.frames: list[Frame] = []
+        self.unroll = unroll  # loop statements that must be written out
+        self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
+        self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
+        self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
+        self.exceptions: dict[str, type[BaseException]] = {}
+        self.handling: list[BaseException] = []  # exceptions whose handlers are running
+        self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
+        self.conditional = 0  # how many branches and loops that depend on data are around
+
+    # ---- dispatch ----
+
+    def expr(self, node: ast.expr) -> Any:
+        handler = EXPRESSIONS.get(type(node))
+        if handler is None:
+            raise UnsupportedError(f"{_words(node)} is not supported in compiled code", self.loc(node))
+        try:
+            return handler(self, node)
+        except IradError as e:
+            self.sources_of(e)
+            raise e.at(self.loc(node)) from e.__cause__
+
+    def stmt(self, node: ast.stmt) -> None:
+        handler = STATEMENTS.get(type(node))
+        if handler is None:
+            raise UnsupportedError(f"{_words(node)} is not supported in compiled code", self.loc(node))
+        try:
+            handler(self, node)
+        except IradError as e:
+            self.sources_of(e)
+            raise e.at(self.loc(node)) from e.__cause__
+
+    def sources_of(self, e: IradError) -> set[Value]:
+        """What the number that a `NeedStatic` is about was computed from: values without a definition here, loop results.
+
+        Worked out where the error is met first, while the definitions are in sight, and kept on the error.
+        """
+        if not isinstance(e, NeedStatic):
+            return set()
+        found: set[Value] | None = getattr(e, "sources", None)
+        if found is None:
+            found = e.sources = self._sources(e.arr.value)  # type: ignore[attr-defined]
+        return found
+
+    def from_arguments(self, x: Arr) -> bool:
+        """Is a number computed from scalar arguments and captures alone?"""
+        scalars = {c.value for c in self.captures.params.values() if not c.type.shape}
+        return all(v in self.leaf_of or v in scalars for v in self._sources(x.value))
+
+    def _sources(self, v: Value) -> set[Value]:
+        out: set[Value] = set()
+        todo, seen = [v], {v}
+        while todo:
+            x = todo.pop()
+            node = definition(x)
+            if node is None or x in self.loop_of:
+                out.add(x)
+            else:
+                new = {*node.inputs, *captured(node)} - seen
+                seen |= new
+                todo += new
+        return out
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def loc(self, node: ast.AST) -> Loc:
+        cached = getattr(node, "_irad_loc", None)
+        if cached is None:
+            cached = node._irad_loc = self.frame.source.locate(node)  # type: ignore[attr-defined]
+        return cached
+
+    def at(self, node: ast.AST) -> None:
+        """Nodes emitted from now on come from here."""
+        current().loc = self.loc(node)
+
+    @contextmanager
+    def activation(self, frame: Frame) -> Iterator[None]:
+        depth, loc = len(self.frames), current().loc
+        self.frames.append(frame)
+        try:
+            yield
+        finally:
+            del self.frames[depth:]
+            current().loc = loc
+
+    # ---- arrays ----
+
+    def read(self, x: Array) -> Any:
+        """The content of an array now: a NumPy array (not to be changed) or an `Arr`."""
+        if isinstance(x, Either):
+            done = x.current()
+            return Arr(done if done is not None else self.read_either(x))
+        return x.read()
+
+    def value(self, x: Array) -> Value:
+        """The content of an array as a value of the graph."""
+        content = self.read(x)
+        return content.value if isinstance(content, Arr) else constant(content)
+
+    def operand(self, x: Any) -> Any:
+        """x as a table function takes it: arrays become `Arr` or NumPy arrays, in lists and tuples too."""
+        if isinstance(x, Array):
+            return self.read(x)
+        if type(x) in (list, tuple):
+            return type(x)(map(self.operand, x))
+        if isinstance(x, slice):
+            return slice(*map(self.operand, (x.start, x.stop, x.step)))
+        if type(x) is dict:
+            return {k: self.operand(v) for k, v in x.items()}
+        return x
+
+    def wrap(self, x: Any, zero_d: bool = False) -> Any:
+        """A result of a table function or of NumPy as the user sees it: arrays are new array objects.
+
+        Results of rank 0 are NumPy scalars, unless `zero_d`.
+        """
+        if isinstance(x, Arr):
+            return Array(Cell(x.value)) if x.shape or (zero_d and not x.weak) else x
+        if isinstance(x, np.ndarray):
+            return Array(Cell(x)) if dtype_name(x.dtype) else x
+        if zero_d and isinstance(x, np.generic):
+            return Array(Cell(np.asarray(x)))
+        if type(x) is list:
+            return self.state.made([self.wrap(e, zero_d) for e in x])
+        if type(x) is tuple:
+            return tuple(self.wrap(e, zero_d) for e in x)
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return type(x)(*(self.wrap(e, zero_d) for e in x))
+        if type(x) is dict:
+            return self.state.made({k: self.wrap(v, zero_d) for k, v in x.items()})
+        return x
+
+    def hint(self, x: Any, name: str) -> None:
+        """Name a value after the variable it is assigned to."""
+        value = x.value if isinstance(x, Arr) else x.cell.content if isinstance(x, Array) and not x.steps else None
+        if isinstance(value, Value) and not value.hint:
+            value.hint = name
+
+    # ---- what modules built on this one provide, see irad.frontend.trace ----
+
+    def call(self, fn: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+        """Call a function of the user, of Python or of NumPy."""
+        raise NotImplementedError
+
+    def truth(self, x: Any) -> Any:
+        """bool(x): a bool, or a traced one."""
+        raise NotImplementedError
+
+    def read_either(self, x: Either) -> Value:
+        """The content of an array that is one of two."""
+        raise NotImplementedError
+
+    def getitem(self, obj: Any, key: Any) -> Any:
+        """obj[key]."""
+        raise NotImplementedError
+
+    def setitem(self, obj: Any, key: Any, value: Any) -> None:
+        """obj[key] = value."""
+        raise NotImplementedError
+
+    def getattr(self, obj: Any, name: str) -> Any:
+        """obj.name."""
+        raise NotImplementedError
+
+    def setattr(self, obj: Any, name: str, value: Any) -> None:
+        """obj.name = value."""
+        raise NotImplementedError
+
+    def put(self, x: Array, new: Any) -> None:
+        """Replace the whole content of an array."""
+        raise NotImplementedError
+
+    def choose(self, cond: Arr, a: list[Any], b: list[Any]) -> list[Any]:
+        """Whole contents, by a traced bool."""
+        raise NotImplementedError
+
+    def fold(self, seq: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+        """A fold over a sequence, as a loop."""
+        raise NotImplementedError
+
+    def accumulate(self, generator: Any, box: list[Any], consume: Callable[[Any], None]) -> Any:
+        """A fold over a generator with conditions."""
+        raise NotImplementedError
+
+    def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
+        """Call a function that cannot be read, on traced arguments."""
+        raise NotImplementedError
+
+    def items(self, obj: Any) -> list[Any]:
+        """The elements of an iterable of static length."""
+        raise NotImplementedError
+
+    def operator(self, name: str, *xs: Any) -> Any:
+        """A Python operator, by its name in the module `operator`."""
+        raise NotImplementedError
+
+
+def _words(node: ast.AST) -> str:
+    name = type(node).__name__
+    return _NAMES.get(name, name.lower())
+
+
+_NAMES = {
+    "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
+    "Yield": "yield (collect the values in an array instead)", "YieldFrom": "yield from", "Global": "assigning a global variable (return the value instead)",
+    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function", "Delete": "this kind of del",
+}  # fmt: skip

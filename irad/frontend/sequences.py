@@ -1,0 +1,187 @@
+"""What a `for` loop goes over: a length, and the element at a position, which may be traced if the sequence rolls."""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.arr import Arr, NeedStatic, from_dim
+from irad.frontend.objects import Array, Closure, Text, describe
+from irad.frontend.reader import Reader
+from irad.ops.control import raise_if
+from irad.ops.elementwise import eq, full
+from irad.ops.intervals import interval
+
+
+@dataclass(frozen=True, eq=False)
+class Seq:
+    """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced."""
+
+    length: int | Arr
+    get: Callable[[Any], Any]
+    rolls: bool = True
+
+    def __len__(self) -> int:
+        return static_length(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """A generator expression, not consumed yet: `each(consume)` runs `consume` on every element."""
+
+    seq: Seq
+    each: Callable[[Callable[[Any], None]], None]
+    element: Callable[[Any], Any] | None  # of a position, if nothing is filtered out and there is one `for`
+    filtered: Callable[[Any, Callable[[Any], None]], None] | None  # consume a position if its conditions hold; one `for`
+
+
+def static_length(seq: Seq) -> int:
+    if isinstance(seq.length, Arr):
+        raise NeedStatic(seq.length, "the number of elements")
+    return seq.length
+
+
+def traced_range(r: Reader, args: Sequence[Any]) -> Any:
+    """range(...) with at least one traced bound."""
+    for a in args:
+        if not isinstance(a, (int, Arr)) or (isinstance(a, Arr) and a.name[0] not in "iu"):
+            raise IradTypeError(f"range wants integers, got {describe(a)}")
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    if isinstance(step, Arr):
+        lo, hi = interval(step.value)
+        if lo <= 0 <= hi:
+            raise_if(eq(step.value, full(0, step.value)), exc="ValueError", message="range() arg 3 must not be zero")
+        if lo < 0 < hi:
+            raise NeedStatic(step, "the sign of the step of a range")
+        up = lo >= 0
+    else:
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        up = step > 0
+    return Seq(_count(r, start, stop, step, up), lambda i: _plus(r, start, i, step))
+
+
+def _count(r: Reader, start: Any, stop: Any, step: Any, up: bool) -> Any:
+    """max(0, ceil((stop - start) / step))."""
+    span = r.operator("sub", stop, start) if up else r.operator("sub", start, stop)
+    size = step if up else r.operator("neg", step)
+    if not (isinstance(size, int) and size == 1):
+        span = r.operator("floordiv", r.operator("add", span, r.operator("sub", size, 1)), size)
+    return r.call(max, [0, span]) if not (isinstance(span, Arr) and interval(span.value)[0] >= 0) else span
+
+
+def _plus(r: Reader, start: Any, i: Any, step: Any) -> Any:
+    scaled = i if isinstance(step, int) and step == 1 else r.operator("mul", i, step)
+    return scaled if isinstance(start, int) and start == 0 else r.operator("add", start, scaled)
+
+
+def iterate(r: Reader, obj: Any) -> Seq:
+    """The sequence of an iterable. Raises IradTypeError if there is none, UnsupportedError if it cannot be known here."""
+    if isinstance(obj, Seq):
+        return obj
+    if isinstance(obj, Generator):
+        found: list[Any] = []
+        if obj.element is not None:
+            return Seq(obj.seq.length, obj.element, obj.seq.rolls)
+        obj.each(found.append)
+        return Seq(len(found), found.__getitem__, False)
+    if isinstance(obj, range):
+        return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
+    if isinstance(obj, Array):
+        if not obj.shape:
+            raise IradTypeError("iteration over a 0-d array")
+        return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
+    if isinstance(obj, (Arr, Text, Closure)):
+        raise IradTypeError(f"{describe(obj)} is not iterable")
+    return _plain(r, obj)
+
+
+def _plain(r: Reader, obj: Any) -> Seq:
+    """A Python iterable of static length: its elements now."""
+    if isinstance(obj, (list, tuple)):
+        items = list(obj)
+        return Seq(len(items), lambda i: items[i], False)
+    method = getattr(type(obj), "__iter__", None)
+    code = getattr(method, "__code__", None)
+    if code is not None and type(obj).__module__ not in ("collections", "itertools", "enum"):
+        return iterate(r, r.call(method, [obj]))
+    if not isinstance(obj, collections.abc.Iterable):
+        raise IradTypeError(f"{describe(obj)} is not iterable")
+    try:
+        items = list(obj)
+    except RecursionError:
+        raise UnsupportedError(f"{describe(obj)} has no end") from None
+    return Seq(len(items), lambda i: items[i], False)
+
+
+def items(r: Reader, obj: Any) -> list[Any]:
+    """The elements of an iterable of static length."""
+    if isinstance(obj, (list, tuple)):
+        return list(obj)
+    seq = iterate(r, obj)
+    return [seq.get(i) for i in range(static_length(seq))]
+
+
+# ---- the builtins that make sequences out of sequences ---------------------------------------------------------------
+
+
+def enumerate_(r: Reader, iterable: Any, start: Any = 0) -> Seq:
+    seq = iterate(r, iterable)
+    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls)
+
+
+def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
+    seqs = [iterate(r, x) for x in iterables]
+    lengths = [s.length for s in seqs]
+    if not seqs:
+        return Seq(0, lambda i: ())
+    static = [n for n in lengths if isinstance(n, int)]
+    if strict and len(set(static)) > 1:
+        raise ValueError("zip() arguments have different lengths")
+    length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
+    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs))
+
+
+def reversed_(r: Reader, iterable: Any) -> Seq:
+    seq = iterate(r, iterable)
+    last = r.operator("sub", seq.length, 1)
+    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls)
+
+
+def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
+    seq = zip_(r, *iterables)
+    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls)
+
+
+def filter_(r: Reader, fn: Any, iterable: Any) -> list[Any]:
+    out = []
+    for x in items(r, iterable):
+        keep = r.truth(x if fn is None else r.call(fn, [x]))
+        if isinstance(keep, Arr):
+            raise UnsupportedError(
+                "filter() by data makes a list whose length is not known; use a boolean mask or a loop with if"
+            )
+        out += [x] if keep else []
+    return out
+
+
+def product_(r: Reader, *iterables: Any, repeat: int = 1) -> Seq:
+    """itertools.product: the last sequence varies fastest."""
+    seqs = [iterate(r, x) for x in iterables] * repeat
+    sizes = [static_length(s) for s in seqs]
+    total = 1
+    for n in sizes:
+        total *= n
+
+    def get(i: Any) -> tuple[Any, ...]:
+        at = []
+        for n in reversed(sizes[1:]):
+            at.append(r.operator("mod", i, n))
+            i = r.operator("floordiv", i, n)
+        positions = [i, *reversed(at)] if sizes else []
+        return tuple(s.get(p) for s, p in zip(seqs, positions))
+
+    return Seq(total, get, all(s.rolls for s in seqs))

@@ -1,0 +1,240 @@
+"""The state of the function being read: places that hold values, and a log of what was changed where.
+
+A branch or a loop body runs with a log of its own: afterwards the changes are known and can be undone, so that the other
+branch starts from the same state and the two outcomes can be merged.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irad.frontend.arr import Arr
+from irad.frontend.objects import UNDEFINED, Array, Cell, Either, Env, Method
+from irad.ir import Builder, Node, Value
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somewhere a value is kept. Places of the same owner and name are equal."""
+
+    owner: Any
+    name: Any = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (type(self).__name__, id(self.owner), self.name)
+
+    def get(self) -> Any:
+        raise NotImplementedError
+
+    def set(self, value: Any) -> None:
+        raise NotImplementedError
+
+
+class Name(Place):
+    """A variable of an activation."""
+
+    owner: Env
+
+    def get(self) -> Any:
+        return self.owner.names.get(self.name, UNDEFINED)
+
+    def set(self, value: Any) -> None:
+        if value is UNDEFINED:
+            self.owner.names.pop(self.name, None)
+        else:
+            self.owner.names[self.name] = value
+
+
+class Storage(Place):
+    """The content of an array's cell."""
+
+    owner: Cell
+
+    def get(self) -> Any:
+        return self.owner.content
+
+    def set(self, value: Any) -> None:
+        self.owner.content = value
+
+
+class Attribute(Place):
+    """An attribute of an object."""
+
+    def get(self) -> Any:
+        return vars(self.owner).get(self.name, UNDEFINED) if hasattr(self.owner, "__dict__") else self._slot()
+
+    def _slot(self) -> Any:
+        return getattr(self.owner, self.name, UNDEFINED)
+
+    def set(self, value: Any) -> None:
+        if value is UNDEFINED:
+            object.__delattr__(self.owner, self.name)
+        else:
+            object.__setattr__(self.owner, self.name, value)
+
+
+class Items(Place):
+    """All that a list, dict, set or deque holds; the value is a copy of it."""
+
+    def get(self) -> Any:
+        return self.owner.copy()
+
+    def set(self, value: Any) -> None:
+        self.owner.clear()
+        (self.owner.extend if hasattr(self.owner, "extend") else self.owner.update)(value)
+
+
+@dataclass(eq=False)
+class Log:
+    """Changes since a point: the first old value of each place, in order of first change."""
+
+    builder: Builder | None
+    old: dict[tuple[Any, ...], tuple[Place, Any]] = field(default_factory=dict)
+    new: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # filled by `close`
+
+    def close(self) -> None:
+        """Remember the final values, and undo."""
+        self.new = {key: place.get() for key, (place, _) in self.old.items()}
+        self.undo()
+
+    def undo(self) -> None:
+        for place, value in reversed(self.old.values()):
+            place.set(value)
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """The final state of this log, for a while."""
+        before = [(place, place.get()) for place, _ in self.old.values()]
+        for key, (place, _) in self.old.items():
+            place.set(self.new[key])
+        try:
+            yield
+        finally:
+            for place, value in reversed(before):
+                place.set(value)
+
+
+class State:
+    """The stack of logs, and which mutable objects were made in which region."""
+
+    def __init__(self) -> None:
+        self.logs: list[Log] = [Log(None)]
+        self._born: dict[int, tuple[Any, Builder | None]] = {}  # keeps the objects alive, so ids stay theirs
+        self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
+
+    @property
+    def log(self) -> Log:
+        return self.logs[-1]
+
+    def assign(self, place: Place, value: Any) -> None:
+        """Change a place and log it. What was made in the running region itself needs no undoing."""
+        self._note(place)
+        place.set(value)
+
+    def touch(self, container: Any) -> None:
+        """Log a container that is about to be changed."""
+        self._note(Items(container))
+
+    def _note(self, place: Place) -> None:
+        log = self.log
+        if len(self.logs) > 1 and place.key not in log.old and not self._own(place.owner, log):
+            log.old[place.key] = (place, place.get())
+
+    def _own(self, owner: Any, log: Log) -> bool:
+        return log.builder is not None and self.born(owner) is log.builder
+
+    def made(self, obj: Any) -> Any:
+        """Note that a mutable object (list, dict, instance, activation) was made now."""
+        if self.log.builder is not None:
+            self._born[id(obj)] = (obj, self.log.builder)
+        return obj
+
+    def born(self, owner: Any) -> Builder | None:
+        """The region in which an object was made; None: before any, or unknown."""
+        b = owner.born if isinstance(owner, Cell) else self._born.get(id(owner), (None, None))[1]
+        while b in self.joined:
+            b = self.joined[b]  # type: ignore[index]
+        return b
+
+    @contextmanager
+    def logged(self, builder: Builder | None) -> Iterator[Log]:
+        """A new log on top of the others; closed (and undone) at the end, also on an exception."""
+        log = Log(builder)
+        self.logs.append(log)
+        try:
+            yield log
+        finally:
+            self.logs.pop()
+            log.close()
+
+    def commit(self, log: Log) -> None:
+        """Make the changes of a closed log again, in the log below it."""
+        for key, (place, _) in log.old.items():
+            if not same(place.get(), log.new[key]):
+                self.assign(place, log.new[key])
+
+
+@dataclass(eq=False)
+class Region:
+    """A part of the program that was run with a builder and a log of its own."""
+
+    builder: Builder
+    log: Log
+    dead: bool = False  # it ended in a raise
+    result: Any = None
+    params: tuple[Value, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._defined: set[Value] | None = None
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.builder.nodes
+
+    def defines(self, v: Value) -> bool:
+        """Is the value made inside (so that nothing outside can read it)?"""
+        if self._defined is None:
+            self._defined = {o for n in self.nodes for o in n.outputs} | set(self.params)
+        return v in self._defined
+
+    def value(self, place: Place) -> Any:
+        """What the place held at the end of the region."""
+        return self.log.new.get(place.key, place.get())
+
+
+def same(a: Any, b: Any) -> bool:
+    """Are two things certainly the same value (identical, or equal constants of one type and bits)?"""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (int, str, bytes, bool, type(None))) and not isinstance(a, np.generic):
+        return bool(a == b)
+    if isinstance(a, float):
+        return a.hex() == b.hex() if not isinstance(a, np.generic) else a.tobytes() == b.tobytes()
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return _same_object(a, b)
+
+
+def _same_object(a: Any, b: Any) -> bool:
+    if isinstance(a, Arr):
+        return a.value is b.value and a.weak == b.weak
+    if isinstance(a, Either):
+        return False
+    if isinstance(a, Array):
+        return a.cell is b.cell and a.steps == b.steps
+    if isinstance(a, Method):
+        return same(a.owner, b.owner) and a.name == b.name
+    if isinstance(a, (range, slice)):
+        return bool(a == b)
+    return isinstance(a, types.MethodType) and a.__self__ is b.__self__ and a.__func__ is b.__func__

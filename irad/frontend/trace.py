@@ -1,0 +1,334 @@
+"""From a Python function and example arguments to a program: the entry of the front end."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradError, IradTypeError, UnsupportedError
+from irad.frontend import eval_array, eval_call, eval_comp, eval_expr, eval_stmt, sequences  # noqa: F401  (handlers register)
+from irad.frontend.arr import Arr, NeedStatic
+from irad.frontend.captures import INT32, Capture, Captures, Guard, Path, strides_of
+from irad.frontend.flow import Dead, branch_values
+from irad.frontend.merge import number_value
+from irad.frontend.objects import Array, Cell, Either, Maybe, Poison, Text, describe, is_number
+from irad.frontend.reader import Reader, Restart
+from irad.ir import Builder, Graph, Program, Value
+from irad.ops.intervals import bound
+from irad.tree import TreeDef, flatten, is_leaf
+from irad.types import Type, type_of
+
+_RESTARTS = 50
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An argument known by its type only. `kind`: "ndarray", "generic" (a NumPy scalar), "int" or "float"."""
+
+    type: Type
+    kind: str = "ndarray"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One leaf of the arguments, in flattened order.
+
+    `param`: index of its parameter, or None if it is static, with value `value`; then a call must pass an equal one.
+    `alias`: index of an earlier leaf that is the very same array, whose parameter it shares.
+    `strides`: in elements, of an array; the program is for this memory layout. `int32`: the program assumes that the
+    int lies in 32 bits.
+    """
+
+    type: Type
+    kind: str
+    param: int | None
+    value: Any = None
+    alias: int | None = None
+    strides: tuple[int, ...] | None = None
+    int32: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """One leaf of the result: `kind` "ndarray", "generic", "int", "float" or "bool", at `index` of the graph's results;
+
+    or the very object `same_as` = ("arg", leaf) or ("capture", k); or, with kind "static", the constant `value`.
+    """
+
+    kind: str
+    index: int | None = None
+    value: Any = None
+    same_as: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An argument leaf ("arg", k) or capture ("capture", k) that the function changes; its final content is result `index`."""
+
+    target: tuple[str, int]
+    index: int
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures."""
+
+    program: Program
+    in_tree: TreeDef
+    in_leaves: tuple[Leaf, ...]
+    captures: tuple[Capture, ...]
+    guards: tuple[Guard, ...]
+    out_tree: TreeDef
+    results: tuple[Result, ...]
+    mutated: tuple[Mutation, ...]
+    exceptions: Mapping[str, type[BaseException]] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Graph:
+        """The entry graph."""
+        return next(iter(self.program.values()))
+
+
+class SourceReader(Reader):
+    """The reader with everything bound."""
+
+    call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
+    truth = eval_expr.truth
+    operator = eval_expr.apply_operator
+    getitem = eval_array.get_item
+    setitem = eval_array.set_item
+    getattr = eval_array.get_attr
+    setattr = eval_array.set_attr
+    put = eval_array.put
+    choose = eval_array.choose
+    items = sequences.items
+    fold = eval_comp.fold
+    accumulate = eval_comp.accumulate
+
+    def read_either(self, x: Either) -> Value:
+        return branch_values(self, x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]
+
+    def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
+        raise UnsupportedError(f"{getattr(fn, '__name__', fn)} cannot be read ({why}) and is called with traced arguments")
+
+
+def trace(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    static: frozenset[int] = frozenset(),
+    live: frozenset[Path] = frozenset(),
+    name: str = "",
+) -> Traced:
+    """Read `fn` for arguments like these.
+
+    Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the
+    program; others become so where the program's structure depends on them. `live`: paths of captured ints that
+    change from call to call. Raises `IradError` kinds at the user's line for what is not supported; exceptions
+    that the user's own static code raises come out unchanged.
+    """
+    leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
+    fixed: set[Any] = {("arg", k) for k in static}
+    unroll: set[Any] = set()
+    for _ in range(_RESTARTS):
+        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), live)
+        try:
+            return attempt.run(name or getattr(fn, "__name__", "f").strip("<>") or "f")
+        except Restart as again:
+            fixed |= again.static
+            unroll |= again.unroll
+    raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
+
+
+class _Attempt:
+    """One reading of a function, with some numbers fixed and some loops written out."""
+
+    def __init__(
+        self, fn: Any, leaves: list[Any], in_tree: TreeDef, fixed: frozenset[Any], unroll: frozenset[Any], live: frozenset[Path]
+    ):
+        self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
+        captures = Captures(live)
+        captures.frozen = {key for kind, key in fixed if kind == "capture"}
+        self.reader = SourceReader(captures, unroll)
+        self.infos: list[Leaf] = []
+        self.params: list[Value] = []
+        self.objects: list[Any] = []  # what stands for each leaf
+
+    def run(self, name: str) -> Traced:
+        r = self.reader
+        with Builder() as b:
+            self._arguments()
+            args, kwargs = self.in_tree.unflatten(self.objects)
+            r.captures.note(self.fn, Path())
+            try:
+                out = r.call(self.fn, list(args), dict(kwargs))
+            except NeedStatic as e:
+                raise self._restart(e) from None
+            except Dead:
+                out = None
+            results, values, out_tree = self._results(out)
+            mutated = self._mutations(values)
+        nodes = tuple(b.nodes)
+        return self._traced(name, nodes, values, results, out_tree, mutated)
+
+    # ---- arguments ----
+
+    def _arguments(self) -> None:
+        names = _leaf_names(self.fn, self.in_tree, len(self.leaves))
+        seen: dict[int, int] = {}
+        for k, x in enumerate(self.leaves):
+            first = seen.setdefault(id(x), k) if isinstance(x, np.ndarray) else k
+            if first != k:
+                old = self.infos[first]
+                self.infos.append(Leaf(old.type, old.kind, old.param, alias=first, strides=old.strides))
+                self.objects.append(self.objects[first])
+            elif ("arg", k) in self.fixed:
+                self.infos.append(Leaf(type_of(x), _kind(x), None, value=x))
+                self.objects.append(self.reader.wrap(x))
+            else:
+                self._parameter(k, x, names[k])
+
+    def _parameter(self, k: int, x: Any, name: str) -> None:
+        kind = _kind(x)
+        try:
+            t = x.type if isinstance(x, Spec) else type_of(x)
+        except (TypeError, OverflowError) as e:
+            raise IradTypeError(f"argument {name}: {e}") from None
+        value = Value(t, name)
+        strides = strides_of(x) if isinstance(x, np.ndarray) else None
+        small = type(x) is int and INT32[0] <= x <= INT32[1]
+        self.infos.append(Leaf(t, kind, len(self.params), strides=strides, int32=small))
+        self.params.append(value)
+        if kind == "ndarray":
+            self.objects.append(Array(Cell(value, name, outside=True), strides=strides))
+            return
+        if small:
+            bound(value, *INT32)
+        self.reader.leaf_of[value] = ("arg", k)
+        self.objects.append(Arr(value, kind in ("int", "float")))
+
+    def _restart(self, e: NeedStatic) -> BaseException:
+        """What to fix so that the number is known, or the error itself."""
+        r = self.reader
+        leaf_of = r.leaf_of | {c.value: ("capture", p) for p, c in r.captures.params.items() if not c.type.shape}
+        sources = r.sources_of(e)
+        fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)
+        loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)
+        unknown = [v for v in sources if v not in leaf_of and v not in r.loop_of]
+        if (
+            unknown
+            or (fix <= self.fixed and loops <= r.unroll)
+            or any(isinstance(self.leaves[k], Spec) for kind, k in fix if kind == "arg")
+        ):
+            return e
+        return Restart(fix, loops)
+
+    # ---- results ----
+
+    def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef]:
+        leaves, tree = flatten(_settled(out), lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
+        values: list[Value] = []
+        return [self._result(x, values) for x in leaves], values, tree
+
+    def _result(self, x: Any, values: list[Value]) -> Result:
+        if isinstance(x, Poison):
+            raise UnsupportedError(f"a part of the result cannot be returned: {x.message}")
+        if isinstance(x, Text):
+            raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
+        if isinstance(x, Array):
+            same = self._outside(x.cell) if type(x) is Array and not x.steps else None
+            if same is not None:
+                return Result("ndarray", same_as=same)
+            values.append(self.reader.value(x))
+            return Result("ndarray", len(values) - 1)
+        if not isinstance(x, Arr):
+            return Result("static", value=x)
+        values.append(x.value)
+        kind = {"f64": "float", "i64": "int", "bool": "bool"}[x.name] if x.weak else "generic"
+        return Result(kind, len(values) - 1)
+
+    def _outside(self, cell: Cell) -> tuple[str, Any] | None:
+        for k, obj in enumerate(self.objects):
+            if isinstance(obj, Array) and obj.cell is cell:
+                return ("arg", k)
+        path = self.reader.captures.path(cell)
+        return None if path is None else ("capture", path)
+
+    def _mutations(self, values: list[Value]) -> list[tuple[tuple[str, Any], int]]:
+        r = self.reader
+        out = []
+        arrays = [(("arg", k), o) for k, o in enumerate(self.objects) if isinstance(o, Array) and self.infos[k].alias is None]
+        arrays += [(("capture", r.captures.path(m.cell)), m) for m in r.captures.mirrors.values() if isinstance(m, Array)]
+        for target, a in arrays:
+            if a.cell.outside and a.cell.written:
+                values.append(r.value(Array(a.cell)))
+                out.append((target, len(values) - 1))
+        return out
+
+    def _traced(
+        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, mutated: Any
+    ) -> Traced:
+        captures = self._used(nodes, values, results, mutated)
+        index = {c.path: k for k, c in enumerate(captures)}
+        fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
+        graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
+        return Traced(
+            {name: graph, **self.reader_graphs()},
+            self.in_tree,
+            tuple(self.infos),
+            tuple(captures),
+            tuple(self.reader.captures.guards.values()),
+            out_tree,
+            tuple(Result(x.kind, x.index, x.value, fix(x.same_as)) for x in results),
+            tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]
+            dict(self.reader.exceptions),
+        )
+
+    def reader_graphs(self) -> dict[str, Graph]:
+        return {}
+
+    def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:
+        """Captures that the program reads, changes or returns."""
+        from irad.ir import captures as free
+
+        read = set(free(Graph(tuple(self.params), nodes, tuple(values))))
+        kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
+        kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
+        return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
+
+
+def _settled(x: Any) -> Any:
+    """Results with what is surely defined unwrapped."""
+    return x.value if isinstance(x, Maybe) else x
+
+
+def _kind(x: Any) -> str:
+    if isinstance(x, Spec):
+        return x.kind
+    if isinstance(x, np.ndarray):
+        return "ndarray"
+    return "generic" if isinstance(x, np.generic) else type(x).__name__
+
+
+def _leaf_names(fn: Any, tree: TreeDef, n: int) -> list[str]:
+    """Names for the leaves: the parameter's, with a number behind where it has several."""
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    params = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    if isinstance(fn, types.MethodType):
+        params = params[1:]
+    args, kwargs = tree.children
+    names: list[str] = []
+    for k, t in enumerate(args.children):
+        base = params[k] if k < len(params) else f"arg{k}"
+        names += [base] if t.size == 1 else [f"{base}_{j}" for j in range(t.size)]
+    for key, t in zip(kwargs.meta, kwargs.children):
+        names += [str(key)] if t.size == 1 else [f"{key}_{j}" for j in range(t.size)]
+    return names
+
+
+__all__ = ["IradError", "Leaf", "Mutation", "Result", "Spec", "Traced", "describe", "number_value", "trace"]

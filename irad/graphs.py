@@ -1,0 +1,80 @@
+"""Compiled textual graphs: the callables of `compile`, for a graph that `load` has read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.codegen.native import Native
+from irad.errors import IradTypeError, IradValueError
+from irad.ir import Program
+from irad.ops.control import RaisedInGraph
+from irad.passes.autodiff import grad, vjp
+from irad.pipeline import native, optimise
+from irad.runtime import user_exception
+from irad.types import Type
+
+
+class CompiledGraph:
+    """A compiled graph: takes one array or number per parameter, returns its result, or a tuple of its results."""
+
+    def __init__(self, program: Program, argnums: int | tuple[int, ...]):
+        self.program, self.argnums = program, argnums
+        self.entry = next(iter(program.values()))
+        self._made: dict[str, Native] = {}
+
+    def _native(self, kind: str) -> Native:
+        if kind not in self._made:
+            wrt = [self.argnums] if isinstance(self.argnums, int) else list(self.argnums)
+            source = {
+                "value": lambda: self.program,
+                "grad": lambda: grad(self.program, wrt),
+                "vjp": lambda: vjp(self.program, wrt),
+            }
+            self._made[kind] = native(optimise(source[kind]()))
+        return self._made[kind]
+
+    def _run(self, kind: str, args: tuple[Any, ...]) -> list[Any]:
+        code = self._native(kind)
+        if len(args) != len(code.params):
+            raise IradTypeError(f"@{self.entry.name} takes {len(code.params)} arguments, {len(args)} were given")
+        try:
+            return code.run([_argument(x, t, k) for k, (x, t) in enumerate(zip(args, code.params))])
+        except RaisedInGraph as e:
+            raise user_exception(e, {}) from None
+
+    def _results(self, values: list[Any]) -> Any:
+        out = tuple(v if v.shape else v[()] for v in values)
+        return out[0] if len(out) == 1 else out
+
+    def __call__(self, *args: Any) -> Any:
+        """The results."""
+        return self._results(self._run("value", args))
+
+    def value_and_grad(self, *args: Any) -> Any:
+        """(results, gradient of the first result by the parameters `argnums`)."""
+        values = self._run("grad", args)
+        n = len(self.entry.results)
+        grads = tuple(v if v.shape else v[()] for v in values[n:])
+        return self._results(values[:n]), grads[0] if isinstance(self.argnums, int) else grads
+
+    def grad(self, *args: Any) -> Any:
+        """The gradient of the first result."""
+        return self.value_and_grad(*args)[1]
+
+    def vjp(self, *args: Any) -> tuple[Any, Any]:
+        """(results, pullback): the pullback takes a cotangent for each float result and gives those of `argnums`."""
+        kept = tuple(np.array(a) for a in args)
+
+        def pullback(*cotangents: Any) -> tuple[Any, ...]:
+            return tuple(self._run("vjp", (*kept, *cotangents))[len(self.entry.results) :])
+
+        return self(*args), pullback
+
+
+def _argument(x: Any, t: Type, k: int) -> np.ndarray:
+    a = np.asarray(x)
+    if a.shape != t.shape or not np.can_cast(a.dtype, t.numpy, "same_kind"):
+        raise IradValueError(f"argument {k} has type {a.dtype}{list(a.shape)}; parameter {k} has type {t}")
+    return np.ascontiguousarray(a, t.numpy).reshape(t.shape)

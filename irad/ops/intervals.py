@@ -1,0 +1,158 @@
+"""What is known of integers while a graph is built: bounds from the op rows' `intervals`, and affine normal forms.
+
+A builder's scope remembers the bounds registered in it (`bound`: loop indices, values that a check has passed), so a
+check, a wrap-around or a clip that is proven unnecessary is never emitted. Nothing here changes the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from irad.ir import Builder, Node, Value, current
+from irad.types import DTYPES, Dim, affine, is_float
+
+Interval = tuple[float, float]  # ints, or -inf and inf
+_WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
+_EXACT = {"const", "maximum", "minimum", "select", "broadcast", "reshape", "transpose", "index", "concat", "cast", "max", "min"}
+_DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
+
+
+@dataclass
+class _Scope:
+    """Knowledge of one builder: definitions seen so far, bounds, intervals worked out."""
+
+    defs: dict[Value, Node] = field(default_factory=dict)
+    seen: int = 0
+    bounds: dict[Value, Interval] = field(default_factory=dict)
+    last: Node | None = None
+    memo: dict[Value, Interval] = field(default_factory=dict)  # a bound registered later may tighten: these stay true
+
+    def update(self, nodes: list[Node]) -> None:
+        """Take in the nodes that are new; if some were taken back, what was learnt from them (checks!) is void."""
+        if self.seen and (self.seen > len(nodes) or nodes[self.seen - 1] is not self.last):
+            self.defs, self.bounds, self.memo, self.seen = {}, {}, {}, 0
+        for node in nodes[self.seen :]:
+            self.defs.update((v, node) for v in node.outputs)
+        self.seen = len(nodes)
+        self.last = nodes[-1] if nodes else None
+
+
+_scopes: WeakKeyDictionary[Builder, _Scope] = WeakKeyDictionary()
+
+
+def _chain() -> list[_Scope]:
+    """Scopes of the current builder and the builders around it, innermost first, brought up to date."""
+    out = []
+    b: Builder | None = current()
+    while b is not None:
+        scope = _scopes.setdefault(b, _Scope())
+        scope.update(b.nodes)
+        out.append(scope)
+        b = b.outer
+    return out
+
+
+def int_range(dtype: str) -> tuple[int, int]:
+    """Smallest and largest value of an integer dtype; (0, 1) for bool."""
+    width = DTYPES[dtype].itemsize * 8
+    if dtype == "bool":
+        return 0, 1
+    return (0, 2**width - 1) if dtype[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+
+
+def bound(value: Value, lo: float, hi: float) -> None:
+    """Register that every element of `value` is in [lo, hi] from here on in the current builder and those inside it."""
+    scope = _chain()[0]
+    a, b = interval(value)
+    scope.bounds[value] = scope.memo[value] = (max(a, lo), min(b, hi))
+
+
+def definition(value: Value) -> Node | None:
+    """The node that defines a value in the graphs being built; None for parameters."""
+    for scope in _chain():
+        if value in scope.defs:
+            return scope.defs[value]
+    return None
+
+
+def interval(value: Value) -> Interval:
+    """Bounds of all elements of a value. Floats: (-inf, inf); integers of unknown origin: the range of the dtype."""
+    return _interval(value, _chain(), _DEPTH)
+
+
+def _interval(v: Value, chain: list[_Scope], depth: int) -> Interval:
+    memo = chain[0].memo
+    if v not in memo:
+        lo, hi = _derived(v, chain, depth)
+        for scope in chain:
+            a, b = scope.bounds.get(v, (-math.inf, math.inf))
+            lo, hi = max(lo, a), min(hi, b)
+        memo[v] = (lo, hi)
+    return memo[v]
+
+
+def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
+    """From the definition alone. Float arithmetic rounds, so only ops that pick or pass on operands are followed there."""
+    dtype = v.type.dtype
+    lo, hi = whole = (-math.inf, math.inf) if is_float(dtype) or dtype == "tape" else int_range(dtype)
+    node = next((s.defs[v] for s in chain if v in s.defs), None)
+    if node is None or depth == 0 or node.op.intervals is None or is_float(dtype) and node.op.name not in _EXACT:
+        return whole
+    if node.op.name == "const":
+        return _const(node, whole)
+    a, b = node.op.intervals(*(_interval(x, chain, depth - 1) for x in node.inputs), **node.attrs)
+    if node.op.name == "cast" and not is_float(dtype) and is_float(node.inputs[0].type.dtype):
+        a, b = min(a, 0), max(b, 0)  # NaN becomes 0
+    if node.op.name in _WRAPS and (a < lo or b > hi):
+        return whole
+    return max(a, lo), min(b, hi)
+
+
+def _const(node: Node, whole: Interval) -> Interval:
+    """Exact bounds of a constant (the op row's are floats)."""
+    a = np.asarray(node.attrs["value"], node.attrs["type"].numpy)
+    if not a.size:
+        return 0, 0
+    lo, hi = a.min().item(), a.max().item()
+    return (lo, hi) if lo == lo and hi == hi else whole
+
+
+def dim_interval(d: Dim) -> Interval:
+    """Bounds of an extent, or of any affine integer."""
+    if isinstance(d, int):
+        return d, d
+    lo: float = d.const
+    hi: float = d.const
+    for v, c in d.terms:
+        a, b = interval(v)
+        lo, hi = lo + min(c * a, c * b), hi + max(c * a, c * b)
+    return lo, hi
+
+
+def affine_of(value: Value) -> Dim:
+    """An i64 scalar in affine normal form over the values it is computed from by +, -, and * with constants."""
+    return _affine(value, _chain(), _DEPTH)
+
+
+def _affine(v: Value, chain: list[_Scope], depth: int) -> Dim:
+    node = next((s.defs[v] for s in chain if v in s.defs), None)
+    name = node.op.name if node is not None and depth else ""
+    if node is None or name not in ("const", "add", "sub", "neg", "mul"):
+        return affine(0, {v: 1})
+    if name == "const":
+        return int(node.attrs["value"])
+    xs = [_affine(x, chain, depth - 1) for x in node.inputs]
+    if name == "add":
+        return xs[0] + xs[1]
+    if name == "sub":
+        return xs[0] - xs[1]
+    if name == "neg":
+        return -xs[0]
+    a, b = xs
+    if isinstance(a, int):
+        a, b = b, a
+    return a * b if isinstance(b, int) else affine(0, {v: 1})

@@ -1,0 +1,221 @@
+"""Specialisations: one traced and compiled version of a function per structure and types of its arguments, and their cache.
+
+A specialisation is found by the tree and types of the arguments; then its guards on static values and captured state are
+checked. Captured arrays and numbers are read anew at each call and passed as hidden parameters. Caches belong to code, not to
+function objects: a closure made anew in each iteration finds the specialisation of the last one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.codegen.native import Native
+from irad.errors import IradError, IradValueError
+from irad.frontend.captures import INT32, Capture
+from irad.frontend.trace import Leaf, Result, Traced, trace
+from irad.frontend.transforms import Transform
+from irad.ir import Program
+from irad.ops.control import RaisedInGraph
+from irad.pipeline import native, optimise
+from irad.tree import TreeDef, flatten
+from irad.types import Type, dtype_name
+
+FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
+
+Leaves = Sequence[Any]
+
+
+def leaf_key(x: Any) -> Any:
+    """What of a leaf the compiled code depends on: Python type of a number; dtype, shape and layout of an array."""
+    if isinstance(x, np.ndarray):
+        return x.dtype, x.shape, None if x.flags.c_contiguous else x.strides
+    return x.dtype if isinstance(x, np.generic) else type(x)
+
+
+def code_key(fn: Any) -> Any:
+    """What identifies the code of a function, however often the function is made."""
+    if isinstance(fn, Transform):
+        return Transform, fn.kind, fn.argnums, fn.has_aux, fn.mode, code_key(fn.fun)
+    if hasattr(fn, "__func__"):
+        return code_key(fn.__func__)
+    return getattr(fn, "__code__", fn)
+
+
+def statics(tree: TreeDef) -> list[Any]:
+    """The parts of the arguments that are no numbers, in order."""
+    if tree.cls is TreeDef:
+        return [tree.meta.value]
+    return [s for c in tree.children for s in statics(c)]
+
+
+class Conditions:
+    """What a trace relies on, and how native arguments are made of a call's. `leaves`: argument leaves of a call."""
+
+    def __init__(self, traced: Traced, params: Sequence[Type], leaves: int):
+        self.traced, self.params = traced, params
+        infos = list(enumerate(traced.in_leaves[:leaves]))
+        self.dynamic = [k for k, info in infos if info.param is not None and info.alias is None]
+        self.aliased = [(k, info.alias) for k, info in infos if info.alias is not None]
+        self.fixed = [(k, info) for k, info in infos if info.alias is None and (info.param is None or info.int32)]
+
+    def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Do a call's static values, aliases and captured state fit?"""
+        return (
+            all(_fits(info, leaves[k]) for k, info in self.fixed)
+            and all(leaves[k] is leaves[a] for k, a in self.aliased)  # type: ignore[index]
+            and self._distinct(leaves)
+            and all(g.holds(fn, rest) for g in self.traced.guards)
+            and all(_same_type(c, fn, rest) for c in self.traced.captures)
+        )
+
+    def _distinct(self, leaves: Leaves) -> bool:
+        """An array given twice needs a specialisation that knows it, if anything is written."""
+        if not self.traced.mutated:
+            return True
+        arrays = [leaves[k] for k in self.dynamic if isinstance(leaves[k], np.ndarray)]
+        return len({id(a) for a in arrays}) == len(arrays)
+
+    def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
+        """Arrays for the native code's parameters."""
+        values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
+        return [np.ascontiguousarray(v, t.numpy) if t.shape else np.asarray(v, t.numpy) for v, t in zip(values, self.params)]
+
+
+class Specialisation:
+    """A traced function with its native code."""
+
+    def __init__(self, traced: Traced):
+        self.traced = traced
+        self.program: Program = optimise(traced.program)
+        self.native: Native = native(self.program)
+        self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
+        self.holds = self.conditions.holds
+
+    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        """Run on argument leaves; results in the structure that the function returns, arguments changed as it does."""
+        t = self.traced
+        targets = [self._target(m.target, fn, leaves, rest) for m in t.mutated]
+        if targets and self._overlaps(targets, fn, leaves, rest):
+            return self._exact(fn, leaves)
+        for a in targets:
+            if not a.flags.writeable:
+                raise ValueError("assignment destination is read-only")
+        try:
+            out = self.native.run(self.conditions.arguments(fn, leaves, rest))
+        except RaisedInGraph as e:
+            raise user_exception(e, t.exceptions) from None
+        for a, m in zip(targets, t.mutated):
+            a[...] = out[m.index]
+        results = [self._result(r, out, fn, leaves, rest) for r in t.results]
+        return t.out_tree.unflatten(results)
+
+    def _target(self, where: tuple[str, int], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        kind, k = where
+        return leaves[k] if kind == "arg" else self.traced.captures[k].get(fn, rest)
+
+    def _result(self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        if r.kind == "static":
+            return r.value
+        if r.same_as is not None:
+            return self._target(r.same_as, fn, leaves, rest)
+        assert r.index is not None
+        return finish(r.kind, out[r.index])
+
+    def _overlaps(self, targets: Sequence[Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Does an array that is written share memory with another argument or captured array, other than being the same one?"""
+        others = [x for x in leaves if isinstance(x, np.ndarray)]
+        others += [x for c in self.traced.captures if isinstance(x := c.get(fn, rest), np.ndarray)]
+        return any(a is not x and np.may_share_memory(a, x) and np.shares_memory(a, x) for a in targets for x in others)
+
+    def _exact(self, fn: Any, leaves: Leaves) -> Any:
+        """Written memory that overlaps other memory in part: the plain function is exact about it."""
+        if isinstance(fn, Transform):
+            raise IradValueError(
+                "an array that the function writes overlaps another one in part; pass copies to differentiate it"
+            )
+        args, kwargs = self.traced.in_tree.unflatten(list(leaves))
+        return fn(*args, **kwargs)
+
+
+def finish(kind: str, value: np.ndarray) -> Any:
+    """A native result as what NumPy or Python would return."""
+    if kind == "ndarray":
+        return value
+    return value[()] if kind == "generic" else value.item()
+
+
+def _fits(info: Leaf, x: Any) -> bool:
+    if info.param is None:
+        return type(x) is type(info.value) and (x is info.value or bool(np.all(x == info.value)))
+    return bool(INT32[0] <= x <= INT32[1])
+
+
+def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
+    try:
+        x = c.get(fn, rest)
+    except (LookupError, AttributeError, ValueError):
+        return False
+    if c.weak:
+        return type(x) is {"f64": float, "i64": int, "bool": bool}[c.type.dtype]
+    return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype) or "", x.shape) == c.type
+
+
+def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException]]) -> BaseException:
+    """The exception that the user's code, or NumPy in its place, would raise; a note says where."""
+    cls = known.get(e.exc) or getattr(builtins, e.exc, None)
+    is_exception = isinstance(cls, type) and issubclass(cls, BaseException)
+    error = cls(e.message) if is_exception else IradError(f"{e.exc}: {e.message}")  # type: ignore[operator, misc]
+    if e.loc is not None:
+        excerpt = e.loc.excerpt()
+        error.add_note(f"raised in compiled code at {e.loc}" + (f"\n{excerpt}" if excerpt else ""))
+    return error
+
+
+class Cache:
+    """The specialisations of one piece of code."""
+
+    def __init__(
+        self, make: Callable[..., Any] = lambda fn, args, kwargs, **options: Specialisation(trace(fn, args, kwargs, **options))
+    ):
+        self.make = make
+        self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
+        self.lock = threading.RLock()
+
+    def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> tuple[Any, list[Any], list[Any]]:
+        """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
+        leaves, tree = flatten((args, kwargs))
+        rest = statics(tree)
+        key = (tree, *map(leaf_key, leaves), *options.items())
+        for s in self.entries.get(key, ()):
+            if s.holds(fn, leaves, rest):
+                return s, leaves, rest
+        with self.lock:
+            s = self.make(fn, args, kwargs, **options)
+            self.entries.setdefault(key, []).insert(0, s)
+            self.entries.move_to_end(key)
+            while sum(map(len, self.entries.values())) > VERSIONS:
+                self.entries.popitem(last=False)
+        return s, leaves, rest
+
+
+_caches: OrderedDict[Any, Cache] = OrderedDict()
+_caches_lock = threading.Lock()
+
+
+def cache_of(key: Any, make: Callable[[], Cache]) -> Cache:
+    """The cache of a piece of code (see `code_key`)."""
+    with _caches_lock:
+        cache = _caches.get(key)
+        if cache is None:
+            cache = _caches[key] = make()
+            if len(_caches) > FUNCTIONS:
+                _caches.popitem(last=False)
+        else:
+            _caches.move_to_end(key)
+    return cache

@@ -1,0 +1,205 @@
+"""Trees: numbers and arrays in nested tuples, lists, dicts, named tuples, dataclasses and registered classes.
+
+`flatten` gives the numeric leaves in order and a `TreeDef` that says how they were nested; what is not numeric (strings,
+None, bools, enums, functions, any other object) is a static part of the `TreeDef`, compared by type and value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError
+
+_NUMBERS = (int, float, complex)
+_REGISTRY: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable[[Any, Sequence[Any]], Any]]] = {}
+
+
+def is_leaf(x: Any) -> bool:
+    """A number or a numeric array. Python bools and enums are not: they shape the program."""
+    return type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.number, np.bool_))
+
+
+def register(
+    cls: type, flatten: Callable[[Any], tuple[Sequence[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any]
+) -> None:
+    """Make instances of `cls` tree nodes: `flatten(obj) -> (children, static part)`, `unflatten(static part, children)`."""
+    _REGISTRY[cls] = (flatten, unflatten)
+
+
+def is_registered(cls: type) -> bool:
+    return cls in _REGISTRY
+
+
+class TreeDef:
+    """How leaves are nested. `cls` is the class of a node, `meta` its static part; a leaf has cls None."""
+
+    __slots__ = ("cls", "meta", "children", "size", "_hash")
+
+    def __init__(self, cls: type | None, meta: Any = None, children: tuple[TreeDef, ...] = ()):
+        self.cls, self.meta, self.children = cls, meta, children
+        self.size: int = 1 if cls is None else sum(c.size for c in children)
+        self._hash: int | None = None
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The nested object with these leaves. Raises IradTypeError if their number is not `size`."""
+        if len(leaves) != self.size:
+            raise IradTypeError(f"a tree of {self.size} leaves cannot be made from {len(leaves)}")
+        return self._take(iter(leaves))
+
+    def _take(self, leaves: Iterator[Any]) -> Any:
+        if self.cls is None:
+            return next(leaves)
+        if self.cls is TreeDef:
+            return self.meta.value
+        return _rebuild(self.cls, self.meta, [c._take(leaves) for c in self.children])
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeDef) or self.cls is not other.cls or len(self.children) != len(other.children):
+            return False
+        return bool(self.meta == other.meta) and self.children == other.children
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            try:
+                meta = hash(self.meta)
+            except TypeError:
+                meta = 0
+            self._hash = hash((self.cls, meta, self.children))
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.cls is None:
+            return "*"
+        if self.cls is TreeDef:
+            return repr(self.meta.value)
+        if self.cls is dict:
+            return "{" + ", ".join(f"{k!r}: {c!r}" for k, c in zip(self.meta, self.children)) + "}"
+        inner = ", ".join(map(repr, self.children))
+        return f"({inner})" if self.cls is tuple else f"[{inner}]" if self.cls is list else f"{self.cls.__name__}({inner})"
+
+
+class Static:
+    """A part that is no leaf: equal if type and value are, or if it is the same object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Static):
+            return False
+        a, b = self.value, other.value
+        if a is b:
+            return True
+        try:
+            return type(a) is type(b) and bool(a == b)
+        except (TypeError, ValueError):
+            return False
+
+    def __hash__(self) -> int:
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            return id(self.value)
+
+
+LEAF = TreeDef(None)
+
+
+def flatten(obj: Any, leaf: Callable[[Any], bool] = is_leaf) -> tuple[list[Any], TreeDef]:
+    """Leaves in order, and their nesting. `leaf(x)` says what a leaf is."""
+    leaves: list[Any] = []
+    return leaves, _flatten(obj, leaf, leaves)
+
+
+def _flatten(obj: Any, leaf: Callable[[Any], bool], out: list[Any]) -> TreeDef:
+    if leaf(obj):
+        out.append(obj)
+        return LEAF
+    node = parts(obj)
+    if node is None:
+        return TreeDef(TreeDef, Static(obj))
+    cls, meta, children = node
+    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out) for c in children))
+
+
+def parts(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
+    """(class, static part, children) of a node of a tree; None for what is no node."""
+    cls = type(obj)
+    if cls is tuple or cls is list:
+        return cls, None, obj
+    if cls is dict:
+        return cls, tuple(obj), tuple(obj.values())
+    if cls in _REGISTRY:
+        children, meta = _REGISTRY[cls][0](obj)
+        return cls, meta, tuple(children)
+    if isinstance(obj, tuple) and hasattr(cls, "_fields"):
+        return cls, None, obj
+    if isinstance(obj, dict):
+        return cls, (tuple(obj), Static(getattr(obj, "default_factory", None))), tuple(obj.values())
+    if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__):
+        return cls, None, obj
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        names = _fields(obj)
+        rest = tuple((f.name, Static(getattr(obj, f.name))) for f in dataclasses.fields(obj) if _nondiff(f))
+        return cls, (names, rest), tuple(getattr(obj, n) for n in names)
+    return None
+
+
+def _nondiff(f: dataclasses.Field) -> bool:
+    return bool(f.metadata.get("nondiff"))
+
+
+def _fields(obj: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(obj) if not _nondiff(f) and hasattr(obj, f.name))
+
+
+def rebuild(cls: type, meta: Any, children: Sequence[Any]) -> Any:
+    """The node that `parts` took apart, with other children."""
+    return _rebuild(cls, meta, list(children))
+
+
+def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
+    if cls is tuple or cls is list:
+        return cls(children)
+    if cls is dict:
+        return dict(zip(meta, children))
+    if cls in _REGISTRY:
+        return _REGISTRY[cls][1](meta, children)
+    if hasattr(cls, "_fields") and issubclass(cls, tuple):
+        return cls(*children)
+    if issubclass(cls, dict):
+        keys, factory = meta
+        new = cls.__new__(cls)
+        if factory.value is not None:
+            new.default_factory = factory.value  # type: ignore[attr-defined]
+        new.update(zip(keys, children))
+        return new
+    if issubclass(cls, (list, tuple)):
+        return cls(children)
+    new = object.__new__(cls)
+    names, rest = meta
+    for name, child in zip(names, children):
+        object.__setattr__(new, name, child)
+    for name, static in rest:
+        object.__setattr__(new, name, static.value)
+    return new
+
+
+def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """`f` on corresponding leaves of trees of one structure. Raises IradTypeError if the structures differ."""
+    leaves, treedef = flatten(tree)
+    columns = [leaves]
+    for other in others:
+        more, other_def = flatten(other)
+        if other_def != treedef:
+            raise IradTypeError(f"trees of different structure: {treedef} and {other_def}")
+        columns.append(more)
+    return treedef.unflatten([f(*xs) for xs in zip(*columns)])

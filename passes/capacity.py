@@ -1,0 +1,77 @@
+"""How much memory an array of run-time extents can need: the largest value of each extent, from range analysis."""
+
+from __future__ import annotations
+
+import math
+
+from irad.errors import UnsupportedError
+from irad.ir import Graph, Node, Value
+from irad.passes.carries import learn_carries
+from irad.passes.facts import Facts
+from irad.types import Dim, Extent
+
+
+def capacities(graph: Graph) -> dict[Value, int]:
+    """For each array of run-time extents, the most elements it can have.
+
+    Raises UnsupportedError, at the line that makes the array, if there is no bound.
+    """
+    if all(v.type.static for v in _values(graph)):
+        return {}
+    walk = _Capacity(graph)
+    walk.graph(graph, None)
+    return walk.sizes
+
+
+def _values(graph: Graph) -> list[Value]:
+    out = list(graph.params)
+    for n in graph.nodes:
+        out += n.outputs
+        for r in n.regions:
+            out += _values(r)
+    return out
+
+
+class _Capacity:
+    def __init__(self, graph: Graph):
+        self.facts = Facts(graph)
+        self.sizes: dict[Value, int] = {}
+
+    def graph(self, graph: Graph, owner: Node | None) -> None:
+        self.facts.extents(graph.params)
+        self._record(graph.params, owner)
+        for node in graph.nodes:
+            if node.op.name == "nonzero":
+                self._selected(node)
+            if node.regions:
+                learn_carries(self.facts, node)
+                for k, r in enumerate(node.regions):
+                    with self.facts.scope():
+                        self.facts.enter(node, k)
+                        self.graph(r, node)
+                        self.facts.leave(node, k)
+                self.facts.after(node)
+            self.facts.extents(node.outputs)
+            self._record(node.outputs, node)
+
+    def _selected(self, node: Node) -> None:
+        """A mask selects no more than all of its elements."""
+        d, mask = node.attrs["size"], node.inputs[0].type
+        if isinstance(d, Extent) and mask.static:
+            self.facts.learn(d - mask.size)
+
+    def _record(self, values: tuple[Value, ...], node: Node | None) -> None:
+        for v in values:
+            if not v.type.static:
+                self.sizes[v] = math.prod(self._largest(d, v, node) for d in v.type.shape)
+
+    def _largest(self, d: Dim, v: Value, node: Node | None) -> int:
+        if isinstance(d, int):
+            return d
+        most = self.facts.bounds(d.rename(self.facts.resolve))[1]
+        if most >= 2**40:
+            raise UnsupportedError(
+                f"the length of an array of type {v.type} is only known at run time and has no bound that could be found; "
+                "allocate the largest array first and use a slice of it", node.loc if node else None,
+            )  # fmt: skip
+        return max(0, int(most))

@@ -1,0 +1,111 @@
+"""Expand the transform ops `vjp` and `jvp`, innermost first, wherever they stand.
+
+What the region of a transform captures is constant for this transform, and may be active for one further out: after
+the inner transform is expanded, its joint graph is ordinary nodes in the surrounding scope.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.ir import Builder, Graph, Node, Program, Value, copy, inline, walk
+from irad.ops.constant import const
+from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
+from irad.passes.activity import callees
+from irad.passes.forward import linearized
+from irad.passes.rebuild import rebuilt, retype
+from irad.passes.reverse import Differentiation, float_cotangents, joint
+from irad.passes.weaken import weaken
+
+TRANSFORMS = ("vjp", "jvp")
+
+
+def expand(program: Program) -> Program:
+    """The program without transform ops; the same graphs where there were none.
+
+    Raises UnsupportedError for a function that differentiates itself (derivatives of every order would be needed).
+    """
+    pass_ = _Expand(program)
+    for name in program:
+        pass_.function(name)
+    return {**{name: pass_.done[name] for name in program}, **pass_.done}
+
+
+def _has_transform(graph: Graph) -> bool:
+    return any(n.op.name in TRANSFORMS for n in walk(graph))
+
+
+class _Expand:
+    def __init__(self, program: Program):
+        self.program = program
+        self.done: Program = {}
+        self.open: list[str] = []
+        self.nonzero: set[Value] = set()  # constants without a zero: what `grad` seeds with
+
+    def function(self, name: str) -> None:
+        """Expand @name, after the functions that its transforms differentiate."""
+        if name in self.done:
+            return
+        g = self.program[name]
+        if not _has_transform(g):
+            self.done[name] = g
+            return
+        if name in self.open:
+            raise UnsupportedError(
+                f"@{name} differentiates itself: that needs derivatives of every order; pass the order down instead"
+            )
+        self.open.append(name)
+        self.done[name] = self.graph(g, {})
+        self.open.pop()
+
+    def needs(self, region: Graph) -> None:
+        """Expand all that the region of a transform calls."""
+        todo, seen = list(callees(region)), set()
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                self.function(name)
+                todo += callees(self.done[name])
+
+    def graph(self, graph: Graph, env: dict[Value, Value]) -> Graph:
+        nodes: list[Node] = []
+        retype(graph.params, env)
+        for n in graph.nodes:
+            if n.op.name in TRANSFORMS:
+                with Builder(n.loc) as b:
+                    env.update(
+                        zip(n.outputs, self.transform(n, [env.get(v, v) for v in n.inputs], self.graph(n.regions[0], env)))
+                    )
+                nodes += b.nodes
+            else:
+                nodes.append(self.node(n, env))
+                if n.op is const and np.all(n.attrs["value"]):
+                    self.nonzero.add(n.out)
+        return graph.replace(nodes=nodes, results=[env.get(v, v) for v in graph.results])
+
+    def node(self, n: Node, env: dict[Value, Value]) -> Node:
+        """The node with its regions expanded and its operands renamed; the very node if nothing changes."""
+        regions = tuple(self.graph(r, env) for r in n.regions)
+        return rebuilt(n, env, [env.get(v, v) for v in n.inputs], n.outputs, regions)
+
+    def transform(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
+        """Emit the derivative of a transform's region, in the current builder."""
+        self.needs(region)
+        count = len(region.params)
+        f = copy(region, {})
+        wrt = [f.params[k] for k in n.attrs["wrt"]]
+        body = Graph((), f.nodes, f.results)
+        diff = Differentiation({**self.program, **self.done})
+        with Builder() as b:
+            seeds = inputs[count:]
+            if n.op.name == "vjp":
+                d = joint(diff, f, wrt, float_cotangents(f.results, seeds))
+            else:
+                d = linearized(diff, body, wrt, seeds)
+        graph = Graph(f.params, tuple(b.nodes), (*f.results, *d))
+        made = weaken({"": graph, **diff.program, **diff.made}, [v for v in seeds if v not in self.nonzero], diff.products)
+        graph = made.pop("")
+        self.done.update((name, made[name]) for name in diff.made)
+        return list(inline(graph, *inputs[:count]))

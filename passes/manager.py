@@ -1,0 +1,60 @@
+"""Running passes: a table of them by name, and a loop that verifies after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+
+from irad.ir import Program
+from irad.passes.autodiff import vjp
+from irad.passes.cse import cse
+from irad.passes.dce import dce
+from irad.passes.expand import expand
+from irad.passes.fold import fold
+from irad.passes.fuse import fuse
+from irad.passes.inline import inline
+from irad.passes.licm import licm
+from irad.passes.pingpong import pingpong
+from irad.passes.plan import plan
+from irad.passes.ranges import ranges
+from irad.passes.scalarize import scalarize
+from irad.passes.simplify import simplify
+from irad.verify import verify
+
+Pass = Callable[[Program], Program]
+Observer = Callable[[str, Program, Program, float], None]
+
+PASSES: dict[str, Pass] = {
+    "inline": inline,
+    "expand": expand,
+    "autodiff": vjp,
+    "simplify": simplify,
+    "fold": fold,
+    "cse": cse,
+    "licm": licm,
+    "ranges": ranges,
+    "dce": dce,
+    "scalarize": scalarize,
+    "fuse": fuse,
+    "pingpong": pingpong,
+    "plan": plan,
+}
+
+
+def run(program: Program, names: Iterable[str], observe: Observer | None = None) -> Program:
+    """The program after the named passes, in order; each result is verified.
+
+    `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
+    Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.
+    """
+    for name in names:
+        if name not in PASSES:
+            raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
+        start = perf_counter()
+        after = PASSES[name](program)
+        seconds = perf_counter() - start
+        verify(after, name)
+        if observe is not None:
+            observe(name, program, after, seconds)
+        program = after
+    return program

@@ -1,0 +1,89 @@
+"""Double buffering of stencils in loops.
+
+`u[1:-1] += f(u[2:], u[:-2])` reads neighbours that it overwrites, so it cannot run in place. Inside a loop the array gets a
+second buffer instead of being copied twice a trip: each trip writes the new state into the other buffer, and the two change
+places. What the store leaves alone is equal in both buffers from the start. Runs after fuse; the plan pass and codegen
+exchange the buffers by name (`swap` on the loop: pairs of carries).
+"""
+
+from __future__ import annotations
+
+from irad.ir import Builder, Graph, Node, Program, Value, captures, reads
+from irad.ops.elementwise import add
+from irad.ops.loop import Out, load, loop
+
+
+def pingpong(program: Program) -> Program:
+    """The program with a second buffer for each stencil carried through a loop."""
+    return {name: _graph(g) for name, g in program.items()}
+
+
+def _graph(graph: Graph) -> Graph:
+    nodes = []
+    for n in graph.nodes:
+        if n.regions and n.op is not loop:
+            regions = tuple(map(_graph, n.regions))
+            if any(a is not b for a, b in zip(regions, n.regions)):
+                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            if n.op.name in ("for", "while"):
+                n = _loop(n)
+        nodes.append(n)
+    return graph.replace(nodes=nodes)
+
+
+def _loop(node: Node) -> Node:
+    offset = int(node.op.name == "for")
+    body = node.regions[-1]
+    for k in range(len(node.outputs)):
+        site = _stencil(body, body.params[offset + k], body.results[k])
+        if site is not None:
+            node = _doubled(node, k, *site)
+            body = node.regions[-1]
+    return node
+
+
+def _stencil(body: Graph, p: Value, result: Value) -> tuple[Node, int] | None:
+    """The loop that stores into carry p to make `result`, reading p elsewhere too, and which of its outs does."""
+    if not p.type.shape:
+        return None
+    for at, n in enumerate(body.nodes):
+        if n.op is loop and result in n.outputs:
+            j = n.outputs.index(result)
+            simple = len(n.inputs) == len(n.attrs["outs"]) and all(o.kind == "store" or o.kind == "add" for o in n.attrs["outs"])
+            if not simple or n.inputs[j] is not p or n.attrs["outs"][j].extra or p not in captures(n.regions[0]):
+                return None
+            later = any(p in reads(m) for m in body.nodes[at + 1 :]) or body.results.count(result) > 1 or p in body.results
+            return None if later or n.inputs.count(p) > 1 else (n, j)
+    return None
+
+
+def _doubled(node: Node, k: int, site: Node, j: int) -> Node:
+    """The loop with carry k in two buffers."""
+    offset = int(node.op.name == "for")
+    body = node.regions[-1]
+    p = body.params[offset + k]
+    other, out = Value(p.type, p.hint), Value(p.type, p.hint)
+    stored = _stores(site, j, p, other)
+    nodes = [stored if n is site else n for n in body.nodes]
+    regions = [Graph((*r.params, Value(p.type, p.hint)), r.nodes, r.results) for r in node.regions[:-1]]
+    regions.append(Graph((*body.params, other), tuple(nodes), (*body.results, p)))
+    swap = (*node.attrs.get("swap", ()), (k, len(node.outputs)))
+    inputs = (*node.inputs, node.inputs[offset + k])
+    return Node(node.op, inputs, (*node.outputs, out), {**node.attrs, "swap": swap}, tuple(regions), node.loc, node.deriv)
+
+
+def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
+    """The fused loop storing the whole new value into the other buffer."""
+    (body,) = site.regions
+    outs = list(site.attrs["outs"])
+    results = list(body.results)
+    nodes = list(body.nodes)
+    if outs[j].kind == "add":
+        with Builder(site.loc, deriv=site.deriv) as b:
+            old = load(p, *body.params, map=outs[j].map)
+            results[j] = add(old, results[j])
+        nodes += b.nodes
+        outs[j] = Out("store", outs[j].map)
+    inputs = tuple(other if i == j else v for i, v in enumerate(site.inputs))
+    region = Graph(body.params, tuple(nodes), tuple(results))
+    return Node(site.op, inputs, site.outputs, {**site.attrs, "outs": tuple(outs)}, (region,), site.loc, site.deriv)

@@ -1,0 +1,222 @@
+"""Algebraic rewrite rules as data: `pattern -> replacement`, in Python's syntax for expressions.
+
+A call is an op by its name, operators are the arithmetic ops. `x`, `y`, `z` stand for any value, `A`, `B` for constants,
+all of the kinds (b, i, u, f as in NumPy) that head the section; `p`, `q` stand for bools. A number stands for a constant
+with these very bits: `x + -0.0` is not `x + 0.0`.
+
+EXACT rules hold bit for bit, for every NaN (all NaNs are one), infinity, zero of either sign, subnormal and wrapped
+integer; those for `pow` within the accuracy of that function. DERIVATIVE rules apply to nodes of a derivative only: they
+may re-associate, so round otherwise, and change the sign of a zero. None for floats removes `x * 0`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+EXACT = {
+    "iuf": """
+        x * 1 -> x
+        pow(x, 1) -> x
+        pow(x, 2) -> x * x
+        abs(abs(x)) -> abs(x)
+    """,
+    "if": """
+        x * -1 -> -x
+        -(-x) -> x
+        (-x) * (-y) -> x * y
+        (-x) * y -> -(x * y)
+        (-x) * A -> x * -A
+        x + (-y) -> x - y
+        x - (-y) -> x + y
+        abs(-x) -> abs(x)
+    """,
+    "f": """
+        x + -0.0 -> x
+        x - 0.0 -> x
+        x / 1.0 -> x
+        x / -1.0 -> -x
+        (-x) / (-y) -> x / y
+        (-x) / y -> -(x / y)
+        x / (-y) -> -(x / y)
+        pow(x, 0.0) -> 1.0
+        pow(x, -1.0) -> 1.0 / x
+        pow(x, 3.0) -> x * (x * x)
+        pow(x, 4.0) -> (x * x) * (x * x)
+        cos(-x) -> cos(x)
+        cosh(-x) -> cosh(x)
+        abs(x * x) -> x * x
+        abs(exp(x)) -> exp(x)
+        floor(floor(x)) -> floor(x)
+        ceil(ceil(x)) -> ceil(x)
+        trunc(trunc(x)) -> trunc(x)
+        rint(rint(x)) -> rint(x)
+        isnan(-x) -> isnan(x)
+        szmul(0.0, x) -> 0.0
+    """,
+    "iu": """
+        x + 0 -> x
+        x - 0 -> x
+        x - x -> 0
+        x * 0 -> 0
+        (x + A) + B -> x + (A + B)
+        (x - A) + B -> x + (B - A)
+        (x + A) - B -> x + (A - B)
+        (x - A) - B -> x - (A + B)
+        (x * A) * B -> x * (A * B)
+        (x + y) - y -> x
+        (x - y) + y -> x
+        x + (y - x) -> y
+        x - (x - y) -> y
+        minimum(x, minimum(x, y)) -> minimum(x, y)
+        maximum(x, maximum(x, y)) -> maximum(x, y)
+        x // 1 -> x
+        x % 1 -> 0
+        pow(x, 0) -> 1
+        pow(x, 3) -> x * (x * x)
+        x & x -> x
+        x | x -> x
+        x ^ x -> 0
+        x & 0 -> 0
+        x | 0 -> x
+        x ^ 0 -> x
+        invert(invert(x)) -> x
+        x << 0 -> x
+        x >> 0 -> x
+        eq(x, x) -> True
+        ne(x, x) -> False
+        le(x, x) -> True
+        ge(x, x) -> True
+        logical_not(lt(x, y)) -> ge(x, y)
+        logical_not(le(x, y)) -> gt(x, y)
+        logical_not(gt(x, y)) -> le(x, y)
+        logical_not(ge(x, y)) -> lt(x, y)
+    """,
+    "biuf": """
+        maximum(x, x) -> x
+        minimum(x, x) -> x
+        lt(x, x) -> False
+        gt(x, x) -> False
+        select(True, x, y) -> x
+        select(False, x, y) -> y
+        select(p, x, x) -> x
+        select(logical_not(p), x, y) -> select(p, y, x)
+        select(p, select(p, x, y), z) -> select(p, x, z)
+        select(p, x, select(p, y, z)) -> select(p, x, z)
+        logical_not(eq(x, y)) -> ne(x, y)
+        logical_not(ne(x, y)) -> eq(x, y)
+    """,
+    "b": """
+        select(p, True, False) -> p
+        select(p, False, True) -> logical_not(p)
+        select(p, q, False) -> logical_and(p, q)
+        select(p, True, q) -> logical_or(p, q)
+        logical_not(logical_not(p)) -> p
+        logical_and(p, p) -> p
+        logical_or(p, p) -> p
+        logical_xor(p, p) -> False
+        logical_and(p, True) -> p
+        logical_and(p, False) -> False
+        logical_or(p, True) -> True
+        logical_or(p, False) -> p
+        logical_xor(p, False) -> p
+        logical_xor(p, True) -> logical_not(p)
+        logical_and(p, logical_not(p)) -> False
+        logical_or(p, logical_not(p)) -> True
+        eq(p, True) -> p
+        ne(p, False) -> p
+        eq(p, False) -> logical_not(p)
+        ne(p, True) -> logical_not(p)
+    """,
+}
+
+DERIVATIVE = {
+    "f": """
+        x + 0.0 -> x
+        0.0 - x -> -x
+        x - -0.0 -> x
+        -(x - y) -> y - x
+        (x * A) * B -> x * (A * B)
+        (x * A) / B -> x * (A / B)
+        (x / A) * B -> x * (B / A)
+        szmul(x, 1.0) -> x
+        szmul(x, -1.0) -> -x
+        szmul(-x, y) -> -szmul(x, y)
+        szmul(x, -y) -> -szmul(x, y)
+    """,
+}
+
+_BINARY = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "left_shift",
+    ast.RShift: "right_shift",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression of a rule: `op` with operands, or a variable (`name`), or a number (`value`)."""
+
+    op: str = ""
+    args: tuple[Term, ...] = ()
+    name: str = ""
+    value: Any = None
+
+    def names(self) -> Iterator[str]:
+        if self.name:
+            yield self.name
+        for a in self.args:
+            yield from a.names()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`before -> after` for operands of the dtype kinds `kinds`; `derivative`: in derivatives only."""
+
+    text: str
+    before: Term
+    after: Term
+    kinds: str
+    derivative: bool
+
+    def is_typed(self, name: str) -> bool:
+        """Is the variable one that must be of `kinds`?"""
+        return name not in "pq"
+
+
+def _term(e: ast.expr) -> Term:
+    match e:
+        case ast.Constant(value):
+            return Term(value=value)
+        case ast.UnaryOp(ast.USub(), ast.Constant(value)):
+            return Term(value=-value)  # type: ignore[operator]
+        case ast.UnaryOp(ast.USub(), x):
+            return Term("neg", (_term(x),))
+        case ast.Name(name):
+            return Term(name=name)
+        case ast.BinOp(x, op, y):
+            return Term(_BINARY[type(op)], (_term(x), _term(y)))
+        case ast.Call(ast.Name(name), args):
+            return Term(name, tuple(map(_term, args)))
+    raise AssertionError(ast.dump(e))
+
+
+def _rule(line: str, kinds: str, derivative: bool) -> Rule:
+    before, after = (_term(ast.parse(side.strip(), mode="eval").body) for side in line.split("->"))
+    return Rule(line.strip(), before, after, kinds, derivative)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every rule, read from the tables."""
+    tables = ((EXACT, False), (DERIVATIVE, True))
+    return tuple(_rule(ln, k, d) for table, d in tables for k, s in table.items() for ln in s.strip().splitlines())
+
+
+@cache
+def rules_of(op: str) -> tuple[Rule, ...]:
+    """The rules whose pattern has `op` at its root."""
+    return tuple(r for r in rules() if r.before.op == op)

@@ -1,0 +1,174 @@
+"""Golden tests: every tests/golden/<pass>/<fact>.irad is a test (the format is in tests/golden/README.md)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irad.errors import IradError
+from irad.interp import interpret, resolve_dim
+from irad.ir import Program, Value, walk
+from irad.ops.control import RaisedInGraph
+from irad.passes.manager import run
+from irad.text import parse, show
+from irad.types import is_float, is_int
+from irad.verify import verify
+
+RULE = "----\n"
+NASTY = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1.7e308, 0.5, 3.0)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="accept the outputs of golden tests")
+
+
+def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
+    if file_path.suffix == ".irad" and "golden" in file_path.parts:
+        return GoldenFile.from_parent(parent, path=file_path)
+    return None
+
+
+class GoldenFile(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        yield GoldenCase.from_parent(self, name=self.path.stem)
+
+
+class Mismatch(Exception):
+    """A golden test whose output is not the expected one."""
+
+
+class GoldenCase(pytest.Item):
+    """One golden file: text against text, and what text cannot show: the numbers."""
+
+    def runtest(self) -> None:
+        text = self.path.read_text(encoding="utf-8")
+        source, rule, expected = text.partition(RULE)
+        passes = [p.strip() for p in header(source, "run").split(",") if p.strip()]
+        if "# error:" in source:
+            return self.check_error(source, passes)
+        before = verify(parse(source))
+        after = run(before, passes)
+        actual = show(after) + "\n"
+        again = parse(actual)
+        if show(again) + "\n" != actual:
+            raise Mismatch("the output does not survive printing and parsing:\n" + difference(actual, show(again) + "\n"))
+        check_numbers(before, again, passes, fixed_arguments(source))
+        if actual != expected or not rule:
+            if not self.config.getoption("bless"):
+                raise Mismatch(difference(expected, actual))
+            self.path.write_text(source.rstrip() + "\n" + RULE + actual, encoding="utf-8")
+
+    def check_error(self, source: str, passes: list[str]) -> None:
+        """The line that carries `# error: message` must be the one that the error names."""
+        lines = source.splitlines()
+        (at,) = (k for k, line in enumerate(lines) if "# error:" in line)
+        message = lines[at].split("# error:")[1].strip()
+        try:
+            run(verify(parse(source)), passes)
+        except IradError as e:
+            line = e.loc.line if e.loc else None
+            if message not in e.message or line != at + 1:
+                raise Mismatch(f"expected at line {at + 1}: {message}\nraised at line {line}: {e.message}") from None
+        else:
+            raise Mismatch(f"expected an error at line {at + 1}: {message}\nnone was raised")
+
+    def repr_failure(self, info: Any, style: Any = None) -> Any:
+        if isinstance(info.value, Mismatch):
+            path = self.path.relative_to(self.config.rootpath)
+            return f"{path}\n{info.value}\n(accept with: pytest --bless {path})"
+        return super().repr_failure(info)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"golden: {self.path.parent.name}/{self.name}"
+
+
+def header(source: str, key: str) -> str:
+    """The text after `# key:` in the head of a golden file, "" if there is none."""
+    return next((line[len(key) + 3 :].strip() for line in source.splitlines() if line.startswith(f"# {key}:")), "")
+
+
+def fixed_arguments(source: str) -> dict[str, int]:
+    """`# with: n=3, k=0`: arguments that a random number would not suit."""
+    return {k.strip(): int(v) for k, v in (item.split("=") for item in header(source, "with").split(",") if item)}
+
+
+def difference(expected: str, actual: str) -> str:
+    return "\n".join(difflib.unified_diff(expected.splitlines(), actual.splitlines(), "expected", "actual", lineterm="", n=99))
+
+
+def arguments(params: tuple[Value, ...], seed: int, fixed: dict[str, int], nasty: bool = False) -> list[Any]:
+    """Random arguments; `nasty`: of NaN, infinities, zeros of both signs, subnormals. Extents are run-time arguments."""
+    rng = np.random.default_rng(seed)
+    env: dict[Value, Any] = {}
+    for p in params:
+        shape = tuple(resolve_dim(d, env) for d in p.type.shape)
+        if is_float(p.type.dtype):
+            x = rng.choice(NASTY, shape) if nasty else rng.uniform(0.5, 1.5, shape) * rng.choice([1, -1], shape)
+        elif is_int(p.type.dtype):
+            x = np.full(shape, fixed[p.hint]) if p.hint in fixed else rng.integers(0, 4, shape)
+        else:
+            x = rng.random(shape) < 0.5
+        with np.errstate(all="ignore"):
+            env[p] = np.asarray(x).astype(p.type.numpy)[()]
+    return list(env.values())
+
+
+def outcome(program: Program, args: list[Any]) -> list[Any]:
+    """The results, or what was raised."""
+    try:
+        return interpret(program, *args)
+    except RaisedInGraph as e:
+        return [str(e)]
+
+
+def check_numbers(before: Program, after: Program, passes: list[str], fixed: dict[str, int]) -> None:
+    """Both programs compute the same: bit for bit, but for sums that a derivative or a fused loop may re-order."""
+    params = next(iter(before.values())).params
+    if "autodiff" in passes:
+        return check_gradient(before, after, fixed)
+    exact = "fuse" not in passes and not any(n.deriv for g in before.values() for n in walk(g))
+    for seed in range(6):
+        args = arguments(params, seed, fixed, nasty=exact and seed % 2 == 1)
+        want, got = outcome(before, args), outcome(after, args)
+        if exact:
+            assert len(want) == len(got) and all(same_bits(w, g) for w, g in zip(want, got)), f"{args}: {want} became {got}"
+        else:
+            for w, g in zip(want, got, strict=True):
+                np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Equal type, shape and bits; all NaNs are one."""
+    if isinstance(a, str):
+        return a == b
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind == "f":
+        return bool(np.all((np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))))
+    return bool(np.all(a == b))
+
+
+def check_gradient(before: Program, after: Program, fixed: dict[str, int]) -> None:
+    """The derivative along a random direction against central differences."""
+    entry = next(iter(before.values()))
+    xs = arguments(entry.params, 0, fixed)
+    want = interpret(before, *xs)
+    rng = np.random.default_rng(1)
+    cts = [rng.uniform(0.5, 1.5, np.shape(w)) for w, v in zip(want, entry.results) if v.type.differentiable]
+    got = interpret(after, *xs, *cts)
+    for w, g in zip(want, got):
+        np.testing.assert_allclose(g, w, rtol=1e-12)
+    wrt = [k for k, p in enumerate(entry.params) if p.type.differentiable]
+    vs = {k: rng.normal(size=np.shape(xs[k])) for k in wrt}
+    h = 1e-6
+    hi, lo = (interpret(before, *(x + s * vs[k] if k in vs else x for k, x in enumerate(xs))) for s in (h, -h))
+    floats = [k for k, v in enumerate(entry.results) if v.type.differentiable]
+    numeric = sum(np.sum(c * (hi[k] - lo[k]) / (2 * h)) for c, k in zip(cts, floats))
+    exact = sum(np.sum(vs[k] * d) for k, d in zip(wrt, got[len(want) :], strict=True))
+    np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-8)

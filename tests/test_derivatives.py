@@ -1,0 +1,259 @@
+"""Every op of the table has a derivative that equals differences, in every mode and to second order, or is declared to
+have none. A new op that is neither in `SAMPLES` nor in a list below fails `test_every_op_is_covered`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irad.errors import UnsupportedError
+from irad.interp import interpret
+from irad.ir import Program, Value, build
+from irad.ops import OPS, array
+from irad.ops import elementwise as ew
+from irad.ops.array import Slice
+from irad.ops.constant import const
+from irad.ops.core import Op
+from irad.passes.autodiff import jvp, vjp
+from irad.types import F64, I64, Type, affine
+from tests.derivatives import check, check_first, flat
+
+# Ops whose results are not floats (or are none at all), so that a derivative stops there.
+NOT_FLOAT = set(
+    "lt le gt ge eq ne isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
+    "bitwise_xor invert left_shift right_shift argmax argmin any all argsort nonzero raise_if print".split()
+)
+# Float results, but no derivative: reaching them is an error. `loop` and `load` come after differentiation.
+NO_DERIVATIVE = {"trigamma", "loop", "load"}
+# Rules of the autodiff pass; tested in test_autodiff.py by programs.
+STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp".split())
+# Third derivatives would be needed for the second of these.
+FIRST_ORDER = {"digamma"}
+
+ELEMENTWISE = [op for op in OPS.values() if op.partials is not None]
+
+
+def f64(*shape: int) -> Type:
+    return Type("f64", shape)
+
+
+def one_op(op: Op, types: list[Type], **attrs: Any) -> Program:
+    return {"f": build(types, lambda *vs: op(*vs, **attrs), "f")}
+
+
+def sample(op: Op, shape: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
+    """Arguments inside the op's domain, away from ties and jumps."""
+    rng = np.random.default_rng(seed)
+    n = len(op.domain) or _arity(op)
+    domain = op.domain or ((-2.0, 2.0),) * n
+    return [np.asarray(rng.uniform(lo + 0.05 * (hi - lo), hi - 0.05 * (hi - lo), shape)) for lo, hi in domain]
+
+
+def _arity(op: Op) -> int:
+    assert op.partials is not None
+    return len(inspect.signature(op.partials).parameters) - 1
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)], ids=str)
+def test_elementwise(op: Op, shape: tuple[int, ...]) -> None:
+    xs = sample(op, shape)
+    test = check_first if op.name in FIRST_ORDER else check
+    test(one_op(op, [f64(*shape)] * len(xs)), xs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_elementwise_f32(op: Op) -> None:
+    """In single precision the derivative is that of double precision, rounded; results keep their dtype."""
+    xs = [x.astype(np.float32) for x in sample(op, (4,))]
+    got = interpret(vjp(one_op(op, [Type("f32", (4,))] * len(xs))), *xs, np.ones(4, np.float32))
+    want = interpret(vjp(one_op(op, [f64(4)] * len(xs))), *(x.astype(float) for x in xs), np.ones(4))
+    for a, b in zip(got, want, strict=True):
+        assert a.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=3e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_elementwise_empty(op: Op) -> None:
+    n = len(sample(op, ()))
+    out = interpret(vjp(one_op(op, [f64(2, 0)] * n)), *[np.zeros((2, 0))] * (n + 1))
+    assert [x.shape for x in out] == [(2, 0)] * (n + 1)
+
+
+# ---- structural ops: name -> (program, argument shapes) --------------------------------------------------------
+
+Body = Callable[..., Value]
+SAMPLES: dict[str, list[tuple[list[Type], Body]]] = {}
+
+
+def on(name: str, *types: Type) -> Callable[[Body], Body]:
+    def register(body: Body) -> Body:
+        SAMPLES.setdefault(name, []).append((list(types), body))
+        return body
+
+    return register
+
+
+def direct(name: str, *types: Type, **attrs: Any) -> None:
+    on(name, *types)(lambda *vs: OPS[name](*vs, **attrs))
+
+
+def ints(*xs: Any) -> Value:
+    a = np.asarray(xs, np.int64)
+    return const(value=a, type=Type("i64", a.shape))
+
+
+def pos(k: int) -> Value:
+    return const(value=k, type=I64)
+
+
+on("const", F64)(lambda x: ew.mul(x, const(value=3.0, type=x.type)))
+on("empty", f64(2))(lambda x: array.update(OPS["empty"](type=x.type), x, spec=(Slice(0, 2),)))
+on("iota", f64(3))(lambda x: ew.mul(x, array.iota(type=x.type, axis=0)))
+on("select", f64(3), f64(3))(lambda x, y: ew.select(ew.lt(x, y), ew.mul(x, y), ew.sin(y)))
+on("cast", f64(3))(lambda x: ew.cast(x, dtype=x.type.dtype))
+direct("broadcast", f64(3), shape=(2, 3), dims=(1,))
+direct("broadcast", f64(3), shape=(3, 2), dims=(0,))
+direct("broadcast", f64(1, 3), shape=(4, 2, 3), dims=(1, 2))
+direct("broadcast", F64, shape=(2, 2), dims=())
+direct("reshape", f64(2, 3), shape=(3, 2))
+direct("reshape", f64(1), shape=())
+direct("transpose", f64(2, 3, 4), perm=(2, 0, 1))
+direct("copy", f64(2, 3))
+direct("concat", f64(2, 1), f64(2, 3), f64(2, 2), axis=1)
+on("concat", f64(2))(lambda x: OPS["concat"](x, x, axis=0))
+direct("index", f64(3, 4), spec=(1, Slice(0, 4)))
+direct("index", f64(3, 4), spec=(Slice(2, 2, -2), Slice(1, 2, 2)))
+on("index", f64(5))(lambda x: array.index(x, pos(3), spec=("i",)))
+on("index", f64(5, 2))(lambda x: array.index(x, pos(1), ints(0, 1, 1), spec=(Slice(None, 2), "g")))
+on("index", f64(5, 3))(lambda x: array.index(x, ints(0, 4, 4, 2), ints(2, 2, 2, 1), spec=("g", "g")))
+on("update", f64(4), F64)(lambda x, v: array.update(x, v, pos(2), spec=("i",)))
+on("update", f64(4, 3), f64(2, 3))(lambda x, v: array.update(x, v, spec=(Slice(3, 2, -2), Slice(0, 3))))
+on("update", f64(4), f64(3))(lambda x, v: array.update(x, v, ints(1, 3, 1), spec=("g",)))
+on("update", f64(4, 2), f64(3, 2))(lambda x, v: array.update(x, v, ints(1, 3, 1), spec=("g", Slice(0, 2))))
+on("update_add", f64(4), f64(3))(lambda x, v: array.update_add(x, v, ints(1, 3, 1), spec=("g",)))
+on("update_add", f64(4), f64(2))(lambda x, v: array.update_add(x, v, spec=(Slice(1, 2),)))
+for _name in ("sum", "prod", "max", "min"):
+    direct(_name, f64(4), axes=(0,))
+    direct(_name, f64(2, 3, 2), axes=(0, 2))
+    direct(_name, f64(2, 3), axes=(1,))
+    direct(_name, f64(2, 3), axes=())
+for _name in ("cumsum", "cumprod"):
+    for _rev in (False, True):
+        for _ex in (False, True):
+            direct(_name, f64(2, 4), axis=1, reverse=_rev, exclusive=_ex)
+    direct(_name, f64(3, 2), axis=0, reverse=False, exclusive=False)
+for _rev in (False, True):
+    direct("linrec", f64(2, 4), f64(2, 4), axis=1, reverse=_rev)
+direct("dot", f64(3), f64(3), contract=((0,), (0,)), batch=((), ()))
+direct("dot", f64(2, 3), f64(3, 4), contract=((1,), (0,)), batch=((), ()))
+direct("dot", f64(5, 2, 3), f64(5, 4, 3), contract=((2,), (2,)), batch=((0,), (0,)))
+direct("dot", f64(2, 3, 4), f64(4, 5, 3), contract=((1, 2), (2, 0)), batch=((), ()))
+direct("dot", f64(3, 2, 4), f64(2, 4, 3), contract=((2,), (1,)), batch=((0, 1), (2, 0)))
+on("dot", f64(3, 3))(lambda x: OPS["dot"](x, x, contract=((1,), (0,)), batch=((), ())))
+direct("sort", f64(5), axis=0)
+direct("sort", f64(3, 2), axis=0)
+
+CASES = [pytest.param(*case, id=f"{name}-{k}") for name, cases in SAMPLES.items() for k, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize("types, body", CASES)
+def test_structural(types: list[Type], body: Body) -> None:
+    rng = np.random.default_rng(3)
+    xs = [rng.uniform(0.3, 1.5, t.shape)[()] for t in types]
+    check({"f": build(types, body, "f")}, xs, rtol=1e-7)
+
+
+@pytest.mark.parametrize("types, body", CASES)
+def test_structural_f32(types: list[Type], body: Body) -> None:
+    """Single precision goes through the same rules; a float64 constant in one would not type."""
+    program = {"f": build([t.with_dtype("f32") for t in types], body, "f")}
+    rng = np.random.default_rng(3)
+    xs = [rng.uniform(0.3, 1.5, t.shape).astype(np.float32) for t in types]
+    y = interpret(program, *xs)[0]
+    got = interpret(vjp(program), *xs, np.ones_like(y))
+    want = interpret(vjp({"f": build(types, body, "f")}), *(x.astype(float) for x in xs), np.ones(np.shape(y)))
+    for a, b in zip(got, want, strict=True):
+        assert a.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_cast_between_floats() -> None:
+    program = {"f": build([Type("f32", (3,))], lambda x: ew.sin(ew.cast(x, dtype="f64")), "f")}
+    x = np.array([0.1, 0.7, -2.0], np.float32)
+    y, dx = interpret(vjp(program), x, np.ones(3))
+    assert dx.dtype == np.float32
+    np.testing.assert_allclose(dx, np.cos(x), rtol=1e-6)
+    y, dy = interpret(jvp(program), x, np.ones(3, np.float32))
+    assert dy.dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ["prod", "cumprod", "cumsum", "linrec", "sum", "sort"])
+def test_zeros_and_empty_axes(name: str) -> None:
+    """No rule divides by an element, and an axis of no elements is an axis."""
+    for types, body in SAMPLES[name]:
+        for value in (0.0, None):
+            shapes = [t.shape if value is not None else tuple(0 for _ in t.shape) for t in types]
+            program = {"f": build([f64(*s) for s in shapes], body, "f")}
+            xs = [np.zeros(s) for s in shapes]
+            y = interpret(program, *xs)[0]
+            assert all(np.all(np.isfinite(d)) for d in interpret(vjp(program), *xs, np.ones(np.shape(y))))
+            assert flat(interpret(jvp(program), *xs, *xs)).size == 2 * np.size(y)
+
+
+def test_prod_with_one_and_two_zeros() -> None:
+    program = one_op(OPS["prod"], [f64(3)], axes=(0,))
+    np.testing.assert_array_equal(interpret(vjp(program), [2.0, 0.0, 3.0], 1.0)[1], [0, 6, 0])
+    np.testing.assert_array_equal(interpret(vjp(program), [0.0, 0.0, 3.0], 1.0)[1], [0, 0, 0])
+
+
+def test_every_op_is_covered() -> None:
+    names = {op.name for op in ELEMENTWISE}
+    assert set(OPS) == names | set(SAMPLES) | NOT_FLOAT | NO_DERIVATIVE | STRUCTURE
+    for name in [*names, *SAMPLES]:
+        assert OPS[name].vjp and OPS[name].jvp, name
+
+
+@pytest.mark.parametrize("name", sorted(NOT_FLOAT - {"raise_if", "print", "nonzero"}))
+def test_derivative_stops_at_ops_without_float_results(name: str) -> None:
+    op = OPS[name]
+    attrs = {"axis": 0} if name.startswith("arg") else {"axes": (0,)} if name in ("any", "all") else {}
+    operands = getattr(op.eval, "nin", 1)
+    dtype = next(d for d in ("f64", "bool", "i64") if _accepts(op, Type(d, (3,)), attrs))
+
+    def body(x: Value) -> Value:
+        y = ew.cast(op(*[ew.cast_to(x, dtype)] * operands, **attrs), dtype="f64")
+        return ew.mul(array.sum_(x, axes=(0,)), array.sum_(y, axes=(0,)) if y.type.shape else y)
+
+    program = {"f": build([f64(3)], body, "f")}
+    x = np.array([0.5, 1.5, 2.5])
+    want = np.full(3, interpret(program, x)[0] / x.sum())
+    np.testing.assert_allclose(interpret(vjp(program), x, 1.0)[1], want, atol=1e-15)
+
+
+def _accepts(op: Op, t: Type, attrs: dict[str, Any]) -> bool:
+    try:
+        return not op.infer(*[t] * getattr(op.eval, "nin", 1), **attrs)[0].differentiable
+    except TypeError:
+        return False
+
+
+def test_an_op_without_derivative_is_an_error_that_names_it() -> None:
+    program = {"f": build([F64], lambda x: ew.trigamma(x), "f")}
+    for transform in (vjp, jvp):
+        with pytest.raises(UnsupportedError, match="`trigamma` has no derivative"):
+            transform(program)
+    dead = {"f": build([F64], lambda x: [ew.sin(x), ew.trigamma(x)], "f")}
+    assert interpret(vjp(dead, results=[0]), 0.3, 1.0)[2] == np.cos(0.3)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "prod"])
+def test_reductions_of_runtime_extent(name: str) -> None:
+    n = Value(I64, "n")
+    t = Type("f64", (affine(0, {n: 1}), 2))
+    program = {"f": build([n, t], lambda n, x: OPS[name](x, axes=(0, 1) if name == "sum" else (0,)), "f")}
+    check(program, [3, np.random.default_rng(0).uniform(0.5, 1.5, (3, 2))])

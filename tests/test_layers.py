@@ -1,0 +1,98 @@
+"""The layers: a module imports only from lines above its own, inside functions too, and nobody imports `passes`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {"irad": ROOT / "irad", "irad.passes": ROOT / "passes", "irad.codegen": ROOT / "codegen"}
+
+# Modules of one line may use each other; a line uses the lines above it. A name stands for what is below it too.
+LAYERS: list[set[str]] = [
+    {"irad.types", "irad.errors"},
+    {"irad.ir", "irad.tree"},
+    {"irad.ops"},
+    {"irad.text", "irad.reading", "irad.verify", "irad.interp"},
+    {"irad.frontend", "irad.passes", "irad.codegen"},
+    {"irad.api", "irad.pipeline", "irad.runtime", "irad.cache"},
+    {"irad.graph", "irad.nn", "irad.train", "irad.cli", "irad"},
+]
+APART = LAYERS[4]  # never each other
+OPS = ["core", "constant", "elementwise", "array", "control", "loop"]  # in this order, others anywhere after `core`
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its import name."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            if package == "irad" and parts[0] in ("passes", "codegen"):  # the symlinks
+                continue
+            found[".".join([package, *(p for p in parts if p != "__init__")])] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path, module: str) -> Iterator[tuple[str, int]]:
+    """(imported name, line), for every import statement in the file; `from irad.ops import array` imports irad.ops.array."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((a.name, node.lineno) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno}: relative import; write the whole name"
+            for a in node.names:
+                full = f"{node.module}.{a.name}"
+                yield (full if full in MODULES else node.module or "", node.lineno)
+
+
+def layer(module: str) -> int:
+    """The line that a module stands on."""
+    below = lambda name: name != "irad" and module.startswith(name + ".")
+    found = [k for k, names in enumerate(LAYERS) for name in names if module == name or below(name)]
+    assert len(found) == 1, f"{module} stands on no layer: say in LAYERS where it belongs"
+    return found[0]
+
+
+def part(module: str) -> str | None:
+    return next((a for a in APART if module == a or module.startswith(a + ".")), None)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_only_from_above(module: str) -> None:
+    here = layer(module)
+    for name, line in imports(MODULES[module], module):
+        assert name.split(".")[0] not in ("passes", "codegen"), f"{module}:{line}: write irad.{name}"
+        if name.split(".")[0] != "irad":
+            continue
+        there = layer(name)
+        assert there <= here, f"{module}:{line} imports {name}, which stands below it"
+        if there == here == LAYERS.index(APART):
+            assert part(name) == part(module), f"{module}:{line} imports {name}: these parts never use each other"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("irad.ops.")])
+def test_ops_in_order(module: str) -> None:
+    short = module.removeprefix("irad.ops.")
+    for name, line in imports(MODULES[module], module):
+        other = name.removeprefix("irad.ops.")
+        if name.startswith("irad.ops.") and short in OPS and other in OPS:
+            assert OPS.index(other) < OPS.index(short), f"{module}:{line} imports {name}, which comes after it"
+
+
+def test_an_import_inside_a_function_counts(tmp_path: Path) -> None:
+    path = tmp_path / "late.py"
+    path.write_text("def f():\n    from irad.ops import array\n    import irad.passes.cse\n")
+    assert list(imports(path, "late")) == [("irad.ops.array", 2), ("irad.passes.cse", 3)]
+
+
+def test_ops_do_not_import_llvmlite() -> None:
+    for module, path in MODULES.items():
+        if not module.startswith("irad.codegen"):
+            assert all(name.split(".")[0] != "llvmlite" for name, _ in imports(path, module)), module
