@@ -11,7 +11,7 @@ from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Const, Kernel, Stmt
 from irad.codegen.kprint import INFIX, simplest
 from irad.errors import Loc, ParseError
-from irad.types import DTYPES
+from irad.types import NATIVE
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
@@ -70,8 +70,8 @@ class _Parser:
 
     def dtype(self, e: ast.expr) -> str:
         name = self.name(e)
-        if name not in DTYPES:
-            raise self.fail(e, f"expected a dtype ({', '.join(DTYPES)})")
+        if name not in NATIVE:
+            raise self.fail(e, f"expected a dtype ({', '.join(NATIVE)})")
         return name
 
     def name(self, e: ast.expr) -> str:
@@ -119,7 +119,7 @@ class _Parser:
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
             x = self._literal(e.operand)
             return None if x is None else Const(-x.value, x.dtype)
-        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in DTYPES and len(e.args) == 1:
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in NATIVE and len(e.args) == 1:
             x = self._literal(e.args[0])
             return Const(self.integer(e.args[0]) if x is None else x.value, e.func.id)
         return None

@@ -17,6 +17,7 @@ import numpy as np
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Operand, Param, Stmt
+from irad.codegen.skew import skew
 from irad.errors import Loc, UnsupportedError
 from irad.ir import Graph, Node, Program, Value, walk
 from irad.types import DTYPES, I64, TAPE, Dim
@@ -73,7 +74,7 @@ def lower(program: Program, arena: int, name: str = "irad_kernel") -> Lowered:
     """The kernel form of a planned program. `arena`: bytes that its places need."""
     out = Lowered([], arena)
     entry = next(iter(program.values()))
-    out.kernels.append(Frame(out, program).kernel(entry, name))
+    out.kernels.insert(0, Frame(out, program).kernel(entry, name))
     return out
 
 
@@ -114,7 +115,7 @@ class Frame:
                 tape = self.tapes[v]
                 self.out.tape_results[k] = tape.slot
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
-        return Kernel(name, params, [*self.head, *self.block])
+        return Kernel(name, params, skew([*self.head, *self.block]))
 
     def _tape_param(self, k: int) -> Tape:
         top = self.fresh("top")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen import lower_call, lower_control, lower_dot, opaque, schedule_nest  # noqa: F401  (they register their lowerings)
+from irad.codegen import lower_call, lower_control, lower_dot, lower_sort, opaque, schedule_nest  # noqa: F401  (they register their lowerings)
 from irad.codegen.arena import arena_size
 from irad.codegen.emit import emit
 from irad.codegen.jit import Library, load

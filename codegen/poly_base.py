@@ -9,15 +9,9 @@ from typing import Any, Protocol
 from irad.types import bits
 
 
-class Val(Protocol):
-    """A value being emitted: one number for all lanes, or one per lane."""
-
-    @property
-    def dtype(self) -> str: ...
-
-
 class Builder(Protocol):
-    """The emitter. Uniform and per-lane values mix freely; equal operations on equal operands are emitted once.
+    """The emitter. Its values are opaque but for `dtype`; uniform and per-lane ones mix freely. Equal operations on equal
+    operands are emitted once.
 
     `add`, `sub` and `mul` are integer or float by dtype and wrap or round: no fast-math flags. Comparisons are ordered
     but for `ne`, and signed or unsigned by dtype; floats also have `uno`, `ord`, `ult`, `ule`, `ugt`, `uge`.

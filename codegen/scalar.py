@@ -277,15 +277,11 @@ def right_shift(E: Builder, x: Any, n: Any) -> Any:
 def _int_pow(E: Builder, x: Any, n: Any) -> Any:
     """x**n modulo 2**width for n >= 0, by squaring: the odd part of the powers has the period 2**(width - 2)."""
     width, one, zero = bits(x.dtype), E.const(1, x.dtype), E.const(0, x.dtype)
-    result = one
+    even, result, square = E.cmp("eq", E.and_(x, one), zero), one, x
     for k in range(width - 2):
         bit = E.cmp("ne", E.and_(n, E.const(1 << k, x.dtype)), zero)
-        result = E.select(bit, E.mul(result, x), result)
-        x_next = E.mul(x, x)
-        if k == 0:
-            even, x = E.cmp("eq", E.and_(x, one), zero), x_next
-        else:
-            x = x_next
+        result = E.select(bit, E.mul(result, square), result)
+        square = E.mul(square, square)
     return E.select(E.and_(even, _not(E, _in_width(E, n))), zero, result)
 
 

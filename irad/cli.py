@@ -122,7 +122,7 @@ def load_function(spec: str) -> Any:
 
 def _dump(a: argparse.Namespace) -> int:
     from irad.api import value_and_grad
-    from irad.frontend.trace import trace
+    from irad.frontend.trace import Spec, trace
 
     types = [parse_type(t) for t in a.types]
     function = load_function(a.function)
@@ -130,7 +130,7 @@ def _dump(a: argparse.Namespace) -> int:
     if a.grad:
         wrt = tuple(k for k, t in enumerate(types) if t.differentiable)
         function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
-    program = trace(function, tuple(types), {}).program
+    program = trace(function, tuple(Spec(t) for t in types), {}).program
     names = list(pipeline.PIPELINE)
     if a.after:
         if a.after != "input" and a.after not in names:

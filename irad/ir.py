@@ -37,7 +37,7 @@ class Node:
     """One operation. `op` is a row of the op table (irad.ops), `regions` are graphs that may read any value in scope.
 
     `deriv`: the node computes a derivative, so it has no NumPy counterpart whose bits it must match: sums and products
-    may be re-ordered and contracted. `verified` is the verifier's memo.
+    may be re-ordered and contracted. `verified` is the verifier's memo: once checked, the values that the attributes mention.
     """
 
     __slots__ = ("op", "inputs", "outputs", "attrs", "regions", "loc", "deriv", "verified")
@@ -53,7 +53,8 @@ class Node:
         deriv: bool = False,
     ):
         self.op, self.inputs, self.outputs, self.regions, self.loc = op, inputs, outputs, regions, loc
-        self.deriv, self.verified = deriv, False
+        self.deriv = deriv
+        self.verified: tuple[Value, ...] | None = None
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
 
     @property
@@ -101,7 +102,8 @@ def types(values: Iterable[Value]) -> tuple[Type, ...]:
 def captures(graph: Graph) -> tuple[Value, ...]:
     """Values a region reads from outside, in order of first use; extents mentioned in types count as reads."""
     if "captures" not in graph.memo:
-        bound, free = set(graph.params), {}
+        bound = set(graph.params)
+        free: dict[Value, None] = {}
         for v in graph.params:
             free.update((s, None) for s in v.type.symbols if s not in bound)
         for node in graph.nodes:

@@ -8,7 +8,7 @@ from irad.passes.manager import Observer, run
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
 DIFFERENTIATE = ("inline", "dce", "expand", "simplify", "fold", "cse", "dce")
-FINISH = ("ranges", "simplify", "licm", "cse", "dce", "scalarize", "simplify", "fold", "cse", "dce", "fuse", "pingpong", "plan")
+FINISH = ("ranges", "simplify", "licm", "cse", "dce", "unscatter", "scalarize", "strength", "simplify", "fold", "cse", "dce", "fuse", "pingpong", "plan")
 PIPELINE = (*DIFFERENTIATE, *FINISH)
 
 

@@ -177,9 +177,9 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         return cls(*children)
     if issubclass(cls, dict):
         keys, factory = meta
-        new = cls.__new__(cls)
+        new: Any = dict.__new__(cls)
         if factory.value is not None:
-            new.default_factory = factory.value  # type: ignore[attr-defined]
+            new.default_factory = factory.value
         new.update(zip(keys, children))
         return new
     if issubclass(cls, (list, tuple)):

@@ -14,7 +14,7 @@ from typing import Any, Union
 
 import numpy as np
 
-DTYPES: dict[str, np.dtype] = {
+NATIVE: dict[str, np.dtype] = {  # what kernels compute with
     "bool": np.dtype(np.bool_),
     "i8": np.dtype(np.int8),
     "i16": np.dtype(np.int16),
@@ -28,17 +28,34 @@ DTYPES: dict[str, np.dtype] = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+COMPLEX: dict[str, np.dtype] = {"c64": np.dtype(np.complex64), "c128": np.dtype(np.complex128)}  # pairs of f32, of f64
+DTYPES: dict[str, np.dtype] = {**NATIVE, **COMPLEX}
 _NAMES = {(d.kind, d.itemsize): n for n, d in DTYPES.items()}
 
 
 def dtype_name(dtype: Any) -> str | None:
-    """irad's name of a NumPy dtype (`f64` for float64), or None if irad does not have it (object, str, complex...)."""
+    """irad's name of a NumPy dtype (`f64` for float64), or None if irad does not have it (object, str, longdouble...)."""
     d = np.dtype(dtype)
     return _NAMES.get((d.kind, d.itemsize)) if d.isnative else None
 
 
 def is_float(dtype: str) -> bool:
+    """A real floating-point dtype."""
     return dtype[0] == "f"
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype[0] == "c"
+
+
+def real_dtype(dtype: str) -> str:
+    """dtype of the parts of a complex dtype; any other dtype as it is."""
+    return {"c64": "f32", "c128": "f64"}.get(dtype, dtype)
+
+
+def complex_dtype(dtype: str) -> str:
+    """The complex dtype that holds a dtype: c64 for f16, f32 and c64, else c128."""
+    return "c64" if dtype in ("f16", "f32", "c64") else "c128"
 
 
 def is_int(dtype: str) -> bool:
@@ -149,7 +166,8 @@ class Type:
 
     @property
     def differentiable(self) -> bool:
-        return is_float(self.dtype)
+        """Real or complex floating point."""
+        return self.dtype[0] in "fc"
 
     @property
     def numpy(self) -> np.dtype:

@@ -58,10 +58,12 @@ class _Checker:
         self.function = graph
         self.scope: set[Value] = set()
         self.bound: set[Value] = set()
+        self.tapes = False  # is there any?
 
     def run(self) -> None:
         self.graph(self.function, self.function)
-        _check_tapes(self.function, self.function)
+        if self.tapes:
+            _check_tapes(self.function, self.function)
 
     def graph(self, g: Graph, where: Node | Graph) -> None:
         """One region or the function itself; `where` is what owns it."""
@@ -83,7 +85,10 @@ class _Checker:
             self.bound.add(v)
             self.scope.add(v)
         for v in values:
-            self.symbols(v.type.symbols, where)
+            if v.type.symbols:
+                self.symbols(v.type.symbols, where)
+            elif v.type.dtype == "tape":
+                self.tapes = True
 
     def symbols(self, values: Iterable[Value], where: Node | Graph) -> None:
         for s in values:
@@ -96,14 +101,16 @@ class _Checker:
         for v in node.inputs:
             if v not in self.scope:
                 raise _Breach(f"reads {v!r}, which is not in scope", node)
-        for a in node.attrs.values():
-            self.symbols(mentioned(a), node)
+        if node.verified:
+            self.symbols(node.verified, node)
         for r in node.regions:
             self.graph(r, node)
-        if not node.verified:
+        if node.verified is None:
+            symbols = tuple(v for a in node.attrs.values() for v in mentioned(a))
+            self.symbols(symbols, node)
             _check_types(node)
             _check_structure(node)
-            node.verified = True
+            node.verified = symbols
         self.bind(node.outputs, node)
 
 

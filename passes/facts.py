@@ -22,6 +22,7 @@ Interval = tuple[float, float]  # ints, or an infinity
 WHOLE: Interval = (-math.inf, math.inf)
 LONGEST = 2**62  # no extent is larger
 DEPTH, STEPS = 12, 100  # definitions followed; inequalities tried for one proof
+LEVEL = 24  # intervals nested in one question: the analysis ends, however long the chains of definitions are
 
 _COMPARE = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}  # a, b, c: true if a - b + c <= 0
 
@@ -29,7 +30,8 @@ _COMPARE = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)} 
 @dataclass
 class _Scope:
     bounds: dict[Value, Interval] = field(default_factory=dict)  # asserted
-    memo: dict[Value, Interval] = field(default_factory=dict)  # derived
+    memo: dict[Value, tuple[int, Interval]] = field(default_factory=dict)  # derived, and the age at which
+    age: int = 0  # how often something was learnt
     flags: dict[Value, bool] = field(default_factory=dict)
     linear: dict[tuple[Value, bool], list[Extent]] = field(default_factory=dict)  # e <= 0, by value and sign of its factor
 
@@ -42,6 +44,7 @@ class Facts:
         self.alias: dict[Value, Value] = {}  # parameters of a `while` condition: what they are at this place
         self.defs = {v: (n, k) for n in walk(function) for k, v in enumerate(n.outputs)}
         self.scopes = [_Scope()]
+        self.level, self.choosing = 0, False
         self.results: dict[Value, Interval] = {}  # bounds of the carries and outputs of the region ops being passed
         self.slopes: dict[Value, tuple[Value, Interval]] = {}  # carries that start there and change so in each trip
 
@@ -65,57 +68,66 @@ class Facts:
 
     # ---- intervals ----
 
-    def interval(self, v: Value, depth: int = DEPTH) -> Interval:
+    def interval(self, v: Value) -> Interval:
         """Bounds of all elements of an integer or bool; floats have none."""
-        v = self.resolve(v)
-        memo = self.scopes[-1].memo
-        if v not in memo:
-            lo, hi = self.derived(v, depth)
-            for s in self.scopes:
-                for known in (s.bounds.get(v), s.memo.get(v)):
-                    if known is not None:
-                        lo, hi = max(lo, known[0]), min(hi, known[1])
-            memo[v] = (lo, hi)
-        return memo[v]
+        v, scope = self.resolve(v), self.scopes[-1]
+        age, known = scope.memo.get(v, (-1, WHOLE))
+        if age == scope.age:
+            return known
+        if self.level >= LEVEL:
+            return self.meet(v, _whole(v))
+        self.level += 1
+        known = self.meet(v, self.derived(v))
+        self.level -= 1
+        scope.memo[v] = scope.age, known
+        return known
 
-    def derived(self, v: Value, depth: int) -> Interval:
+    def meet(self, v: Value, known: Interval) -> Interval:
+        """The interval narrowed by what the scopes know: what was derived before something was learnt still holds."""
+        lo, hi = known
+        for s in self.scopes:
+            for a, b in (s.bounds.get(v, WHOLE), s.memo.get(v, (0, WHOLE))[1]):
+                lo, hi = max(lo, a), min(hi, b)
+        return lo, hi
+
+    def derived(self, v: Value) -> Interval:
         """From the definition alone."""
-        if v.type.dtype[0] not in "iub":
-            return WHOLE
-        whole, node = int_range(v.type.dtype), self.node(v)
-        if node is None or depth == 0:
+        whole, node = _whole(v), self.node(v)
+        if whole == WHOLE or node is None:
             return whole
         if node.op.name == "const":
             a = np.asarray(node.attrs["value"], v.type.numpy)
             return (int(a.min()), int(a.max())) if a.size else (0, 0)
         if node.op.name == "if":
             k = self.defs[v][1]
-            return join(self.interval(r.results[k], depth - 1) for r in node.regions)
+            return join(self.interval(r.results[k]) for r in node.regions)
         if node.op.name == "select":
-            return self.chosen(node, depth)
-        lo, hi = self.exact(node, depth)
+            return self.chosen(node)
+        lo, hi = self.exact(node)
         return (lo, hi) if whole[0] <= lo and hi <= whole[1] else whole
 
-    def exact(self, node: Node, depth: int) -> Interval:
+    def exact(self, node: Node) -> Interval:
         """The result as if it could not wrap around."""
         if node.op.intervals is None:
             return WHOLE
-        lo, hi = node.op.intervals(*(self.interval(x, depth - 1) for x in node.inputs), **node.attrs)
+        lo, hi = node.op.intervals(*map(self.interval, node.inputs), **node.attrs)
         return (lo, hi) if lo <= hi else WHOLE  # not for NaN
 
-    def chosen(self, select: Node, depth: int) -> Interval:
-        """Each branch of a scalar `select` under its condition."""
+    def chosen(self, select: Node) -> Interval:
+        """Each branch of a scalar `select`, under its condition (unless that is being done for another one)."""
         cond, *branches = select.inputs
         known = self.decide(cond)
         if known is not None:
-            return self.interval(branches[0 if known else 1], depth - 1)
-        if cond.type.shape:
-            return join(self.interval(b, depth - 1) for b in branches)
+            return self.interval(branches[0 if known else 1])
+        if cond.type.shape or self.choosing:
+            return join(map(self.interval, branches))
         out = []
+        self.choosing = True
         for truth, b in zip((True, False), branches):
             with self.scope():
                 self.assume(cond, truth)
-                out.append(self.interval(b, depth - 1))
+                out.append(self.interval(b))
+        self.choosing = False
         return join(out)
 
     # ---- linear forms ----
@@ -130,7 +142,7 @@ class Facts:
             return int(splat_of(node))
         if node is None or name not in ("add", "sub", "neg", "mul"):
             return affine(0, {v: 1})
-        lo, hi = self.exact(node, depth)
+        lo, hi = self.exact(node)
         if lo < int_range("i64")[0] or hi > int_range("i64")[1]:
             return affine(0, {v: 1})
         xs = [self.linear(x, depth - 1) for x in node.inputs]
@@ -179,14 +191,14 @@ class Facts:
 
     # ---- conditions ----
 
-    def decide(self, v: Value) -> bool | None:
+    def decide(self, v: Value, depth: int = DEPTH) -> bool | None:
         """The value of a bool (of all elements of an array), if it is known."""
         v = self.resolve(v)
         for s in self.scopes:
             if v in s.flags:
                 return s.flags[v]
         node = self.node(v)
-        if node is None or v.type.dtype != "bool":
+        if node is None or v.type.dtype != "bool" or depth == 0:
             return None
         name, ins = node.op.name, node.inputs
         if name == "const":
@@ -199,36 +211,36 @@ class Facts:
             apart = self.at_most(ins[0], ins[1], -1) or self.at_most(ins[1], ins[0], -1)
             same = not apart and self.at_most(ins[0], ins[1]) and self.at_most(ins[1], ins[0])
             return (name == "ne") if apart else (name == "eq") if same else None
-        return self.logic(name, ins)
+        return self.logic(name, ins, depth - 1)
 
     def compare(self, a: Value, b: Value, c: int) -> bool | None:
         """Is `a + c <= b`, c being 0 or 1?"""
         return True if self.at_most(a, b, -c) else False if self.at_most(b, a, c - 1) else None
 
-    def logic(self, name: str, ins: tuple[Value, ...]) -> bool | None:
+    def logic(self, name: str, ins: tuple[Value, ...], depth: int) -> bool | None:
         if name == "logical_not":
-            x = self.decide(ins[0])
+            x = self.decide(ins[0], depth)
             return None if x is None else not x
         if name in ("logical_and", "logical_or"):
             short = name == "logical_or"  # the value that decides
-            known = [self.decide(x) for x in ins]
+            known = [self.decide(x, depth) for x in ins]
             return short if short in known else None if None in known else not short
         return None
 
-    def assume(self, v: Value, truth: bool) -> None:
+    def assume(self, v: Value, truth: bool, depth: int = DEPTH) -> None:
         """From here on in this scope the bool scalar has this value."""
         v = self.resolve(v)
         scope, node = self.scopes[-1], self.node(v)
         scope.flags[v] = truth
-        scope.memo.clear()
-        if node is None or v.type.shape:
+        scope.age += 1
+        if node is None or v.type.shape or depth == 0:
             return
         name, ins = node.op.name, node.inputs
         if name == "logical_not":
-            self.assume(ins[0], not truth)
+            self.assume(ins[0], not truth, depth - 1)
         elif name == ("logical_and" if truth else "logical_or"):
             for x in ins:
-                self.assume(x, truth)
+                self.assume(x, truth, depth - 1)
         elif name in _COMPARE and ins[0].type == I64:
             a, b, c = _COMPARE[name]
             e = self.linear(ins[a]) - self.linear(ins[b]) + c
@@ -243,7 +255,7 @@ class Facts:
         if isinstance(e, int):
             return
         scope = self.scopes[-1]
-        scope.memo.clear()
+        scope.age += 1
         for v, c in e.terms:
             scope.linear.setdefault((v, c > 0), []).append(e)
             low = self.bounds(e - affine(0, {v: c}))[0]  # c * v <= -low
@@ -256,7 +268,14 @@ class Facts:
         scope, v = self.scopes[-1], self.resolve(v)
         lo, hi = scope.bounds.get(v, WHOLE)
         scope.bounds[v] = max(lo, known[0]), min(hi, known[1])
-        scope.memo.clear()
+        scope.age += 1
+
+    def passed(self, node: Node) -> None:
+        """The node has been run: work out its intervals now, from those of its operands, rather than by a long way back."""
+        self.extents(node.outputs)
+        for v in node.outputs:
+            if v.type.dtype[0] in "iu":
+                self.interval(v)
 
     def extents(self, values: Iterable[Value]) -> None:
         """No extent of an array is negative."""
@@ -318,6 +337,10 @@ class Facts:
         if node.op.name == "while":
             self.alias.update(zip(node.regions[0].params, node.outputs))
             self.assume(node.regions[0].results[0], False)
+
+
+def _whole(v: Value) -> Interval:
+    return int_range(v.type.dtype) if v.type.dtype[0] in "iub" else WHOLE
 
 
 def join(parts: Iterable[Interval]) -> Interval:

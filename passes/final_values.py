@@ -20,6 +20,7 @@ from irad.passes.polyhedron import is_empty
 from irad.types import I64, Dim, affine
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
+UNKNOWN = 256  # what an unknown trip count counts
 DEPTH = 12  # definitions followed in a position
 
 
@@ -65,10 +66,11 @@ class FinalValues:
 
     def find(self, array: Value, operands: Sequence[Value], spec: Spec) -> Value | None:
         """The last version of `array`, outside its loops if possible, that still holds what it holds at a place."""
-        read, at, here = self.access(operands, spec), array, self.home.get(array)
+        read, here = self.access(operands, spec), self.home.get(array)
         self._budget = STEPS
         if here is None or all(start is None for start, _, _ in read.axes):
             return None
+        at = self._retreat(array, here, read)
         while True:
             at = self._advance(at, here, read)
             owner = here.owner
@@ -132,6 +134,15 @@ class FinalValues:
         at: Value | None = v
         while at is not None and at in self.home and self.home[at].within(region):
             at = self._before(at)
+        return at
+
+    def _retreat(self, at: Value, here: Region, read: Access) -> Value:
+        """From a version that goes nowhere back to one that does, and holds the same element."""
+        while at not in here.kept and at in self.node and self._budget > 0:
+            before = self._before(at)
+            if before is None or self.home[before] is not here or not self._survives(self.node[at], at, read):
+                break
+            at = before
         return at
 
     def _advance(self, at: Value, here: Region, read: Access) -> Value:
@@ -218,6 +229,18 @@ class FinalValues:
         trips = self.form(self.trips[v])
         own = [affine(0, {v: -1}), affine(1, {v: 1}) - trips]
         return [*own, *(e for u in _unknowns(trips) for e in self._domain(u))]
+
+    def known(self, v: Value) -> int | None:
+        """The value of an integer, if it is a constant."""
+        e = self.form(v)
+        return e if isinstance(e, int) else None
+
+    def expected(self, v: Value) -> int:
+        """About how large an integer is: loop indices count half their trips, what is unknown as a large number."""
+        e = self.form(v)
+        if isinstance(e, int):
+            return e
+        return e.const + sum(c * ((self.expected(self.trips[u]) - 1) // 2 if u in self.trips else UNKNOWN) for u, c in e.terms)
 
     # ---- positions -----------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def _fuse_graph(graph: Graph) -> Graph:
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
         nodes.append(n)
     graph = graph.replace(nodes=[m for n in nodes for m in _prepared(n)])
-    if not any(v.type.shape for n in graph.nodes for v in (*n.outputs, *n.inputs)):
+    if not any(v.type.shape for n in graph.nodes for v in n.outputs) and not any(classify(n) for n in graph.nodes):
         return graph
     return Fusion(graph).run()
 

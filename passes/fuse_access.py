@@ -41,7 +41,9 @@ class Member:
 
 def is_view(node: Node) -> bool:
     """Reads its operand elsewhere, computes nothing."""
-    op, (out, *_) = node.op.name, node.outputs
+    if len(node.outputs) != 1 or not node.out.type.shape:
+        return False
+    op, out = node.op.name, node.out
     if op in ("broadcast", "transpose", "iota"):
         return True
     if op == "const":

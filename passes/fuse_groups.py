@@ -7,8 +7,9 @@ Afterwards groups of one space that read the same memory and do not depend on ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from irad.ir import Graph, Node, Value, defs, reads
 from irad.ops.core import effects
@@ -98,6 +99,7 @@ class Grouping:
         m = self.member(node)
         roots = list(self._reads(node, m))
         group = self._join(m, roots) if m else None
+        fresh = group is None
         if group is None:
             group = Group(number, m.space if m else None)
             self.groups.append(group)
@@ -116,7 +118,10 @@ class Grouping:
         if effects(node) != "none":
             above |= (last_effect.bits | last_effect.above) if last_effect else 0
             last_effect = group
-        self._raise(group, above)
+        if fresh:  # nothing depends on it yet
+            group.above |= above
+        else:
+            self._raise(group, above)
         for v in node.outputs:
             self.group_of[v] = group
         return last_effect
@@ -193,35 +198,42 @@ class Grouping:
 
     def ordered(self) -> list[Group]:
         """The groups in an order that respects dependences, close to program order."""
-        out: list[Group] = []
-        done: set[Group] = set()
-        by_bit = {1 << k: g for g in self.groups for k in range(g.bits.bit_length()) if g.bits >> k & 1}
-
-        def visit(g: Group) -> None:
-            stack = [(g, iter(_bits(g.above)))]
-            while stack:
-                top, rest = stack[-1]
-                for bit in rest:
-                    d = by_bit.get(bit)
-                    if d is not None and d not in done and d is not top:
-                        stack.append((d, iter(_bits(d.above))))
-                        break
-                else:
-                    stack.pop()
-                    if top not in done:
-                        done.add(top)
-                        out.append(top)
-
-        for g in sorted(self.groups, key=lambda g: g.bits.bit_length()):
-            if g not in done:
-                visit(g)
-        return out
+        return topological(self.groups)
 
 
-def _bits(mask: int) -> Iterator[int]:
+Unit = TypeVar("Unit", Group, Nest)
+
+
+def topological(units: Sequence[Unit]) -> list[Unit]:
+    """Units (with `bits`, their own, and `above`, their ancestors') in an order that respects dependences.
+
+    Raises AssertionError if they form a cycle.
+    """
+    owner = {k: u for u in units for k in _positions(u.bits)}
+    every = 0
+    for u in units:
+        every |= u.bits
+    out: list[Unit] = []
+    done = 0
+    for first in sorted(units, key=lambda u: u.bits.bit_length()):
+        stack = [] if done & first.bits else [first]
+        while stack:
+            u = stack[-1]
+            missing = u.above & every & ~done
+            if missing:
+                assert len(stack) <= len(units), "a cycle between fused loops"
+                stack.append(owner[(missing & -missing).bit_length() - 1])
+            else:
+                stack.pop()
+                out.append(u)
+                done |= u.bits
+    return out
+
+
+def _positions(mask: int) -> Iterator[int]:
     while mask:
         low = mask & -mask
-        yield low
+        yield low.bit_length() - 1
         mask ^= low
 
 

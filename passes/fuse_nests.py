@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from irad.ir import Value
 from irad.passes.fuse_access import Member, Position, as_dim
-from irad.passes.fuse_groups import Group, Grouping, Nest
+from irad.passes.fuse_groups import Group, Grouping, Nest, topological
 from irad.types import Dim
 
 MIN_WORK = 256  # elements of the larger space: below this a nest gains nothing
@@ -39,7 +39,7 @@ class _Merger:
                 home = Nest([g], g.bits, g.above)
                 nests.append(home)
             self.nest_of[g] = home
-        return _ordered(nests)
+        return topological(nests)
 
     def _home(self, g: Group) -> Nest | None:
         """The nest that group g can be a further part of."""
@@ -108,27 +108,3 @@ def _size(space: tuple[Dim, ...]) -> int:
     for d in space:
         size *= d if isinstance(d, int) else MIN_WORK
     return size
-
-
-def _ordered(nests: list[Nest]) -> list[Nest]:
-    """Topological order after merging."""
-    out: list[Nest] = []
-    done = 0
-    pending = list(nests)
-    while pending:
-        for k, n in enumerate(pending):
-            if not n.above & ~done & _all_bits(pending):
-                out.append(n)
-                done |= n.bits
-                del pending[k]
-                break
-        else:
-            raise AssertionError("a cycle between fused loops")
-    return out
-
-
-def _all_bits(nests: list[Nest]) -> int:
-    bits = 0
-    for n in nests:
-        bits |= n.bits
-    return bits

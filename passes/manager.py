@@ -19,6 +19,8 @@ from irad.passes.plan import plan
 from irad.passes.ranges import ranges
 from irad.passes.scalarize import scalarize
 from irad.passes.simplify import simplify
+from irad.passes.strength import strength
+from irad.passes.unscatter import unscatter
 from irad.verify import verify
 
 Pass = Callable[[Program], Program]
@@ -34,7 +36,9 @@ PASSES: dict[str, Pass] = {
     "licm": licm,
     "ranges": ranges,
     "dce": dce,
+    "unscatter": unscatter,
     "scalarize": scalarize,
+    "strength": strength,
     "fuse": fuse,
     "pingpong": pingpong,
     "plan": plan,

@@ -8,7 +8,7 @@ exchange the buffers by name (`swap` on the loop: pairs of carries).
 
 from __future__ import annotations
 
-from irad.ir import Builder, Graph, Node, Program, Value, captures, reads
+from irad.ir import Builder, Graph, Node, Program, Value, captures, uses
 from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
 
@@ -35,36 +35,48 @@ def _loop(node: Node) -> Node:
     offset = int(node.op.name == "for")
     body = node.regions[-1]
     for k in range(len(node.outputs)):
-        site = _stencil(body, body.params[offset + k], body.results[k])
-        if site is not None:
-            node = _doubled(node, k, *site)
+        sites = _stencil(body, body.params[offset + k], body.results[k])
+        if sites:
+            node = _doubled(node, k, sites)
             body = node.regions[-1]
     return node
 
 
-def _stencil(body: Graph, p: Value, result: Value) -> tuple[Node, int] | None:
-    """The loop that stores into carry p to make `result`, reading p elsewhere too, and which of its outs does."""
-    if not p.type.shape:
-        return None
-    for at, n in enumerate(body.nodes):
-        if n.op is loop and result in n.outputs:
-            j = n.outputs.index(result)
-            simple = len(n.inputs) == len(n.attrs["outs"]) and all(o.kind == "store" or o.kind == "add" for o in n.attrs["outs"])
-            if not simple or n.inputs[j] is not p or n.attrs["outs"][j].extra or p not in captures(n.regions[0]):
-                return None
-            later = any(p in reads(m) for m in body.nodes[at + 1 :]) or body.results.count(result) > 1 or p in body.results
-            return None if later or n.inputs.count(p) > 1 else (n, j)
-    return None
+def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
+    """The loops that store into carry p, one after another, to make `result`, and which of their outs do.
+
+    Empty if they could run in place, or if this is not all that happens to p.
+    """
+    if not p.type.shape or body.results.count(result) > 1 or p in body.results:
+        return []
+    made = {v: n for n in body.nodes if n.op is loop for v in n.outputs}
+    count = uses(body)
+    sites: list[tuple[Node, int]] = []
+    v = result
+    while v is not p:
+        n = made.get(v)
+        if n is None or count[v] > 1 or len(n.inputs) != len(n.attrs["outs"]):
+            return []
+        j = n.outputs.index(v)
+        out = n.attrs["outs"][j]
+        if out.extra or out.kind not in ("store", "add") or n.inputs.count(n.inputs[j]) > 1:
+            return []
+        sites.append((n, j))
+        v = n.inputs[j]
+    if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in sites):
+        return []
+    return sites if any(p in captures(n.regions[0]) for n, _ in sites) else []
 
 
-def _doubled(node: Node, k: int, site: Node, j: int) -> Node:
+def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
     """The loop with carry k in two buffers."""
     offset = int(node.op.name == "for")
     body = node.regions[-1]
     p = body.params[offset + k]
     other, out = Value(p.type, p.hint), Value(p.type, p.hint)
-    stored = _stores(site, j, p, other)
-    nodes = [stored if n is site else n for n in body.nodes]
+    first, j = sites[-1]
+    stored = _stores(first, j, p, other)
+    nodes = [stored if n is first else n for n in body.nodes]
     regions = [Graph((*r.params, Value(p.type, p.hint)), r.nodes, r.results) for r in node.regions[:-1]]
     regions.append(Graph((*body.params, other), tuple(nodes), (*body.results, p)))
     swap = (*node.attrs.get("swap", ()), (k, len(node.outputs)))

@@ -57,6 +57,7 @@ class _Copies:
 
     def _loop(self, node: Node) -> list[Node]:
         copies, dests = self._own(node.inputs)
+        self.spare.update(v for d, v in zip(node.inputs, node.outputs) if d in self.spare)  # a chain of stores into one
         (body,) = node.regions
         moved = {
             old: new

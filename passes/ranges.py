@@ -48,7 +48,7 @@ class _Ranges:
                 return
             node = self.decided(node)
         nodes.append(node)
-        self.facts.extents(node.outputs)
+        self.facts.passed(node)
         if node.op.name == "raise_if":
             self.facts.assume(node.inputs[0], False)
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from irad.errors import UnsupportedError, VerifyError
 from irad.ir import Builder, Graph, Node, Program, Value, copy, current, emit, reads, rename_attrs, substitute, types, walk
 from irad.ops import elementwise as ew
-from irad.ops.control import pop, tape_new
 from irad.ops.array import Spec
+from irad.ops.control import pop, tape_new
 from irad.passes.activity import activity, carries, open_entries
 from irad.passes.final_values import FinalValues
 from irad.passes.frames import Adjoint, Frame
@@ -123,13 +124,23 @@ class Reverse:
         self.diff, self.once = diff, once
         self.frame_of: dict[Value, Frame] = {}
         self.frames: list[Frame] = []
-        self.consumed = set(consumed(graph))
-        self.final_values = FinalValues(graph)
+        self.graph, self.consumed = graph, set(consumed(graph))
         self._active = activity(graph, wrt, diff.open_entries)
+
+    @cached_property
+    def final_values(self) -> FinalValues:
+        return FinalValues(self.graph)
 
     def active(self, v: Value) -> bool:
         """Does v carry a derivative?"""
         return v in self._active or v.type == TAPE
+
+    def alike(self, loop: Node, new: Node) -> None:
+        """The carries of a loop that takes the place of another are active as those are."""
+        size = len(loop.outputs)
+        for p, q, v in zip(loop.regions[-1].params[-size:], new.regions[-1].params[-size:], new.regions[-1].results):
+            if p in self._active:
+                self._active.update((q, v))
 
     def need(self, v: Value) -> Value:
         """The stand-in of a forward value in the backward; a stand-in is its own."""
@@ -167,6 +178,7 @@ class Reverse:
         for node in reversed(frame.graph.nodes):
             builder.loc = node.loc
             outs = [self.need(v) for v in node.outputs]
+            adj.settle(outs)
             for v in outs:  # a tape's zero is a fresh tape: its readers and writers
                 if v.type == TAPE and v not in adj:  # are never skipped, so that they stay paired
                     adj[v] = tape_new()
@@ -253,6 +265,7 @@ class Backward:
                 else:
                     self.adj.add(self.ad.need(v), ct)
             self.ad.sweep(self.frame, self.adj)
+            self.adj.settle(list(self.adj.waiting))
 
     def full(self, v: Value) -> Value:
         """The cotangent of forward value v as a value."""

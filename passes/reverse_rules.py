@@ -4,14 +4,18 @@ its backward the same op around the backward regions. See irad.passes.reverse.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from irad.ir import Builder, Graph, Node, Value, captured, captures, copy, types
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, for_, if_, pop, push, zero
 from irad.ops.elementwise import add, sub
 from irad.passes.activity import carries
+from irad.passes.final_values import UNKNOWN
 from irad.passes.frames import Adjoint, Augment, Frame
+from irad.passes.residuals import bytes_of
 from irad.passes.reverse import RULES, Backward, Cotangents, Reverse, Rule, joint
+from irad.passes.schedule_loops import BLOCK, cut, worthwhile
 from irad.types import I64, TAPE
 
 
@@ -41,6 +45,7 @@ def _if(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
         s.close([s.full(v) for v in out])
     escapes = _Escapes(ad, frame, sides)
     taped = any(s.frame.taped for s in sides)
+    frame.nested += max(s.frame.saved for s in sides)
     regions = [ad.diff.substitute(s.region(frame.tape, taped), env) for s, env in zip(sides, escapes.standins)]
     adj.update(zip(map(ad.need, out), ad.emit(if_, ad.need(node.inputs[0]), regions=regions, taped=taped)))
     if taped or escapes.slots:
@@ -97,11 +102,23 @@ class _Escapes:
         return b.nodes, values
 
 
-def _loop(ad: Reverse, node: Node, trips: Value, cts: Cotangents, adj: Adjoint) -> tuple[Backward, bool]:
-    """The backward of `for` and `while` alike, once the trip count is known: a `for` over the trips, last to first."""
+@dataclass
+class _LoopBackward:
+    """The backward of a loop's body: what it carries are cotangents of the `live` carries, then those of captures `wrt`."""
+
+    side: Backward
+    live: list[int]
+    wrt: list[Value]
+
+    @property
+    def taped(self) -> bool:
+        return self.side.frame.taped
+
+
+def _backward(ad: Reverse, node: Node, trips: Value) -> _LoopBackward:
+    """Of `for` and `while` alike, once the trip count is known."""
     body = node.regions[-1]
     index, carry = body.params[: -len(node.outputs) or None], body.params[len(body.params) - len(node.outputs) :]
-    init = node.inputs[len(node.inputs) - len(node.outputs) :]
     live = [j for j, p in enumerate(carry) if ad.active(p)]
     wrt = [v for v in captures(body) if ad.active(v)]
     s = Backward(ad, body)
@@ -115,31 +132,62 @@ def _loop(ad: Reverse, node: Node, trips: Value, cts: Cotangents, adj: Adjoint) 
     wrt = [v for v in wrt if s.adj.get(ad.need(v)) is not acc[ad.need(v)]]
     s.params += [acc[ad.need(v)] for v in wrt]
     s.close([s.full(v) for v in (*(carry[j] for j in live), *wrt)])
-    taped = s.frame.taped
+    return _LoopBackward(s, live, wrt)
+
+
+def _sweep_loop(ad: Reverse, node: Node, trips: Value, back: _LoopBackward, cts: Cotangents, adj: Adjoint) -> None:
+    """Emit the backward as a `for` over the trips, last to first."""
+    s, live, wrt, init = back.side, back.live, back.wrt, node.inputs[len(node.inputs) - len(node.outputs) :]
     ins = [cts[j] or zero(ad.need(node.outputs[j]).type) for j in live]
-    new = ad.emit(for_, trips, *ins, *(adj.take(ad.need(v)) for v in wrt), regions=[s.region(None, taped)], taped=taped)
+    accs = [adj.take(ad.need(v)) for v in wrt]
+    new = ad.emit(for_, trips, *ins, *accs, regions=[s.region(None, back.taped)], taped=back.taped)
     adj.update(zip(map(ad.need, wrt), new[len(live) :]))
     for j, d in zip(live, new):
-        if carry[j].type == TAPE:
+        if node.outputs[j].type == TAPE:
             adj[ad.need(init[j])] = d
         else:
             adj.add(ad.need(init[j]), d)
-    return s, taped
 
 
 @_rule("for")
 def _for(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
-    s, taped = _loop(ad, node, ad.need(node.inputs[0]), cts, adj)
-    if taped:
+    trips, frame = ad.need(node.inputs[0]), ad.frames[-1]
+    back = _backward(ad, node, trips)
+    expected = ad.final_values.expected(node.inputs[0])
+    again = frame.direct and not ad.once  # what a checkpoint runs again is short enough, or the user's choice
+    if not again and worthwhile(expected, back.side.frame.saved, sum(map(bytes_of, node.outputs))):
+        return _cut(ad, node, cts, adj)
+    frame.nested += expected * back.side.frame.saved
+    _sweep_loop(ad, node, trips, back, cts, adj)
+    if back.taped:
+        frame.augment[node] = lambda tape: _taped_for(node, back, tape)
 
-        def augment(tape: Value) -> tuple[list[Node], Value]:
-            (body,), t = node.regions, Value(TAPE, "tape")
-            nodes, end = s.frame.forward(t)
-            after = Value(TAPE, "tape")
-            region = Graph((*body.params, t), nodes, (*body.results, end))
-            return [_grown(node, (*node.inputs, tape), (*node.outputs, after), [region])], after
 
-        ad.frames[-1].augment[node] = augment
+def _cut(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+    """The loop in checkpointed blocks instead."""
+    known, frame = ad.final_values.known(node.inputs[0]), ad.frames[-1]
+    before, outer = cut(node, known)
+    ad.frame_of.update((v, frame) for n in before for v in n.outputs)
+    ad.alike(node, outer)
+    count = ad.need(outer.inputs[0])
+    back = _backward(ad, outer, count)
+    frame.nested += ad.final_values.expected(node.inputs[0]) // BLOCK * back.side.frame.saved
+    _sweep_loop(ad, outer, count, back, cts, adj)
+
+    def augment(tape: Value) -> tuple[list[Node], Value]:
+        nodes, after = _taped_for(outer, back, tape) if back.taped else ([outer], tape)
+        return [*before, *nodes], after
+
+    frame.augment[node] = augment
+
+
+def _taped_for(node: Node, back: _LoopBackward, tape: Value) -> tuple[list[Node], Value]:
+    """The forward loop, with a tape to carry."""
+    (body,), t = node.regions, Value(TAPE, "tape")
+    nodes, end = back.side.frame.forward(t)
+    after = Value(TAPE, "tape")
+    region = Graph((*body.params, t), nodes, (*body.results, end))
+    return [_grown(node, (*node.inputs, tape), (*node.outputs, after), [region])], after
 
 
 @_rule("while")
@@ -147,8 +195,10 @@ def _while(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """As `for`, with the trips counted on the way: a new result of the forward, saved like any other."""
     frame, count = ad.frames[-1], Value(I64, "trips")
     ad.frame_of[count] = frame
-    s, taped = _loop(ad, node, ad.need(count), cts, adj)
-    frame.augment[node] = _counting(node, count, s, taped)
+    back = _backward(ad, node, ad.need(count))
+    frame.nested += UNKNOWN * back.side.frame.saved
+    _sweep_loop(ad, node, ad.need(count), back, cts, adj)
+    frame.augment[node] = _counting(node, count, back.side, back.taped)
 
 
 def _counting(node: Node, count: Value, s: Backward, taped: bool) -> Augment:

@@ -38,8 +38,9 @@ def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
     if not env:
         return node if same else Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
     get = lambda v: lookup(env, v)
-    inputs, attrs = tuple(map(get, node.inputs)), rename_attrs(node.attrs, get)
-    outputs = rename_bound(node.outputs, env)
+    inputs, outputs, attrs = tuple(map(get, node.inputs)), rename_bound(node.outputs, env), node.attrs
+    if attrs and ("extents" in attrs or any(v.type.symbols for v in node.outputs)):  # else attributes mention no value
+        attrs = rename_attrs(attrs, get)
     if same and inputs == node.inputs and attrs is node.attrs and outputs is node.outputs:
         return node
     return Node(node.op, inputs, outputs, attrs, tuple(regions), node.loc, node.deriv)

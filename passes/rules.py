@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 EXACT = {
@@ -181,6 +181,12 @@ class Rule:
     after: Term
     kinds: str
     derivative: bool
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """Ops that must stand right below the root for the pattern to match."""
+        below = (a.op or ("const" if a.value is not None or a.name.isupper() else "") for a in self.before.args)
+        return frozenset(op for op in below if op)
 
     def is_typed(self, name: str) -> bool:
         """Is the variable one that must be of `kinds`?"""

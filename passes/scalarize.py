@@ -22,7 +22,7 @@ from irad.ops.core import OPS
 from irad.ops.elementwise import add, mul
 from irad.types import Type
 
-MAX_SIZE = 36
+MAX_SIZE = 20
 MAX_NODES = 8000  # scalar operations that one loop may become
 
 Elements = np.ndarray  # of Values, in the array's shape

@@ -35,7 +35,7 @@ class _Simplifier:
         self.defs: dict[Value, Node] = {}
 
     def definition(self, v: Value) -> Node | None:
-        return self.defs.get(lookup(self.env, v))
+        return self.defs.get(lookup(self.env, v) if v in self.env else v)
 
     def graph(self, graph: Graph, known: tuple[Value, bool] | None = None) -> Graph:
         """`known`: a bool from outside and the value that it has in this region."""
@@ -89,8 +89,10 @@ class _Simplifier:
 
     def rewrite(self, node: Node) -> Sequence[Value] | None:
         """What the first rule that applies gives for the outputs; its nodes go to the current builder."""
-        for rule in rules_of(node.op.name):
-            if not rule.derivative or node.deriv:
+        rules = rules_of(node.op.name)
+        below = {d.op.name for d in map(self.definition, node.inputs) if d is not None} if rules else set()
+        for rule in rules:
+            if rule.needs <= below and (node.deriv or not rule.derivative):
                 for bound in match(rule.before, node, self.definition):
                     if all(v.type.dtype[0] in rule.kinds for k, v in bound.items() if rule.is_typed(k)):
                         out = instantiate(rule, bound, node.out.type, self.definition)

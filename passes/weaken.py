@@ -19,7 +19,6 @@ import numpy as np
 
 from irad.ir import Graph, Node, Program, Value
 from irad.ops.elementwise import mul
-from irad.types import is_float
 
 
 def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) -> Program:
@@ -72,7 +71,7 @@ class _Flow:
 
 # ---- masked zeros ---------------------------------------------------------------------------------------
 
-_BY_CONVENTION = {"empty", "sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "iota"}
+_BY_CONVENTION = {"empty", "sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "iota", "real", "imag"}
 _NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos"}
 _OPERAND = {"div": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
 
@@ -81,7 +80,7 @@ def _may_be_masked(n: Node, masked: set[Any]) -> bool:
     name = n.op.name
     if name == "const":
         return not np.all(n.attrs["value"])
-    if name == "cast" and not n.inputs[0].type.differentiable:
+    if name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
         return True
     if name in _BY_CONVENTION:
         return True
@@ -158,5 +157,5 @@ def _is_finite(n: Node, finite: set[Value]) -> bool:
     if name == "iota":
         return n.outputs[0].type.dtype != "f16"
     if name == "cast":
-        return n.attrs["dtype"] != "f16" and not is_float(n.inputs[0].type.dtype)
+        return n.attrs["dtype"] != "f16" and not n.inputs[0].type.differentiable
     return name in _KEEPS_FINITE and all(v in finite for v in n.inputs if v.type.differentiable)

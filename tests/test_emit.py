@@ -38,7 +38,7 @@ from irad.codegen.kform import (
     While,
 )
 from irad.errors import IradError
-from irad.types import DTYPES
+from irad.types import DTYPES, NATIVE
 from tests.native import RULES, let, native
 
 LANES = (1, 2, 4, 8, 16, 32)
@@ -574,7 +574,7 @@ def test_calls_of_outside_functions_and_of_kernels() -> None:
 # ---- dtypes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", sorted(DTYPES))
+@pytest.mark.parametrize("dtype", sorted(NATIVE))
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_every_dtype_in_memory(dtype: str, lanes: int) -> None:
     """Contiguous, reversed and strided accesses, full and masked; the largest and smallest values survive."""

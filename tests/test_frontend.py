@@ -434,11 +434,39 @@ def test_python_type_errors_come_out():
         trace(lambda x: undefined_name, (X,))  # noqa: F821
 
 
-def test_source_that_changed_is_not_trusted():
-    namespace: dict = {}
-    exec("def f(x):\n    return x + 1\n", namespace)
+# ---- callees without source ---------------------------------------------------------------------------------------------
+
+
+def made(text: str):
+    namespace: dict = {"np": np}
+    exec(text, namespace)
+    return namespace["f"]
+
+
+def test_callees_without_source_are_traced_through_the_protocols():
+    f = made(
+        "def f(x, k=2.0):\n    y = np.sin(x) * k + x[::-1] @ x\n    y[0] = np.sum(x) / len(x)\n    y += 1\n    return {'y': y, 'm': -x.max()}"
+    )
+    check(lambda x: f(x)["y"] + f(x, k=3)["m"], X)
+    check(f, X)
     with pytest.raises(UnsupportedError, match="cannot be read"):
-        trace(namespace["f"], (X,))
+        trace(made("def f(x):\n    return x if x[0] > 0 else -x"), (X,))
+    with pytest.raises(UnsupportedError, match="NumPy array of it"):
+        trace(made("def f(x):\n    return np.array(x)"), (X,))
+
+
+def test_source_that_changed_is_not_trusted(tmp_path):
+    import importlib.util
+    import linecache
+
+    path = tmp_path / "changing.py"
+    path.write_text("def f(x):\n    return x + 1\n")
+    spec = importlib.util.spec_from_file_location("changing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path.write_text("def f(x):\n    return x + 2\n")
+    linecache.checkcache(str(path))
+    assert_same(run(trace(module.f, (X,)), module.f, (X,)), X + 1)
 
 
 def test_no_numbers_are_lost_in_a_trace():

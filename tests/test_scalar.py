@@ -14,7 +14,7 @@ from irad.codegen.poly import FUNCTIONS
 from irad.codegen.scalar import RULES
 from irad.errors import IradError
 from irad.ops import OPS
-from irad.types import DTYPES, Type, is_float, is_signed
+from irad.types import DTYPES, NATIVE, Type, is_float, is_signed
 from tests.vecbuilder import compile
 
 ELEMENTWISE = {name: op for name, op in OPS.items() if op.elementwise}
@@ -105,8 +105,8 @@ def exact_cases() -> list[tuple[str, str]]:
     for name in ELEMENTWISE:
         if name in FUNCTIONS or name in (*CLOSE, "cast", "select"):
             continue
-        out += [(name, d) for d in DTYPES if accepts(name, d, arity(name)) and not (name == "pow" and is_float(d))]
-    return out + [("pow", d) for d in DTYPES if accepts("pow", d, 2) and not is_float(d)]
+        out += [(name, d) for d in NATIVE if accepts(name, d, arity(name)) and not (name == "pow" and is_float(d))]
+    return out + [("pow", d) for d in NATIVE if accepts("pow", d, 2) and not is_float(d)]
 
 
 def test_every_elementwise_op_has_a_rule() -> None:
@@ -125,7 +125,7 @@ def test_exact(name: str, dtype: str) -> None:
         assert_identical(name, got, want, args)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", NATIVE)
 def test_select(dtype: str) -> None:
     x, y = grid(dtype, 2)
     cond = np.arange(len(x)) % 3 == 0
@@ -134,7 +134,7 @@ def test_select(dtype: str) -> None:
         assert_identical("select", got, np.where(cond, x, y), [cond, x, y])
 
 
-@pytest.mark.parametrize("source, target", list(itertools.product(DTYPES, DTYPES)))
+@pytest.mark.parametrize("source, target", list(itertools.product(NATIVE, NATIVE)))
 def test_cast(source: str, target: str) -> None:
     (x,) = grid(source, 1)
     want = expected("cast", [x], dtype=target)

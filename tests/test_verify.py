@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from irad.errors import VerifyError
-from irad.ir import Graph, Node, Program, Value, build, emit
+from irad.ir import Graph, Node, Program, Value, build, emit, size
 from irad.ops import OPS, control
 from irad.ops.array import broadcast
 from irad.ops.constant import const, empty, scalar
 from irad.ops.elementwise import add, sin
 from irad.ops.loop import Map, Out, loop
+from irad.passes.manager import PASSES, run
 from irad.text import parse
 from irad.types import BOOL, F32, F64, I64, TAPE, Type, affine
 from irad.verify import verify
@@ -213,3 +214,19 @@ def test_verified_graphs_are_not_verified_again(monkeypatch: pytest.MonkeyPatch)
     y = Value(F64)
     verify({"f": g.replace(nodes=(*g.nodes, unary("cos", g.results[0], y)), results=(y,))})
     assert typed == ["sin", "sin", "cos"]
+
+
+def test_manager_verifies_and_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = {"f": build([F64], lambda x: sin(x), "f")}
+    monkeypatch.setitem(PASSES, "broken", lambda p: {"f": wrong_type()})
+    with pytest.raises(VerifyError, match="after broken: sin gives f64, not f32"):
+        run(program, ["dce", "broken"])
+    with pytest.raises(KeyError, match="there is no pass 'cze'"):
+        run(program, ["cze"])
+
+
+def test_manager_shows_each_step() -> None:
+    program = {"f": build([F64], lambda x: add(sin(x), sin(x)), "f")}
+    seen: list[tuple[str, int, int]] = []
+    run(program, ["cse", "dce"], lambda name, a, b, seconds: seen.append((name, size(a), size(b))))
+    assert seen == [("cse", 3, 2), ("dce", 2, 2)]

@@ -20,12 +20,20 @@ from irad.ops.intervals import bound
 from irad.tree import is_leaf
 from irad.types import Type, type_of
 
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A root of paths that is always the same object: a function, class or module that was not found by a path."""
+
+    obj: Any
+
+
 Step = tuple[str, Any]  # ("cell" | "global" | "attr" | "item" | "default" | "kwdefault" | "self" | "func", key)
 
 
 @dataclass(frozen=True)
 class Path:
-    """From the compiled function (root "fn"), or the static part `k` of its arguments (root k), to an object."""
+    """From the compiled function (root "fn"), the static part `k` of its arguments (root k), or a `Fixed` root, to an object."""
 
     root: Any = "fn"
     steps: tuple[Step, ...] = ()
@@ -35,7 +43,7 @@ class Path:
 
     def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
         """The object there now. Raises LookupError or AttributeError if the path leads nowhere."""
-        obj = fn if self.root == "fn" else statics[self.root]
+        obj = fn if self.root == "fn" else self.root.obj if isinstance(self.root, Fixed) else statics[self.root]
         for kind, key in self.steps:
             obj = _STEPS[kind](obj, key)
         return obj
@@ -121,12 +129,21 @@ class Captures:
         self.frozen: set[Path] = set()  # captured numbers that must be known at compile time
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
+        self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
 
     def path(self, obj: Any) -> Path | None:
         """Where an object was found, if it was captured."""
         found = self.paths.get(id(obj))
         return found[1] if found is not None and found[0] is obj else None
+
+    def origin(self, obj: Any) -> Path:
+        """Where a function, class or module was found; if that is not known, itself."""
+        found = self.path(obj)
+        if found is None:
+            found = Path(Fixed(obj))
+            self.note(obj, found)
+        return found
 
     def note(self, obj: Any, path: Path) -> None:
         self.paths.setdefault(id(obj), (obj, path))

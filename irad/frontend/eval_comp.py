@@ -6,17 +6,22 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from irad.errors import UnsupportedError
-from irad.frontend.arr import Arr, static_value
+import numpy as np
+
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.arr import Arr, dtype_of, static_value
 from irad.frontend.eval_stmt import assign
 from irad.frontend.flow import branch
-from irad.frontend.loops import Loop, run_for
-from irad.frontend.objects import Env, StructureError
+from irad.frontend.loops import run_for
+from irad.frontend.merge import zero
+from irad.frontend.objects import Array, Cell, Env, StructureError, is_number
+from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader, expression
+from irad.frontend.regions import absorb, run_region
+from irad.frontend.rolled import Loop, Unrollable
 from irad.frontend.sequences import Generator, Seq, iterate
 from irad.frontend.state import Name
-
-_COMPREHENSION = frozenset({"<comprehension>"})
+from irad.types import Type
 
 
 @expression(ast.Attribute)
@@ -109,7 +114,7 @@ def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
 
 
 @expression(ast.GeneratorExp)
-def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
+def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
     """Not consumed yet; its first iterable is evaluated now, as Python does."""
     first = iterate(r, r.expr(e.generators[0].iter))
     frame, scope = r.frame, _Scope(r, e.generators)
@@ -154,8 +159,9 @@ def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> An
     return _accumulate(r, seq, start, lambda k, total: step(total, seq.get(k)))
 
 
-def accumulate(r: Reader, g: Generator, box: list[Any], consume: Callable[[Any], None]) -> Any:
+def accumulate(r: Reader, generator: Generator, box: list[Any], consume: Callable[[Any], None]) -> Any:
     """A fold over a generator with conditions: `consume` updates the total in `box`."""
+    g = generator
     if g.filtered is None or not g.seq.rolls:
         g.each(consume)
         return box[0]
@@ -182,4 +188,77 @@ def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]
     return place.get()
 
 
-__all__ = ["_COMPREHENSION", "accumulate", "each", "fold"]
+# ---- arrays of the elements of a sequence -----------------------------------------------------------------------------------
+
+
+def tabulated(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Any:
+    """The elements of a comprehension: an array filled in a loop if they are many and alike, else a list."""
+    g = generator_expression(r, node)
+    seq = g.seq
+    if g.element is not None and seq.rolls and isinstance(seq.length, int) and seq.length > 8:
+        made = _attempted(r, lambda: table(r, seq.length, g.element))
+        if made is not None:
+            return made
+    return r.items(g)
+
+
+def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
+    depth = len(r.frames)
+    try:
+        region = run_region(r, body, conditional=False)
+    except (IradError, Unrollable):
+        del r.frames[depth:]
+        return None
+    return absorb(r, region)
+
+
+def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Array:
+    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type."""
+    probe = run_region(r, lambda: element(0)).result
+    if not (is_number(probe) or isinstance(probe, Array)):
+        raise StructureError("the elements are no numbers and no arrays")
+    dtype, shape = (probe.type.dtype, probe.shape) if isinstance(probe, Array) else (dtype_of(probe), ())
+    out = Array(Cell(zero(Type(dtype, (n, *shape)))))
+
+    def body(k: Any) -> None:
+        x = element(k)
+        if (x.type.dtype if isinstance(x, Array) else dtype_of(x)) != dtype:
+            raise StructureError("the elements differ in dtype")
+        r.setitem(out, k, x)
+
+    run_for(r, Loop(out, body, None, None, None), Seq(n, lambda k: k))
+    return out
+
+
+def vectorized(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """np.vectorize(f)(*arrays): f on each element, in a loop."""
+    if fn.signature is not None or fn.excluded or kwargs:
+        raise UnsupportedError("np.vectorize with signature=, excluded= or keyword arguments; write a loop")
+    arrays = r.call(np.broadcast_arrays, args) if len(args) > 1 else [r.call(np.asarray, args)]
+    shape = arrays[0].shape
+    flat = [r.call(np.ravel, [a]) for a in arrays]
+    path = r.captures.path(fn)
+    f = fn.pyfunc if path is None else r.captures.take(fn.pyfunc, path.child("attr", "pyfunc"))
+    out = table(r, flat[0].shape[0], lambda k: r.call(f, [r.getitem(a, k) for a in flat]))
+    if fn.otypes:
+        out = r.call(r.getattr(out, "astype"), [fn.otypes])
+    return r.call(np.reshape, [out, shape])
+
+
+def along_axis(r: Reader, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """np.apply_along_axis: func1d on each line."""
+    lines = r.call(np.moveaxis, [arr, axis, -1])
+    outer = lines.shape[:-1]
+    count = int(np.prod(outer)) if outer else 1
+    flat = r.call(np.reshape, [lines, (count, lines.shape[-1])])
+    out = table(r, count, lambda k: r.call(func1d, [r.getitem(flat, k), *args], kwargs))
+    shaped = r.call(np.reshape, [out, (*outer, *out.shape[1:])])
+    return r.call(np.moveaxis, [shaped, -1, axis]) if len(out.shape) > 1 else shaped
+
+
+builtin(np.apply_along_axis)(along_axis)
+
+
+@builtin(np.fromiter)
+def from_iterable(r: Reader, iter: Any, dtype: Any, count: int = -1) -> Any:
+    return r.call(np.array, [r.items(iter) if not isinstance(iter, Array) else iter], {"dtype": dtype})

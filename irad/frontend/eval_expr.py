@@ -6,15 +6,14 @@ import ast
 import builtins
 import operator
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, static_value
-from irad.frontend.flow import absorb, branch, finish, negated, run_region
-from irad.frontend.liveness import Liveness
+from irad.frontend.eval_text import escape
+from irad.frontend.flow import branch, conjunction, negated
 from irad.frontend.objects import (
     UNDEFINED,
     Array,
@@ -27,13 +26,11 @@ from irad.frontend.objects import (
     is_traced_deep,
 )
 from irad.frontend.reader import Reader, expression
-from irad.frontend.source import Source
-from irad.frontend.state import Name, Region
+from irad.frontend.regions import Dead, raise_always
+from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
-from irad.ir import current
 from irad.ops.control import raise_if
-from irad.ops.core import effects
-from irad.ops.elementwise import logical_and, logical_not, logical_or
+from irad.ops.elementwise import logical_not
 
 # ---- names --------------------------------------------------------------------------------------------------------
 
@@ -64,17 +61,17 @@ def lookup_name(r: Reader, name: str) -> Any:
 def captured_name(r: Reader, name: str) -> Any:
     """A free or global variable of the real function around."""
     fn = r.frame.globals_of
-    path = r.captures.path(fn)
+    path = r.captures.origin(fn)
     free = fn.__code__.co_freevars
     if name in free:
         try:
             obj = fn.__closure__[free.index(name)].cell_contents
         except ValueError:
             raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
-        return r.captures.take(obj, path.child("cell", name)) if path else obj
+        return r.captures.take(obj, path.child("cell", name))
     if name in fn.__globals__:
         obj = fn.__globals__[name]
-        return r.captures.take(obj, path.child("global", name)) if path else obj
+        return r.captures.take(obj, path.child("global", name))
     try:
         return getattr(builtins, name)
     except AttributeError:
@@ -84,7 +81,11 @@ def captured_name(r: Reader, name: str) -> Any:
 def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
     """A variable's value, checked to be defined on the path that is running."""
     if value is UNDEFINED:
-        raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        if not r.conditional:
+            raise UnboundLocalError(message)
+        raise_always("UnboundLocalError", message)
+        raise Dead
     if isinstance(value, Poison):
         raise UnsupportedError(f"'{name}' cannot be used here: {value.message}")
     if isinstance(value, Maybe):
@@ -122,9 +123,6 @@ BINARY: dict[type[ast.operator], str] = {
     ast.RShift: "rshift",
 }  # fmt: skip
 UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
-COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
-}  # fmt: skip
 _DUNDER = {"and_": "and", "or_": "or"}
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
@@ -210,11 +208,6 @@ def _text_operator(name: str, *xs: Any) -> Text:
     return Text("".join(p.template for p in parts), tuple(o for p in parts for o in p.operands))
 
 
-def escape(s: str) -> str:
-    """A string as a format template."""
-    return s.replace("{", "{{").replace("}", "}}")
-
-
 def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     """Operators that a class of the user defines; NotImplemented if none does."""
     base = _DUNDER.get(name, name)
@@ -223,7 +216,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
         back = f"__{_SWAPPED[name]}__" if name in _SWAPPED else f"__r{base}__"
         tries.append((xs[1], back, xs[:1]))
     for owner, dunder, rest in tries:
-        method = _python_method(owner, dunder)
+        method = python_method(owner, dunder)
         if method is not None:
             out = r.call(method, [owner, *rest])
             if out is not NotImplemented:
@@ -231,161 +224,13 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     return NotImplemented
 
 
-def _python_method(obj: Any, name: str) -> types.FunctionType | None:
+def python_method(obj: Any, name: str) -> types.FunctionType | None:
     """A method of an instance whose class defines it in Python."""
     cls = type(obj)
     if cls.__flags__ & (1 << 9) == 0 or isinstance(obj, (Array, Arr, Text, type)):
         return None
     found = next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
     return found if isinstance(found, types.FunctionType) else None
-
-
-# ---- comparison and logic ------------------------------------------------------------------------------------------------
-
-
-@expression(ast.Compare)
-def compare(r: Reader, e: ast.Compare) -> Any:
-    x = r.expr(e.left)
-
-    def link(k: int, x: Any) -> Any:
-        y = r.expr(e.comparators[k])
-        r.at(e)
-        first = compare_one(r, e.ops[k], x, y)
-        if k == len(e.ops) - 1:
-            return first
-        return both(r, first, lambda: link(k + 1, y))
-
-    return link(0, x)
-
-
-def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if isinstance(op, (ast.Is, ast.IsNot)):
-        same = x is y or (isinstance(x, (Arr, Array)) and isinstance(y, (Arr, Array)) and _same_object(x, y))
-        return same is isinstance(op, ast.Is)
-    if isinstance(op, (ast.In, ast.NotIn)):
-        found = contains(r, x, y)
-        if isinstance(op, ast.In):
-            return found
-        return negated(found) if isinstance(found, Arr) else not found
-    return r.operator(COMPARE[type(op)], x, y)
-
-
-def _same_object(x: Any, y: Any) -> bool:
-    return isinstance(x, Arr) and isinstance(y, Arr) and x.value is y.value
-
-
-def contains(r: Reader, x: Any, container: Any) -> Any:
-    """x in container."""
-    method = _python_method(container, "__contains__")
-    if method is not None:
-        return r.truth(r.call(method, [container, x]))
-    if isinstance(container, Array):
-        hits = r.operator("eq", container, x)
-        return r.truth(r.call(np.any, [hits]))
-    if not is_traced_deep(x) and not is_traced_deep(container):
-        return x in container
-    if isinstance(container, range) and isinstance(x, Arr):
-        return _in_range(r, x, container)
-    if isinstance(container, dict):
-        static_value(x, "a key of a dict")
-        return x in container
-    if isinstance(container, (list, tuple, set, frozenset)):
-        out: Any = False
-        for y in container:
-            out = disjunction(out, r.truth(r.operator("eq", x, y)) if x is not y else True)
-        return out
-    raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
-
-
-def _in_range(r: Reader, x: Arr, c: range) -> Any:
-    lo, hi = (c.start, c.stop) if c.step > 0 else (c[-1] if len(c) else 0, c.start + 1)
-    inside = conjunction(r.operator("ge", x, lo), r.operator("lt", x, hi))
-    hit = r.operator("eq", r.operator("mod", r.operator("sub", x, c.start), abs(c.step)), 0)
-    return conjunction(inside, hit)
-
-
-def conjunction(a: Any, b: Any) -> Any:
-    """a and b of bools, both evaluated."""
-    if isinstance(a, Arr) and isinstance(b, Arr):
-        return Arr(logical_and(a.value, b.value), True)
-    return (b if a else False) if not isinstance(a, Arr) else (a if b else False)
-
-
-def disjunction(a: Any, b: Any) -> Any:
-    """a or b of bools, both evaluated."""
-    if isinstance(a, Arr) and isinstance(b, Arr):
-        return Arr(logical_or(a.value, b.value), True)
-    return (True if a else b) if not isinstance(a, Arr) else (True if b else a)
-
-
-@expression(ast.BoolOp)
-def logic(r: Reader, e: ast.BoolOp) -> Any:
-    combine = both if isinstance(e.op, ast.And) else either
-
-    def go(k: int) -> Any:
-        x = r.expr(e.values[k])
-        return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
-
-    return go(0)
-
-
-def both(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
-    """x and rest(): the rest is evaluated only where x is true."""
-    t = r.truth(x)
-    if not isinstance(t, Arr):
-        return rest() if t else x
-    return _short_circuit(r, t, x, rest, True)
-
-
-def either(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
-    """x or rest(): the rest is evaluated only where x is false."""
-    t = r.truth(x)
-    if not isinstance(t, Arr):
-        return x if t else rest()
-    return _short_circuit(r, t, x, rest, False)
-
-
-def _short_circuit(r: Reader, t: Arr, x: Any, rest: Callable[[], Any], when: bool) -> Any:
-    """One operation where the right side is a bool that is cheap and safe to evaluate always, else a branch."""
-    side = run_region(r, rest)
-    y = side.result
-    simple = isinstance(x, Arr) and x.name == "bool" and (isinstance(y, bool) or (isinstance(y, Arr) and y.name == "bool"))
-    if simple and x.weak == (not isinstance(y, Arr) or y.weak) and _cheap(side):
-        absorb(r, side)
-        return (conjunction if when else disjunction)(x, y)
-    other = run_region(r, lambda: x)
-    return finish(r, t, side, other) if when else finish(r, t, other, side)
-
-
-def _cheap(side: Region) -> bool:
-    nodes = side.nodes
-    return not side.dead and not side.log.old and len(nodes) <= 24 and all(effects(n) == "none" and not n.regions for n in nodes)
-
-
-@expression(ast.IfExp)
-def conditional(r: Reader, e: ast.IfExp) -> Any:
-    r.at(e.test)
-    t = r.truth(r.expr(e.test))
-    if not isinstance(t, Arr):
-        return r.expr(e.body if t else e.orelse)
-    out = branch(r, t, lambda: r.expr(e.body), lambda: r.expr(e.orelse))
-    if isinstance(out, Poison):
-        raise UnsupportedError(f"the value of this conditional expression {out.message.removeprefix('it ')}")
-    return out
-
-
-def truth(r: Reader, x: Any) -> Any:
-    """bool(x) as Python takes it: a bool, or a traced one."""
-    if isinstance(x, (Arr, Array)):
-        content = r.operand(x)
-        return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
-    if isinstance(x, Text):
-        raise UnsupportedError("the truth value of a string that depends on data")
-    for dunder in ("__bool__", "__len__"):
-        method = _python_method(x, dunder)
-        if method is not None:
-            return r.truth(r.call(method, [x]))
-    return bool(x)
 
 
 # ---- displays and strings -------------------------------------------------------------------------------------------------
@@ -429,46 +274,3 @@ def dict_(r: Reader, e: ast.Dict) -> Any:
             key = r.expr(k)
             out[static_value(key, "a key of a dict")] = r.expr(v)
     return r.state.made(out)
-
-
-@expression(ast.JoinedStr)
-def joined(r: Reader, e: ast.JoinedStr) -> Any:
-    parts = [r.expr(v) if isinstance(v, ast.FormattedValue) else v.value for v in e.values]  # type: ignore[attr-defined]
-    if all(isinstance(p, str) for p in parts):
-        return "".join(parts)
-    texts = [p if isinstance(p, Text) else Text(escape(p), ()) for p in parts]
-    return Text("".join(t.template for t in texts), tuple(o for t in texts for o in t.operands))
-
-
-@expression(ast.FormattedValue)
-def formatted(r: Reader, e: ast.FormattedValue) -> Any:
-    value = r.expr(e.value)
-    spec = r.expr(e.format_spec) if e.format_spec is not None else ""
-    r.at(e)
-    if not is_traced_deep(value):
-        shown = native(r, value)
-        shown = {115: str, 114: repr, 97: ascii, -1: lambda x: x}[e.conversion](shown)
-        return format(shown, spec)
-    return text_of(r, value, static_value(spec, "a format"))
-
-
-def text_of(r: Reader, value: Any, spec: str = "") -> Text:
-    """A traced number, array or container as text."""
-    if isinstance(value, Text):
-        return value
-    if isinstance(value, (Arr, Array)):
-        content = r.operand(value)
-        return Text("{:" + spec + "}" if spec else "{}", (content if isinstance(content, Arr) else Arr(r.value(value)),))
-    if isinstance(value, (list, tuple)):
-        inner = [text_of(r, v) if is_traced_deep(v) else Text(escape(repr(native(r, v))), ()) for v in value]
-        opening, closing = ("[", "]") if isinstance(value, list) else ("(", ",)" if len(value) == 1 else ")")
-        return Text(opening + ", ".join(t.template for t in inner) + closing, tuple(o for t in inner for o in t.operands))
-    raise UnsupportedError(f"{describe(value)} that holds traced numbers cannot be formatted; format its numbers one by one")
-
-
-def native(r: Reader, x: Any) -> Any:
-    """A static thing as plain Python and NumPy objects."""
-    return r.operand(x)
-
-
-__all__ = ["Liveness", "Source", "apply_operator", "current", "truth"]

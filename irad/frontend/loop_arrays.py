@@ -110,7 +110,8 @@ class ArrayRules:
             raise StructureError(
                 "this while loop swaps arrays and stores into them; count the trips in a for loop, or swap with u[...], v[...] = v, u"
             )
-        power, powers = list(range(len(self.order))), []
+        power = list(range(len(self.order)))
+        powers: list[list[int]] = []
         while not powers or power != powers[0]:
             powers.append(power)
             power = [self.order[k] for k in power]

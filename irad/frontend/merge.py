@@ -7,7 +7,7 @@ before a trip with what it is after, until nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +109,9 @@ def join_numbers(a: Num, b: Num) -> Num:
 class Joiner:
     """Joins pairs of things. A pair of mutable things that is met twice gives one template, so aliases stay aliases."""
 
-    def __init__(self) -> None:
+    def __init__(self, lasting: Callable[[Any, int], bool] | None = None) -> None:
+        self.lasting = lasting  # of a branch: was a container there before it?
         self.memo: dict[tuple[int, int], Template] = {}
-        self.partner: dict[int, Any] = {}
         self.keep: list[Any] = []
 
     def join(self, a: Any, b: Any) -> Template:
@@ -130,7 +130,7 @@ class Joiner:
             if same(t.obj, b):
                 return t
             if t.obj is UNDEFINED:
-                return self._opt(b)
+                return self._opt(b, 1)
             if isinstance(t.obj, Poison):
                 return Bad(t.obj.message)
         if isinstance(b, Poison):
@@ -139,7 +139,7 @@ class Joiner:
             inner = self.join(t.child if isinstance(t, Opt) else self._inner(t), b.value)
             return inner if isinstance(inner, Bad) else Opt(inner)
         if b is UNDEFINED:
-            return t if isinstance(t, Opt) else self._opt(t.obj) if isinstance(t, Same) else Opt(t)
+            return t if isinstance(t, Opt) else self._opt(t.obj, 0) if isinstance(t, Same) else Opt(t)
         if isinstance(t, Opt):
             inner = self.join(t.child, b)
             return inner if isinstance(inner, Bad) else Opt(inner)
@@ -154,11 +154,11 @@ class Joiner:
             return t.obj.value if isinstance(t.obj, Maybe) else t.obj
         return t
 
-    def _opt(self, obj: Any) -> Template:
+    def _opt(self, obj: Any, side: int) -> Template:
         """Of something defined on one path only."""
         if isinstance(obj, Poison):
             return Bad(obj.message)
-        inner = open_(obj.value if isinstance(obj, Maybe) else obj)
+        inner = open_(obj.value if isinstance(obj, Maybe) else obj, side, self.lasting)
         return inner if isinstance(inner, Bad) else Opt(inner)
 
     def _shape(self, t: Template, b: Any) -> Template:
@@ -194,18 +194,22 @@ class Joiner:
 
     def _nodes(self, t: Template, a: Any, b: Any) -> Template | None:
         if isinstance(t, Node):
-            cls, meta, kids = t.cls, t.meta, t.kids
+            cls, meta, kids = t.cls, t.meta, list(t.kids)
         else:
             found = structure(a)
             if found is None:
                 return None
-            cls, meta, kids = found
+            cls, meta, kids = found[0], found[1], list(found[2])
         other = structure(b)
         if other is None or other[0] is not cls:
             return None
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
+        if self.lasting is not None and mutable(b) and a is not None and (self.lasting(a, 0) or self.lasting(b, 1)):
+            return Bad(
+                f"it is one of two {cls.__name__}s that exist before; make a new one on each path, or choose between their items"
+            )
         return Node(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
@@ -223,6 +227,11 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     return None
 
 
+def mutable(obj: Any) -> bool:
+    """A container or instance that two variables can share and change."""
+    return not isinstance(obj, tuple)
+
+
 @dataclass(frozen=True)
 class Attributes:
     """Static part of a plain instance: the names of its attributes."""
@@ -232,7 +241,7 @@ class Attributes:
 
 def _rebuild(cls: type, meta: Any, kids: list[Any]) -> Any:
     if isinstance(meta, Attributes):
-        new = object.__new__(cls)
+        new: Any = object.__new__(cls)
         new.__dict__.update(zip(meta.names, kids))
         return new
     return rebuild(cls, meta, kids)
@@ -247,18 +256,21 @@ def number(x: Any) -> Num:
     return Num(x.type.dtype, False) if isinstance(x, Array) else Num(dtype_of(x), is_weak_number(x))
 
 
-def open_(obj: Any) -> Template:
-    """The template with a hole for every number and array in a thing; what has none stays itself."""
+def open_(obj: Any, side: int | None = None, lasting: Callable[[Any, int], bool] | None = None) -> Template:
+    """The template with a hole for every number and array in a thing; what has none stays itself.
+
+    `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before, which stays itself.
+    """
     if is_number(obj):
         return number(obj)
     if isinstance(obj, Array):
-        return Ary(obj.type, (obj, obj))
+        return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Text):
-        return Words(obj.template, tuple(map(open_, obj.operands)))
+        return Words(obj.template, tuple(open_(o, side, lasting) for o in obj.operands))
     found = structure(obj)
-    if found is None or not found[2]:
+    if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
         return Same(obj)
-    kids = tuple(map(open_, found[2]))
+    kids = tuple(open_(c, side, lasting) for c in found[2])
     return Node(found[0], found[1], kids)
 
 

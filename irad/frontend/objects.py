@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr, is_traced, lift
 from irad.frontend.np_index import Plan
 from irad.ir import Builder, Value, current
@@ -183,15 +183,16 @@ class Array:
 class Either(Array):
     """An array that is `left` where the traced bool `cond` holds and `right` elsewhere (`w = a if s > 0 else b`).
 
-    `merged` is its content as long as the contents of the two are those recorded in `when`.
+    `merged`, if given, is its content as long as the contents of the two are those recorded in `when`.
     """
 
     __slots__ = ("cond", "left", "right", "merged", "when")
 
-    def __init__(self, cond: Arr, left: Array, right: Array, merged: Value):
-        super().__init__(Cell(merged), (), merged.type)
+    def __init__(self, cond: Arr, left: Array, right: Array, merged: Value | None):
+        super().__init__(left.cell, (), left.type)
         self.cond, self.left, self.right, self.merged = cond, left, right, merged
         self.when = self.contents()
+        self.frozen = left.frozen or right.frozen
 
     def contents(self) -> tuple[Any, ...]:
         return tuple(c.content for c in self.cells())
@@ -357,10 +358,3 @@ def describe(x: Any) -> str:
     if x is UNDEFINED:
         return "nothing"
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else f"a {type(x).__name__}"
-
-
-__all__ = [
-    "UNDEFINED", "Array", "At", "Callback", "Cell", "Closure", "Either", "Env", "IradError", "Maybe", "Method", "Native", "Poison", "Reshape", "Step",
-    "StructureError", "Text", "Transpose", "c_strides", "describe", "f_strides", "in_scope", "is_number", "is_traced_deep",
-    "type_of_content",
-]  # fmt: skip

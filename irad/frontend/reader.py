@@ -21,7 +21,7 @@ from irad.frontend.liveness import Liveness
 from irad.frontend.objects import Array, Cell, Either, Env
 from irad.frontend.source import Source
 from irad.frontend.state import State
-from irad.ir import Value, captured, current
+from irad.ir import Graph, Value, captured, current
 from irad.ops.intervals import definition
 from irad.types import dtype_name
 
@@ -60,6 +60,8 @@ class Frame:
     globals_of: Any  # the real function whose globals and closure are in scope
     code: Any = None
     flags: Env = field(default_factory=lambda: Env({"return": False}))
+    signature: tuple[Any, ...] = ()  # types of the arguments
+    conditional: int = 0  # the reader's `conditional` when it began
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
 
 
@@ -79,8 +81,11 @@ class Reader:
         self.state = State()
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
+        self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
+        self.records: list[Any] = []  # functions that became graphs, see irad.frontend.recursion
+        self.graphs: dict[str, Graph] = {}
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
         self.exceptions: dict[str, type[BaseException]] = {}
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
@@ -120,6 +125,11 @@ class Reader:
         if found is None:
             found = e.sources = self._sources(e.arr.value)  # type: ignore[attr-defined]
         return found
+
+    @property
+    def entry(self) -> set[Value]:
+        """Parameters of the whole program, which are in scope everywhere."""
+        return {*self.params, *(c.value for c in self.captures.params.values())}
 
     def from_arguments(self, x: Arr) -> bool:
         """Is a number computed from scalar arguments and captures alone?"""
@@ -261,6 +271,14 @@ class Reader:
 
     def accumulate(self, generator: Any, box: list[Any], consume: Callable[[Any], None]) -> Any:
         """A fold over a generator with conditions."""
+        raise NotImplementedError
+
+    def tabulated(self, node: Any) -> Any:
+        """The elements of a comprehension, in an array if they are many."""
+        raise NotImplementedError
+
+    def vectorized(self, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A call of a function that np.vectorize made."""
         raise NotImplementedError
 
     def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:

@@ -11,6 +11,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, from_dim
 from irad.frontend.objects import Array, Closure, Text, describe
 from irad.frontend.reader import Reader
+from irad.frontend.source import is_library
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
 from irad.ops.intervals import interval
@@ -105,8 +106,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
         items = list(obj)
         return Seq(len(items), lambda i: items[i], False)
     method = getattr(type(obj), "__iter__", None)
-    code = getattr(method, "__code__", None)
-    if code is not None and type(obj).__module__ not in ("collections", "itertools", "enum"):
+    if getattr(method, "__code__", None) is not None and not is_library(type(obj).__module__):
         return iterate(r, r.call(method, [obj]))
     if not isinstance(obj, collections.abc.Iterable):
         raise IradTypeError(f"{describe(obj)} is not iterable")
@@ -185,3 +185,15 @@ def product_(r: Reader, *iterables: Any, repeat: int = 1) -> Seq:
         return tuple(s.get(p) for s, p in zip(seqs, positions))
 
     return Seq(total, get, all(s.rolls for s in seqs))
+
+
+def positions_of(r: Reader, *shape: Any) -> Seq:
+    """np.ndindex."""
+    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return product_(r, *map(range, dims))
+
+
+def enumerated(r: Reader, x: Any) -> Seq:
+    """np.ndenumerate."""
+    at = positions_of(r, *x.shape)
+    return Seq(at.length, lambda k: (at.get(k), r.getitem(x, at.get(k))), at.rolls)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import linecache
+import sys
 import textwrap
 import types
 from collections.abc import Iterator
@@ -156,14 +158,11 @@ def _constants(code: types.CodeType) -> set[tuple[type, str]]:
 
 def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
     """The code of the tree, compiled inside a function that binds the names that were free."""
-    inner: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else node
-    if isinstance(inner, ast.FunctionDef):
-        inner = ast.FunctionDef(**{**_fields(inner), "decorator_list": []})
+    inner: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else _undecorated(node)
     names = list(code.co_freevars)
     bind: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in names]
-    outer = ast.FunctionDef("_irad_scope_", ast.arguments([], [], None, [], [], None, []), [*bind, inner], [], None, None)
-    if hasattr(node, "type_params") or "type_params" in ast.FunctionDef._fields:
-        outer.type_params = []
+    outer = ast.parse("def _irad_scope_(): pass").body[0]
+    outer.body = [*bind, inner]  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     try:
         compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
@@ -175,9 +174,10 @@ def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
 _FUTURE = 0x1FE0000  # the compiler flags of `from __future__` features
 
 
-def _fields(node: ast.AST) -> dict[str, object]:
-    own = {k: getattr(node, k) for k in node._fields if hasattr(node, k)}
-    return own | {k: getattr(node, k) for k in node._attributes if hasattr(node, k)}
+def _undecorated(node: ast.FunctionDef) -> ast.FunctionDef:
+    plain = copy.copy(node)
+    plain.decorator_list = []
+    return plain
 
 
 def _walk(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -185,3 +185,9 @@ def _walk(code: types.CodeType) -> Iterator[types.CodeType]:
         if isinstance(c, types.CodeType):
             yield c
             yield from _walk(c)
+
+
+def is_library(module: str | None) -> bool:
+    """Does a module belong to NumPy, SciPy, the standard library or irad, whose code is run and whose constants do not change?"""
+    root = str(module).split(".")[0]
+    return root in ("numpy", "scipy", "irad") or (root in sys.stdlib_module_names and root != "__main__")

@@ -127,6 +127,7 @@ class State:
     def __init__(self) -> None:
         self.logs: list[Log] = [Log(None)]
         self._born: dict[int, tuple[Any, Builder | None]] = {}  # keeps the objects alive, so ids stay theirs
+        self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
 
     @property
@@ -135,11 +136,14 @@ class State:
 
     def assign(self, place: Place, value: Any) -> None:
         """Change a place and log it. What was made in the running region itself needs no undoing."""
+        if isinstance(place, Attribute):
+            self.changed.add(id(place.owner))
         self._note(place)
         place.set(value)
 
     def touch(self, container: Any) -> None:
         """Log a container that is about to be changed."""
+        self.changed.add(id(container))
         self._note(Items(container))
 
     def _note(self, place: Place) -> None:

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from irad.errors import IradError, IradTypeError, UnsupportedError
-from irad.frontend import eval_array, eval_call, eval_comp, eval_expr, eval_stmt, sequences  # noqa: F401  (handlers register)
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend import (  # noqa: F401  (handlers register)
+    builtins,
+    eval_array,
+    eval_attr,
+    eval_call,
+    eval_comp,
+    eval_expr,
+    eval_logic,
+    eval_match,
+    eval_raise,
+    eval_stmt,
+    eval_text,
+    sequences,
+)
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.captures import INT32, Capture, Captures, Guard, Path, strides_of
-from irad.frontend.flow import Dead, branch_values
-from irad.frontend.merge import number_value
-from irad.frontend.objects import Array, Cell, Either, Maybe, Poison, Text, describe, is_number
+from irad.frontend.flow import branch_values
+from irad.frontend.merge import structure
+from irad.frontend.objects import Array, Cell, Either, Maybe, Poison, Text, is_number
+from irad.frontend.protocols import run_without_source
 from irad.frontend.reader import Reader, Restart
-from irad.ir import Builder, Graph, Program, Value
+from irad.frontend.regions import Dead
+from irad.ir import Builder, Graph, Program, Value, walk
+from irad.ir import captures as free
 from irad.ops.intervals import bound
 from irad.tree import TreeDef, flatten, is_leaf
 from irad.types import Type, type_of
 
 _RESTARTS = 50
+_STACK = 12_000
 
 
 @dataclass(frozen=True)
@@ -97,23 +116,24 @@ class SourceReader(Reader):
     """The reader with everything bound."""
 
     call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
-    truth = eval_expr.truth
+    truth = eval_logic.truth
     operator = eval_expr.apply_operator
     getitem = eval_array.get_item
     setitem = eval_array.set_item
-    getattr = eval_array.get_attr
-    setattr = eval_array.set_attr
+    getattr = eval_attr.get_attr
+    setattr = eval_attr.set_attr
     put = eval_array.put
     choose = eval_array.choose
     items = sequences.items
     fold = eval_comp.fold
     accumulate = eval_comp.accumulate
+    tabulated = eval_comp.tabulated
+    vectorized = eval_comp.vectorized
 
     def read_either(self, x: Either) -> Value:
         return branch_values(self, x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]
 
-    def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
-        raise UnsupportedError(f"{getattr(fn, '__name__', fn)} cannot be read ({why}) and is called with traced arguments")
+    without_source = run_without_source
 
 
 def trace(
@@ -135,14 +155,27 @@ def trace(
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
     fixed: set[Any] = {("arg", k) for k in static}
     unroll: set[Any] = set()
+    label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
         attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), live)
         try:
-            return attempt.run(name or getattr(fn, "__name__", "f").strip("<>") or "f")
+            with _deep_stack():
+                return attempt.run(label)
         except Restart as again:
             fixed |= again.static
             unroll |= again.unroll
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Room for the reader's own recursion: some twenty Python frames for each level of nesting in the user's code."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class _Attempt:
@@ -156,7 +189,7 @@ class _Attempt:
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, unroll)
         self.infos: list[Leaf] = []
-        self.params: list[Value] = []
+        self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
 
     def run(self, name: str) -> Traced:
@@ -164,6 +197,11 @@ class _Attempt:
         with Builder() as b:
             self._arguments()
             args, kwargs = self.in_tree.unflatten(self.objects)
+            for x in (*args, *kwargs.values()):
+                self._inputs(x)
+            for k, x in enumerate(_statics(self.in_tree)):
+                if not isinstance(x, (bool, str, type(None))):
+                    r.captures.note(x, Path(k))
             r.captures.note(self.fn, Path())
             try:
                 out = r.call(self.fn, list(args), dict(kwargs))
@@ -192,6 +230,15 @@ class _Attempt:
                 self.objects.append(self.reader.wrap(x))
             else:
                 self._parameter(k, x, names[k])
+
+    def _inputs(self, x: Any) -> None:
+        """Containers of the caller: what stands for them must not be changed."""
+        found = structure(x)
+        if found is not None:
+            if not isinstance(x, tuple):
+                self.reader.captures.inputs[id(x)] = x
+            for child in found[2]:
+                self._inputs(child)
 
     def _parameter(self, k: int, x: Any, name: str) -> None:
         kind = _kind(x)
@@ -262,7 +309,9 @@ class _Attempt:
     def _mutations(self, values: list[Value]) -> list[tuple[tuple[str, Any], int]]:
         r = self.reader
         out = []
-        arrays = [(("arg", k), o) for k, o in enumerate(self.objects) if isinstance(o, Array) and self.infos[k].alias is None]
+        arrays: list[tuple[tuple[str, Any], Array]] = [
+            (("arg", k), o) for k, o in enumerate(self.objects) if isinstance(o, Array) and self.infos[k].alias is None
+        ]
         arrays += [(("capture", r.captures.path(m.cell)), m) for m in r.captures.mirrors.values() if isinstance(m, Array)]
         for target, a in arrays:
             if a.cell.outside and a.cell.written:
@@ -278,7 +327,7 @@ class _Attempt:
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
         return Traced(
-            {name: graph, **self.reader_graphs()},
+            _reachable(name, graph, self.reader.graphs),
             self.in_tree,
             tuple(self.infos),
             tuple(captures),
@@ -289,22 +338,35 @@ class _Attempt:
             dict(self.reader.exceptions),
         )
 
-    def reader_graphs(self) -> dict[str, Graph]:
-        return {}
-
     def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:
         """Captures that the program reads, changes or returns."""
-        from irad.ir import captures as free
-
         read = set(free(Graph(tuple(self.params), nodes, tuple(values))))
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
 
 
+def _reachable(name: str, graph: Graph, others: dict[str, Graph]) -> Program:
+    """The entry, and the graphs that it calls, directly or not."""
+    program = {name: graph}
+    todo = [graph]
+    while todo:
+        for n in walk(todo.pop()):
+            callee = n.attrs.get("callee") if n.op.name == "call" else None
+            if callee is not None and callee not in program:
+                program[callee] = others[callee]
+                todo.append(others[callee])
+    return program
+
+
 def _settled(x: Any) -> Any:
     """Results with what is surely defined unwrapped."""
     return x.value if isinstance(x, Maybe) else x
+
+
+def _statics(tree: TreeDef) -> list[Any]:
+    """The parts of a tree that are no leaves, in order."""
+    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]
 
 
 def _kind(x: Any) -> str:
@@ -329,6 +391,3 @@ def _leaf_names(fn: Any, tree: TreeDef, n: int) -> list[str]:
     for key, t in zip(kwargs.meta, kwargs.children):
         names += [str(key)] if t.size == 1 else [f"{key}_{j}" for j in range(t.size)]
     return names
-
-
-__all__ = ["IradError", "Leaf", "Mutation", "Result", "Spec", "Traced", "describe", "number_value", "trace"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from irad.frontend.arr import Arr, is_traced, normalize_axis
-from irad.frontend.np_index import IradIndexError, plan
+from irad.frontend.np_index import plan
 from irad.frontend.objects import Array, At, Cell, Reshape, Transpose, c_strides
 from irad.frontend.reader import Reader
 from irad.frontend.table import METHODS, TABLE
@@ -88,11 +88,11 @@ def nocopy_strides(
         if [d for d in shape if d != 1] != [d for d in new if d != 1]:
             return False, None
         return True, None if strides is None else _spread([(n, s) for n, s in zip(shape, strides) if n != 1], new)
-    pairs = [(n, s) for n, s in zip(shape, strides) if n != 1]
+    pairs: list[tuple[Any, int]] = [(n, s) for n, s in zip(shape, strides) if n != 1]
     if 0 in shape:
         return True, tuple(0 for _ in new)
     out: list[int] = []
-    todo = [n for n in new if n != 1]
+    todo: list[Any] = [n for n in new if n != 1]
     k = 0
     while pairs:
         size, group = pairs[0][0], [pairs.pop(0)]
@@ -138,9 +138,15 @@ def _view(*names: str, method: bool = False, attribute: bool = False) -> Callabl
     return register
 
 
+def _ghost(x: Array) -> Any:
+    """A NumPy array of the shape of x, without storage."""
+    shape: Any = x.shape
+    return np.broadcast_to(np.zeros((), np.int8), shape)
+
+
 def _shape_by(builder: Callable[..., Any], x: Array, *args: Any, **kwargs: Any) -> tuple[int, ...]:
     """The shape that a NumPy view function gives: asked of NumPy itself, on an array without storage."""
-    ghost = np.broadcast_to(np.zeros((), np.int8), x.shape)
+    ghost = _ghost(x)
     return np.shape(builder(ghost, *args, **kwargs))
 
 
@@ -169,7 +175,7 @@ def _reshape(r: Reader, x: Array, shape: Any, order: str, method: bool) -> Any:
         turned = _reshape(r, transposed(x, range(len(x.shape))[::-1]), back, "C", method)
         return transposed(turned, range(len(turned.shape))[::-1])
     out = TABLE[np.reshape](r.operand(x), shape) if is_traced(shape) or not x.type.static else None
-    new = out.shape if isinstance(out, Arr) else np.broadcast_to(np.zeros((), np.int8), x.shape).reshape(shape).shape
+    new = out.shape if isinstance(out, Arr) else _ghost(x).reshape(shape).shape
     return reshaped(r, x, new)
 
 
@@ -297,7 +303,8 @@ def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, 
     k = _axis(axis, len(ary.shape))
     if isinstance(indices_or_sections, (list, tuple, Array)):
         return _pieces(r, ary, [int(i) if not isinstance(i, Arr) else i for i in r.items(indices_or_sections)], k)
-    n, parts = ary.shape[k], int(indices_or_sections)
+    n: Any = ary.shape[k]
+    parts = int(indices_or_sections)
     if even and n % parts:
         raise ValueError("array split does not result in an equal division")
     each, extra = divmod(n, parts)
@@ -360,6 +367,3 @@ def ascontiguousarray(r: Reader, a: Array, dtype: Any = None) -> Any:
 @_view("real", attribute=True)
 def real(r: Reader, a: Array) -> Any:
     return a
-
-
-__all__ = ["BY_NAME", "FUNCTIONS", "IradIndexError", "at", "is_basic", "reshaped", "transposed"]

@@ -24,7 +24,7 @@ from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import add, eq, floor_divide, full, mul, remainder, select, szmul
-from irad.types import I64, Dim, Extent, Type, is_float
+from irad.types import I64, Dim, Extent, Type
 
 
 def zeros(type: Type) -> Value:
@@ -288,7 +288,7 @@ def _infer_update(x: Type, v: Type, *idx: Type, spec: Spec) -> tuple[Type, ...]:
 def _vjp_index(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     x, *idx = node.inputs
     if ad.active(x):
-        adj[x] = update_add(adj.take(x), cts[0], *map(ad.need, idx), **node.attrs)
+        adj.scatter(x, cts[0], list(map(ad.need, idx)), node.attrs["spec"])
 
 
 def _vjp_update(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -381,7 +381,7 @@ def _vjp_extreme(arg: Callable[..., Value]) -> Callable[..., None]:
         if not ad.active(x):
             return
         at, spec = _winner(ad.need(x), axes, arg)
-        adj[x] = update_add(adj.take(x), cts[0], *at, spec=spec)
+        adj.scatter(x, cts[0], at, spec)
 
     return vjp
 
@@ -473,9 +473,9 @@ def _jvp_prod(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 argmax = Op("argmax", _infer_arg, lambda x, *, axis: np.argmax(x, axis), doc="the first one; a NaN counts as largest")
 argmin = Op("argmin", _infer_arg, lambda x, *, axis: np.argmin(x, axis), doc="the first one; a NaN counts as smallest")
 sum_ = Op(
-    "sum", _infer_reduce("iuf"), lambda x, *, axes: np.sum(x, axes, dtype=np.asarray(x).dtype), _vjp_sum, _linear(1), linear=True
+    "sum", _infer_reduce("iufc"), lambda x, *, axes: np.sum(x, axes, dtype=np.asarray(x).dtype), _vjp_sum, _linear(1), linear=True
 )
-prod_ = Op("prod", _infer_reduce("iuf"), lambda x, *, axes: np.prod(x, axes, dtype=np.asarray(x).dtype), _vjp_prod, _jvp_prod)
+prod_ = Op("prod", _infer_reduce("iufc"), lambda x, *, axes: np.prod(x, axes, dtype=np.asarray(x).dtype), _vjp_prod, _jvp_prod)
 max_ = Op("max", _infer_reduce("biuf"), lambda x, *, axes: np.max(x, axes), _vjp_extreme(argmax), _jvp_extreme(argmax),
           intervals=lambda a, **_: a, doc="NaN if any is; the slope goes to the first largest element")  # fmt: skip
 min_ = Op("min", _infer_reduce("biuf"), lambda x, *, axes: np.min(x, axes), _vjp_extreme(argmin), _jvp_extreme(argmin),
@@ -487,7 +487,7 @@ all_ = Op("all", _infer_reduce("b"), lambda x, *, axes: np.all(x, axes))
 
 
 def _infer_scan(t: Type, *, axis: int, reverse: bool, exclusive: bool) -> tuple[Type, ...]:
-    if t.dtype[0] not in "iuf" or not 0 <= axis < t.rank:
+    if t.dtype[0] not in "iufc" or not 0 <= axis < t.rank:
         raise type_error(f"a scan along axis {axis} is not possible", t)
     return (t,)
 
@@ -551,7 +551,7 @@ def _eval_linrec(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
 
 
 def _infer_linrec(a: Type, b: Type, *, axis: int, reverse: bool) -> tuple[Type, ...]:
-    if a != b or not is_float(a.dtype) or not 0 <= axis < a.rank:
+    if a != b or not a.differentiable or not 0 <= axis < a.rank:
         raise type_error(f"linrec along axis {axis} wants two equal float types", a, b)
     return (a,)
 
@@ -587,7 +587,7 @@ linrec = Op("linrec", _infer_linrec, _eval_linrec, _vjp_linrec, _jvp_linrec,
 
 def _infer_dot(a: Type, b: Type, *, contract: Any, batch: Any) -> tuple[Type, ...]:
     (ca, cb), (ba, bb) = contract, batch
-    if a.dtype != b.dtype or a.dtype[0] not in "biuf":
+    if a.dtype != b.dtype or a.dtype[0] not in "biufc":
         raise type_error("dot wants two operands of one dtype", a, b)
     for i, j in [*zip(ca, cb), *zip(ba, bb)]:
         if a.shape[i] != b.shape[j]:

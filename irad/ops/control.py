@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from irad.errors import IradTypeError, Loc
 from irad.ir import Graph, Value, types
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
-from irad.types import BOOL, I64, TAPE, Type
+from irad.types import BOOL, I64, TAPE, Dim, Type
 
 # ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
 
@@ -156,6 +158,24 @@ vjp = Op("vjp", _infer_vjp, None, regions=("f",),
          doc="inputs: arguments of f, cotangents of its float results; outputs: results of f, cotangents of arguments `wrt`")  # fmt: skip
 jvp = Op("jvp", _infer_jvp, None, regions=("f",),
          doc="inputs: arguments of f, tangents of arguments `wrt`; outputs: results of f, tangents of its float results")  # fmt: skip
+
+
+def _infer_vmap(*ts: Type, f: Graph, size: Dim, batched: tuple[bool, ...]) -> tuple[Type, ...]:
+    want = tuple(v.type.with_shape((size, *v.type.shape)) if b else v.type for v, b in zip(f.params, batched))
+    if len(batched) != len(f.params) or ts != want:
+        raise type_error("vmap wants the arguments of f, those that are batched with the batch as first axis", *ts)
+    return tuple(v.type.with_shape((size, *v.type.shape)) for v in f.results)
+
+
+def _eval_vmap(*xs: Any, f: Callable[..., list[Any]], size: Dim, batched: tuple[bool, ...]) -> tuple[Any, ...]:
+    rows = [f(*(x[k] if b else x for x, b in zip(xs, batched))) for k in range(size)]  # type: ignore[arg-type]
+    if not rows:
+        raise IradTypeError("vmap over an empty axis has no reference meaning")
+    return tuple(np.stack([np.asarray(row[k]) for row in rows]) for k in range(len(rows[0])))
+
+
+vmap = Op("vmap", _infer_vmap, _eval_vmap, regions=("f",),
+          doc="f for each of `size` elements of the `batched` arguments' first axes; results have the batch as first axis")  # fmt: skip
 
 
 def zero(t: Type) -> Value:

@@ -5,6 +5,7 @@
 `vjp(ad, node, cts, adj)`                                   reverse rule: emits nodes that add to `adj`. See irad.passes.autodiff:
     ad.need(v)    the forward value v, readable in the backward     ad.active(v)  does v carry a derivative?
     adj.add(v, c) add a cotangent                                   adj.take(v)   hand over v's accumulator (zeros if none)
+    adj.scatter(v, c, idx, spec)  add c at a place of array v, in place, see irad.ops.array
     adj[v] = c    put an accumulator back                           cts[k]        cotangent of output k, None is a symbolic zero
 `jvp(ad, node, tan) -> tangents of the outputs`             forward rule: `tan.get(v)` is the tangent of v, None a symbolic zero
 `lowering`                                                  elementwise: how codegen emits it, see irad.codegen.scalar

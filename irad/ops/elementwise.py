@@ -18,7 +18,7 @@ from irad.ir import Value
 from irad.ops import special
 from irad.ops.constant import const
 from irad.ops.core import Op, type_error
-from irad.types import Type, is_float
+from irad.types import Type, is_complex
 
 ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
 INF = math.inf
@@ -70,7 +70,7 @@ def _jvp(partials: Callable[..., Sequence[Any]]) -> Callable[..., list[Value | N
 
 
 def same(kinds: str) -> Callable[..., tuple[Type, ...]]:
-    """All operands and the result have one type, of one of the dtype kinds b(ool) i(nt) u(nsigned) f(loat)."""
+    """All operands and the result have one type, of one of the dtype kinds b(ool) i(nt) u(nsigned) f(loat) c(omplex)."""
 
     def infer(*ts: Type) -> tuple[Type, ...]:
         if any(t != ts[0] for t in ts):
@@ -130,23 +130,23 @@ def _floordiv_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[
 
 
 add = elementwise(
-    "add", np.add, "add", lambda x, y, o: (ONE, ONE), kinds="biuf", commutes=True, cheap=True,
+    "add", np.add, "add", lambda x, y, o: (ONE, ONE), kinds="biufc", commutes=True, cheap=True,
     intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]),
 )  # fmt: skip
 sub = elementwise(
-    "sub", np.subtract, "sub", lambda x, y, o: (ONE, MINUS_ONE), kinds="iuf", cheap=True,
+    "sub", np.subtract, "sub", lambda x, y, o: (ONE, MINUS_ONE), kinds="iufc", cheap=True,
     intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]),
 )  # fmt: skip
 mul = elementwise(
-    "mul", np.multiply, "mul", lambda x, y, o: (y, x), kinds="biuf", commutes=True, cheap=True, intervals=_mul_interval,
+    "mul", np.multiply, "mul", lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval,
 )  # fmt: skip
-div = elementwise("div", np.divide, "fdiv", lambda x, y, o: (div(full(1.0, y), y), neg(div(o, y))))
+div = elementwise("div", np.divide, "fdiv", lambda x, y, o: (div(full(1.0, y), y), neg(div(o, y))), kinds="fc")
 neg = elementwise(
-    "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iuf", cheap=True, intervals=lambda a: (-a[1], -a[0])
+    "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0])
 )
 szmul = elementwise(
     "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule",
-    lambda c, p, o: (p, lambda ct: _where_nonzero(c, szmul(ct, c))), cheap=True,
+    lambda c, p, o: (p, lambda ct: _where_nonzero(c, szmul(ct, c))), kinds="fc", cheap=True,
     doc="c * p, but 0 where c is 0, whatever p is: the product of a cotangent and a partial (strong zero)",
 )  # fmt: skip
 floor_divide = elementwise(
@@ -272,39 +272,45 @@ def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
     return dx, dy
 
 
-sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (div(full(0.5, o), o),), domain=(_POS,))
+sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (div(full(0.5, o), o),), kinds="fc", domain=(_POS,))
 cbrt = elementwise("cbrt", np.cbrt, "poly.cbrt", lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,))
-pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iuf", domain=(_POS, _ANY),
+pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iufc", domain=(_POS, _ANY),
                    doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
-exp = elementwise("exp", np.exp, "poly.exp", lambda x, o: (o,), domain=(_ANY,))
-exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.log(2), o)),), domain=(_ANY,))
-expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), domain=(_ANY,))
-log = elementwise("log", np.log, "poly.log", lambda x, o: (_recip(x),), domain=(_POS,))
-log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), domain=(_POS,))
-log10 = elementwise("log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), domain=(_POS,))
-log1p = elementwise("log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), domain=((-0.9, 5.0),))
+exp = elementwise("exp", np.exp, "poly.exp", lambda x, o: (o,), kinds="fc", domain=(_ANY,))
+exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.log(2), o)),), kinds="fc", domain=(_ANY,))
+expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,))
+log = elementwise("log", np.log, "poly.log", lambda x, o: (_recip(x),), kinds="fc", domain=(_POS,))
+log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,))
+log10 = elementwise("log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,))
+log1p = elementwise("log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),))
 
 # ---- trigonometric and hyperbolic -------------------------------------------------------------------------
 
-sin = elementwise("sin", np.sin, "poly.sin", lambda x, o: (cos(x),), domain=(_ANY,))
-cos = elementwise("cos", np.cos, "poly.cos", lambda x, o: (neg(sin(x)),), domain=(_ANY,))
-tan = elementwise("tan", np.tan, "poly.tan", lambda x, o: (add(full(1.0, o), _square(o)),), domain=((-1.4, 1.4),))
-arcsin = elementwise("arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), domain=(_UNIT,))
-arccos = elementwise("arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), domain=(_UNIT,))
-arctan = elementwise("arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), domain=(_ANY,))
-sinh = elementwise("sinh", np.sinh, "poly.sinh", lambda x, o: (cosh(x),), domain=(_ANY,))
-cosh = elementwise("cosh", np.cosh, "poly.cosh", lambda x, o: (sinh(x),), domain=(_ANY,))
-tanh = elementwise("tanh", np.tanh, "poly.tanh", lambda x, o: (_one_minus_square(o),), domain=(_ANY,))
-arcsinh = elementwise("arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(hypot(full(1.0, x), x)),), domain=(_ANY,))
+sin = elementwise("sin", np.sin, "poly.sin", lambda x, o: (cos(x),), kinds="fc", domain=(_ANY,))
+cos = elementwise("cos", np.cos, "poly.cos", lambda x, o: (neg(sin(x)),), kinds="fc", domain=(_ANY,))
+tan = elementwise("tan", np.tan, "poly.tan", lambda x, o: (add(full(1.0, o), _square(o)),), kinds="fc", domain=((-1.4, 1.4),))
+arcsin = elementwise("arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,))
+arccos = elementwise("arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), kinds="fc", domain=(_UNIT,))
+arctan = elementwise("arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,))
+sinh = elementwise("sinh", np.sinh, "poly.sinh", lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,))
+cosh = elementwise("cosh", np.cosh, "poly.cosh", lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,))
+tanh = elementwise("tanh", np.tanh, "poly.tanh", lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,))
+arcsinh = elementwise("arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,))
 arccosh = elementwise("arccosh", np.arccosh, "poly.arccosh",
-                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), domain=(_GE1,))  # fmt: skip
-arctanh = elementwise("arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), domain=(_UNIT,))
+                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), kinds="fc", domain=(_GE1,))  # fmt: skip
+arctanh = elementwise("arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,))
 
 
 def _one_minus_square(x: Value) -> Value:
     """1 - x*x as (1 - x)(1 + x), which keeps its digits near 1."""
     one = full(1.0, x)
     return mul(sub(one, x), add(one, x))
+
+
+def _root_one_plus_square(x: Value) -> Value:
+    """sqrt(1 + x*x)"""
+    one = full(1.0, x)
+    return sqrt(add(one, _square(x))) if is_complex(x.type.dtype) else hypot(one, x)
 
 
 def _over_hypot(x: Value, h: Value) -> Value:
@@ -389,8 +395,8 @@ lt = elementwise("lt", np.less, "cmp lt", kinds="biuf", infer=compares("biuf"), 
 le = elementwise("le", np.less_equal, "cmp le", kinds="biuf", infer=compares("biuf"), cheap=True)
 gt = elementwise("gt", np.greater, "cmp gt", kinds="biuf", infer=compares("biuf"), cheap=True)
 ge = elementwise("ge", np.greater_equal, "cmp ge", kinds="biuf", infer=compares("biuf"), cheap=True)
-eq = elementwise("eq", np.equal, "cmp eq", kinds="biuf", infer=compares("biuf"), cheap=True, commutes=True)
-ne = elementwise("ne", np.not_equal, "cmp ne", kinds="biuf", infer=compares("biuf"), cheap=True, commutes=True)
+eq = elementwise("eq", np.equal, "cmp eq", kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
+ne = elementwise("ne", np.not_equal, "cmp ne", kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
 isnan = elementwise("isnan", np.isnan, "rule", infer=compares("f"), cheap=True)
 isinf = elementwise("isinf", np.isinf, "rule", infer=compares("f"), cheap=True)
 isfinite = elementwise("isfinite", np.isfinite, "rule", infer=compares("f"), cheap=True)
@@ -419,8 +425,22 @@ def _infer_cast(t: Type, *, dtype: str) -> tuple[Type, ...]:
 
 
 def _eval_cast(x: Any, *, dtype: str) -> Any:
+    a = np.asarray(x)
+    if a.dtype.kind == "c" and not (is_complex(dtype) or dtype == "bool"):
+        a = a.real
     with np.errstate(all="ignore"):
-        return np.asarray(x).astype(Type(dtype).numpy)[()]
+        if a.dtype.kind == "f" and dtype[0] in "iu":
+            a = _saturated(a, Type(dtype).numpy)
+        return a.astype(Type(dtype).numpy)[()]
+
+
+def _saturated(a: Any, dtype: np.dtype) -> Any:
+    """Whole numbers within the range of an integer dtype, NaN as 0; the dtype's ends themselves where floats miss them."""
+    info = np.iinfo(dtype)
+    a = np.trunc(np.where(np.isnan(a), 0, a))
+    inside = (a > float(info.min)) & (a < float(info.max))
+    ends = np.where(a >= float(info.max), info.max, info.min).astype(dtype)
+    return np.where(inside, np.where(inside, a, 0).astype(dtype), ends)
 
 
 def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -431,12 +451,12 @@ def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     d = tan.get(node.inputs[0])
-    return [None if d is None or not is_float(node.attrs["dtype"]) else cast(d, dtype=node.attrs["dtype"])]
+    return [None if d is None or not node.outputs[0].type.differentiable else cast(d, dtype=node.attrs["dtype"])]
 
 
 cast = Op(
     "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, lowering="rule", linear=True,
-    intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0)",
+    intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
 )  # fmt: skip
 
 

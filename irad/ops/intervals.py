@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from irad.ir import Builder, Node, Value, current
-from irad.types import DTYPES, Dim, affine, is_float
+from irad.types import DTYPES, Dim, affine, is_complex, is_float
 
 Interval = tuple[float, float]  # ints, or -inf and inf
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
@@ -98,14 +98,14 @@ def _interval(v: Value, chain: list[_Scope], depth: int) -> Interval:
 def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     """From the definition alone. Float arithmetic rounds, so only ops that pick or pass on operands are followed there."""
     dtype = v.type.dtype
-    lo, hi = whole = (-math.inf, math.inf) if is_float(dtype) or dtype == "tape" else int_range(dtype)
+    lo, hi = whole = (-math.inf, math.inf) if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)
-    if node is None or depth == 0 or node.op.intervals is None or is_float(dtype) and node.op.name not in _EXACT:
+    if node is None or depth == 0 or node.op.intervals is None or is_complex(dtype) or is_float(dtype) and node.op.name not in _EXACT:
         return whole
     if node.op.name == "const":
         return _const(node, whole)
     a, b = node.op.intervals(*(_interval(x, chain, depth - 1) for x in node.inputs), **node.attrs)
-    if node.op.name == "cast" and not is_float(dtype) and is_float(node.inputs[0].type.dtype):
+    if node.op.name == "cast" and not is_float(dtype) and node.inputs[0].type.differentiable:
         a, b = min(a, 0), max(b, 0)  # NaN becomes 0
     if node.op.name in _WRAPS and (a < lo or b > hi):
         return whole

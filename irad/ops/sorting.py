@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.errors import IradTypeError
 from irad.ir import Value
-from irad.ops.array import index, iota, update_add
+from irad.ops.array import index, iota
 from irad.ops.core import Op
 from irad.types import Type
 
@@ -30,7 +30,7 @@ def _vjp_sort(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,), axis = node.inputs, node.attrs["axis"]
     if ad.active(x):
         at, spec = gather_along(x.type, argsort(ad.need(x), axis=axis), axis)
-        adj[x] = update_add(adj.take(x), cts[0], *at, spec=spec)
+        adj.scatter(x, cts[0], at, spec)
 
 
 def _jvp_sort(ad: Any, node: Any, tan: Any) -> list[Value | None]:

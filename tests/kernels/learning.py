@@ -175,7 +175,13 @@ CASES = [
     (correlation, lambda r: (r.uniform(0, 3, (7, 4)),)),
     (covariance, lambda r: (r.uniform(0, 3, (7, 4)),)),
     (softmax, lambda r: (r.uniform(-2, 2, (3, 5)),)),
-    (mlp, lambda r: (r.uniform(-1, 1, (4, 3)), [(r.uniform(-1, 1, (a, b)), r.uniform(-1, 1, b)) for a, b in ((3, 5), (5, 4), (4, 2))])),
+    (
+        mlp,
+        lambda r: (
+            r.uniform(-1, 1, (4, 3)),
+            [(r.uniform(-1, 1, (a, b)), r.uniform(-1, 1, b)) for a, b in ((3, 5), (5, 4), (4, 2))],
+        ),
+    ),
     (conv2d, lambda r: (r.uniform(0, 1, (2, 5, 6, 3)), r.uniform(0, 1, (3, 3, 3, 2)))),
     (rnn, lambda r: (r.uniform(-1, 1, (4, 3)), r.uniform(-1, 1, (4, 4)), r.uniform(-1, 1, (6, 3)))),
     (weighted_histogram, lambda r: (r.uniform(0, 1, 9), r.uniform(0, 1, 9), 5)),

@@ -1,0 +1,457 @@
+"""Register-tile kernels for contractions: matrix products, batched and transposed ones, convolutions.
+
+A contraction is a nest that irad.passes.fuse_dot makes: an outer `loop` over the axes of the result whose body holds sums of
+products over inner axes, then elementwise code (the epilogue) and stores:
+
+    loop over (i, j): { s = loop over k: add A[i,k] * B[k,j];  store relu(s + bias[j]) }
+
+One axis (`column`) gets the lanes: one factor walks it with stride 1, the other does not depend on it and is broadcast.
+The axes that only the broadcast factor depends on (`rows`) are unrolled: each vector that is loaded meets all rows of the tile,
+whose sums stay in registers while the inner axes run. How large a tile is: irad.codegen.contract_tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from irad.codegen import kform as kf
+from irad.codegen.contract_tile import choose_tile
+from irad.codegen.kform import Aff, Const
+from irad.codegen.lower import Frame
+from irad.codegen.schedule import REGISTER, Result, element, results
+from irad.ir import Graph, Node, Value
+from irad.ops.loop import load, loop
+
+SMALL = 512  # multiplications: below this a nest without register tiles is as good
+LONG_EPILOGUE = 10  # operations per element: more are emitted once, in a loop over the tile, rather than unrolled with it
+PANEL = 1 << 18  # bytes of stack for packed factors
+PITCH = 1024  # bytes: rows a multiple of this apart fall on few sets of the first-level cache
+
+
+@dataclass
+class Factor:
+    """One side of the product: the nodes that compute it from loads, and its value."""
+
+    value: Value
+    nodes: list[Node]
+    axes: set[str]  # names of the axes it depends on
+
+
+@dataclass
+class Sum:
+    """An inner loop: the sum of `broadcast * vector` over its own axes, added to accumulator `group`."""
+
+    node: Node
+    group: int
+    params: list[Value]
+    names: list[str]
+    extents: list[int]
+    factors: list[Factor]
+    broadcast: Factor = field(init=False)
+    vector: Factor = field(init=False)
+
+    @property
+    def terms(self) -> int:
+        return prod(self.extents)
+
+
+def lower_contraction(f: Frame, node: Node) -> bool:
+    """Lower a nest as a register-tile kernel. False (and nothing done) if it is not a contraction that gains by it."""
+    c = Contraction.of(f, node)
+    if c is None or not c.choose_axes():
+        return False
+    c.lower()
+    return True
+
+
+class Contraction:
+    """A nest recognised as a contraction: its axes, sums, epilogue and results."""
+
+    def __init__(self, f: Frame, node: Node):
+        self.f, self.node = f, node
+        (self.body,) = node.regions
+        self.params = list(self.body.params)
+        self.names = [f.fresh(p.hint or "i") for p in self.params]
+        self.extents = [int(d) for d in node.attrs["extents"]]
+        self.results = results(node)
+        self.sums: list[Sum] = []
+        self.group_of: dict[Value, int] = {}
+        self.epilogue: list[Node] = []
+        for p, n in zip(self.params, self.names):
+            f.env[p] = Aff.of(n)
+
+    # ---- recognising -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def of(f: Frame, node: Node) -> Contraction | None:
+        """The nest as a contraction, or None if it has another form."""
+        (body,) = node.regions
+        inner = [n for n in body.nodes if n.op is loop]
+        if not inner or not all(_is_sum(n) for n in inner):
+            return None
+        if not all(isinstance(d, int) and d for n in (node, *inner) for d in n.attrs["extents"]):
+            return None
+        if any(o.kind not in ("store", "add") or o.extra for o in node.attrs["outs"]):
+            return None
+        if any(v.type.shape for v in body.results):
+            return None
+        if any(n.op.name not in ("const", "loop", "load") and not n.op.elementwise for n in body.nodes):
+            return None
+        c = Contraction(f, node)
+        work = prod(c.extents) * sum(prod(n.attrs["extents"]) for n in inner)
+        return c if work >= SMALL and c._parse() else None
+
+    def _parse(self) -> bool:
+        for n in self.body.nodes:
+            if n.op is loop:
+                if not self._sum(n):
+                    return False
+            elif n.op.name != "const":
+                self.epilogue.append(n)
+        dests = {v for s in self.sums for v in s.node.inputs}
+        read = {v for n in self.epilogue for v in n.inputs} | set(self.body.results)
+        return not any(v in read for v in dests & set(self.group_of)) and not any(
+            v not in self.f.env for n in self.epilogue if n.op is load for v in n.inputs[1:]
+        )
+
+    def _sum(self, n: Node) -> bool:
+        f = self.f
+        (region,) = n.regions
+        (dest,) = n.inputs
+        group = self.group_of.get(dest)
+        if group is None:
+            made = f.defs.get(dest)
+            if made is None or made.op.name != "const" or made.attrs["value"] != 0:
+                return False
+            group = len({*self.group_of.values()})
+        names = [f.fresh(p.hint or "k") for p in region.params]
+        f.env.update((p, Aff.of(name)) for p, name in zip(region.params, names))
+        factors = self._factors(region)
+        if factors is None:
+            return False
+        self.group_of[n.outputs[0]] = group
+        self.sums.append(Sum(n, group, list(region.params), names, [int(d) for d in n.attrs["extents"]], factors))
+        return True
+
+    def _factors(self, region: Graph) -> list[Factor] | None:
+        """The two sides of the product that the region yields."""
+        defs = {n.outputs[0]: n for n in region.nodes}
+        top = defs.get(region.results[0])
+        if top is None or top.op.name != "mul":
+            return None
+        out = []
+        for x in top.inputs:
+            need: set[Value] = {x}
+            for n in reversed(region.nodes):
+                if n.outputs[0] in need:
+                    need.update(n.inputs)
+            nodes = [n for n in region.nodes if n.outputs[0] in need and n.op.name != "const"]
+            if any(n.op is load and any(i not in self.f.env for i in n.inputs[1:]) for n in nodes):
+                return None
+            axes = {name for n in nodes if n.op is load for name in self._position(n).names()}
+            out.append(Factor(x, nodes, axes))
+        return out
+
+    def _position(self, n: Node) -> Aff:
+        return self.f.flat(n.inputs[0], n.attrs["map"].rows, [self.f.aff(i) for i in n.inputs[1:]])
+
+    def _target(self, r: Result) -> Aff:
+        return self.f.flat(r.finals[0], r.out.map.rows, [self.f.aff(p) for p in self.params])
+
+    # ---- choosing axes ---------------------------------------------------------------------------------------
+
+    def choose_axes(self) -> bool:
+        """Find the column and row axes and the tile; False if there are none."""
+        self._collapse()
+        best: tuple[float, int] | None = None
+        for k, name in enumerate(self.names):
+            score = self._column_score(k, name)
+            if score is not None and (best is None or score > best[0]):
+                best = (score, k)
+        if best is None:
+            return False
+        self.column = best[1]
+        v = self.names[self.column]
+        for s in self.sums:
+            s.vector, s.broadcast = sorted(s.factors, key=lambda x: v not in x.axes)
+        self.rows = [k for k, name in enumerate(self.names) if k != self.column and self._row_axis(name)]
+        if not self.rows:
+            return False
+        self.rest = [k for k in range(len(self.names)) if k != self.column and k not in self.rows]
+        self.dtype = self.sums[0].node.outputs[0].type.dtype
+        groups = len({s.group for s in self.sums})
+        lanes = REGISTER // max(4, self.f.itemsize(self.dtype))
+        self.tile = choose_tile([self.extents[k] for k in self.rows], self.extents[self.column], lanes, groups)
+        return True
+
+    def _row_axis(self, name: str) -> bool:
+        return all(name in s.broadcast.axes and name not in s.vector.axes for s in self.sums)
+
+    def _column_score(self, k: int, name: str) -> float | None:
+        """How good axis k is for the lanes; None if it cannot have them."""
+        unit = 0
+        for s in self.sums:
+            a, b = s.factors
+            if (name in a.axes) == (name in b.axes):
+                return None
+            side = a if name in a.axes else b
+            coefs = [_coef(self._position(n), name) for n in side.nodes if n.op is load]
+            if any(c not in (0, 1) for c in coefs):
+                return None
+        stores = [_coef(self._target(r), name) for r in self.results]
+        unit += sum(c == 1 for c in stores) - 4 * sum(c not in (0, 1) for c in stores)
+        loads = [_coef(self._position(n), name) for n in self.epilogue if n.op is load]
+        unit -= 4 * sum(c not in (0, 1) for c in loads)
+        lanes = REGISTER // 4
+        extent = self.extents[k]
+        return min(extent, lanes) * 2 / lanes + extent / (-(-extent // lanes) * lanes) + 0.1 * unit
+
+    def _collapse(self) -> None:
+        """Merge neighbouring axes that every access walks as one, of the result and of each sum."""
+        own = {p for p in self.params}
+        plain = {v for n in self.epilogue if n.op is not load for v in n.inputs if v in own}
+        accesses: Callable[[], list[Aff]] = lambda: [
+            *(self._target(r) for r in self.results),
+            *(self._position(n) for n in self.epilogue if n.op is load),
+            *(self._position(n) for s in self.sums for x in s.factors for n in x.nodes if n.op is load),
+        ]
+        _merge_axes(self.f, self.params, self.names, self.extents, accesses, plain)
+        for s in self.sums:
+            own_accesses: Callable[[], list[Aff]] = lambda s=s: [  # type: ignore[misc]
+                self._position(n) for x in s.factors for n in x.nodes if n.op is load
+            ]
+            _merge_axes(self.f, s.params, s.names, s.extents, own_accesses, set())
+        for s in self.sums:
+            for x in s.factors:
+                x.axes = {name for n in x.nodes if n.op is load for name in self._position(n).names()}
+
+    # ---- emission --------------------------------------------------------------------------------------------
+
+    def lower(self) -> None:
+        """Loops over the remaining axes, then over columns and rows in tiles."""
+        f = self.f
+        for r in self.results:
+            f.place(r.dests[0]), f.place(r.finals[0])
+        stmts = f.within(self._columns)
+        for k in reversed(self.rest):
+            stmts = [kf.For(self.names[k], "seq", 0, self.extents[k], stmts)]
+        f.block += stmts
+
+    def _columns(self) -> None:
+        f, t = self.f, self.tile
+        n = self.extents[self.column]
+        for start, stop, width in _spans(n, t.columns):
+            self._blocks(self.names[self.column], start, stop, width, lambda at, width=width: self._rows(at, width))  # type: ignore[misc]
+        assert f is self.f
+
+    def _rows(self, j0: Aff, width: int) -> None:
+        """All rows of a block of columns, in tiles."""
+        self.panels: dict[int, str] = {}
+        for k, s in enumerate(self.sums):
+            if self._packs(s, width):
+                self.panels[k] = self._pack(s, j0, width)
+        self._row_axes(0, [], j0, width)
+
+    def _row_axes(self, depth: int, done: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+        if depth == len(self.rows):
+            self._tile(done, j0, width)
+            return
+        axis = self.rows[depth]
+        for start, stop, size in _spans(self.extents[axis], self.tile.rows[depth]):
+            self._blocks(
+                self.names[axis], start, stop, size,
+                lambda at, size=size: self._row_axes(depth + 1, [*done, (at, size)], j0, width),  # type: ignore[misc]
+            )  # fmt: skip
+
+    def _blocks(self, hint: str, start: int, stop: int, size: int, body: Callable[[Aff], None]) -> None:
+        """`body(first)` for blocks of one size: a loop, or one block."""
+        f = self.f
+        if stop - start == size:
+            body(Aff.of(start))
+            return
+        at = f.fresh(f"{hint}_0_")
+        f.block.append(kf.For(at, "seq", start, stop, f.within(lambda: body(Aff.of(at))), step=size))
+
+    def _tile(self, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+        f, t = self.f, self.tile
+        height = prod(size for _, size in rows)
+        groups = sorted({s.group for s in self.sums})
+        self.accs = {g: f.fresh("acc") for g in groups}
+        for g in groups:
+            f.block.append(kf.Fold(self.accs[g], "add", (self.dtype,), (Const(0, self.dtype),), (height, width), t.lanes))
+        for k, s in enumerate(self.sums):
+            stmts = f.within(lambda k=k, s=s: self._products(k, s, rows, j0, width))  # type: ignore[misc]
+            for name, extent in reversed(list(zip(s.names, s.extents))):
+                stmts = [kf.For(name, "seq", 0, extent, stmts)]
+            f.block += stmts
+        self._epilogue(rows, j0, width)
+
+    def _products(self, k: int, s: Sum, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+        """One term of a sum for every element of the tile."""
+        f = self.f
+
+        def row(at: Aff) -> None:
+            for n in s.broadcast.nodes:
+                element(f, n)
+            x, j = f.operand(s.broadcast.value), f.fresh("j")
+
+            def column() -> None:
+                y = self._vector(k, s, j0, j, width)
+                p = f.let(kf.Apply("mul", (x, y)), self.dtype, "p", deriv=True)
+                f.block.append(kf.Combine(self.accs[s.group], (p,), (at, j)))
+
+            f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
+
+        self._each_row(rows, "unroll", row)
+
+    def _vector(self, k: int, s: Sum, j0: Aff, j: str, width: int) -> kf.Operand:
+        """The vector factor at columns j0 + j: from the packed panel, or computed."""
+        f = self.f
+        if k in self.panels:
+            return f.let(kf.Load(self.panels[k], (self._panel_at(s, width) + Aff.of(j),)), self.dtype, "y")
+        f.env[self.params[self.column]] = j0 + j
+        for n in s.vector.nodes:
+            element(f, n)
+        return f.operand(s.vector.value)
+
+    def _each_row(self, rows: list[tuple[Aff, int]], kind: str, body: Callable[[Aff], None]) -> None:
+        """Loops over the rows of a tile; `body` gets the number of the row, the row axes are bound."""
+        f = self.f
+        names = [f.fresh("r") if size > 1 else "" for _, size in rows]
+        number = Aff.of(0)
+        for axis, (first, size), name in zip(self.rows, rows, names):
+            f.env[self.params[axis]] = first + name if name else first
+            number = number * size + (name or 0)
+        stmts = f.within(lambda: body(number))
+        for name, (_, size) in reversed(list(zip(names, rows))):
+            if name:
+                stmts = [kf.For(name, kind, 0, size, stmts)]
+        f.block += stmts
+
+    # ---- packing ---------------------------------------------------------------------------------------------
+
+    def _packs(self, s: Sum, width: int) -> bool:
+        """Is it worth copying the vector factor's panel: rows that fall on few sets of the cache, or costly to compute?"""
+        rows = prod(self.extents[k] for k in self.rows)
+        tile = prod(self.tile.rows)
+        size = s.terms * width * self.f.itemsize(self.dtype)
+        if rows < 3 * tile or s.terms < 16 or not s.vector.axes or size * len(self.sums) > PANEL:
+            return False
+        if not all(name in s.vector.axes for name in s.names):
+            return False
+        loads = [n for n in s.vector.nodes if n.op is load]
+        if len(s.vector.nodes) > len(loads):
+            return True
+        item = self.f.itemsize(loads[0].inputs[0].type.dtype)
+        pitch = _coef(self._position(loads[0]), s.names[-1])
+        return pitch * item % PITCH == 0 and rows >= 8 * tile
+
+    def _panel_at(self, s: Sum, width: int) -> Aff:
+        at = Aff.of(0)
+        for name, extent in zip(s.names, s.extents):
+            at = at * extent + name
+        return at * _padded(width, self.tile.lanes)
+
+    def _pack(self, s: Sum, j0: Aff, width: int) -> str:
+        """Copy the panel of a block of columns to memory of its own; its name."""
+        f = self.f
+        name, j = f.fresh("panel"), f.fresh("j")
+        f.head.append(kf.Buffer(name, self.dtype, (s.terms * _padded(width, self.tile.lanes),)))
+
+        def column() -> None:
+            f.env[self.params[self.column]] = j0 + j
+            for n in s.vector.nodes:
+                element(f, n)
+            f.block.append(kf.Store(name, (self._panel_at(s, width) + j,), f.operand(s.vector.value)))
+
+        stmts: list[kf.Stmt] = [kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True)]
+        for k, extent in reversed(list(zip(s.names, s.extents))):
+            stmts = [kf.For(k, "seq", 0, extent, stmts)]
+        f.block += stmts
+        return name
+
+    # ---- epilogue --------------------------------------------------------------------------------------------
+
+    def _epilogue(self, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+        """The elementwise code on the tile's sums, and the stores."""
+        f, pitch = self.f, _padded(width, self.tile.lanes)
+        if len(self.epilogue) <= LONG_EPILOGUE:
+            self._each_row(rows, "unroll", lambda at: self._finish(j0, width, lambda g, j: kf.Part(self.accs[g], 0, (at, j))))
+            return
+        spills = {g: f.fresh("sums") for g in self.accs}
+        for name in spills.values():
+            f.head.append(kf.Buffer(name, self.dtype, (prod(size for _, size in rows) * pitch,)))
+        self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
+        self._each_row(
+            rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + j,)))
+        )
+
+    def _spill(self, spills: dict[int, str], start: Aff, row: Aff, width: int) -> None:
+        """One row of the tile to memory."""
+        f, j = self.f, self.f.fresh("j")
+
+        def column() -> None:
+            for g, name in spills.items():
+                x = f.let(kf.Part(self.accs[g], 0, (row, j)), self.dtype, "s")
+                f.block.append(kf.Store(name, (start + j,), x))
+
+        f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
+
+    def _finish(self, j0: Aff, width: int, read: Callable[[int, str], kf.Expr]) -> None:
+        """One row of the tile: the sums, what is done with them, and the stores."""
+        f = self.f
+        j = f.fresh("j")
+
+        def column() -> None:
+            f.env[self.params[self.column]] = j0 + j
+            for v, g in self.group_of.items():
+                f.env[v] = f.let(read(g, j), self.dtype, "s")
+            for n in self.epilogue:
+                element(f, n)
+            for r in self.results:
+                at = self._target(r)
+                f.block.append(kf.Store(f.place(r.finals[0]).buf, (at,), f.operand(r.values[0]), add=r.out.kind == "add"))
+
+        f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
+
+
+def _is_sum(n: Node) -> bool:
+    """An inner loop that adds up one scalar float."""
+    outs, (out,) = n.attrs["outs"], n.outputs[:1]
+    return len(outs) == 1 and outs[0].kind == "add" and not out.type.shape and not outs[0].extra and out.type.dtype in ("f32", "f64")
+
+
+def _merge_axes(
+    f: Frame, params: list[Value], names: list[str], extents: list[int], accesses: Callable[[], list[Aff]], plain: set[Value]
+) -> None:
+    """Merge axis k into k+1 where each access's step along k is the length of k+1 times its step along k+1."""
+    k = 0
+    while k + 1 < len(names):
+        a, b, n = names[k], names[k + 1], extents[k + 1]
+        fits = params[k] not in plain and params[k + 1] not in plain
+        if fits and all(_coef(x, a) == _coef(x, b) * n for x in accesses()):
+            f.env[params[k]] = Aff({})
+            extents[k + 1] *= extents[k]
+            del params[k], names[k], extents[k]
+            k = max(k - 1, 0)
+        else:
+            k += 1
+
+
+def _coef(a: Aff, name: str) -> float:
+    """Coefficient of an axis in a flat position; NaN where it is not a number (a run-time stride)."""
+    if any(name in k and k != (name,) for k in a.terms):
+        return float("nan")
+    return a.terms.get((name,), 0)
+
+
+def _spans(n: int, size: int) -> list[tuple[int, int, int]]:
+    """[0, n) as whole blocks and one smaller rest: (start, stop, block size)."""
+    main = n - n % size
+    return [(a, b, c) for a, b, c in ((0, main, size), (main, n, n - main)) if b > a]
+
+
+def _padded(width: int, lanes: int) -> int:
+    return -(-width // lanes) * lanes

@@ -1,0 +1,226 @@
+"""Wavefront scheduling of in-place sweeps over two axes (Gauss-Seidel, dynamic programming, their adjoints).
+
+In `for i: for j: A[i,j] = f(A[i-1,..], A[i,j-1], ...)` each element waits for the one before it, so one row leaves most of the
+core idle. Rows i..i+R-1 run in one loop, each `lag` columns behind the row above: every dependence still points forward, so
+source order is kept bit for bit, and R chains run side by side (Wolfe, "Loop skewing: the wavefront method revisited", 1986).
+The start and the end, where not all rows are active, are written out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from irad.codegen import kform as kf
+from irad.codegen.kform import Aff, Apply, Load, Stmt
+
+ROWS = 4
+MAX_BODY = 60  # statements: the start and the end copy the body about 4 * ROWS times
+MIN_TRIPS = 24
+
+
+def skew(body: list[Stmt]) -> list[Stmt]:
+    """The statements with every sweep that allows it run R rows at a time."""
+    out: list[Stmt] = []
+    for s in body:
+        for part in ("test", "body", "then", "orelse"):
+            if hasattr(s, part):
+                setattr(s, part, skew(getattr(s, part)))
+        sweep = _sweep(s)
+        out += sweep.schedule() if sweep is not None else [s]
+    return out
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load or store of a buffer at `at`, affine in both loop variables."""
+
+    buf: str
+    at: Aff
+    write: bool
+    add: bool = False
+
+
+def _sweep(s: Stmt) -> Sweep | None:
+    """The statement as a sweep that can be skewed."""
+    if not (isinstance(s, kf.For) and s.kind == "seq" and s.step == 1 and len(s.body) == 1):
+        return None
+    inner = s.body[0]
+    if not (isinstance(inner, kf.For) and inner.kind == "seq" and inner.step == 1 and len(inner.body) <= MAX_BODY):
+        return None
+    rows, columns = _trips(s), _trips(inner)
+    if rows is None or columns is None or s.lo != 0 or inner.lo != 0 or rows < 2 * ROWS or columns < MIN_TRIPS:
+        return None
+    accesses = _accesses(inner.body, {s.var, inner.var})
+    if accesses is None:
+        return None
+    sweep = Sweep(s, inner, rows, columns, accesses)
+    return sweep if sweep.find_lag() else None
+
+
+def _trips(s: kf.For) -> int | None:
+    lo, hi = Aff.of(s.lo).const, Aff.of(s.hi).const
+    return None if lo is None or hi is None else hi - lo
+
+
+def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
+    """All accesses of a straight-line body, or None if it holds anything else."""
+    out: list[Access] = []
+    for s in body:
+        if isinstance(s, kf.Let) and isinstance(s.expr, Apply):
+            if any(isinstance(a, Aff) and a.names() & variables for a in s.expr.args) or any(a in variables for a in s.expr.args):
+                return None
+        elif isinstance(s, kf.Let) and isinstance(s.expr, Load) and len(s.expr.idx) == 1:
+            out.append(Access(s.expr.buf, Aff.of(s.expr.idx[0]), False))
+        elif isinstance(s, kf.Store) and len(s.idx) == 1:
+            out.append(Access(s.buf, Aff.of(s.idx[0]), True, s.add))
+        else:
+            return None
+    return out
+
+
+class Sweep:
+    """Two nested loops over a body whose accesses are affine."""
+
+    def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[Access]):
+        self.outer, self.inner, self.rows, self.columns, self.accesses = outer, inner, rows, columns, accesses
+        self.lag = 1
+
+    # ---- dependences -------------------------------------------------------------------------------------------
+
+    def find_lag(self) -> bool:
+        """The smallest lag that keeps every dependence, with one step to spare; False if there is none or no chain to hide."""
+        written = {a.buf for a in self.accesses if a.write}
+        lag, chained = 1, False
+        for x, y in itertools.product(self.accesses, repeat=2):
+            if x.buf != y.buf or x.buf not in written or not (x.write or y.write):
+                continue
+            distances = self._distances(x, y)
+            if distances is None:
+                return False
+            for di, dj in distances:
+                if di == 0 and dj > 0:
+                    chained = True
+                if di > 0 and not (x.add and y.add):
+                    lag = max(lag, -(-(1 - dj) // di))
+        self.lag = lag
+        return chained and lag <= 3 and self.columns > 2 * lag * (ROWS - 1)
+
+    def _distances(self, x: Access, y: Access) -> list[tuple[int, int]] | None:
+        """Iterations (di, dj), lexicographically positive, after which y touches what x touched; None if not known."""
+        i, j = (self.outer.var,), (self.inner.var,)
+        ci, cj = x.at.terms.get(i, 0), x.at.terms.get(j, 0)
+        rest = (x.at - y.at).terms
+        if set(x.at.terms) - {i, j, ()} != set(y.at.terms) - {i, j, ()} or set(rest) - {()} or not ci or not cj:
+            return None
+        delta, out = rest.get((), 0), []
+        for dj in range(-self.columns + 1, self.columns):
+            di, left = divmod(delta - cj * dj, ci)
+            if left == 0 and (di > 0 or di == 0 and dj > 0) and di < self.rows:
+                out.append((di, dj))
+        return out
+
+    # ---- the schedule ----------------------------------------------------------------------------------------------
+
+    def schedule(self) -> list[Stmt]:
+        blocks = self.rows // ROWS
+        i0 = f"{self.outer.var}_0"
+        main = kf.For(i0, "seq", 0, blocks * ROWS, self._block(i0), step=ROWS)
+        left = self.rows - blocks * ROWS
+        rest = [kf.For(self.outer.var, "seq", blocks * ROWS, self.rows, [self.inner])] if left else []
+        return [main, *rest]
+
+    def _block(self, i0: str) -> list[Stmt]:
+        """ROWS rows: row k handles column t - lag*k at time t."""
+        carried = self._carried()
+        stmts: list[Stmt] = []
+        for k in range(ROWS if carried else 0):
+            assert carried is not None
+            name, dtype, store, load = carried
+            first = self._renamed([kf.Let(f"{name}_first", dtype, Load(store.buf, (load,)))], k, i0, Aff.of(0), {})
+            stmts += [*first, kf.Var(f"{name}_r{k}", dtype, f"{name}_first_{k}s")]
+        full = self.lag * (ROWS - 1)
+        copies = 0
+        for t in range(full):
+            for k in range(ROWS):
+                if t >= self.lag * k:
+                    copies += 1
+                    stmts += self._copy(k, i0, Aff.of(t - self.lag * k), f"{k}a{copies}", carried)
+        t_name = f"{self.inner.var}_t"
+        steady: list[Stmt] = []
+        for k in range(ROWS):
+            steady += self._copy(k, i0, Aff.of(t_name) - self.lag * k, f"{k}b", carried)
+        stmts.append(kf.For(t_name, "seq", full, self.columns, steady))
+        for t in range(self.columns, self.columns + full):
+            for k in range(ROWS):
+                if t - self.lag * k < self.columns:
+                    copies += 1
+                    stmts += self._copy(k, i0, Aff.of(t - self.lag * k), f"{k}c{copies}", carried)
+        return stmts
+
+    def _carried(self) -> tuple[str, str, kf.Store, Aff] | None:
+        """The one load that reads what the trip before stored: its value stays in a register."""
+        stores = [s for s in self.inner.body if isinstance(s, kf.Store)]
+        if len(stores) != 1 or stores[0].add or not isinstance(stores[0].value, str):
+            return None
+        back = stores[0].idx[0]
+        cj = Aff.of(back).terms.get((self.inner.var,), 0)
+        wanted = Aff.of(back) - cj
+        for s in self.inner.body:
+            if (
+                isinstance(s, kf.Let)
+                and isinstance(s.expr, Load)
+                and s.expr.buf == stores[0].buf
+                and Aff.of(s.expr.idx[0]) == wanted
+            ):
+                return s.name, s.dtype, stores[0], wanted
+        return None
+
+    def _copy(self, k: int, i0: str, j: Aff, tag: str, carried: tuple[str, str, kf.Store, Aff] | None) -> list[Stmt]:
+        body = list(self.inner.body)
+        names: dict[str, kf.Operand] = {}
+        if carried is not None:
+            body = [s for s in body if not (isinstance(s, kf.Let) and s.name == carried[0])]
+            names[carried[0]] = f"{carried[0]}_r{k}"
+        out = self._renamed(body, k, i0, j, names, tag)
+        if carried is not None:
+            value = carried[2].value
+            assert isinstance(value, str)
+            out.append(kf.Assign(f"{carried[0]}_r{k}", f"{value}_{tag}s"))
+        return out
+
+    def _renamed(
+        self, body: Iterable[Stmt], k: int, i0: str, j: Aff, names: Mapping[str, kf.Operand], tag: str | None = None
+    ) -> list[Stmt]:
+        """The body for row i0 + k and column j, its names made unique."""
+        tag = str(k) if tag is None else tag
+        subst = {self.outer.var: Aff.of(i0) + k, self.inner.var: j}
+        known: dict[str, kf.Operand] = dict(names)
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, kf.Let):
+                expr = s.expr
+                if isinstance(expr, Load):
+                    new: kf.Expr = Load(expr.buf, (replaced(expr.idx[0], subst),))
+                else:
+                    assert isinstance(expr, Apply)
+                    new = Apply(expr.op, tuple(known.get(a, a) if isinstance(a, str) else a for a in expr.args))
+                known[s.name] = f"{s.name}_{tag}s"
+                out.append(kf.Let(f"{s.name}_{tag}s", s.dtype, new, s.contract))
+            else:
+                assert isinstance(s, kf.Store)
+                value = known.get(s.value, s.value) if isinstance(s.value, str) else s.value
+                out.append(kf.Store(s.buf, (replaced(s.idx[0], subst),), value, s.add))
+        return out
+
+
+def replaced(index: kf.Index, subst: Mapping[str, Aff]) -> Aff:
+    """An index with loop variables exchanged for affine integers."""
+    out = Aff({})
+    for names, c in Aff.of(index).terms.items():
+        term = Aff.of(c)
+        for n in names:
+            term = term * subst.get(n, Aff.of(n))
+        out = out + term
+    return out

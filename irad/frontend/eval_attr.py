@@ -1,0 +1,269 @@
+"""Attributes and methods: of arrays and traced numbers through the table, of containers and instances by Python's rules."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend import views
+from irad.frontend.arr import Arr, static_int
+from irad.frontend.eval_array import change, settled, store
+from irad.frontend.eval_expr import python_method
+from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep
+from irad.frontend.reader import Reader
+from irad.frontend.source import is_library
+from irad.frontend.state import Attribute
+from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
+
+_CONTAINERS = (list, dict, set, collections.deque)
+_C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def get_attr(r: Reader, obj: Any, name: str) -> Any:
+    """obj.name."""
+    if isinstance(obj, (Array, Arr)):
+        return _array_attr(r, obj, name)
+    if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), _C_METHODS)):
+        return Method(obj, name)
+    if isinstance(obj, types.ModuleType) or isinstance(obj, type):
+        return _static_attr(r, obj, name)
+    return _instance_attr(r, obj, name)
+
+
+def _array_attr(r: Reader, x: Any, name: str) -> Any:
+    if isinstance(x, Array) and name in views.BY_NAME and name not in METHODS:
+        if isinstance(x, Either):
+            return settled(r, x, lambda a: views.BY_NAME[name](r, a))
+        return views.BY_NAME[name](r, x)
+    content = r.operand(x)
+    if isinstance(content, Arr) and content.weak:
+        return _python_number_attr(content, name)
+    if name in ATTRIBUTES:
+        out = ATTRIBUTES[name](content) if isinstance(content, Arr) else getattr(content, name)
+        return r.wrap(out, zero_d=isinstance(x, Array))
+    if (
+        name in METHODS
+        or name in views.BY_NAME
+        or name in _MUTATING
+        or (isinstance(content, np.ndarray) and callable(getattr(content, name, None)))
+    ):
+        return Method(x, name)
+    if not hasattr(np.ndarray, name):
+        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+    if not isinstance(content, Arr):
+        return r.wrap(getattr(content, name))
+    close = nearest(name)
+    raise UnsupportedError(
+        f"ndarray.{name} is not supported in compiled code" + (f"; near it: {', '.join(close)}" if close else "")
+    )
+
+
+def _python_number_attr(x: Arr, name: str) -> Any:
+    if name in ("real", "numerator"):
+        return x
+    if name == "imag":
+        return 0.0 if x.name == "f64" else 0
+    if name == "denominator" and x.name != "f64":
+        return 1
+    kind = {"f64": float, "i64": int, "bool": bool}[x.name]
+    if not hasattr(kind, name):
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+    return Method(x, name)
+
+
+def _static_attr(r: Reader, obj: Any, name: str) -> Any:
+    """An attribute of a module or class."""
+    out = getattr(obj, name)
+    if isinstance(out, types.BuiltinFunctionType) or is_library(_module_of(obj)):
+        return out
+    path = r.captures.origin(obj).child("attr", name)
+    if isinstance(out, types.MethodType):
+        r.captures.note(out.__func__, path.child("func"))
+        return out
+    if isinstance(obj, type) and isinstance(out, types.FunctionType):
+        r.captures.note(out, path)
+        return out
+    return r.captures.take(out, path)
+
+
+def _module_of(obj: Any) -> str:
+    return obj.__name__ if isinstance(obj, types.ModuleType) else str(getattr(obj, "__module__", ""))
+
+
+def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
+    """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
+    found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
+    if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+        return r.call(found.fget, [obj])
+    own = getattr(obj, "__dict__", None)
+    path = r.captures.path(obj)
+    if own is not None and name in own:
+        return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
+    if isinstance(found, types.FunctionType):
+        note_method(r, obj, name, found)
+        return types.MethodType(found, obj)
+    if found is None and python_method(obj, "__getattr__") is not None:
+        return r.call(python_method(obj, "__getattr__"), [obj, name])
+    value = getattr(obj, name)
+    if callable(value) or is_library(type(obj).__module__):
+        return value
+    slot = path is not None and isinstance(found, types.MemberDescriptorType)
+    return r.captures.take(value, (path if slot and path else r.captures.origin(type(obj))).child("attr", name))
+
+
+def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
+    """A method's globals and closure are found through the object, or through its class."""
+    path = r.captures.path(obj)
+    r.captures.note(
+        f, r.captures.origin(type(obj)).child("attr", name) if path is None else path.child("attr", name).child("func")
+    )
+
+
+def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
+    """obj.name = value."""
+    if isinstance(obj, (Array, Arr)):
+        if name == "shape" and isinstance(obj, Array):
+            raise UnsupportedError("assigning x.shape; write x = x.reshape(...)")
+        raise UnsupportedError(f"assigning attribute {name} of an array")
+    if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
+        raise UnsupportedError(
+            f"attribute {name} of an object from outside the function is assigned; return the new value, "
+            "or store into an array attribute in place (self.x[...] = ...)"
+        )
+    found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
+    if isinstance(found, property):
+        if found.fset is None:
+            raise AttributeError(f"property '{name}' of '{type(obj).__name__}' object has no setter")
+        r.call(found.fset, [obj, value])
+        return
+    method = python_method(obj, "__setattr__")
+    if method is not None and method.__module__ != "dataclasses":
+        r.call(method, [obj, name, value])
+    elif getattr(type(obj), "__dataclass_params__", None) is not None and type(obj).__dataclass_params__.frozen:
+        raise AttributeError(f"cannot assign to field '{name}'")
+    else:
+        r.state.assign(Attribute(obj, name), value)
+
+
+def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of an array, a traced number, a list, dict or set."""
+    x = m.owner
+    if not isinstance(x, (Array, Arr)):
+        return _container_method(r, m, list(args), kwargs)
+    operands = [r.operand(a) for a in args]
+    named = {k: r.operand(v) for k, v in kwargs.items() if k != "out"}
+    if isinstance(x, Array) and isinstance(x, Either):
+        return settled(r, x, lambda a: call_method(r, Method(a, m.name), args, kwargs))
+    if isinstance(x, Array) and m.name in views.BY_NAME:
+        return views.BY_NAME[m.name](r, x, *operands, **named)
+    if m.name in _MUTATING and isinstance(x, Array):
+        return _MUTATING[m.name](r, x, *operands, **named)
+    content = r.operand(x)
+    if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
+        with np.errstate(all="ignore"):
+            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=m.name in _ARRAYS)
+    elif m.name in METHODS:
+        if isinstance(content, Arr) and content.weak:
+            content = Arr(content.value) if m.name not in _PYTHON else content
+        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=m.name in _ARRAYS)
+    else:
+        return _python_method_of_number(r, content, m.name, operands)
+    return into(r, kwargs.get("out"), out)
+
+
+_ARRAYS = {"astype", "copy", "reshape", "squeeze", "round", "clip", "view", "conj"}
+_PYTHON = {"is_integer", "bit_length", "conjugate"}
+
+
+def into(r: Reader, out: Any, result: Any) -> Any:
+    """The `out=` argument of a function: store the result there, and give that array."""
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if target is None:
+        return result
+    if isinstance(target, tuple):
+        return tuple(into(r, t, x) for t, x in zip(target, result))
+    if not isinstance(target, Array):
+        raise IradTypeError(f"out= must be an array, got {describe(target)}")
+    value = r.operand(result)
+    if isinstance(value, Arr):
+        check_same_kind(value.name, target.type.dtype, "out")
+    store(r, target, Ellipsis, value)
+    return target
+
+
+def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) -> Any:
+    if name in ("conjugate", "conj"):
+        return x
+    if name == "is_integer" and isinstance(x, Arr):
+        return r.operator("eq", x, r.call(np.floor, [x])) if x.name == "f64" else True
+    if isinstance(x, Arr) and name == "item" and not args:
+        return Arr(x.value, True)
+    raise UnsupportedError(f"method {name} of {describe(x)} is not supported in compiled code")
+
+
+def _tolist(r: Reader, x: Array) -> Any:
+    """Nested lists of Python numbers."""
+    if not x.shape:
+        return Arr(r.value(x), True)
+    items = [r.getitem(x, k) for k in range(len(r.items(x)))]
+    return r.state.made(
+        [Arr(v.value, True) if isinstance(v, Arr) else _tolist(r, v) if isinstance(v, Array) else v.item() for v in items]
+    )
+
+
+def _fill(r: Reader, x: Array, value: Any) -> None:
+    store(r, x, Ellipsis, value)
+
+
+def _sort(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
+    store(r, x, Ellipsis, r.operand(r.call(np.sort, [x, *args], kwargs)))
+
+
+def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
+    store(r, views.reshaped(r, x, (x.type.size,)), indices, values)
+
+
+_MUTATING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put, "tolist": _tolist}
+
+_CHANGES = {
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
+    "appendleft", "popleft", "extendleft", "rotate", "difference_update", "intersection_update",
+}  # fmt: skip
+
+
+def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of a list, dict, set... run as Python runs it; changes are logged."""
+    owner = m.owner
+    if isinstance(owner, Text):
+        raise UnsupportedError("a string that depends on data can only be concatenated, printed, or raised")
+    if m.name in _CHANGES:
+        change(r, owner)
+    if m.name == "extend":
+        owner.extend(r.items(args[0]))
+        return None
+    if m.name == "sort" or (m.name in ("index", "count", "remove") and is_traced_deep([owner, args])):
+        return _sorted_in_place(r, owner, kwargs) if m.name == "sort" else _search(r, m.name, owner, args)
+    args = [
+        static_int(a, f"an argument of {m.name}") if isinstance(a, Arr) and m.name in ("pop", "insert") and k == 0 else a
+        for k, a in enumerate(args)
+    ]
+    out = getattr(owner, m.name)(*args, **kwargs)
+    return r.state.made(out) if m.name == "copy" else out
+
+
+def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> None:
+    owner[:] = r.call(sorted, [list(owner)], kwargs)
+
+
+def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
+    if name == "count" and isinstance(owner, (list, tuple)):
+        total: Any = 0
+        for x in owner:
+            total = r.operator("add", total, r.call(int, [r.operator("eq", x, args[0])]))
+        return total
+    raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

@@ -1,0 +1,161 @@
+"""Comparisons, and/or/not, conditional expressions, truth."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.frontend.arr import Arr, static_value
+from irad.frontend.eval_expr import python_method
+from irad.frontend.flow import branch, conjunction, disjunction, finish, negated
+from irad.frontend.objects import (
+    Array,
+    Poison,
+    Text,
+    describe,
+    is_traced_deep,
+)
+from irad.frontend.reader import Reader, expression
+from irad.frontend.regions import absorb, run_region
+from irad.frontend.state import Region
+from irad.frontend.table import OPERATORS
+from irad.ops.core import effects
+
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
+}  # fmt: skip
+
+
+@expression(ast.Compare)
+def compare(r: Reader, e: ast.Compare) -> Any:
+    x = r.expr(e.left)
+
+    def link(k: int, x: Any) -> Any:
+        y = r.expr(e.comparators[k])
+        r.at(e)
+        first = compare_one(r, e.ops[k], x, y)
+        if k == len(e.ops) - 1:
+            return first
+        return both(r, first, lambda: link(k + 1, y))
+
+    return link(0, x)
+
+
+def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        same = x is y or (isinstance(x, (Arr, Array)) and isinstance(y, (Arr, Array)) and _same_object(x, y))
+        return same is isinstance(op, ast.Is)
+    if isinstance(op, (ast.In, ast.NotIn)):
+        found = contains(r, x, y)
+        if isinstance(op, ast.In):
+            return found
+        return negated(found) if isinstance(found, Arr) else not found
+    return r.operator(COMPARE[type(op)], x, y)
+
+
+def _same_object(x: Any, y: Any) -> bool:
+    return isinstance(x, Arr) and isinstance(y, Arr) and x.value is y.value
+
+
+def contains(r: Reader, x: Any, container: Any) -> Any:
+    """x in container."""
+    method = python_method(container, "__contains__")
+    if method is not None:
+        return r.truth(r.call(method, [container, x]))
+    if isinstance(container, Array):
+        hits = r.operator("eq", container, x)
+        return r.truth(r.call(np.any, [hits]))
+    if not is_traced_deep(x) and not is_traced_deep(container):
+        return x in container
+    if isinstance(container, range) and isinstance(x, Arr):
+        return _in_range(r, x, container)
+    if isinstance(container, dict):
+        static_value(x, "a key of a dict")
+        return x in container
+    if isinstance(container, (list, tuple, set, frozenset)):
+        out: Any = False
+        for y in container:
+            out = disjunction(out, r.truth(r.operator("eq", x, y)) if x is not y else True)
+        return out
+    raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
+
+
+def _in_range(r: Reader, x: Arr, c: range) -> Any:
+    lo, hi = (c.start, c.stop) if c.step > 0 else (c[-1] if len(c) else 0, c.start + 1)
+    inside = conjunction(r.operator("ge", x, lo), r.operator("lt", x, hi))
+    hit = r.operator("eq", r.operator("mod", r.operator("sub", x, c.start), abs(c.step)), 0)
+    return conjunction(inside, hit)
+
+
+@expression(ast.BoolOp)
+def logic(r: Reader, e: ast.BoolOp) -> Any:
+    combine = both if isinstance(e.op, ast.And) else either
+
+    def go(k: int) -> Any:
+        x = r.expr(e.values[k])
+        return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
+
+    return go(0)
+
+
+def both(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
+    """x and rest(): the rest is evaluated only where x is true."""
+    t = r.truth(x)
+    if not isinstance(t, Arr):
+        return rest() if t else x
+    return _short_circuit(r, t, x, rest, True)
+
+
+def either(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
+    """x or rest(): the rest is evaluated only where x is false."""
+    t = r.truth(x)
+    if not isinstance(t, Arr):
+        return x if t else rest()
+    return _short_circuit(r, t, x, rest, False)
+
+
+def _short_circuit(r: Reader, t: Arr, x: Any, rest: Callable[[], Any], when: bool) -> Any:
+    """One operation where the right side is a bool that is cheap and safe to evaluate always, else a branch."""
+    side = run_region(r, rest)
+    y = side.result
+    simple = isinstance(x, Arr) and x.name == "bool" and (isinstance(y, bool) or (isinstance(y, Arr) and y.name == "bool"))
+    if simple and x.weak == (not isinstance(y, Arr) or y.weak) and _cheap(side):
+        absorb(r, side)
+        return (conjunction if when else disjunction)(x, y)
+    other = run_region(r, lambda: x)
+    return finish(r, t, side, other) if when else finish(r, t, other, side)
+
+
+def _cheap(side: Region) -> bool:
+    nodes = side.nodes
+    return not side.dead and not side.log.old and len(nodes) <= 24 and all(effects(n) == "none" and not n.regions for n in nodes)
+
+
+@expression(ast.IfExp)
+def conditional(r: Reader, e: ast.IfExp) -> Any:
+    r.at(e.test)
+    t = r.truth(r.expr(e.test))
+    if not isinstance(t, Arr):
+        return r.expr(e.body if t else e.orelse)
+    out = branch(r, t, lambda: r.expr(e.body), lambda: r.expr(e.orelse))
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"the value of this conditional expression {out.message.removeprefix('it ')}")
+    return out
+
+
+def truth(r: Reader, x: Any) -> Any:
+    """bool(x) as Python takes it: a bool, or a traced one."""
+    if isinstance(x, (Arr, Array)):
+        content = r.operand(x)
+        return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
+    if isinstance(x, Text):
+        raise UnsupportedError("the truth value of a string that depends on data")
+    for dunder in ("__bool__", "__len__"):
+        method = python_method(x, dunder)
+        if method is not None:
+            return r.truth(r.call(method, [x]))
+    return bool(x)

@@ -1,0 +1,62 @@
+"""Calls of what is implemented in C or belongs to a library: run by Python if everything is static."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.frontend.eval_attr import call_method
+from irad.frontend.objects import Callback, Method, is_traced_deep
+from irad.frontend.reader import Reader
+from irad.frontend.sequences import Seq
+from irad.frontend.source import is_library
+
+# modules whose functions give another result each time
+_IMPURE = {"random", "time", "secrets", "uuid", "datetime", "_random", "_datetime"}
+
+
+def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function implemented in C."""
+    owner = getattr(fn, "__self__", None)
+    if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
+        return call_method(r, Method(owner, fn.__name__), args, kwargs)
+    if is_traced_deep(args) or is_traced_deep(kwargs):
+        return r.without_source(fn, args, kwargs, "it is implemented in C")
+    return run_native(r, fn, args, kwargs)
+
+
+def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Let Python run something static."""
+    module = str(getattr(fn, "__module__", "") or "")
+    root = module.split(".")[0]
+    owner = getattr(fn, "__self__", None)
+    if (
+        root in _IMPURE
+        or type(owner).__module__.split(".")[0] in _IMPURE
+        or module.startswith("numpy.random")
+        or "numpy.random" in type(owner).__module__
+    ):
+        raise UnsupportedError(
+            f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
+            "call it outside and pass the result as an argument"
+        )
+    if fn is open or fn is input:
+        raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
+    if root == "irad":  # our own, which know what they are given
+        return fn(*args, **kwargs)
+    operands = [_callback(r, r.operand(a)) for a in args]
+    named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
+    with np.errstate(all="ignore"):
+        return r.wrap(fn(*operands, **named))
+
+
+def _callback(r: Reader, x: Any) -> Any:
+    """A function handed to native code comes back to the reader when it is called."""
+    if isinstance(x, types.FunctionType) and not is_library(x.__module__):
+        return Callback(r, x)
+    if isinstance(x, Seq):
+        return r.items(x)
+    return x

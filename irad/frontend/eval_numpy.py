@@ -1,0 +1,175 @@
+"""Calls of NumPy and scipy.special functions: by NumPy itself if everything is static, else through the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend import views
+from irad.frontend.arr import Arr, NeedStatic, is_traced
+from irad.frontend.eval_attr import into
+from irad.frontend.flow import branch
+from irad.frontend.np_registry import NAMES
+from irad.frontend.objects import Array, Either, describe
+from irad.frontend.reader import Reader
+from irad.frontend.sequences import Seq
+from irad.frontend.table import add_at, lookup, nearest
+
+
+def hashed(table: dict[Any, Any], fn: Any) -> Any:
+    try:
+        return table.get(fn)
+    except TypeError:
+        return None
+
+
+# functions whose results of rank 0 are arrays, not NumPy scalars
+_ARRAY_RESULTS = {
+    np.array, np.asarray, np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.copy,
+    np.where, np.select, np.reshape, np.squeeze, np.broadcast_to, np.stack, np.linspace, np.choose, np.atleast_1d, np.tril, np.triu,
+}  # fmt: skip
+_MAKERS = {np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.eye, np.identity}
+_LARGE = 1024  # elements from which an array made of static numbers is made in the graph
+
+
+def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of a NumPy or scipy.special function; NotImplemented if fn is none."""
+    mutating = hashed(_MUTATING, fn)
+    if mutating is not None:
+        return mutating(r, *args, **kwargs)
+    builder = lookup(fn)
+    if builder is None and not _is_numpy(fn):
+        return NotImplemented
+    view = hashed(views.FUNCTIONS, fn)
+    if view is not None and args and isinstance(args[0], Array):
+        return _call_view(r, view, args, kwargs)
+    out = kwargs.pop("out", None)
+    if out is not None and kwargs.get("where", True) is not True:
+        kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
+    operands = [_function_operand(r, a) for a in args]
+    named = {k: _function_operand(r, v) for k, v in kwargs.items()}
+    zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
+    if not (is_traced(operands) or is_traced(named)) and not (hashed({f: True for f in _MAKERS}, fn) and _large(operands)):
+        return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d))
+    if builder is None:
+        raise _unknown(fn)
+    _fix_shape(r, fn, operands, named)
+    return into(r, out, r.wrap(builder(*operands, **named), zero_d))
+
+
+# where a function that makes an array takes the numbers that its shape depends on
+_SHAPE_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
+    **{f: (0, "shape") for f in (np.zeros, np.ones, np.full, np.empty)}, np.eye: (0, 1, "N", "M"), np.identity: (0, "n"),
+    np.arange: (0, 1, 2, "start", "stop", "step"), np.linspace: (2, "num"), np.indices: (0, "dimensions"), np.tri: (0, 1, "N", "M"),
+}  # fmt: skip
+
+
+def _fix_shape(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """A shape that is computed from number arguments alone makes them static; other traced shapes are run-time extents."""
+    for k in hashed(_SHAPE_ARGUMENTS, fn) or ():
+        x = kwargs.get(k) if isinstance(k, str) else args[k] if k < len(args) else None
+        for n in x if isinstance(x, (tuple, list)) else (x,):
+            if isinstance(n, Arr) and r.from_arguments(n):
+                raise NeedStatic(n, f"the shape that np.{fn.__name__} makes")
+
+
+def _call_view(r: Reader, view: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    operands = [r.operand(a) for a in args[1:]]
+    named = {k: r.operand(v) for k, v in kwargs.items()}
+    x = args[0]
+    if isinstance(x, Either):
+        return branch(r, x.cond, lambda: view(r, x.left, *operands, **named), lambda: view(r, x.right, *operands, **named))
+    return view(r, x, *operands, **named)
+
+
+def _function_operand(r: Reader, x: Any) -> Any:
+    """An argument of a NumPy function; sequences of sequences become lists."""
+    if isinstance(x, Seq):
+        return r.operand(r.items(x))
+    return r.operand(x)
+
+
+def _large(operands: list[Any]) -> bool:
+    shape = operands[0] if operands else ()
+    if isinstance(shape, np.ndarray):
+        return shape.size > _LARGE
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    total = 1
+    for n in sizes:
+        total *= n if isinstance(n, (int, np.integer)) else 1
+    return total > _LARGE
+
+
+def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function on static operands, by NumPy itself."""
+    module = str(getattr(fn, "__module__", "") or "")
+    if module.startswith("numpy.random") or isinstance(
+        getattr(fn, "__self__", None), (np.random.Generator, np.random.RandomState)
+    ):
+        raise UnsupportedError(
+            "random numbers would be drawn once, at compile time; draw them outside and pass them as an argument"
+        )
+    with np.errstate(all="ignore"):
+        return fn(*args, **kwargs)
+
+
+def _is_numpy(fn: Any) -> bool:
+    module = getattr(fn, "__module__", None) or getattr(type(fn), "__module__", "")
+    return isinstance(fn, np.ufunc) or str(module).split(".")[0] in ("numpy", "scipy") and not isinstance(fn, type)
+
+
+def _unknown(fn: Any) -> UnsupportedError:
+    name = getattr(fn, "__name__", str(fn))
+    module = str(getattr(fn, "__module__", "numpy") or "numpy")
+    shown = f"{'np' if module.split('.')[0] == 'numpy' else module}.{name}"
+    close = nearest(name)
+    hint = f"; near it: {', '.join(close)}" if close else f"; irad ops lists the {len(NAMES)} functions that are"
+    return UnsupportedError(f"{shown} of traced arrays is not supported{hint}")
+
+
+def _add_at(r: Reader, x: Any, key: Any, v: Any) -> None:
+    from irad.frontend.eval_array import put, writable
+
+    writable(x)
+    put(r, x, Arr(add_at(_lifted(r, x), r.operand(key), r.operand(v))))
+
+
+def _lifted(r: Reader, x: Any) -> Arr:
+    if not isinstance(x, Array):
+        raise IradTypeError(f"an array is needed, got {describe(x)}")
+    return Arr(r.value(x))
+
+
+def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
+    _add_at(r, x, key, r.operator("neg", v))
+
+
+def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if where is True:
+        r.setitem(dst, Ellipsis, src)
+    else:
+        r.setitem(dst, Ellipsis, r.call(np.where, [where, src, dst]))
+
+
+def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
+    n = min(a.shape)
+    r.setitem(a, (np.arange(n),) * len(a.shape), val)
+
+
+_MUTATING: dict[Any, Callable[..., Any]] = {
+    np.add.at: _add_at, np.subtract.at: _subtract_at, np.copyto: _copyto, np.fill_diagonal: _fill_diagonal,
+    np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
+    np.putmask: lambda r, a, mask, values: _copyto(r, a, values, where=mask),
+    np.place: lambda r, arr, mask, vals: r.setitem(arr, mask, vals),
+}  # fmt: skip
+
+
+def _put_along(r: Reader, arr: Any, indices: Any, values: Any, axis: int) -> None:
+    n = len(arr.shape)
+    at = []
+    for k, d in enumerate(arr.shape):
+        at.append(indices if k == axis % n else np.arange(d).reshape([-1 if j == k else 1 for j in range(n)]))
+    r.setitem(arr, tuple(at), values)

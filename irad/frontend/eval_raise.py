@@ -1,0 +1,136 @@
+"""raise, assert, try and with."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.arr import Arr
+from irad.frontend.eval_stmt import assign
+from irad.frontend.eval_text import escape, text_of
+from irad.frontend.flow import block, flag
+from irad.frontend.objects import Text, is_traced_deep
+from irad.frontend.reader import Reader, Restart, statement
+from irad.frontend.regions import Dead, raise_always
+from irad.frontend.state import Name
+from irad.ir import current
+from irad.ops.control import raise_if
+from irad.ops.core import effects
+from irad.ops.elementwise import logical_not
+
+
+@statement(ast.Raise)
+def raise_(r: Reader, s: ast.Raise) -> None:
+    if s.exc is None:
+        handled = r.handling[-1] if r.handling else RuntimeError("No active exception to reraise")
+        raise handled
+    exc = r.expr(s.exc)
+    r.at(s)
+    if isinstance(exc, type) and issubclass(exc, BaseException):
+        exc = exc()
+    if not isinstance(exc, BaseException):
+        raise TypeError("exceptions must derive from BaseException")
+    if not r.conditional and not any(is_traced_deep(a) for a in exc.args):
+        raise exc
+    name, template, operands = described(r, exc)
+    raise_always(name, template, [o.value for o in operands])
+    raise Dead
+
+
+def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
+    """Class name, message template and operands of an exception that is raised at run time."""
+    name = type(exc).__qualname__
+    r.exceptions[name] = type(exc)
+    if any(is_traced_deep(a) for a in exc.args):
+        texts = [text_of(r, a) if is_traced_deep(a) else Text(escape(str(a)), ()) for a in exc.args]
+        return name, ", ".join(t.template for t in texts), [o for t in texts for o in t.operands if not o.shape]
+    return name, escape(str(exc) if len(exc.args) != 1 else str(exc.args[0])), []
+
+
+@statement(ast.Assert)
+def assert_(r: Reader, s: ast.Assert) -> None:
+    r.at(s.test)
+    ok = r.truth(r.expr(s.test))
+    if ok is True:
+        return
+    message = r.expr(s.msg) if s.msg is not None else ""
+    exc = AssertionError(*([message] if s.msg is not None else []))
+    r.at(s)
+    if not isinstance(ok, Arr):
+        if not r.conditional:
+            raise exc
+        name, template, operands = described(r, exc)
+        raise_always(name, template, [o.value for o in operands])
+        raise Dead
+    name, template, operands = described(r, exc)
+    raise_if(logical_not(ok.value), *(o.value for o in operands), exc=name, message=template)
+
+
+@statement(ast.Try)
+def try_(r: Reader, s: ast.Try) -> None:
+    """try around static code; traced code in it must not be able to raise what a handler catches."""
+    before = len(current().nodes)
+    depth, loops = len(r.frames), len(r.frame.loops)
+    try:
+        block(r, s.body)
+    except (Dead, Restart):
+        raise
+    except IradError:
+        raise
+    except BaseException as e:
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        if not _handled(r, s, e):
+            block(r, s.finalbody)
+            raise
+        block(r, s.finalbody)
+        return
+    if s.handlers and any(effects(n) == "raise" for n in current().nodes[before:]):
+        raise UnsupportedError(
+            "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
+            "test the condition with if instead of catching the exception"
+        )
+    if flag(r.frame.flags, "return") is False:
+        block(r, s.orelse)
+    block(r, s.finalbody)
+
+
+def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
+    for h in s.handlers:
+        kind = BaseException if h.type is None else r.expr(h.type)
+        if isinstance(e, kind):
+            if h.name is not None:
+                r.state.assign(Name(r.frame.env, h.name), e)
+            r.handling.append(e)
+            try:
+                block(r, h.body)
+            finally:
+                r.handling.pop()
+            return True
+    return False
+
+
+@statement(ast.With)
+def with_(r: Reader, s: ast.With) -> None:
+    entered: list[Any] = []
+    for item in s.items:
+        manager = r.expr(item.context_expr)
+        value = _enter(r, manager, entered)
+        if item.optional_vars is not None:
+            assign(r, item.optional_vars, value)
+    block(r, s.body)
+    for manager in reversed(entered):
+        r.call(r.getattr(manager, "__exit__"), [None, None, None])
+
+
+def _enter(r: Reader, manager: Any, entered: list[Any]) -> Any:
+    if isinstance(manager, (np.errstate, contextlib.nullcontext)):
+        return getattr(manager, "enter_result", None)
+    if getattr(type(manager).__enter__, "__code__", None) is None:
+        raise UnsupportedError(f"with {type(manager).__name__}(...) in compiled code; put it around the call")
+    entered.append(manager)
+    return r.call(r.getattr(manager, "__enter__"), [])

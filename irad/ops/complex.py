@@ -1,0 +1,80 @@
+"""Complex numbers and their parts. All other ops on complex values are rows of `elementwise` and `array`.
+
+A cotangent c of a complex value stands for the linear map dz -> Re(c * dz), without conjugation. So the rule of every
+holomorphic op is its real one, and the cotangent of z under a real loss L is dL/d(Re z) - i dL/d(Im z): the convention of
+JAX and autograd. The steepest ascent is its conjugate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.ir import Value
+from irad.ops.array import zeros
+from irad.ops.core import Op, type_error
+from irad.ops.elementwise import neg
+from irad.types import Type, complex_dtype, is_complex, real_dtype
+
+
+def _infer_complex(x: Type, y: Type) -> tuple[Type, ...]:
+    if x != y or x.dtype not in ("f32", "f64"):
+        raise type_error("a complex number is made of two equal f32 or f64 types", x, y)
+    return (x.with_dtype(complex_dtype(x.dtype)),)
+
+
+def _eval_complex(x: Any, y: Any) -> Any:
+    z = np.empty(np.shape(x), Type(complex_dtype(f"f{8 * np.asarray(x).itemsize}")).numpy)
+    z.real, z.imag = x, y
+    return z[()]
+
+
+def _infer_part(z: Type) -> tuple[Type, ...]:
+    if not is_complex(z.dtype):
+        raise type_error("the parts are of a complex value", z)
+    return (z.with_dtype(real_dtype(z.dtype)),)
+
+
+def _vjp_complex(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    x, y = node.inputs
+    if ad.active(x):
+        adj.add(x, real(cts[0]))
+    if ad.active(y):
+        adj.add(y, neg(imag(cts[0])))
+
+
+def _vjp_real(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    adj.add(node.inputs[0], complex_(cts[0], zeros(cts[0].type)))
+
+
+def _vjp_imag(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    adj.add(node.inputs[0], complex_(zeros(cts[0].type), neg(cts[0])))
+
+
+def _jvp_complex(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    ds = [tan.get(v) for v in node.inputs]
+    if all(d is None for d in ds):
+        return [None]
+    return [complex_(*(zeros(v.type) if d is None else d for v, d in zip(node.inputs, ds)))]
+
+
+def _jvp_part(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    d = tan.get(node.inputs[0])
+    return [None if d is None else node.op(d)]
+
+
+def _part(name: str, eval: Callable[..., Any], vjp: Callable[..., None]) -> Op:
+    return Op(name, _infer_part, eval, vjp, _jvp_part, cheap=True, linear=True)
+
+
+complex_ = Op("complex", _infer_complex, _eval_complex, _vjp_complex, _jvp_complex, cheap=True, linear=True,
+              doc="the complex number of a real and an imaginary part")  # fmt: skip
+real = _part("real", lambda z: np.real(z).copy()[()], _vjp_real)
+imag = _part("imag", lambda z: np.imag(z).copy()[()], _vjp_imag)
+
+
+def conj(z: Value) -> Value:
+    """The complex conjugate."""
+    return complex_(real(z), neg(imag(z)))

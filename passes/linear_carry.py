@@ -1,0 +1,195 @@
+"""Short chains from trip to trip in derivative loops: `ct * (1 - v) * r - ct * (r * v)` becomes `ct * a`.
+
+A loop runs no faster than the chain of operations through what it carries. Cotangents and tangents are linear in the
+carried ones, so a scalar that a trip computes from them is `a1 * ct1 + ... + b`, where the coefficients do not wait for
+the trip before. They are computed beside the chain, and the carried terms come last, one multiply-add each, if that takes
+few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irad.ir import Builder, Graph, Node, Program, Value, reads
+from irad.ops.constant import const
+from irad.ops.core import effects
+from irad.ops.elementwise import add, div, mul, neg, szmul
+
+EXTRA = 4  # operations a trip that a shorter chain may cost
+_LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
+_COST = {"div": 4}  # of a link in the chain, in multiplications
+
+Factor = Value | float  # numbers stand for constants until they are needed
+
+
+def linear_carry(program: Program) -> Program:
+    """The program with short chains through the scalars that its derivative loops carry."""
+    return {name: _graph(g) for name, g in program.items()}
+
+
+def _graph(graph: Graph) -> Graph:
+    return graph.replace(nodes=[_node(n) if n.regions else n for n in graph.nodes])
+
+
+def _node(node: Node) -> Node:
+    regions = [_graph(r) for r in node.regions]
+    if node.op.name == "for":
+        regions = [_shortened(regions[0])]
+    if all(a is b for a, b in zip(regions, node.regions)):
+        return node
+    return Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
+
+
+def _shortened(body: Graph) -> Graph:
+    """The body with those results regrouped for which it pays."""
+    best = body
+    with Builder(deriv=True) as b:
+        for group in _cycles(body):
+            forms = _Forms(body, group)
+            for k, (p, r) in enumerate(zip(body.params[1:], body.results)):
+                form = forms.of.get(r)
+                if p not in group or form is None or len(form.factors) >= forms.length[r]:
+                    continue
+                results = [form.value() if j == k else v for j, v in enumerate(best.results)]
+                nodes = [*body.nodes, *b.nodes]
+                new = _alive(body, nodes, results)
+                if len(new.nodes) <= len(_alive(body, nodes, best.results).nodes) + EXTRA:
+                    best = new
+    return best
+
+
+def _cycles(body: Graph) -> list[list[Value]]:
+    """The carried scalars of a derivative, in groups that depend on each other from trip to trip."""
+    primal = {v for n in body.nodes if not n.deriv for v in reads(n)}
+    carry = [p for p in body.params[1:] if p.type.differentiable and not p.type.shape and p not in primal]
+    on: dict[Value, frozenset[Value]] = {p: frozenset([p]) for p in carry}
+    for n in body.nodes if carry else ():
+        found = frozenset().union(*(on[v] for v in reads(n) if v in on))
+        if found:
+            on.update((v, found) for v in n.outputs)
+    step = {p: on.get(r, frozenset()) for p, r in zip(body.params[1:], body.results) if p in carry}
+    reached = {p: _closure(step, p) for p in carry}
+    groups = dict.fromkeys(tuple(q for q in carry if q in reached[p] and p in reached[q]) for p in carry)
+    return [list(g) for g in groups if g]
+
+
+def _closure(step: Mapping[Value, Collection[Value]], start: Value) -> set[Value]:
+    """What `start` depends on in one trip or more."""
+    found: set[Value] = set()
+    todo = list(step[start])
+    while todo:
+        p = todo.pop()
+        if p not in found:
+            found.add(p)
+            todo += step[p]
+    return found
+
+
+def _alive(body: Graph, nodes: Sequence[Node], results: Sequence[Value]) -> Graph:
+    """The body with these nodes but the dead ones."""
+    want, kept = set(results), []
+    for n in reversed(nodes):
+        if any(v in want for v in n.outputs) or effects(n) != "none":
+            kept.append(n)
+            want.update(reads(n))
+    return body.replace(nodes=kept[::-1], results=results)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The sum of factor * carry, and of `rest` (None: 0). `strong`: a carry that is 0 masks its factor, as in `szmul`."""
+
+    factors: Mapping[Value, Factor]
+    rest: Value | None
+    strong: bool = False
+
+    def value(self) -> Value:
+        """Emit it, what is carried last."""
+        total = self.rest
+        for p, factor in self.factors.items():
+            term = _times(p, factor, self.strong)
+            total = term if total is None else add(term, total)
+        assert total is not None
+        return total
+
+    def each(self, f: Callable[[Factor, Value], Factor], g: Callable[[Value], Value]) -> Form:
+        """The form with f(factor, carry) for its factors and g(rest)."""
+        rest = None if self.rest is None else g(self.rest)
+        return Form({p: f(c, p) for p, c in self.factors.items()}, rest, self.strong)
+
+    def __neg__(self) -> Form:
+        return self.each(lambda c, p: neg(c) if isinstance(c, Value) else -c, neg)
+
+    def __add__(self, other: Form) -> Form:
+        factors = dict(self.factors)
+        for p, c in other.factors.items():
+            factors[p] = _plus(factors[p], c, p) if p in factors else c
+        rests = [r for r in (self.rest, other.rest) if r is not None]
+        return Form(factors, add(*rests) if len(rests) == 2 else next(iter(rests), None), self.strong or other.strong)
+
+
+def _times(x: Value, factor: Factor, strong: bool) -> Value:
+    if isinstance(factor, Value):
+        return szmul(x, factor) if strong else mul(x, factor)
+    return x if factor == 1 else neg(x) if factor == -1 else mul(x, const(value=factor, type=x.type))
+
+
+def _made(factor: Factor, carry: Value) -> Value:
+    return factor if isinstance(factor, Value) else const(value=factor, type=carry.type)
+
+
+def _plus(a: Factor, b: Factor, carry: Value) -> Factor:
+    if isinstance(a, Value) or isinstance(b, Value):
+        return add(_made(a, carry), _made(b, carry))
+    return a + b
+
+
+class _Forms:
+    """Linear forms, over some carries, of the values of a loop body; `length`: links of the longest chain to a value.
+
+    Values that none of these carries reaches have no form of their own: they are constants. Values that are not linear in
+    the carries are `broken`.
+    """
+
+    def __init__(self, body: Graph, carry: Sequence[Value]):
+        self.of = {p: Form({p: 1.0}, None) for p in carry}
+        self.length = dict.fromkeys(carry, 0)
+        self.products: set[Value] = set()  # a sum takes them in with one multiply-add
+        self.broken: set[Value] = set()
+        for n in body.nodes:
+            self.visit(n)
+
+    def visit(self, n: Node) -> None:
+        used = reads(n)
+        if not any(v in self.of or v in self.broken for v in used):
+            return
+        linear = n.op.name in _LINEAR and n.deriv and not n.out.type.shape
+        form = self.form(n) if linear and not any(v in self.broken for v in used) else None
+        if form is None:
+            self.broken.update(n.outputs)
+            return
+        self.of[n.out] = form
+        fused = n.op.name in ("add", "sub")  # with a product
+        links = [self.length[v] - (fused and v in self.products) for v in n.inputs if v in self.of]
+        self.length[n.out] = max(links) + _COST.get(n.op.name, 1)
+        if n.op.name in ("mul", "szmul"):
+            self.products.add(n.out)
+
+    def form(self, n: Node) -> Form | None:
+        """Of the result of a node; None if it is not linear."""
+        name, xs = n.op.name, [self.of.get(v) or Form({}, v) for v in n.inputs]
+        if name == "neg":
+            return -xs[0]
+        if name in ("add", "sub"):
+            return xs[0] + (xs[1] if name == "add" else -xs[1])
+        if xs[1].factors and (name == "div" or xs[0].factors):
+            return None
+        k = 0 if xs[0].factors else 1
+        if name == "szmul" and k:
+            return None
+        x, by, op = xs[k], n.inputs[1 - k], n.op
+        if name == "div":
+            return x.each(lambda c, p: div(_made(c, p), by), lambda r: div(r, by))
+        new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, by))
+        return replace(new, strong=x.strong or name == "szmul")

@@ -1,0 +1,86 @@
+"""Random programs: native code agrees with the interpreter, and its gradients with differences.
+
+The programs run in child processes, because an assertion inside LLVM, or a wrong address, ends the process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from random import Random
+
+import numpy as np
+import pytest
+
+from irad.interp import interpret
+from irad.ir import Program
+from irad.ops.control import RaisedInGraph
+from irad.passes.autodiff import grad
+from irad.pipeline import native, optimise
+from irad.text import show
+from irad.types import Type
+from tests.fuzz import Case, control_flow, straight_line
+
+ROOT = __file__.rsplit("/tests/", 1)[0]
+KINDS = {"straight": lambda rng, smooth: straight_line(rng, 15, smooth), "control": lambda rng, smooth: control_flow(rng, 8, smooth)}
+
+
+def outcome(run: object, *args: object) -> list[object]:
+    try:
+        return list(run(*args))  # type: ignore[operator]
+    except RaisedInGraph as e:
+        return [e.exc, e.message]
+
+
+def run_native(program: Program, args: list[object]) -> list[object]:
+    code = native(optimise(program))
+    return code.run([np.asarray(a, t.numpy).reshape(t.shape) for a, t in zip(args, code.params)])
+
+
+def check_value(case: Case, seed: int) -> None:
+    want = outcome(lambda: interpret(case.program, *case.args))
+    got = outcome(lambda: run_native(case.program, case.args))
+    where = f"seed {seed}\n{show(case.program)}"
+    assert len(want) == len(got), where
+    for w, g in zip(want, got):
+        if isinstance(w, str):
+            assert w == g, where
+        else:
+            np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-12, err_msg=where, strict=False)
+
+
+def check_gradient(case: Case, seed: int) -> None:
+    """Along a random direction, against central differences of the interpreter."""
+    entry = next(iter(case.program.values()))
+    results = [k for k, v in enumerate(entry.results) if v.type == Type("f64")]
+    wrt = [k for k, p in enumerate(entry.params) if p.type.differentiable]
+    if not results:
+        return
+    out = results[0]
+    rng = np.random.default_rng(seed)
+    direction = {k: rng.standard_normal(np.shape(case.args[k])) for k in wrt}
+    moved = lambda h: [a + h * direction[k] if k in direction else a for k, a in enumerate(case.args)]
+    h = 1e-6
+    hi, lo = (float(interpret(case.program, *moved(s * h))[out]) for s in (1, -1))
+    grads = run_native(grad(case.program, wrt, out), case.args)[len(entry.results) :]
+    exact = sum(float(np.sum(g * direction[k])) for g, k in zip(grads, wrt))
+    np.testing.assert_allclose(exact, (hi - lo) / (2 * h), rtol=1e-4, atol=1e-6, err_msg=f"seed {seed}\n{show(case.program)}")
+
+
+def main(kind: str, what: str, first: int, last: int) -> None:
+    for seed in range(first, last):
+        case = KINDS[kind](Random(seed), what == "gradient")
+        with np.errstate(all="ignore"):
+            (check_gradient if what == "gradient" else check_value)(case, seed)
+    print(f"{last - first} programs agree")
+
+
+@pytest.mark.parametrize(
+    "kind, what, first, last",
+    [("straight", "value", 0, 150), ("straight", "gradient", 1000, 1150), ("control", "value", 0, 100), ("control", "gradient", 1000, 1100)],
+)
+def test_native_programs(kind: str, what: str, first: int, last: int) -> None:
+    command = [sys.executable, "-c", f"from tests.test_native_fuzz import main; main({kind!r}, {what!r}, {first}, {last})"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr[-6000:]
+    assert f"{last - first} programs agree" in done.stdout
