@@ -26,6 +26,7 @@ from irad.ops.loop import load, loop
 
 SMALL = 512  # multiplications: below this a nest without register tiles is as good
 LONG_EPILOGUE = 10  # operations per element: more are emitted once, in a loop over the tile, rather than unrolled with it
+SCATTER = 1.2  # cycles per element stored or loaded in steps
 PANEL = 1 << 18  # bytes of stack for packed factors
 PITCH = 1024  # bytes: rows a multiple of this apart fall on few sets of the first-level cache
 
@@ -111,8 +112,8 @@ class Contraction:
             elif n.op.name != "const":
                 self.epilogue.append(n)
         dests = {v for s in self.sums for v in s.node.inputs}
-        read = {v for n in self.epilogue for v in n.inputs} | set(self.body.results)
-        return not any(v in read for v in dests & set(self.group_of)) and not any(
+        self.read = {v for n in self.epilogue for v in n.inputs} | set(self.body.results)
+        return not any(v in self.read for v in dests & set(self.group_of)) and not any(
             v not in self.f.env for n in self.epilogue if n.op is load for v in n.inputs[1:]
         )
 
@@ -158,7 +159,7 @@ class Contraction:
         return self.f.flat(n.inputs[0], n.attrs["map"].rows, [self.f.aff(i) for i in n.inputs[1:]])
 
     def _target(self, r: Result) -> Aff:
-        return self.f.flat(r.finals[0], r.out.map.rows, [self.f.aff(p) for p in self.params])
+        return self.f.flat(r.finals[0], r.out.map.rows, [self.f.aff(p) for p in self.body.params])
 
     # ---- choosing axes ---------------------------------------------------------------------------------------
 
@@ -190,8 +191,7 @@ class Contraction:
         return all(name in s.broadcast.axes and name not in s.vector.axes for s in self.sums)
 
     def _column_score(self, k: int, name: str) -> float | None:
-        """How good axis k is for the lanes; None if it cannot have them."""
-        unit = 0
+        """How good axis k is for the lanes (less the cycles it takes); None if it cannot have them."""
         for s in self.sums:
             a, b = s.factors
             if (name in a.axes) == (name in b.axes):
@@ -200,13 +200,12 @@ class Contraction:
             coefs = [_coef(self._position(n), name) for n in side.nodes if n.op is load]
             if any(c not in (0, 1) for c in coefs):
                 return None
-        stores = [_coef(self._target(r), name) for r in self.results]
-        unit += sum(c == 1 for c in stores) - 4 * sum(c not in (0, 1) for c in stores)
-        loads = [_coef(self._position(n), name) for n in self.epilogue if n.op is load]
-        unit -= 4 * sum(c not in (0, 1) for c in loads)
-        lanes = REGISTER // 4
-        extent = self.extents[k]
-        return min(extent, lanes) * 2 / lanes + extent / (-(-extent // lanes) * lanes) + 0.1 * unit
+        n, lanes = self.extents[k], REGISTER // self.f.itemsize(self.sums[0].node.outputs[0].type.dtype)
+        size = prod(self.extents)
+        vectors = size * sum(s.terms for s in self.sums) / n * -(-n // lanes)
+        steps = [_coef(self._target(r), name) for r in self.results]
+        steps += [_coef(self._position(m), name) for m in self.epilogue if m.op is load]
+        return -vectors / 2 - SCATTER * size * sum(c not in (0, 1) for c in steps)
 
     def _collapse(self) -> None:
         """Merge neighbouring axes that every access walks as one, of the result and of each sum."""
@@ -281,34 +280,51 @@ class Contraction:
         self.accs = {g: f.fresh("acc") for g in groups}
         for g in groups:
             f.block.append(kf.Fold(self.accs[g], "add", (self.dtype,), (Const(0, self.dtype),), (height, width), t.lanes))
-        for k, s in enumerate(self.sums):
-            stmts = f.within(lambda k=k, s=s: self._products(k, s, rows, j0, width))  # type: ignore[misc]
-            for name, extent in reversed(list(zip(s.names, s.extents))):
+        for stage in self._stages():
+            stmts = f.within(lambda stage=stage: self._products(stage, rows, j0, width))  # type: ignore[misc]
+            for name, extent in reversed(list(zip(stage[0].names, stage[0].extents))):
                 stmts = [kf.For(name, "seq", 0, extent, stmts)]
             f.block += stmts
         self._epilogue(rows, j0, width)
 
-    def _products(self, k: int, s: Sum, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
-        """One term of a sum for every element of the tile."""
+    def _stages(self) -> list[list[Sum]]:
+        """Sums of different accumulators over equal extents run in one loop, and so share what they read."""
+        stages: list[list[Sum]] = []
+        for s in self.sums:
+            for stage in stages:
+                later = stages[stages.index(stage) :]
+                if stage[0].extents == s.extents and all(t.group != s.group for other in later for t in other):
+                    self.f.env.update((p, Aff.of(name)) for p, name in zip(s.params, stage[0].names))
+                    s.names = stage[0].names
+                    stage.append(s)
+                    break
+            else:
+                stages.append([s])
+        return stages
+
+    def _products(self, stage: list[Sum], rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+        """One term of each sum for every element of the tile."""
         f = self.f
 
         def row(at: Aff) -> None:
-            for n in s.broadcast.nodes:
-                element(f, n)
-            x, j = f.operand(s.broadcast.value), f.fresh("j")
+            for s in stage:
+                for n in s.broadcast.nodes:
+                    element(f, n)
+                x, j = f.operand(s.broadcast.value), f.fresh("j")
 
-            def column() -> None:
-                y = self._vector(k, s, j0, j, width)
-                p = f.let(kf.Apply("mul", (x, y)), self.dtype, "p", deriv=True)
-                f.block.append(kf.Combine(self.accs[s.group], (p,), (at, j)))
+                def column(s: Sum = s, x: kf.Operand = x, j: str = j) -> None:
+                    y = self._vector(s, j0, j, width)
+                    p = f.let(kf.Apply("mul", (x, y)), self.dtype, "p", deriv=True)
+                    f.block.append(kf.Combine(self.accs[s.group], (p,), (at, j)))
 
-            f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
+                f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
 
         self._each_row(rows, "unroll", row)
 
-    def _vector(self, k: int, s: Sum, j0: Aff, j: str, width: int) -> kf.Operand:
+    def _vector(self, s: Sum, j0: Aff, j: str, width: int) -> kf.Operand:
         """The vector factor at columns j0 + j: from the packed panel, or computed."""
         f = self.f
+        k = self.sums.index(s)
         if k in self.panels:
             return f.let(kf.Load(self.panels[k], (self._panel_at(s, width) + Aff.of(j),)), self.dtype, "y")
         f.env[self.params[self.column]] = j0 + j
@@ -357,8 +373,8 @@ class Contraction:
     def _pack(self, s: Sum, j0: Aff, width: int) -> str:
         """Copy the panel of a block of columns to memory of its own; its name."""
         f = self.f
-        name, j = f.fresh("panel"), f.fresh("j")
-        f.head.append(kf.Buffer(name, self.dtype, (s.terms * _padded(width, self.tile.lanes),)))
+        j = f.fresh("j")
+        name = _scratch(f, f"panel{self.sums.index(s)}_", self.dtype, s.terms * _padded(width, self.tile.lanes))
 
         def column() -> None:
             f.env[self.params[self.column]] = j0 + j
@@ -380,9 +396,8 @@ class Contraction:
         if len(self.epilogue) <= LONG_EPILOGUE:
             self._each_row(rows, "unroll", lambda at: self._finish(j0, width, lambda g, j: kf.Part(self.accs[g], 0, (at, j))))
             return
-        spills = {g: f.fresh("sums") for g in self.accs}
-        for name in spills.values():
-            f.head.append(kf.Buffer(name, self.dtype, (prod(size for _, size in rows) * pitch,)))
+        height = prod(size for _, size in rows)
+        spills = {g: _scratch(f, f"sums{g}_", self.dtype, height * pitch) for g in self.accs}
         self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
         self._each_row(
             rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + j,)))
@@ -407,7 +422,8 @@ class Contraction:
         def column() -> None:
             f.env[self.params[self.column]] = j0 + j
             for v, g in self.group_of.items():
-                f.env[v] = f.let(read(g, j), self.dtype, "s")
+                if v in self.read:
+                    f.env[v] = f.let(read(g, j), self.dtype, "s")
             for n in self.epilogue:
                 element(f, n)
             for r in self.results:
@@ -415,6 +431,17 @@ class Contraction:
                 f.block.append(kf.Store(f.place(r.finals[0]).buf, (at,), f.operand(r.values[0]), add=r.out.kind == "add"))
 
         f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
+
+
+def _scratch(f: Frame, name: str, dtype: str, size: int) -> str:
+    """A buffer in the kernel's frame that all contractions of the kernel use in turn, as large as the largest needs."""
+    name += dtype
+    for s in f.head:
+        if isinstance(s, kf.Buffer) and s.name == name:
+            s.shape = (max(size, *s.shape),)
+            return name
+    f.head.append(kf.Buffer(name, dtype, (size,)))
+    return name
 
 
 def _is_sum(n: Node) -> bool:

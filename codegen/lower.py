@@ -51,6 +51,7 @@ class Lowered:
     functions: dict[str, str] = field(default_factory=dict)  # graphs that are called -> their kernels
     raises: list[Raised] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
+    keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,10 @@ def _merges(dtype: str, lines: list[tuple[str, str]]) -> list[Stmt]:
         *[Swap(*pair) for pair in lines],
         Assign("width", "double"),
     ]
-    return [Var("width", "i64", Const(RUN, "i64")), While([Let("unmerged", "bool", Apply("lt", ("width", n)))], "unmerged", level)]
+    return [
+        Var("width", "i64", Const(RUN, "i64")),
+        While([Let("unmerged", "bool", Apply("lt", ("width", n)))], "unmerged", level),
+    ]
 
 
 def _merge_two(dtype: str, lines: list[tuple[str, str]]) -> While:
@@ -176,7 +179,11 @@ def _merge_two(dtype: str, lines: list[tuple[str, str]]) -> While:
 
 
 def _moved_position(lines: list[tuple[str, str]]) -> list[Stmt]:
-    return [s for a, b in lines for s in (Let("from", "i64", Apply("select", ("take", "w", "u"))), *_move("place", a, b, "from", "i64"))]
+    return [
+        s
+        for a, b in lines
+        for s in (Let("from", "i64", Apply("select", ("take", "w", "u"))), *_move("place", a, b, "from", "i64"))
+    ]
 
 
 def _move(name: str, a: str, b: str, at: str, dtype: str) -> list[Stmt]:
@@ -190,5 +197,9 @@ def _next(name: str) -> list[Stmt]:
 def _rest(at: str, end: str, dtype: str, lines: list[tuple[str, str]]) -> While:
     """What is left of one run."""
     moves = [s for k, (a, b) in enumerate(lines) for s in _move(f"{at}_c{k}", a, b, at, "i64" if k else dtype)]
-    step: list[Stmt] = [Let(f"{at}_next", "i64", Apply("add", (at, Const(1, "i64")))), Assign(at, f"{at}_next"), *_next(f"{at}_o")]
+    step: list[Stmt] = [
+        Let(f"{at}_next", "i64", Apply("add", (at, Const(1, "i64")))),
+        Assign(at, f"{at}_next"),
+        *_next(f"{at}_o"),
+    ]
     return While([Let(f"more_{at}", "bool", Apply("lt", (at, end)))], f"more_{at}", [*moves, *step])

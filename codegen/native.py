@@ -1,4 +1,4 @@
-"""A planned program as a native function that is called through ctypes.
+"""A planned program as a native function: called through ctypes here, without Python code by irad.codegen.entry.
 
 The caller's arrays are only read; each result is a fresh array that owns its memory. What a call works in (`Context`: the
 arena, the memory of tapes) is taken from a free list, so concurrent and recursive calls do not share it and pages stay
@@ -10,23 +10,29 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from irad.codegen import lower_call, lower_control, lower_dot, lower_sort, opaque, schedule_nest  # noqa: F401  (they register their lowerings)
+from irad.codegen import kform as kf
+from irad.codegen import lower_call, lower_control, lower_dot, lower_host, lower_linalg, lower_sort, opaque, schedule_nest  # noqa: F401  (they register their lowerings)
 from irad.codegen.arena import arena_size
 from irad.codegen.emit import emit
 from irad.codegen.jit import Library, load
 from irad.codegen.kprint import show
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Lowered, lower
 from irad.codegen.lower_tape import GROW
-from irad.ir import Program
+from irad.codegen.work import INTERRUPTED, LONG, POLL, poll_text, polled, work
+from irad.ir import Program, types
 from irad.ops.control import RaisedInGraph
 from irad.types import TAPE, Type
 
+Signature = tuple[Sequence[Type], Sequence[Type]]  # of parameters, of results
+
+PACKED = "irad_packed"  # the exported function that takes the address of its arguments
 _libc = ctypes.CDLL(None)
 _free = _libc.free
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
@@ -69,15 +75,18 @@ class Native:
     library: Library
     params: tuple[Type, ...]
     results: tuple[Type, ...]
-    _free: list[Context] = field(default_factory=list)
+    _contexts: list[Context] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         entry = self.lowered.kernels[0]
-        self._outputs = [t for t in self.results if t != TAPE]
-        signature = [ctypes.c_void_p] * len(entry.params)
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, *signature)(self.library.address(entry.name))
-        self._fresh = [(t.shape, t.numpy) for t in self._outputs]
-        self._tapes = bool(self.lowered.tape_params or self.lowered.tape_results)
+        self.argc = len(entry.params)
+        self.outputs = [t for t in self.results if t != TAPE]
+        self.tapes = bool(self.lowered.tape_params or self.lowered.tape_results)
+        self.long = work(entry.body) > LONG
+        self.packed = self.library.address(PACKED)
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.packed)
+        self._arguments = ctypes.c_int64 * self.argc
+        self._fresh = [(t.shape, t.numpy) for t in self.outputs]
 
     @property
     def kernel_text(self) -> str:
@@ -87,57 +96,103 @@ class Native:
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Call it. `args`: C-contiguous, aligned arrays of exactly the parameters' types (the caller has seen to it).
 
-        Tapes among the arguments and results are `TapeMemory`. Raises irad.ops.control.RaisedInGraph if the program raises.
+        Tapes among the arguments and results are `TapeMemory`. Raises irad.ops.control.RaisedInGraph if the program raises,
+        KeyboardInterrupt (or what the handler of a signal raises) if it was interrupted.
         """
-        if self._tapes:
+        if self.tapes:
             return self._run_with_tapes(list(args))
-        out = [np.empty(shape, dtype) for shape, dtype in self._fresh]
         try:
-            context = self._free.pop()
+            context = self._contexts.pop()
         except IndexError:
             context = Context(self.lowered)
-        code = self._function(*map(_address, args), *map(_address, out), *context.pointers)
+        try:
+            return self._call(args, context)
+        finally:
+            self._contexts.append(context)
+
+    def _call(self, args: Sequence[Any], context: Context) -> list[Any]:
+        out = [np.empty(shape, dtype) for shape, dtype in self._fresh]
+        code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
-            error = self._error(code, context.error)
-            self._free.append(context)
-            raise error
-        self._free.append(context)
+            self.fail(code, context.pointers[-1])
         return out
 
     def _run_with_tapes(self, args: list[Any]) -> list[Any]:
-        out = [np.empty(shape, dtype) for shape, dtype in self._fresh]
         context = Context(self.lowered)
         for k, w in self.lowered.tape_params.items():
             context.ctx[w : w + SLOT] = args[k].words
-        arrays = [a for a in args if not isinstance(a, TapeMemory)]
-        code = self._function(*map(_address, arrays), *map(_address, out), *context.pointers)
-        for w in self.lowered.tape_params.values():
-            context.ctx[w : w + SLOT] = 0  # the memory is the argument's
-        if code:
-            raise self._error(code, context.error)
-        results: list[Any] = list(out)
+        try:
+            results: list[Any] = list(self._call([a for a in args if not isinstance(a, TapeMemory)], context))
+        finally:
+            for w in self.lowered.tape_params.values():
+                context.ctx[w : w + SLOT] = 0  # the memory is the argument's
         for k, w in sorted(self.lowered.tape_results.items()):
             results.insert(k, TapeMemory(context.ctx[w : w + SLOT].copy()))
             context.ctx[w : w + SLOT] = 0
         return results
 
-    def _error(self, code: int, error: np.ndarray) -> RaisedInGraph:
-        r = self.lowered.raises[code - 1]
-        values = [struct.unpack("d", struct.pack("q", x))[0] if d[0] == "f" else int(x) for d, x in zip(r.dtypes, error.tolist())]
-        return RaisedInGraph(r.exc, r.message.format(*values), r.loc)
+    def fail(self, status: int, record: int) -> None:
+        """Raise what a status other than 0 stands for; `record`: the address of the error record."""
+        if status == INTERRUPTED:
+            _restore(*(ctypes.c_void_p * 3).from_address(_poll().address("irad_signal")))
+        r = self.lowered.raises[status - 1]
+        if isinstance(r, lower_host.HostRaised):
+            raise r.error()
+        error = (ctypes.c_int64 * ERROR_SLOTS).from_address(record)
+        values = [struct.unpack("d", struct.pack("q", x))[0] if d[0] == "f" else x for d, x in zip(r.dtypes, error)]
+        raise RaisedInGraph(r.exc, r.message.format(*values), r.loc)
 
 
-def build(program: Program, *, vector_bits: int = 512) -> Native:
-    """Native code of a planned program."""
+def build(program: Program, outside: Signature | None = None, *, vector_bits: int = 512) -> Native:
+    """Native code of a planned program.
+
+    `outside`: types of the parameters and results as callers see them, if they are not the program's: a complex array in the
+    place of an array of pairs.
+    """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry))
+    lowered.kernels = [polled(k) for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
+    if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
+        lowered.symbols[POLL] = _poll().address(POLL)
     if lowered.grows:
         lowered.symbols["irad_grow"] = _grow().address("irad_grow")
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
-    text = emit(lowered.kernels, vector_bits=vector_bits)
-    library = load(text, [k.name for k in lowered.kernels], lowered.symbols)
-    return Native(lowered, text, library, tuple(v.type for v in entry.params), tuple(v.type for v in entry.results))
+    text = emit(lowered.kernels, vector_bits=vector_bits) + _packed(lowered.kernels[0])
+    library = load(text, [PACKED, *(k.name for k in lowered.kernels)], lowered.symbols)
+    params, results = outside or (types(entry.params), types(entry.results))
+    return Native(lowered, text, library, tuple(params), tuple(results))
+
+
+def _packed(entry: kf.Kernel) -> str:
+    """A function that calls the entry with the addresses found at its one argument."""
+    lines, args = [], []
+    for k in range(len(entry.params)):
+        lines += [f"  %q{k} = getelementptr ptr, ptr %v, i64 {k}", f"  %a{k} = load ptr, ptr %q{k}"]
+        args.append(f"ptr %a{k}")
+    lines += [f"  %s = call i64 @{entry.name}({', '.join(args)})", "  ret i64 %s"]
+    return "\n".join([f"define i64 @{PACKED}(ptr %v) {{", *lines, "}", ""])
+
+
+@functools.cache
+def _poll() -> Library:
+    """What long loops call, shared by all kernels."""
+    symbols = {f: python_address(f) for f in ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")}
+    return load(poll_text(time.CLOCK_MONOTONIC), [POLL, "irad_signal"], symbols)
+
+
+def _restore(*error: int | None) -> None:
+    """Raise an exception that was fetched (class, value, traceback)."""
+    restore = ctypes.pythonapi.PyErr_Restore
+    restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+    restore(*error)
+
+
+def python_address(name: str) -> int:
+    """Where a function of Python's C interface starts."""
+    found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert found is not None
+    return found
 
 
 @functools.cache

@@ -15,8 +15,10 @@ from irad.api import (
     load,
     value_and_grad,
     vjp,
+    vmap,
 )
 from irad.checks import check_grads
+from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.tree import register as register_type
 
@@ -28,9 +30,12 @@ __all__ = [
     "IradValueError",
     "ShapeError",
     "UnsupportedError",
+    "callback",
     "check_grads",
     "checkpoint",
     "compile",
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",
@@ -38,6 +43,8 @@ __all__ = [
     "jvp",
     "load",
     "register_type",
+    "stop_gradient",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

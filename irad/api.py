@@ -10,11 +10,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.codegen import entry
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transforms import Transform, bind
 from irad.lowered import Lowered
 from irad.pullback import Pullback, make_vjp
 from irad.runtime import Cache, cache_of, code_key
+from irad.sparse import SparseFunction
 from irad.text import load as load  # noqa: PLC0414  (public: reads a textual graph)
 
 
@@ -22,40 +24,50 @@ class Function(Transform):
     """A transformed function: call it like the original."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self, args, kwargs)
+        return call(self, self, args, kwargs)
 
 
-def call(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function, or a transform of one, compiled for these arguments."""
-    s, leaves, rest = cache_of(code_key(fn), Cache).find(fn, args, kwargs)
-    return s(fn, leaves, rest)
+def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function, or a transform of one, compiled for these arguments, as a call of the object `called`.
+
+    Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
+    """
+    cache = cache_of(code_key(fn), Cache)
+    if called.__dict__.setdefault("_calls", 0):
+        attach(called, cache, fn)
+    called._calls += 1
+    return cache.run(fn, args, kwargs)
+
+
+def attach(called: Any, cache: Cache, fn: Any) -> None:
+    """Let an object run the programs of a cache by itself."""
+    base = type(called)
+    if entry.available() and not base.__dict__.get("__slots__") == ():
+        names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
+        called.__class__ = type(base.__name__, (base,), {**names, "__call__": entry.builtin(cache.cell, fn)})
 
 
 class Compiled:
-    """A compiled function. Call it like the original; `__wrapped__` is the original."""
+    """A compiled function. Call it like the original; `__wrapped__` is the original.
+
+    `value_and_grad`: (value, gradient) of a function that returns one float; nothing is changed. `grad`: the gradient, like the
+    argument `argnums`, or a tuple if `argnums` is one.
+    """
 
     def __init__(self, fn: Callable[..., Any], argnums: int | tuple[int, ...]):
         self.__wrapped__ = fn
         self.argnums = argnums
         functools.update_wrapper(self, fn, updated=())
-        self._value_and_grad = Function("value_and_grad", fn, argnums)
-        self._grad = Function("grad", fn, argnums)
+        self.value_and_grad = Function("value_and_grad", fn, argnums)
+        self.grad = Function("grad", fn, argnums)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value; arguments are changed where the function changes them."""
-        return call(self.__wrapped__, args, kwargs)
+        return call(self, self.__wrapped__, args, kwargs)
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         """As a method: bound to the instance."""
         return self if obj is None else functools.partial(self, obj)
-
-    def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
-        """(value, gradient) of a function that returns one float. Nothing is changed."""
-        return self._value_and_grad(*args, **kwargs)
-
-    def grad(self, *args: Any, **kwargs: Any) -> Any:
-        """The gradient: like the argument `argnums`, or a tuple if `argnums` is one."""
-        return self._grad(*args, **kwargs)
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
         """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents."""
@@ -63,7 +75,7 @@ class Compiled:
 
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
         """What is compiled for these arguments: `.ir`, `.llvm`, `.asm`, `.kernel`, `.passes`. `grad`: of `value_and_grad`."""
-        return Lowered.of(self._value_and_grad if grad else self.__wrapped__, args, kwargs)
+        return Lowered.of(self.value_and_grad if grad else self.__wrapped__, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
@@ -134,8 +146,8 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Pullback]:
     What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing.
     """
     fn = _plain(f)
-    s, leaves, rest = cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).find(fn, primals, {})
-    return s(fn, leaves, rest)
+    result: tuple[Any, Pullback] = cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).run(fn, primals, {})
+    return result
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
@@ -155,26 +167,51 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     def along(primals: Any, tangents: Any) -> Any:
         return jvp(fn, primals, tangents)
 
-    s, leaves, rest = cache_of(("jvp", code_key(fn)), Cache).find(along, (tuple(primals), tuple(tangents)), {})
-    return s(along, leaves, rest)
+    result: tuple[Any, Any] = cache_of(("jvp", code_key(fn)), Cache).run(along, (tuple(primals), tuple(tangents)), {})
+    return result
 
 
-def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str = "") -> Function:
+def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str = "", sparse: bool = False) -> Any:
     """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
 
-    `mode`: "forward" or "reverse"; by default the one with fewer sweeps.
+    `mode`: "forward" or "reverse"; by default the one with fewer sweeps. Directions are lanes of one computation, and columns
+    (or rows) that share no row (column) share a direction. `sparse`: SciPy sparse arrays of shape (result.size,
+    argument.size) instead; their pattern, from the graph, holds what can depend, whatever the numbers are.
     """
-    return Function("jacobian", _plain(f), _numbers(argnums), False, mode)
+    dense = Function("jacobian", _plain(f), _numbers(argnums), False, mode)
+    return SparseFunction(dense) if sparse else dense
 
 
-def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Function:
-    """Second derivatives of a function that returns one float, forward over reverse."""
-    return Function("hessian", _plain(f), _numbers(argnums))
+def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, sparse: bool = False) -> Any:
+    """Second derivatives of a function that returns one float, forward over reverse.
+
+    `sparse`: SciPy sparse arrays, as for `jacobian`.
+    """
+    dense = Function("hessian", _plain(f), _numbers(argnums))
+    return SparseFunction(dense) if sparse else dense
 
 
 def hvp(f: Callable[..., Any]) -> Function:
     """(x, v) -> Hessian of f at x times v, without making the Hessian."""
     return Function("hvp", _plain(f))
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
+    """f for each element of a batch, as one computation on arrays with one axis more.
+
+    `in_axes`: the axis of each positional argument that runs over the batch: an int for all, or a tuple with, for each
+    argument, an int, None (shared by all elements) or a tuple, list or dict of those like the argument. Keyword
+    arguments are batched along axis 0. `out_axes`: where the batch axis of the results goes. Control flow may differ
+    between elements. Raises ShapeError if the batched extents differ, IradValueError if nothing is batched.
+    """
+    return Function("vmap", _plain(f), axes=(_frozen(in_axes), _frozen(out_axes)))
+
+
+def _frozen(axes: Any) -> Any:
+    """Lists of axes as tuples."""
+    if isinstance(axes, (list, tuple)):
+        return tuple(map(_frozen, axes))
+    return axes
 
 
 def checkpoint(f: Callable[..., Any]) -> Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ import numpy as np
 
 from irad import pipeline
 from irad.errors import IradError, IradValueError
-from irad.ir import Program, size
+from irad.interp import resolve_dim
+from irad.ir import Program, Value, size
 from irad.ops import OPS
 from irad.passes.manager import PASSES, run
 from irad.text import load, show
@@ -34,14 +36,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `irad` command. Exit codes: 0 success, 1 an error in the input, 2 wrong usage."""
     args = _parser().parse_args(argv)
     try:
-        return args.run(args)
-    except IradError as e:
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has seen enough; nothing more is written at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as e:
+        print(f"irad: error: {e.filename}: {e.strerror}" if e.filename else f"irad: error: {e}", file=sys.stderr)
+    except (IradError, ImportError, _UserError) as e:
         print(f"irad: error: {e}", file=sys.stderr)
-    except (OSError, ImportError, KeyError) as e:
-        print(f"irad: error: {e.args[-1] if e.args else e}", file=sys.stderr)
-    except BrokenPipeError:
-        pass
     return 1
+
+
+class _UserError(Exception):
+    """What the user's code raised, and where."""
+
+    def __init__(self, what: str, e: BaseException):
+        notes = "".join(f"\n{note}" for note in getattr(e, "__notes__", ()))
+        super().__init__(f"{what}: {type(e).__name__}: {e}{notes}")
+
+
+@contextmanager
+def _running(what: str) -> Iterator[None]:
+    """Exceptions of the user's code become errors without traceback; irad's own already are."""
+    try:
+        yield
+    except (IradError, OSError):
+        raise
+    except Exception as e:
+        raise _UserError(what, e) from e
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,14 +94,21 @@ def _parser() -> argparse.ArgumentParser:
     r.add_argument("file", metavar="FILE.irad")
     source = r.add_mutually_exclusive_group()
     source.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a parameter's value")
-    source.add_argument("--random", type=int, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
+    source.add_argument("--random", type=_natural, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
     r.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
     r.set_defaults(run=_run)
     sub.add_parser("ops", help="the op table").set_defaults(run=_ops)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
-    t.add_argument("--epochs", type=int, default=30, help="passes over the data (default 30)")
+    t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
     t.set_defaults(run=_train)
     return p
+
+
+def _natural(text: str) -> int:
+    """A number of 0 or more, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
 
 
 # ---- dump -----------------------------------------------------------------------------------------------------
@@ -113,8 +143,9 @@ def load_function(spec: str) -> Any:
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module
     sys.path.insert(0, str(Path(path).resolve().parent))
-    module_spec.loader.exec_module(module)
-    if not hasattr(module, name):
+    with _running(f"{path} cannot be loaded"):
+        module_spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
         found = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise IradValueError(f"{path} has no function {name!r}; it has {', '.join(found) or 'none'}")
     return getattr(module, name)
@@ -130,7 +161,8 @@ def _dump(a: argparse.Namespace) -> int:
     if a.grad:
         wrt = tuple(k for k, t in enumerate(types) if t.differentiable)
         function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
-    program = trace(function, tuple(Spec(t) for t in types), {}).program
+    with _running(a.function):
+        program = trace(function, tuple(Spec(t) for t in types), {}).program
     names = list(pipeline.PIPELINE)
     if a.after:
         if a.after != "input" and a.after not in names:
@@ -194,7 +226,7 @@ def _run(a: argparse.Namespace) -> int:
     entry = next(iter(program.values()))
     args = _inputs(a, entry.params)
     c = compile(program, argnums=tuple(k for k, v in enumerate(entry.params) if v.type.differentiable))
-    with _plain_numbers():
+    with _plain_numbers(), _running(a.file):
         if a.grad:
             results, grads = c.value_and_grad(*args)
         else:
@@ -212,23 +244,34 @@ def _inputs(a: argparse.Namespace, params: Sequence[Any]) -> list[Any]:
         name, eq, path = item.partition("=")
         if not eq:
             raise IradValueError(f"--input {item}: write NAME=FILE.npy")
-        given[name] = np.load(path, allow_pickle=False)
+        given[name] = _load_array(path)
     names = [v.hint or str(k) for k, v in enumerate(params)]
     for name in given:
         if name not in names:
             raise IradValueError(f"--input {name}: the graph's parameters are {', '.join(names)}")
     r = np.random.default_rng(a.random)
-    out = []
+    out: dict[Value, Any] = {}
     for name, v in zip(names, params):
         if name in given:
-            out.append(np.asarray(given[name], v.type.numpy))
+            out[v] = given[name]
         elif a.random is None:
             raise IradValueError(f"no value for parameter {name}; give --input {name}=FILE.npy or --random SEED")
-        elif v.type.differentiable:
-            out.append(np.asarray(r.standard_normal(v.type.shape), v.type.numpy))
         else:
-            out.append(np.asarray(r.integers(0, 2 if v.type.dtype == "bool" else 10, v.type.shape), v.type.numpy))
-    return out
+            shape = tuple(resolve_dim(d, out) for d in v.type.shape)
+            numbers = (
+                r.standard_normal(shape) if v.type.differentiable else r.integers(0, 2 if v.type.dtype == "bool" else 10, shape)
+            )
+            out[v] = np.asarray(numbers, v.type.numpy)
+    return list(out.values())
+
+
+def _load_array(path: str) -> np.ndarray:
+    """The array in a .npy file. Raises IradValueError if it is not one."""
+    try:
+        with open(path, "rb") as f:
+            return np.lib.format.read_array(f, allow_pickle=False)
+    except (ValueError, EOFError) as e:
+        raise IradValueError(f"{path} is not a .npy file of numbers: {e}") from None
 
 
 @contextmanager

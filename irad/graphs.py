@@ -11,7 +11,7 @@ from irad.errors import IradTypeError, IradValueError
 from irad.ir import Program
 from irad.ops.control import RaisedInGraph
 from irad.passes.autodiff import grad, vjp
-from irad.pipeline import native, optimise
+from irad.pipeline import native, optimise, signature
 from irad.runtime import user_exception
 from irad.types import Type
 
@@ -32,7 +32,8 @@ class CompiledGraph:
                 "grad": lambda: grad(self.program, wrt),
                 "vjp": lambda: vjp(self.program, wrt),
             }
-            self._made[kind] = native(optimise(source[kind]()))
+            program = source[kind]()
+            self._made[kind] = native(optimise(program), signature(next(iter(program.values()))))
         return self._made[kind]
 
     def _run(self, kind: str, args: tuple[Any, ...]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from irad.codegen.native import Native
 from irad.frontend.trace import trace
 from irad.ir import Program
-from irad.pipeline import native, optimise
+from irad.pipeline import native, optimise, signature
 from irad.text import show
 
 
@@ -23,10 +23,11 @@ class Lowered:
     @staticmethod
     def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
         """Trace, optimise and compile, keeping every stage."""
-        traced = trace(fn, args, kwargs).program
+        found = trace(fn, args, kwargs)
+        traced = found.program
         passes = [("input", show(traced), 0.0)]
         program = optimise(traced, lambda name, before, after, seconds: passes.append((name, show(after), seconds)))
-        return Lowered(program, tuple(passes), native(program))
+        return Lowered(program, tuple(passes), native(program, signature(found.graph)))
 
     @property
     def ir(self) -> str:

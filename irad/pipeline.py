@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from irad.codegen.native import Native, build
-from irad.ir import Program
+from irad.codegen.native import Native, Signature, build
+from irad.ir import Graph, Program, types
 from irad.passes.manager import Observer, run
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
-DIFFERENTIATE = ("inline", "dce", "expand", "simplify", "fold", "cse", "dce")
-FINISH = ("ranges", "simplify", "licm", "cse", "dce", "unscatter", "scalarize", "strength", "simplify", "fold", "cse", "dce", "fuse", "pingpong", "plan")
+DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
+FINISH = ("ranges", "simplify", "licm", "cse", "dce", "unscatter", "scalarize", "strength", "simplify", "fold", "cse", "tapes", "linear_carry", "cse", "dce", "fuse", "pingpong", "plan")
 PIPELINE = (*DIFFERENTIATE, *FINISH)
 
 
@@ -17,6 +17,11 @@ def optimise(program: Program, observe: Observer | None = None) -> Program:
     return run(program, PIPELINE, observe)
 
 
-def native(program: Program) -> Native:
-    """Native code of an optimised program."""
-    return build(program)
+def signature(entry: Graph) -> Signature:
+    """Types of the parameters and results of a graph as it was traced."""
+    return types(entry.params), types(entry.results)
+
+
+def native(program: Program, outside: Signature | None = None) -> Native:
+    """Native code of an optimised program. `outside`: types that its callers see, complex where the program has pairs."""
+    return build(program, outside)

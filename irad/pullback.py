@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen import entry
+from irad.codegen.native import Native
 from irad.errors import IradTypeError, ShapeError
+from irad.fastcall_vjp import write_backward, write_forward
 from irad.frontend.trace import Spec, Traced, trace
-from irad.ir import Graph
+from irad.ir import Graph, types
 from irad.ops.control import RaisedInGraph
 from irad.passes.manager import run
 from irad.passes.split import split
 from irad.pipeline import DIFFERENTIATE, FINISH, native
 from irad.runtime import Conditions, Leaves, finish, user_exception
 from irad.tree import flatten
-from irad.types import Type, is_float
+from irad.types import Type
 
 Joint = Callable[[Any], Callable[[Any, Any], Any]]  # fn -> (primals, cotangent) -> (result, cotangents of the primals)
 
@@ -48,7 +51,7 @@ def _cotangent_type(t: Traced, k: int) -> Type:
     else:
         assert r.index is not None
         found = t.graph.results[r.index].type
-    return found if is_float(found.dtype) else found.with_dtype("f64")
+    return found if found.differentiable else found.with_dtype("f64")
 
 
 class VjpSpecialisation:
@@ -58,22 +61,49 @@ class VjpSpecialisation:
         self.joint, self.traced, self.specs = joint, traced, specs
         primals = len(traced.in_leaves) - len(specs)
         program = run(traced.program, DIFFERENTIATE)
-        entry = next(iter(program.values()))
+        graph = next(iter(program.values()))
         late = [info.param for info in traced.in_leaves[primals:]]
-        own = [p for k, p in enumerate(entry.params) if k not in late]
-        cts = [entry.params[k] for k in late if k is not None]
+        own = [p for k, p in enumerate(graph.params) if k not in late]
+        cts = [graph.params[k] for k in late if k is not None]
         out_leaves = traced.out_tree.children[0].size
         self.out, self.grads = traced.results[:out_leaves], traced.results[out_leaves:]
         self.own_results = sum(r.index is not None for r in self.out)
         name = next(iter(program))
-        halves = split({**program, name: Graph((*own, *cts), entry.nodes, entry.results, name)}, len(own), self.own_results)
+        halves = split({**program, name: Graph((*own, *cts), graph.nodes, graph.results, name)}, len(own), self.own_results)
         self.residuals = halves.residuals
-        self.forward, self.backward = (native(run(p, FINISH)) for p in (halves.forward, halves.backward))
-        self.conditions = Conditions(traced, [v.type for v in own], primals)
+        params = [v.type for k, v in enumerate(traced.graph.params) if k not in late]
+        outputs = types(traced.graph.results)
+        kept = types(next(iter(halves.forward.values())).results)[self.own_results :]
+        taken = types(next(iter(halves.backward.values())).params)
+        self.forward = native(run(halves.forward, FINISH), (params, (*outputs[: self.own_results], *kept)))
+        self.backward = native(run(halves.backward, FINISH), (taken, outputs[self.own_results :]))
+        self.conditions = Conditions(traced, params, primals)
+        self.programs: dict[tuple[type, ...], entry.Program | None] = {}  # of pullbacks, by what they keep and take
+        self.cell: list[Any] = [entry.table(self.pull, ())]
 
     def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
         """Do a call's static values, aliases and captured state fit?"""
         return self.conditions.holds(self.joint(fn), leaves, rest)
+
+    def direct(self, fn: Any) -> entry.Program | None:
+        """How calls run without Python code; None if they cannot."""
+        residuals = self.residuals
+        return write_forward(self.traced, self.forward, self.joint(fn), self.raise_in(self.forward), self.out, residuals, self.pullback)
+
+    def pullback(self, kept: Sequence[Any]) -> Pullback:
+        """The pullback for what a forward has kept."""
+        return Pullback(self, list(kept))
+
+    def raise_in(self, code: Native) -> Callable[[int, int], None]:
+        """What raises when half of the native code gives a status."""
+
+        def fail(status: int, record: int) -> None:
+            try:
+                code.fail(status, record)
+            except RaisedInGraph as e:
+                raise user_exception(e, self.traced.exceptions) from None
+
+        return fail
 
     def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> tuple[Any, Pullback]:
         """Run the forward: the result and its pullback."""
@@ -89,8 +119,37 @@ class VjpSpecialisation:
             else:
                 kept.append(np.array((args if r.source == "argument" else values)[r.index]))
         out = [self._leaf(r, values, leaves) for r in self.out]
+        return self.traced.out_tree.children[0].unflatten(out), self.pullback(kept)
+
+    def prefer(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> None:
+        """Let later calls of pullbacks with cotangents like these run without Python code, where that can be."""
+        kinds = tuple(type(x) for x in (*kept, *cotangents))
+        if not entry.available() or kinds in self.programs:
+            return
+        fail, shift = self.raise_in(self.backward), self.own_results
+        self.programs[kinds] = write_backward(self.traced, self.backward, fail, kept, cotangents, self.grads, shift)
+        found = [p for p in reversed(self.programs.values()) if p is not None]
+        self.cell[0] = entry.table(self.pull, found)
+
+    def pull(self, kept: Sequence[Any], cotangent: Any, /) -> tuple[Any, ...]:
+        """Run the backward."""
+        found, tree = flatten(cotangent)
         out_tree, grad_tree = self.traced.out_tree.children
-        return out_tree.unflatten(out), Pullback(self, kept, out_tree, grad_tree)
+        if len(found) != len(self.specs):
+            raise IradTypeError(f"the cotangent has {len(found)} leaves, the result has {len(self.specs)}: {tree!r} for {out_tree!r}")
+        cts = []
+        for x, s in zip(found, self.specs):
+            if np.shape(x) != s.type.shape:
+                raise ShapeError(f"a cotangent of shape {np.shape(x)} for a result of shape {s.type.shape}")
+            cts.append(np.ascontiguousarray(x, s.type.numpy).reshape(s.type.shape))
+        infos = self.traced.in_leaves[len(self.traced.in_leaves) - len(self.specs) :]
+        self.prefer(kept, found)
+        own = [np.asarray(x) if isinstance(x, np.generic) else x for x in kept]
+        try:
+            values = self.backward.run([*own, *(ct for ct, info in zip(cts, infos) if info.param is not None)])
+        except RaisedInGraph as e:
+            raise user_exception(e, self.traced.exceptions) from None
+        return grad_tree.unflatten([self._leaf(r, values, found, self.own_results) for r in self.grads])
 
     def _leaf(self, r: Any, values: Sequence[Any], leaves: Leaves, shift: int = 0) -> Any:
         if r.kind == "static":
@@ -103,29 +162,17 @@ class VjpSpecialisation:
 class Pullback:
     """Cotangent of the result -> tuple of cotangents of the primals. May be called any number of times."""
 
-    def __init__(self, made: VjpSpecialisation, kept: list[Any], out_tree: Any, grad_tree: Any):
-        self._made, self._kept, self._out_tree, self._grad_tree = made, kept, out_tree, grad_tree
+    __slots__ = ("_made", "_kept")
+
+    def __init__(self, made: VjpSpecialisation, kept: list[Any]):
+        self._made, self._kept = made, kept
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """`cotangent` has the structure and shapes of the result.
 
         Raises IradTypeError or ShapeError if it has not.
         """
-        found, tree = flatten(cotangent)
-        specs = self._made.specs
-        if len(found) != len(specs):
-            raise IradTypeError(
-                f"the cotangent has {len(found)} leaves, the result has {len(specs)}: {tree!r} for {self._out_tree!r}"
-            )
-        cts = []
-        for x, s in zip(found, specs):
-            if np.shape(x) != s.type.shape:
-                raise ShapeError(f"a cotangent of shape {np.shape(x)} for a result of shape {s.type.shape}")
-            cts.append(np.ascontiguousarray(x, s.type.numpy).reshape(s.type.shape))
-        infos = self._made.traced.in_leaves[len(self._made.traced.in_leaves) - len(specs) :]
-        try:
-            values = self._made.backward.run([*self._kept, *(ct for ct, info in zip(cts, infos) if info.param is not None)])
-        except RaisedInGraph as e:
-            raise user_exception(e, self._made.traced.exceptions) from None
-        grads = [self._made._leaf(r, values, found, self._made.own_results) for r in self._made.grads]
-        return self._grad_tree.unflatten(grads)
+        if entry.available():
+            result: tuple[Any, ...] = entry.invoke()(self._made.cell, self._kept, cotangent)
+            return result
+        return self._made.pull(self._kept, cotangent)

@@ -15,18 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen import entry
 from irad.codegen.native import Native
 from irad.errors import IradError, IradValueError
+from irad.fastcall import write
 from irad.frontend.captures import INT32, Capture
 from irad.frontend.trace import Leaf, Result, Traced, trace
 from irad.frontend.transforms import Transform
 from irad.ir import Program
 from irad.ops.control import RaisedInGraph
-from irad.pipeline import native, optimise
+from irad.pipeline import native, optimise, signature
 from irad.tree import TreeDef, flatten
 from irad.types import Type, dtype_name
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
+TRIED = 8  # programs that a call tries before it takes the path in Python
 
 Leaves = Sequence[Any]
 
@@ -41,7 +44,7 @@ def leaf_key(x: Any) -> Any:
 def code_key(fn: Any) -> Any:
     """What identifies the code of a function, however often the function is made."""
     if isinstance(fn, Transform):
-        return Transform, fn.kind, fn.argnums, fn.has_aux, fn.mode, code_key(fn.fun)
+        return Transform, fn.kind, fn.argnums, fn.has_aux, fn.mode, repr(fn.axes), code_key(fn.fun)
     if hasattr(fn, "__func__"):
         return code_key(fn.__func__)
     return getattr(fn, "__code__", fn)
@@ -93,9 +96,20 @@ class Specialisation:
     def __init__(self, traced: Traced):
         self.traced = traced
         self.program: Program = optimise(traced.program)
-        self.native: Native = native(self.program)
+        self.native: Native = native(self.program, signature(traced.graph))
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
+
+    def direct(self, fn: Any) -> entry.Program | None:
+        """How calls run without Python code; None if they cannot."""
+        return write(self.traced, self.native, fn, self.raiser)
+
+    def raiser(self, status: int, record: int) -> None:
+        """Raise what a status of the native code stands for."""
+        try:
+            self.native.fail(status, record)
+        except RaisedInGraph as e:
+            raise user_exception(e, self.traced.exceptions) from None
 
     def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         """Run on argument leaves; results in the structure that the function returns, arguments changed as it does."""
@@ -162,7 +176,7 @@ def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
     except (LookupError, AttributeError, ValueError):
         return False
     if c.weak:
-        return type(x) is {"f64": float, "i64": int, "bool": bool}[c.type.dtype]
+        return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[c.type.dtype]
     return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype) or "", x.shape) == c.type
 
 
@@ -178,14 +192,27 @@ def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException]]) -
 
 
 class Cache:
-    """The specialisations of one piece of code."""
+    """The specialisations of one piece of code. `cell` holds the table of irad.codegen.entry that a call tries first."""
 
     def __init__(
         self, make: Callable[..., Any] = lambda fn, args, kwargs, **options: Specialisation(trace(fn, args, kwargs, **options))
     ):
         self.make = make
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
+        self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
+        self.cell: list[Any] = [entry.table(self.call, ())]
         self.lock = threading.RLock()
+
+    def call(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of this code, through Python; such calls run without from the next one on, where that can be."""
+        s, leaves, rest = self.find(fn, args, kwargs)
+        return s(fn, leaves, rest)
+
+    def run(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of this code."""
+        if entry.available():
+            return entry.invoke()(self.cell, fn, *args, **kwargs)
+        return self.call(fn, *args, **kwargs)
 
     def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> tuple[Any, list[Any], list[Any]]:
         """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
@@ -194,14 +221,37 @@ class Cache:
         key = (tree, *map(leaf_key, leaves), *options.items())
         for s in self.entries.get(key, ()):
             if s.holds(fn, leaves, rest):
+                self._prefer(s, fn)
                 return s, leaves, rest
         with self.lock:
             s = self.make(fn, args, kwargs, **options)
             self.entries.setdefault(key, []).insert(0, s)
             self.entries.move_to_end(key)
             while sum(map(len, self.entries.values())) > VERSIONS:
-                self.entries.popitem(last=False)
+                _, gone = self.entries.popitem(last=False)
+                self._forget(gone)
         return s, leaves, rest
+
+    def _prefer(self, s: Any, fn: Any) -> None:
+        """Put the program of a specialisation that is called again first in the table."""
+        if not entry.available():
+            return
+        with self.lock:
+            if s not in self.programs:
+                self.programs[s] = s.direct(fn)
+            elif self.programs[s] is None or next(reversed(self.programs)) is s:
+                return
+            self.programs.move_to_end(s)
+            self._install()
+
+    def _forget(self, gone: Sequence[Any]) -> None:
+        for s in gone:
+            self.programs.pop(s, None)
+        self._install()
+
+    def _install(self) -> None:
+        found = [p for p in reversed(self.programs.values()) if p is not None]
+        self.cell[0] = entry.table(self.call, found[:TRIED])
 
 
 _caches: OrderedDict[Any, Cache] = OrderedDict()

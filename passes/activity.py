@@ -44,7 +44,7 @@ def activity(graph: Graph, wrt: Iterable[Value], entries: Active) -> Active:
 
 def _sweep(graph: Graph, active: Active) -> None:
     for n in graph.nodes:
-        rule = _RULES.get(n.op.name)
+        rule = RULES.get(n.op.name)
         if rule:
             rule(n, active)
         elif any(v in active for v in n.inputs):
@@ -83,7 +83,7 @@ def _call(n: Node, active: Active) -> None:
         active.update(v for v in n.outputs if v.type.differentiable)
 
 
-_RULES: dict[str, Callable[[Node, Active], None]] = {
+RULES: dict[str, Callable[[Node, Active], None]] = {
     "if": _branches,
     "checkpoint": _branches,
     "for": _loop,

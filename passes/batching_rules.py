@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.ir import Node, Value, build, emit
+from irad.ir import Node, Value, build, current, emit
 from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, transpose_to, update, zeros
 from irad.ops.constant import empty, scalar
 from irad.ops.control import for_, if_
@@ -97,12 +97,9 @@ class _Place:
             lead: list[int | str | Slice] = [whole(b.size)] if array_batched else []
             self.spec: Spec = (*lead, *spec)
             self.operands = [b.get(v) for v in idx]
-            self.perm: tuple[int, ...] | None = self._moved(spec) if not array_batched else None
+            self.perm: tuple[int, ...] | None = None
             return
         self._gather(array_batched)
-
-    def _moved(self, spec: Spec) -> tuple[int, ...]:
-        raise AssertionError("a place without batched positions in an array without batch axis is not batched")
 
     def _gather(self, array_batched: bool) -> None:
         b = self.b
@@ -236,8 +233,7 @@ def _print(b: Any, n: Node) -> Sequence[Value]:
     def trip(k: Value) -> list[Value]:
         show = build([], lambda: list(emit(n.op, *(element(b, v, k) for v in n.inputs), **n.attrs)))
         if b.mask is None:
-            from_here = show.nodes
-            b.append(from_here)
+            current().nodes += show.nodes
             return []
         active = index(b.mask, k, spec=("i",))
         return list(emit(if_, active, regions=[show, build([], lambda: [])]))

@@ -116,7 +116,6 @@ def divide(a: Real, b: Real, c: Real, d: Real) -> Pair:
     re = (u + v * ratio) * scale
     t = u * ratio
     im = where(first, v - t, t - v)
-    # first: (b - a r) s; else (b r - a) s, where u is b and v is a
     zero = abs(c).equals(0.0) & abs(d).equals(0.0)
     return where(zero, a / abs(c), re), where(zero, b / abs(c), im * scale)
 
@@ -219,7 +218,7 @@ def integer_power(a: Real, b: Real, n: int) -> Pair:
         z = multiply(*z, *z)
     if out is None:
         return constant(1.0, a), constant(0.0, a)
-    return out if n >= 0 or n == 0 else divide(constant(1.0, a), constant(0.0, a), *out)
+    return out if n > 0 else divide(constant(1.0, a), constant(0.0, a), *out)
 
 
 def power(a: Real, b: Real, c: Real, d: Real) -> Pair:
@@ -270,9 +269,10 @@ def tanh(a: Real, b: Real) -> Pair:
     beta = t * t + 1.0
     den = beta * s * s + 1.0
     re, im = beta * _sqrt(s * s + 1.0) * s / den, t / den
-    far = abs(a) > 20.0
-    tail = where(_isinf(a) & ~_isfinite(b), 0.0, _sin(b) * _cos(b) * _exp(abs(a) * -2.0) * 4.0)
-    return where(far, constant(1.0, a).copysign(a), where(a.equals(0.0), a, re)), where(far, tail, im)
+    far, known = abs(a) > 20.0, _isfinite(b)
+    tail = where(_isinf(a) & ~known, 0.0, _sin(b) * _cos(b) * _exp(abs(a) * -2.0) * 4.0)
+    one = where(known | _isinf(a), constant(1.0, a).copysign(a), math.nan)
+    return where(far, one, where(a.equals(0.0), a, re)), where(b.equals(0.0), b, where(far, tail, im))
 
 
 def sin(a: Real, b: Real) -> Pair:
@@ -296,21 +296,24 @@ def arcsin(a: Real, b: Real) -> Pair:
     (p, q), (r, s) = sqrt(constant(1.0, a) - a, -b), sqrt(a + 1.0, b)
     unbounded = _isinf(a) | _isinf(b)
     re, im = _atan2(a, p * r - q * s), _asinh(p * s - q * r)
-    return where(unbounded, _atan2(a, abs(b)), re), where(unbounded, constant(INF, a).copysign(b), im)
+    re = where(a.equals(0.0), a, where(unbounded, _atan2(a, abs(b)), re))
+    return re, where(unbounded, constant(INF, a).copysign(b), im)
 
 
 def arccos(a: Real, b: Real) -> Pair:
     (p, q), (r, s) = sqrt(constant(1.0, a) - a, -b), sqrt(a + 1.0, b)
     unbounded = _isinf(a) | _isinf(b)
     re, im = _atan2(p, r) * 2.0, _asinh(r * q - s * p)
-    return where(unbounded, _atan2(abs(b), a), re), where(unbounded, constant(INF, a).copysign(-b), im)
+    re = where(a.equals(0.0), math.pi / 2, where(unbounded, _atan2(abs(b), a), re))
+    return re, where(unbounded, constant(INF, a).copysign(-b), im)
 
 
 def arccosh(a: Real, b: Real) -> Pair:
     (p, q), (r, s) = sqrt(a - 1.0, b), sqrt(a + 1.0, b)
     unbounded = _isinf(a) | _isinf(b)
     re, im = _asinh(p * r + q * s), _atan2(q, r) * 2.0
-    return where(unbounded, INF, re), where(unbounded, _atan2(b, a), im)
+    im = where(a.equals(0.0) & _isnan(b), math.pi / 2, where(unbounded, _atan2(b, a), im))
+    return where(unbounded, INF, re), im
 
 
 def arctanh(a: Real, b: Real) -> Pair:
@@ -321,7 +324,7 @@ def arctanh(a: Real, b: Real) -> Pair:
     im = _atan2(b * 2.0, gap * (x + 1.0) - b * b) * 0.5
     unbounded = _isinf(a) | _isinf(b)
     edge = where(_isnan(b), b, constant(math.pi / 2, a).copysign(b))
-    return where(unbounded, 0.0, re).copysign(a), where(unbounded, edge, im)
+    return where(unbounded | a.equals(0.0), 0.0, re).copysign(a), where(unbounded, edge, im)
 
 
 def arcsinh(a: Real, b: Real) -> Pair:

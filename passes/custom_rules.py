@@ -1,4 +1,5 @@
-"""Derivatives that the user gives: `custom_vjp`, `custom_jvp` and `stop_gradient`; and the pass that takes them out of a program.
+"""Derivatives that the user gives: `custom_vjp`, `custom_jvp` and `stop_gradient`; and the pass that takes ops with a rule of their
+own apart once all derivatives have been taken.
 
 Either rule serves both modes. The backward of a custom_vjp is linear in its cotangent and the rule of a custom_jvp in its
 tangent, so the other mode is the transpose, which reverse mode gives (Radul et al., "You only linearize once", 2022).
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.errors import UnsupportedError
-from irad.ir import Graph, Node, Program, Value, captured, captures, copy, current, inline, walk
+from irad.ir import Builder, Graph, Node, Program, Value, captured, captures, copy, current, inline, walk
 from irad.ops.array import reshape
 from irad.ops.control import zero
 from irad.passes import activity, forward, reverse
@@ -17,31 +18,46 @@ from irad.passes.forward import Forward, Tangents
 from irad.passes.frames import Adjoint
 from irad.passes.reverse import Cotangents, Reverse, joint
 
-NAMES = ("custom_vjp", "custom_jvp", "stop_gradient")
+CUSTOM = ("custom_vjp", "custom_jvp")
 
 
 # ---- the pass ---------------------------------------------------------------------------------------------------------------
 
 
 def custom(program: Program) -> Program:
-    """The program with custom functions and stopped gradients as ordinary nodes: all derivatives have been taken."""
+    """The program with ordinary nodes for custom functions, stopped gradients, and ops that are made of others (`expand` of
+    their row): they are ops for the sake of their derivatives, all of which have been taken."""
     return {name: _plain(g) for name, g in program.items()}
 
 
+def _made_of_others(n: Node) -> bool:
+    return n.op.name in CUSTOM or n.op.name == "stop_gradient" or "expand" in n.op.extra
+
+
 def _plain(graph: Graph) -> Graph:
-    if not any(n.op.name in NAMES for n in walk(graph)):
+    if not any(map(_made_of_others, walk(graph))):
         return graph
     nodes: list[Node] = []
     for n in graph.nodes:
         if n.op.name == "stop_gradient":
             nodes.append(_same(n.inputs[0], n.outputs[0]))
-        elif n.op.name in NAMES:
+        elif n.op.name in CUSTOM:
             nodes += bound(_plain(n.regions[0]), n.inputs, n.outputs)
+        elif "expand" in n.op.extra:
+            nodes += bound(_plain(_expanded(n)), n.inputs, n.outputs)
         elif n.regions:
             nodes.append(Node(n.op, n.inputs, n.outputs, n.attrs, tuple(map(_plain, n.regions)), n.loc, n.deriv))
         else:
             nodes.append(n)
     return graph.replace(nodes=nodes)
+
+
+def _expanded(n: Node) -> Graph:
+    """The op as a graph of the ops that it is made of."""
+    params = tuple(Value(v.type, v.hint) for v in n.inputs)
+    with Builder(n.loc, n.deriv) as b:
+        results = n.op.extra["expand"](*params, **n.attrs)
+    return Graph(params, tuple(b.nodes), tuple(results))
 
 
 def _same(x: Value, y: Value) -> Node:

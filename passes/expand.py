@@ -1,4 +1,4 @@
-"""Expand the transform ops `vjp` and `jvp`, innermost first, wherever they stand.
+"""Expand the transform ops `vjp`, `jvp`, `jacobian` and `vmap`, innermost first, wherever they stand.
 
 What the region of a transform captures is constant for this transform, and may be active for one further out: after
 the inner transform is expanded, its joint graph is ordinary nodes in the surrounding scope.
@@ -6,19 +6,24 @@ the inner transform is expanded, its joint graph is ordinary nodes in the surrou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, copy, inline, walk
+from irad.ir import Builder, Graph, Node, Program, Value, captures, copy, current, inline, walk
 from irad.ops.constant import const
 from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
 from irad.passes.activity import callees
+from irad.passes.batching import Functions, batch
 from irad.passes.forward import linearized
+from irad.passes.jacobian import Block, expanded, expanded_sparse
 from irad.passes.rebuild import rebuilt, retype
 from irad.passes.reverse import Differentiation, float_cotangents, joint
 from irad.passes.weaken import weaken
 
-TRANSFORMS = ("vjp", "jvp")
+TRANSFORMS = ("vjp", "jvp", "vmap", "jacobian")
 
 
 def expand(program: Program) -> Program:
@@ -32,6 +37,21 @@ def expand(program: Program) -> Program:
     return {**{name: pass_.done[name] for name in program}, **pass_.done}
 
 
+def expand_sparse(program: Program, known: Mapping[Value, Any]) -> tuple[Program, list[Block]]:
+    """As `expand`, for a program whose entry is one Jacobian: its results become the entries of the blocks.
+
+    `known`: numbers of parameters that the pattern may depend on. Raises UnsupportedError if there is no such pattern.
+    """
+    pass_ = _Expand(program)
+    pass_.constants.update(known)
+    name, entry = next(iter(program.items()))
+    for other in list(program)[1:]:
+        pass_.function(other)
+    pass_.sparse = next(n for n in entry.nodes if n.op.name == "jacobian")
+    expanded_entry = Graph(entry.params, *pass_.parts(entry, {}), entry.name)
+    return {name: expanded_entry, **pass_.done}, pass_.blocks
+
+
 def _has_transform(graph: Graph) -> bool:
     return any(n.op.name in TRANSFORMS for n in walk(graph))
 
@@ -41,6 +61,9 @@ class _Expand:
         self.program = program
         self.done: Program = {}
         self.open: list[str] = []
+        self.constants: dict[Value, Any] = {}
+        self.sparse: Node | None = None  # the Jacobian whose entries are wanted
+        self.blocks: list[Block] = []
         self.nonzero: set[Value] = set()  # constants without a zero: what `grad` seeds with
 
     def function(self, name: str) -> None:
@@ -70,6 +93,11 @@ class _Expand:
                 todo += callees(self.done[name])
 
     def graph(self, graph: Graph, env: dict[Value, Value]) -> Graph:
+        nodes, results = self.parts(graph, env)
+        return graph.replace(nodes=nodes, results=results)
+
+    def parts(self, graph: Graph, env: dict[Value, Value]) -> tuple[tuple[Node, ...], tuple[Value, ...]]:
+        """Nodes and results of the graph without transforms."""
         nodes: list[Node] = []
         retype(graph.params, env)
         for n in graph.nodes:
@@ -81,9 +109,15 @@ class _Expand:
                 nodes += b.nodes
             else:
                 nodes.append(self.node(n, env))
-                if n.op is const and np.all(n.attrs["value"]):
-                    self.nonzero.add(n.out)
-        return graph.replace(nodes=nodes, results=[env.get(v, v) for v in graph.results])
+                if n.op is const:
+                    self.constant(n)
+        return tuple(nodes), tuple(env.get(v, v) for v in graph.results)
+
+    def constant(self, n: Node) -> None:
+        if np.all(n.attrs["value"]):
+            self.nonzero.add(n.out)
+        if n.out.type.static:
+            self.constants[n.out] = const.eval(**n.attrs)
 
     def node(self, n: Node, env: dict[Value, Value]) -> Node:
         """The node with its regions expanded and its operands renamed; the very node if nothing changes."""
@@ -91,8 +125,12 @@ class _Expand:
         return rebuilt(n, env, [env.get(v, v) for v in n.inputs], n.outputs, regions)
 
     def transform(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
-        """Emit the derivative of a transform's region, in the current builder."""
+        """Emit the derivative (or the batched body) of a transform's region, in the current builder."""
         self.needs(region)
+        if n.op.name == "vmap":
+            return self.batched(n, inputs, region)
+        if n.op.name == "jacobian":
+            return self.jacobian(n, inputs, region)
         count = len(region.params)
         f = copy(region, {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
@@ -109,3 +147,23 @@ class _Expand:
         graph = made.pop("")
         self.done.update((name, made[name]) for name in diff.made)
         return list(inline(graph, *inputs[:count]))
+
+    def batched(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
+        """Emit the body of a `vmap`, batched, in the current builder."""
+        functions = Functions({**self.program, **self.done})
+        out = batch(functions, copy(region, {}), n.attrs["batched"], n.attrs["size"], inputs)
+        self.done.update(functions.made)
+        return out
+
+    def jacobian(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
+        """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder."""
+        f = copy(region, {})
+        known = {v: self.constants[v] for v in captures(f) if v in self.constants}
+        program = {**self.program, **self.done}
+        if n is self.sparse:
+            made, self.blocks = expanded_sparse(n, inputs, f, program, known)
+        else:
+            made = expanded(n, inputs, f, program, known)
+        g = self.graph(made, {})
+        current().nodes += g.nodes
+        return list(g.results)

@@ -40,11 +40,14 @@ class Region:
         return here is other
 
 
+Axis = tuple[Dim | None, Dim | None, int]
+
+
 @dataclass(frozen=True)
 class Access:
     """Places in an array: per axis (start, size, step); size None is a single position, start None an unknown one."""
 
-    axes: tuple[tuple[Dim | None, Dim | None, int], ...]
+    axes: tuple[Axis, ...]
 
 
 Rename = Callable[[Value], Value]
@@ -56,7 +59,9 @@ class FinalValues:
     def __init__(self, graph: Graph):
         self.home: dict[Value, Region] = {}
         self.node: dict[Value, Node] = {}
-        self.trips: dict[Value, Value] = {}  # index of a `for` -> its trip count
+        self.index: dict[Node, Value] = {}  # of a loop; a `while` is given one, which counts its trips
+        self.trips: dict[Value, Value | None] = {}  # index -> trip count, None for a `while`
+        self.carried: dict[Value, tuple[Node, int]] = {}  # parameter of a loop's body -> where it is carried
         self.later: dict[Value, list[Value]] = {}  # a version -> those that a store or a region op makes of it
         self.bodies: dict[Node, list[Region]] = {}
         self._forms: dict[Value, Dim] = {}
@@ -89,9 +94,9 @@ class FinalValues:
         for node in graph.nodes:
             self.home.update(dict.fromkeys(node.outputs, region))
             self.node.update(dict.fromkeys(node.outputs, node))
-            if node.op.name == "for":
-                self.trips[node.regions[0].params[0]] = node.inputs[0]
             self.bodies[node] = [Region(r, node, region) for r in node.regions]
+            if node.op.name in ("for", "while"):
+                self._loop(node)
             for r in self.bodies[node]:
                 self._visit(r)
             for v in node.outputs:
@@ -102,6 +107,15 @@ class FinalValues:
             while at is not None and self.home.get(at) is region:
                 region.kept.add(at)
                 at = self._before(at)
+
+    def _loop(self, node: Node) -> None:
+        body = self.bodies[node][-1]
+        carry = body.graph.params[len(body.graph.params) - len(node.outputs) :]
+        self.carried.update((p, (node, k)) for k, p in enumerate(carry))
+        counted = node.op.name == "for"
+        self.index[node] = index = body.graph.params[0] if counted else Value(I64)
+        self.trips[index] = node.inputs[0] if counted else None
+        self.home[index] = body
 
     def _before(self, v: Value) -> Value | None:
         """The version in the same region that v is after stores; None if v is a new array."""
@@ -171,10 +185,8 @@ class FinalValues:
         if not self._reaches(result, start):
             return False
         other = _fresh_names(lambda s: s in self.home and self.home[s].within(body))
-        order: list[Dim] = []
-        if body.owner.op.name == "for":
-            i = body.graph.params[0]
-            order = [affine(1, {i: 1, other(i): -1}), *self._domain(i), *(_renamed(e, other) for e in self._domain(i))]
+        i = self.index[body.owner]
+        order = [affine(1, {i: 1, other(i): -1}), *self._domain(i), *(_renamed(e, other) for e in self._domain(i))]
         return all(self._apart(read, w, other, order) for w in self._stores(body.owner, body.owner.outputs[k]))
 
     def _stores(self, node: Node, v: Value) -> Iterator[Access]:
@@ -206,7 +218,7 @@ class FinalValues:
                 rows += low + high
         return any(isinstance(e, int) and e for e in zero) or is_empty(zero, rows)
 
-    def _place(self, axis: tuple[Dim | None, Dim | None, int], rename: Rename) -> tuple[Dim, list[Dim]]:
+    def _place(self, axis: Axis, rename: Rename) -> tuple[Dim, list[Dim]]:
         """The position as an affine form, with what is known of its unknowns: forms that are <= 0."""
         start, size, step = axis
         assert start is not None
@@ -226,9 +238,12 @@ class FinalValues:
         """
         if v not in self.trips:
             return []
-        trips = self.form(self.trips[v])
-        own = [affine(0, {v: -1}), affine(1, {v: 1}) - trips]
-        return [*own, *(e for u in _unknowns(trips) for e in self._domain(u))]
+        rows: list[Dim] = [affine(0, {v: -1})]
+        count = self.trips[v]
+        if count is not None:
+            trips = self.form(count)
+            rows += [affine(1, {v: 1}) - trips, *(e for u in _unknowns(trips) for e in self._domain(u))]
+        return rows
 
     def known(self, v: Value) -> int | None:
         """The value of an integer, if it is a constant."""
@@ -240,12 +255,24 @@ class FinalValues:
         e = self.form(v)
         if isinstance(e, int):
             return e
-        return e.const + sum(c * ((self.expected(self.trips[u]) - 1) // 2 if u in self.trips else UNKNOWN) for u, c in e.terms)
+        halves = ((c, self.trips.get(u)) for u, c in e.terms)
+        return e.const + sum(c * (UNKNOWN if trips is None else (self.expected(trips) - 1) // 2) for c, trips in halves)
+
+    def step(self, p: Value) -> int | None:
+        """The constant by which a carried integer changes in each trip, if it does."""
+        loop, k = self.carried[p]
+        new = self.node.get(loop.regions[-1].results[k])
+        if p.type != I64 or new is None or new.op.name not in ("add", "sub"):
+            return None
+        a, b = new.inputs if new.op.name == "sub" or new.inputs[0] is p else new.inputs[::-1]
+        step = self.known(b) if a is p else None
+        return step if step is None or new.op.name == "add" else -step
 
     # ---- positions -----------------------------------------------------------------------------------------------
 
     def access(self, operands: Sequence[Value], spec: Spec) -> Access:
-        given, axes = iter(operands), []
+        given = iter(operands)
+        axes: list[Axis] = []
         for s in spec:
             if isinstance(s, Slice):
                 start: Dim | None = self.form(next(given)) if s.start is None else s.start
@@ -264,6 +291,8 @@ class FinalValues:
         return self._forms[v]
 
     def _form(self, v: Value, depth: int) -> Dim:
+        if v in self.carried and v.type == I64:
+            return self._counter(v, depth)
         node = self.node.get(v)
         name = node.op.name if node is not None and depth else ""
         if node is None or name not in ("const", "add", "sub", "neg", "mul"):
@@ -275,6 +304,15 @@ class FinalValues:
             factor, other = (xs[0], xs[1]) if isinstance(xs[0], int) else (xs[1], xs[0])
             return other * factor if isinstance(factor, int) else affine(0, {v: 1})
         return -xs[0] if name == "neg" else xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
+
+    def _counter(self, p: Value, depth: int) -> Dim:
+        """What a loop carries and changes by a constant in each trip: an affine form of its index."""
+        step = self.step(p)
+        if step is None:
+            return affine(0, {p: 1})
+        loop, k = self.carried[p]
+        start = self.form(loop.inputs[len(loop.inputs) - len(loop.outputs) + k], depth - 1)
+        return start + affine(0, {self.index[loop]: step})
 
 
 def _unknowns(e: Dim) -> list[Value]:

@@ -20,6 +20,7 @@ from irad.passes.fuse_access import Elements, Member, Position, as_dim, classify
 from irad.passes.fuse_groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fuse_nests import merge_rows
 from irad.passes.matrix_form import matrix_form
+from irad.passes.rewrite import splat_of
 from irad.types import I64, Dim, Type, is_float
 
 IDENTITY = {"add": 0, "mul": 1, "logical_or": False, "logical_and": True}
@@ -27,26 +28,28 @@ IDENTITY = {"add": 0, "mul": 1, "logical_or": False, "logical_and": True}
 
 def fuse(program: Program) -> Program:
     """Every graph of the program with its dense computation in `loop` nodes."""
-    return {name: _fuse_graph(g) for name, g in program.items()}
+    return {name: _fuse_graph(g, {}) for name, g in program.items()}
 
 
-def _fuse_graph(graph: Graph) -> Graph:
+def _fuse_graph(graph: Graph, outside: dict[Value, Node]) -> Graph:
+    """One graph; `outside`: constants of the surrounding graphs, which are written out where they are read."""
+    known = {**outside, **{n.outputs[0]: n for n in graph.nodes if splat_of(n) is not None}}
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(_fuse_graph(r) for r in n.regions)
+            regions = tuple(_fuse_graph(r, known) for r in n.regions)
             if any(a is not b for a, b in zip(regions, n.regions)):
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
         nodes.append(n)
     graph = graph.replace(nodes=[m for n in nodes for m in _prepared(n)])
     if not any(v.type.shape for n in graph.nodes for v in n.outputs) and not any(classify(n) for n in graph.nodes):
         return graph
-    return Fusion(graph).run()
+    return Fusion(graph, outside).run()
 
 
 class Fusion:
-    def __init__(self, graph: Graph):
-        self.graph, self.grouping = graph, Grouping(graph)
+    def __init__(self, graph: Graph, outside: dict[Value, Node]):
+        self.graph, self.grouping = graph, Grouping(graph, outside)
         self.needed: set[Value] = set(self.grouping.must)
         self.needed.update(graph.results)
         self._here: set[Node] = set()

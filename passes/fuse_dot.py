@@ -4,10 +4,10 @@ A `dot` large enough to be worth register tiles, but not so large that a BLAS is
 its result around an inner one that sums; codegen (irad.codegen.contract) tiles it. What views do to its operands (transpose,
 slice, broadcast, splitting reshape) goes into the index maps, so they are read where they lie. The elementwise operations
 that follow at the same positions go into the outer body (the epilogue), as do transposes of the result and its store into
-a part of another array. Two contractions that meet in an elementwise operation share one nest.
+a part of another array. Contractions that meet in an elementwise operation share one nest.
 
 Runs before fuse, which leaves these loops alone. A nest stands where its last operand is known and before anything else reads
-what it makes, so that no other node moves.
+what it makes, so no other node moves.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from irad.ir import Builder, Graph, Node, Program, Value, defs, reads
+from irad.ir import Builder, Graph, Node, Program, Value, current, defs, emit, reads
 from irad.ops.array import Slice
 from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
-from irad.ops.loop import Map, Out, load, loop
-from irad.passes.fuse_access import Elements, Position, as_dim, classify, inlinable
-from irad.passes.fuse_dot_operands import Operands, splits
+from irad.ops.loop import Map, Out, loop
+from irad.passes.fuse_access import Position, as_dim, classify, inlinable
+from irad.passes.fuse_dot_operands import Operands, ViewElements, splits
+from irad.passes.fuse_dot_split import split_slices
+from irad.passes.fuse_dot_window import unscatter_windows
 from irad.types import I64, Dim, Type
 
-Shape = tuple[Dim, ...]
 MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks for all caches, is ahead
 MAX_SUMS = 8  # products in one nest
 
@@ -35,7 +36,7 @@ def fuse_dot(program: Program) -> Program:
 
 
 def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
-    """A graph with its contractions as nests, and nodes for the graph around it: what does not change inside a loop.
+    """A graph with its contractions as nests, and nodes for the graph around it: copies that no trip changes.
 
     `outer`: the values from outside that may be used there (None: nothing can be moved out).
     """
@@ -50,8 +51,9 @@ def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
         nodes.append(n)
         known.update(n.outputs)
     graph = graph.replace(nodes=nodes)
-    if not any(n.op.name == "dot" for n in nodes):
+    if not any(wanted(n) for n in nodes):
         return graph, []
+    graph = unscatter_windows(split_slices(graph, wanted), wanted)
     return _Contractions(graph, outer).run()
 
 
@@ -63,30 +65,32 @@ def wanted(node: Node) -> bool:
     if not (a.static and b.static) or a.dtype not in ("f32", "f64"):
         return False
     (ca, _), (ba, _) = node.attrs["contract"], node.attrs["batch"]
-    out, work = node.out.type.size, 1
+    work = node.out.type.size
     for k in ca:
         work *= int(a.shape[k])  # type: ignore[call-overload]
     for k in ba:
-        out //= max(1, int(a.shape[k]))  # type: ignore[call-overload]
-    return 0 < out * work <= MOST
+        work //= max(1, int(a.shape[k]))  # type: ignore[call-overload]
+    return 0 < work <= MOST
 
 
 @dataclass(eq=False)
 class Unit:
-    """One nest: products, the elementwise nodes around them, and where each value stands in terms of the nest's indices."""
+    """One nest: the nodes in it, and where each value stands in terms of the nest's indices (its `places`)."""
 
     index: list[Value]
     extents: list[int]
-    dots: list[Node] = field(default_factory=list)
-    places: dict[Value, Position] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
-    after: int = 0  # it can stand after this node, at the earliest
+    dots: list[Node]
+    places: dict[Value, Position]
+    nodes: list[Node]
+    after: int  # number of the node that it is put after
+    stores: list[Node] = field(default_factory=list)  # updates of other arrays with a value of the nest
 
 
 class _Contractions:
+    """The nests of one graph."""
+
     def __init__(self, graph: Graph, outer: set[Value] | None):
-        self.graph, self.outer = graph, outer
-        self.defs = defs(graph)
+        self.graph, self.defs = graph, defs(graph)
         self.number = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.users: dict[Value, list[int]] = {}
         for k, n in enumerate(graph.nodes):
@@ -94,87 +98,98 @@ class _Contractions:
                 self.users.setdefault(v, []).append(k)
         self.results = set(graph.results)
         self.unit_of: dict[Value, Unit] = {}
+        self.operands = Operands(self.defs, self.unit_of, outer)
         self.taken: dict[int, Unit] = {}
 
     def run(self) -> tuple[Graph, list[Node]]:
-        operands = Operands(self.graph, self.defs, self.outer)
+        """The graph with nests, and the nodes to put before the loop that it is the body of."""
         for k, n in enumerate(self.graph.nodes):
             if wanted(n):
-                self._start(k, n, operands)
-            else:
+                self._start(k, n)
+            elif len(n.outputs) == 1 and not n.regions:
                 self._join(k, n)
-        for unit in dict.fromkeys(self.unit_of.values()):
-            self._absorb_before(unit)
         units = list(dict.fromkeys(self.unit_of.values()))
         at: dict[int, list[Unit]] = {}
         for u in units:
+            self._absorb_before(u)
             at.setdefault(u.after, []).append(u)
         nodes: list[Node] = []
         for k, n in enumerate(self.graph.nodes):
             if k not in self.taken:
                 nodes.append(n)
             for u in at.get(k, ()):
-                nodes += self._emit(u, operands)
-        return self.graph.replace(nodes=nodes), operands.moved
+                nodes += _Nest(self, u).nodes()
+        return self.graph.replace(nodes=nodes), self.operands.moved
 
     # ---- what belongs to a nest --------------------------------------------------------------------------------
 
-    def _start(self, k: int, node: Node, operands: Operands) -> None:
+    def _start(self, k: int, node: Node) -> None:
         t = node.out.type
         index = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(t.rank)]
-        unit = Unit(index, [int(d) for d in t.shape], [node], {node.out: tuple(map(as_dim, index))}, [node], k)  # type: ignore[arg-type]
-        self.unit_of[node.out] = unit
-        self.taken[k] = unit
+        extents = [int(d) for d in t.shape]  # type: ignore[arg-type]
+        unit = Unit(index, extents, [node], {node.out: tuple(map(as_dim, index))}, [node], k)
+        self.unit_of[node.out] = self.taken[k] = unit
 
     def _join(self, k: int, n: Node) -> None:
-        """Take node k into the nest of its operands, if it can be."""
-        if len(n.outputs) != 1 or n.regions:
-            return
+        """Take node k into the nest of its operands, if it can be: all their nests become one, or it goes to the last."""
         units = list(dict.fromkeys(self.unit_of[v] for v in n.inputs if v in self.unit_of))
-        if not units:
-            return
-        place = self._place(n, units)
-        if place is None:
-            return
-        after = max([u.after for u in units] + [self.number.get(v, -1) for v in self._outside(n, units)])
-        if any(j < after + 1 for u in units for v in u.places for j in self._uses_outside(v, units, k)):
-            return
-        if sum(len(u.dots) for u in units) > MAX_SUMS:
-            return
-        unit = self._merged(units)
-        unit.places[n.out] = place(unit)
-        unit.nodes.append(n)
-        unit.after = after
-        self.unit_of[n.out], self.taken[k] = unit, unit
+        if units and not self._join_all(k, n, units) and len(units) > 1:
+            self._join_all(k, n, [max(units, key=lambda u: u.after)])
 
-    def _outside(self, n: Node, units: Sequence[Unit]) -> list[Value]:
-        """What the node reads that no nest of `units` makes, views looked through."""
-        return [v for v in reads(n) if self.unit_of.get(v) not in units]
+    def _join_all(self, k: int, n: Node, units: list[Unit]) -> bool:
+        if sum(len(u.dots) for u in units) > MAX_SUMS or any(u.extents != units[0].extents for u in units):
+            return False
+        after = max([u.after for u in units] + [self._known(v) for v in reads(n) if self.unit_of.get(v) not in units])
+        if any(used <= after for u in units for v in u.places for used in self._uses_outside(v, units, k)):
+            return False
+        update = n.op.name in ("update", "update_add")
+        place = self._stored_at(n, units) if update else self._place(n, units)
+        if place is None:
+            return False
+        unit = self._merged(units)
+        unit.after = after
+        self.taken[k] = unit
+        if update:
+            unit.stores.append(n)
+        else:
+            unit.nodes.append(n)
+            unit.places[n.out] = place
+            self.unit_of[n.out] = unit
+        return True
+
+    def _known(self, v: Value) -> int:
+        """Number of the node after which v is known."""
+        return self.unit_of[v].after if v in self.unit_of else self.number.get(v, -1)
 
     def _uses_outside(self, v: Value, units: Sequence[Unit], before: int) -> list[int]:
-        return [j for j in self.users.get(v, ()) if j < before and self.taken.get(j) not in units]
+        """Where v is read outside of the nests, before node `before`."""
+        readers = [j for j in self.users.get(v, ()) if j < before and self.taken.get(j) not in units]
+        return [self.taken[j].after if j in self.taken else j for j in readers]
 
-    def _place(self, n: Node, units: list[Unit]):  # type: ignore[no-untyped-def]
-        """Where the node's value would stand: a function of the merged unit; None if the node cannot join."""
+    def _place(self, n: Node, units: list[Unit]) -> Position | None:
+        """Where the node's value stands, in indices of the first unit; None if the node cannot join."""
         if n.op.elementwise:
-            members = [v for v in n.inputs if v in self.unit_of]
             if any(v.type.shape != n.out.type.shape for v in n.inputs):
                 return None
-            first = units[0]
-            for u in units[1:]:
-                if u.extents != first.extents:
-                    return None
-            rows = {_renamed(self.unit_of[v].places[v], self.unit_of[v].index, first.index) for v in members}
-            return (lambda u: u.places[members[0]]) if len(rows) == 1 else None
-        if len(units) > 1 or n.inputs[0] not in units[0].places or len(n.inputs) != 1:
+            members = [v for v in n.inputs if self.unit_of.get(v) in units]
+            places = {_renamed(self.unit_of[v].places[v], self.unit_of[v].index, units[0].index) for v in members}
+            return places.pop() if len(places) == 1 else None
+        if n.op.name not in ("transpose", "reshape"):
             return None
         pos = units[0].places[n.inputs[0]]
         if n.op.name == "transpose":
-            return lambda u: tuple(u.places[n.inputs[0]][p] for p in n.attrs["perm"])
-        if n.op.name == "reshape":
-            merged = _merged_positions(pos, n.inputs[0].type.shape, n.out.type.shape)
-            return None if merged is None else (lambda u: merged)
-        return None
+            return tuple(pos[p] for p in n.attrs["perm"])
+        return _merged_positions(pos, n.inputs[0].type.shape, n.out.type.shape)
+
+    def _stored_at(self, n: Node, units: list[Unit]) -> Position | None:
+        """Where an update stores a value of the nest; None if it has other parts or its place is known at run time only."""
+        x, v = n.inputs[:2]
+        spec = n.attrs["spec"]
+        if len(n.inputs) > 2 or self.unit_of.get(x) in units or self.unit_of.get(v) not in units or not x.type.static:
+            return None
+        if v in self.results or len(self.users[v]) > 1:
+            return None
+        return _placed(units[0].places[v], spec)
 
     def _merged(self, units: list[Unit]) -> Unit:
         first, *others = units
@@ -184,156 +199,130 @@ class _Contractions:
                 self.unit_of[v] = first
             first.dots += u.dots
             first.nodes += u.nodes
-            first.after = max(first.after, u.after)
-            for k, w in list(self.taken.items()):
-                if w is u:
-                    self.taken[k] = first
-        if others:
-            first.nodes.sort(key=lambda n: self.number[n.out])
+            first.stores += u.stores
+            self.taken.update((k, first) for k, w in self.taken.items() if w is u)
         return first
 
     def _absorb_before(self, unit: Unit) -> None:
         """Elementwise nodes that only this nest reads are computed in it."""
-        inside = set(unit.nodes)
         for k in range(unit.after, -1, -1):
             n = self.graph.nodes[k]
-            if k in self.taken or not n.op.elementwise or not n.out.type.shape or n.out in self.results or inlinable(n):
+            if k in self.taken or not n.op.elementwise or n.out in self.results or inlinable(n):
                 continue
-            users = self.users.get(n.out, ())
-            if users and all(self.taken.get(j) is unit and self.graph.nodes[j].op.elementwise for j in users):
-                (j, *_) = users
-                shapes = {self.graph.nodes[i].out.type.shape for i in users}
-                places = {unit.places[self.graph.nodes[i].out] for i in users}
-                if shapes == {n.out.type.shape} and len(places) == 1:
-                    unit.places[n.out] = unit.places[self.graph.nodes[j].out]
-                    unit.nodes.append(n)
-                    inside.add(n)
-                    self.taken[k] = unit
-                    self.unit_of[n.out] = unit
-
-    # ---- emission ----------------------------------------------------------------------------------------------
-
-    def _emit(self, unit: Unit, operands: Operands) -> list[Node]:
-        own = set(unit.nodes)
-        accumulators = self._accumulators(unit)
-        stored = [v for v in unit.places if self._needed(v, unit) and v in {n.out for n in own}]
-        el = _Epilogue(self, unit, {x.out for x in accumulators})
-        with Builder() as b:
-            chains = self._sums(unit, b, operands, el)
-            assert chains is not None
-            values, outs, dests, finals = [], [], [], []
-            for v in stored:
-                node = self.defs[v]
-                pos = unit.places[v]
-                if node in accumulators:
-                    dest, part = accumulators[node]
-                    values.append(el.value(part))
-                    outs.append(Out("add", Map(tuple(_row(d, unit.index) for d in pos))))
-                    dests.append(dest)
-                else:
-                    values.append(el.value(v))
-                    outs.append(Out("store", Map(tuple(_row(d, unit.index) for d in pos))))
-                    dests.append(None)
-                finals.append(v)
-        with Builder(unit.dots[0].loc) as o:
-            made = [empty(type=v.type) if d is None else d for d, v in zip(dests, finals)]
-        body = Graph(tuple(unit.index), tuple(b.nodes), tuple(values))
-        attrs = {"extents": tuple(unit.extents), "outs": tuple(outs)}
-        node = Node(loop, tuple(made), tuple(finals), attrs, (body,), unit.dots[0].loc, unit.dots[0].deriv)
-        return [*operands.take(), *o.nodes, node]
-
-    def _needed(self, v: Value, unit: Unit) -> bool:
-        return v in self.results or any(self.taken.get(j) is not unit for j in self.users.get(v, ()))
-
-    def _accumulators(self, unit: Unit) -> dict[Node, tuple[Value, Value]]:
-        """Nodes `add(x, sum)` that can add to x where it is: x is carried by a loop. -> (x, sum)."""
-        out = {}
-        params = set(self.graph.params)
-        for n in unit.nodes:
-            if n.op.name == "add" and n.out in self.results and not any(self.taken.get(j) is unit for j in self.users.get(n.out, ())):
-                for x, y in (n.inputs, n.inputs[::-1]):
-                    if x in params and y in unit.places and len(self.users[x]) == 1 and x not in self.results and x is not y:
-                        out[n] = (x, y)
-                        break
-        return out
-
-    def _sums(self, unit: Unit, b: Builder, operands: Operands, el: _Epilogue) -> bool:
-        """Emit the inner loops; a sum of two products continues where the first ended."""
-        done: dict[Value, Value] = {}
-        for n in unit.nodes:
-            if n.op.name == "add" and all(self._only_here(v, n, unit) for v in n.inputs):
-                x, y = n.inputs
-                chain = [v for v in (x, y) if v in {d.out for d in unit.dots} or v in done]
-                if len(chain) == 2 and x is not y:
-                    done[n.out] = n.out
-                    el.chained[n.out] = (x, y)
-        for d in unit.dots:
-            el.products[d.out] = (d, operands)
-        return True
-
-    def _only_here(self, v: Value, n: Node, unit: Unit) -> bool:
-        users = self.users.get(v, ())
-        return v in self.unit_of and len(users) == 1 and v not in self.results
+            users = [self.graph.nodes[j] for j in self.users.get(n.out, ()) if self.taken.get(j) is unit]
+            if not users or len(users) < len(self.users[n.out]) or not all(m.op.elementwise for m in users):
+                continue
+            places = {unit.places[m.out] for m in users}
+            if len(places) == 1 and all(m.out.type.shape == n.out.type.shape for m in users):
+                unit.places[n.out] = places.pop()
+                unit.nodes.append(n)
+                self.unit_of[n.out] = self.taken[k] = unit
 
 
-class _Epilogue:
-    """The scalar code of a nest's body."""
+class _Nest:
+    """Emits one nest."""
 
-    def __init__(self, c: _Contractions, unit: Unit, skip: set[Value]):
+    def __init__(self, c: _Contractions, unit: Unit):
         self.c, self.unit = c, unit
-        self.products: dict[Value, tuple[Node, Operands]] = {}
-        self.chained: dict[Value, tuple[Value, Value]] = {}
+        self.members = {n.out: n for n in unit.nodes}
         self.memo: dict[Value, Value] = {}
-        own = set(unit.nodes)
-        self.inner = {n.out for n in own}
-        self.elements = Elements(self._computed)
+        self.elements = ViewElements(c.operands.view)
+        self.chained = {n.out for n in unit.nodes if self._chains(n)}
 
-    def _computed(self, v: Value) -> Node | None:
-        node = self.c.defs.get(v)
-        return node if node is not None and inlinable(node) and v not in self.inner else None
+    def nodes(self) -> list[Node]:
+        """The nest, after the copies of operands that it needs."""
+        unit, first = self.unit, self.unit.dots[0]
+        stored = [v for v in self.members if self._needed(v)]
+        self.along = [i for v in stored for i in _last_index(unit.places[v])]
+        self.along += [i for n in unit.stores for i in _last_index(unit.places[n.inputs[1]])]
+        with Builder(first.loc) as body:
+            pieces = [self._result(v) for v in stored] + [self._store(n) for n in unit.stores]
+        with Builder(first.loc) as before:
+            dests = [empty(type=final.type) if d is None else d for d, _, _, final in pieces]
+        graph = Graph(tuple(unit.index), tuple(body.nodes), tuple(value for _, _, value, _ in pieces))
+        attrs = {"extents": tuple(unit.extents), "outs": tuple(out for _, out, _, _ in pieces)}
+        nest = Node(loop, tuple(dests), tuple(final for *_, final in pieces), attrs, (graph,), first.loc, first.deriv)
+        return [*self.c.operands.take(), *before.nodes, nest]
+
+    def _needed(self, v: Value) -> bool:
+        c = self.c
+        return v in c.results or any(c.taken.get(j) is not self.unit for j in c.users.get(v, ()))
+
+    def _result(self, v: Value) -> tuple[Value | None, Out, Value, Value]:
+        """Destination (None: a new array), out, what the body yields, and the result."""
+        rows = self._rows(self.unit.places[v])
+        accumulated = self._accumulator(self.members[v])
+        if accumulated is not None:
+            dest, part = accumulated
+            return dest, Out("add", rows), self.value(part), v
+        return None, Out("store", rows), self.value(v), v
+
+    def _store(self, n: Node) -> tuple[Value | None, Out, Value, Value]:
+        x, v = n.inputs
+        rows = self._rows(_placed(self.unit.places[v], n.attrs["spec"]) or ())
+        return x, Out("store" if n.op.name == "update" else "add", rows), self.value(v), n.out
+
+    def _rows(self, pos: Position) -> Map:
+        return Map(tuple(_row(d, self.unit.index) for d in pos))
+
+    def _accumulator(self, n: Node) -> tuple[Value, Value] | None:
+        """`add(x, sum)` adds to x where it is if x is carried by the loop around: (x, sum)."""
+        c = self.c
+        if n.op.name != "add" or n.out not in c.results or any(c.taken.get(j) is self.unit for j in c.users.get(n.out, ())):
+            return None
+        for x, y in (n.inputs, n.inputs[::-1]):
+            if x in c.graph.params and y in self.members and len(c.users[x]) == 1 and x not in c.results:
+                return x, y
+        return None
+
+    # ---- the body ----------------------------------------------------------------------------------------------
+
+    def _chains(self, n: Node) -> bool:
+        """A sum of two sums of products that nothing else reads: the second continues where the first ended."""
+        return n.op.name == "add" and n.inputs[0] is not n.inputs[1] and all(self._sums(v) for v in n.inputs)
+
+    def _sums(self, v: Value) -> bool:
+        n = self.members.get(v)
+        if n is None or len(self.c.users[v]) > 1 or v in self.c.results:
+            return False
+        return n.op.name == "dot" or self._chains(n)
 
     def value(self, v: Value, start: Value | None = None) -> Value:
-        """The element of a value of the nest at its own position; with `start`, a sum of products added to that."""
-        if start is None and v in self.memo:
-            return self.memo[v]
-        if v in self.products:
-            out = self._product(v, start)
-        elif v in self.chained:
-            x, y = self.chained[v]
-            out = self.value(y, self.value(x, start))
-        else:
-            out = self._apply(v)
-        self.memo[v] = out
-        return out
+        """The element of a value of the nest at its place; a sum of products is added to `start`."""
+        if v not in self.memo:
+            node = self.members[v]
+            if node.op.name == "dot":
+                self.memo[v] = self._product(node, start)
+            elif v in self.chained:
+                x, y = node.inputs
+                self.memo[v] = self.value(y, self.value(x, start))
+            else:
+                self.memo[v] = self._apply(node)
+        return self.memo[v]
 
-    def _apply(self, v: Value) -> Value:
-        from irad.ir import current, emit
-
-        node = self.c.defs[v]
+    def _apply(self, node: Node) -> Value:
         if not node.op.elementwise:
             return self.value(node.inputs[0])
-        pos = self.unit.places[v]
-        args = [self.value(x) if x in self.inner else self.elements.at(x, pos) for x in node.inputs]
+        pos = self.unit.places[node.out]
+        args = [self.value(x) if x in self.members else self.elements.at(x, pos) for x in node.inputs]
         b = current()
         b.loc, b.deriv = node.loc, node.deriv
         return emit(node.op, *args, **node.attrs)[0]
 
-    def _product(self, v: Value, start: Value | None) -> Value:
-        from irad.ir import current
-
-        node, operands = self.products[v]
-        current().loc = node.loc
-        pos = self.unit.places[v]
-        terms, factors = operands.factors(node, pos)
+    def _product(self, node: Node, start: Value | None) -> Value:
+        terms, extents, factors = self.c.operands.factors(node, self.unit.places[node.out], self.along)
         zero = const(value=0.0, type=Type(node.out.type.dtype)) if start is None else start
         with Builder(node.loc, deriv=node.deriv) as body:
             x, y = (f() for f in factors)
             p = mul(x, y)
         out = Value(p.type, "s")
+        attrs = {"extents": tuple(extents), "outs": (Out("add", Map(())),)}
         graph = Graph(tuple(terms), tuple(body.nodes), (p,))
-        attrs = {"extents": tuple(operands.extents(node)), "outs": (Out("add", Map(())),)}
         current().nodes.append(Node(loop, (zero,), (out,), attrs, (graph,), node.loc, node.deriv))
         return out
+
+
+# ---- positions -------------------------------------------------------------------------------------------------
 
 
 def _renamed(pos: Position, old: Sequence[Value], new: Sequence[Value]) -> Position:
@@ -341,7 +330,7 @@ def _renamed(pos: Position, old: Sequence[Value], new: Sequence[Value]) -> Posit
     return tuple(d if isinstance(d, int) else d.rename(lambda v: names.get(v, v)) for d in pos)
 
 
-def _merged_positions(pos: Position, old: Shape, new: Shape) -> Position | None:
+def _merged_positions(pos: Position, old: Sequence[Dim], new: Sequence[Dim]) -> Position | None:
     """Positions after a reshape that merges neighbouring axes (or moves axes of extent 1); None for any other."""
     groups = splits(new, old)
     if groups is None:
@@ -355,6 +344,22 @@ def _merged_positions(pos: Position, old: Shape, new: Shape) -> Position | None:
             at = at * d + pos[k]
         out.append(at)
     return tuple(out)
+
+
+def _placed(pos: Position, spec: Sequence[int | str | Slice]) -> Position | None:
+    """Positions in the array of a value stored by `spec`; None if a part of it is known at run time only."""
+    out: list[Dim] = []
+    it = iter(pos)
+    for s in spec:
+        if isinstance(s, str) or isinstance(s, Slice) and s.start is None:
+            return None
+        out.append(s if isinstance(s, int) else (s.start or 0) + next(it) * s.step)
+    return tuple(out)
+
+
+def _last_index(pos: Position) -> list[Value]:
+    """The index that the last axis follows with step 1."""
+    return [v for d in pos[-1:] if not isinstance(d, int) for v, c in d.terms if c == 1]
 
 
 def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:

@@ -45,8 +45,8 @@ class Nest:
 class Grouping:
     """The groups of one graph. `must`: values that have to be in memory (results, operands of other nodes)."""
 
-    def __init__(self, graph: Graph):
-        self.graph, self.defs = graph, defs(graph)
+    def __init__(self, graph: Graph, outside: dict[Value, Node]):
+        self.graph, self.defs = graph, {**outside, **defs(graph)}
         self.group_of: dict[Value, Group] = {}
         self.groups: list[Group] = []
         self.members = {n: m for n in graph.nodes if (m := classify(n))}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from irad.ir import Builder, Graph, Node, Program, Value, reads
 from irad.ops.constant import const
 from irad.ops.core import effects
-from irad.ops.elementwise import add, div, mul, neg, szmul
+from irad.ops.elementwise import add, div, mul, neg, sub, szmul
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
@@ -122,11 +122,23 @@ class Form:
         return self.each(lambda c, p: neg(c) if isinstance(c, Value) else -c, neg)
 
     def __add__(self, other: Form) -> Form:
+        return self.joined(other, add)
+
+    def __sub__(self, other: Form) -> Form:
+        return self.joined(other, sub)
+
+    def joined(self, other: Form, op: Callable[[Value, Value], Value]) -> Form:
+        """`op`: add or sub."""
         factors = dict(self.factors)
         for p, c in other.factors.items():
-            factors[p] = _plus(factors[p], c, p) if p in factors else c
-        rests = [r for r in (self.rest, other.rest) if r is not None]
-        return Form(factors, add(*rests) if len(rests) == 2 else next(iter(rests), None), self.strong or other.strong)
+            factors[p] = _joined(factors.get(p, 0.0), c, p, op)
+        if self.rest is not None and other.rest is not None:
+            rest: Value | None = op(self.rest, other.rest)
+        elif other.rest is not None and op is sub:
+            rest = neg(other.rest)
+        else:
+            rest = self.rest or other.rest
+        return Form(factors, rest, self.strong or other.strong)
 
 
 def _times(x: Value, factor: Factor, strong: bool) -> Value:
@@ -139,10 +151,12 @@ def _made(factor: Factor, carry: Value) -> Value:
     return factor if isinstance(factor, Value) else const(value=factor, type=carry.type)
 
 
-def _plus(a: Factor, b: Factor, carry: Value) -> Factor:
-    if isinstance(a, Value) or isinstance(b, Value):
-        return add(_made(a, carry), _made(b, carry))
-    return a + b
+def _joined(a: Factor, b: Factor, carry: Value, op: Callable[[Value, Value], Value]) -> Factor:
+    if isinstance(a, float) and isinstance(b, float):
+        return a + b if op is add else a - b
+    if a == 0.0:
+        return b if op is add else neg(_made(b, carry))
+    return op(_made(a, carry), _made(b, carry))
 
 
 class _Forms:
@@ -182,7 +196,7 @@ class _Forms:
         if name == "neg":
             return -xs[0]
         if name in ("add", "sub"):
-            return xs[0] + (xs[1] if name == "add" else -xs[1])
+            return xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
         if xs[1].factors and (name == "div" or xs[0].factors):
             return None
         k = 0 if xs[0].factors else 1

@@ -6,20 +6,24 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 
 from irad.ir import Program
-from irad.passes.autodiff import vjp
+from irad.passes.autodiff import grad, vjp
+from irad.passes.complex_parts import complex_parts
 from irad.passes.cse import cse
+from irad.passes.custom_rules import custom
 from irad.passes.dce import dce
 from irad.passes.expand import expand
 from irad.passes.fold import fold
 from irad.passes.fuse import fuse
 from irad.passes.inline import inline
 from irad.passes.licm import licm
+from irad.passes.linear_carry import linear_carry
 from irad.passes.pingpong import pingpong
 from irad.passes.plan import plan
 from irad.passes.ranges import ranges
 from irad.passes.scalarize import scalarize
 from irad.passes.simplify import simplify
 from irad.passes.strength import strength
+from irad.passes.tapes import tapes
 from irad.passes.unscatter import unscatter
 from irad.verify import verify
 
@@ -29,13 +33,18 @@ Observer = Callable[[str, Program, Program, float], None]
 PASSES: dict[str, Pass] = {
     "inline": inline,
     "expand": expand,
+    "custom": custom,
     "autodiff": vjp,
+    "grad": grad,
+    "complex_parts": complex_parts,
     "simplify": simplify,
     "fold": fold,
     "cse": cse,
     "licm": licm,
+    "linear_carry": linear_carry,
     "ranges": ranges,
     "dce": dce,
+    "tapes": tapes,
     "unscatter": unscatter,
     "scalarize": scalarize,
     "strength": strength,

@@ -36,7 +36,7 @@ class _Copies:
         if results:
             copies, new = self._own(graph.results)
             return graph.replace(nodes=_without_dead([*nodes, *copies], new), results=new)
-        return graph.replace(nodes=nodes)
+        return graph.replace(nodes=_without_dead(nodes, graph.results))
 
     def _own(self, values: Sequence[Value]) -> tuple[list[Node], list[Value]]:
         """Fresh copies of the arrays among the values; constants are made anew instead."""
@@ -62,7 +62,7 @@ class _Copies:
         moved = {
             old: new
             for old, new, o in zip(node.inputs, dests, node.attrs["outs"])
-            if old is not new and _read_in_place(body, old, o)
+            if old is not new and read_in_place(body, old, o)
         }
         body = substitute(body, moved)
         return [*copies, Node(node.op, tuple(dests), node.outputs, node.attrs, (body,), node.loc, node.deriv)]
@@ -123,20 +123,20 @@ class _Copies:
         copies, own = self._own(kept)
         owned = iter(own)
         results = [v if k in exchanged else next(owned) for k, v in enumerate(through)]
-        return body.replace(nodes=[*body.nodes, *first, *copies], results=results)
+        return body.replace(nodes=_without_dead([*body.nodes, *first, *copies], results), results=results)
 
     def _if(self, node: Node) -> list[Node]:
         regions = []
         for r in node.regions:
             r = self.graph(r)
             copies, results = self._own(r.results)
-            regions.append(r.replace(nodes=[*r.nodes, *copies], results=results))
+            regions.append(r.replace(nodes=_without_dead([*r.nodes, *copies], results), results=results))
         return [Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)]
 
     _checkpoint = _if
 
 
-def _read_in_place(body: Graph, x: Value, out: Out) -> bool:
+def read_in_place(body: Graph, x: Value, out: Out) -> bool:
     """Is x read in the loop, and only at the very position that this trip stores to?"""
     if x not in captures(body):
         return False

@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from irad.ir import Graph, Node, Value, captured
+from irad.ops.loop import Out
+from irad.passes.plan_copies import read_in_place
+
+
+def _per_result(node: Node) -> list[Out]:
+    """The out of each result (an arg fold has two)."""
+    return [o for o in node.attrs["outs"] for _ in range(o.width)]
 
 
 class Lives:
@@ -20,6 +27,7 @@ class Lives:
         self.wanted: list[tuple[Value, Value]] = []
         self.depth: dict[Value, int] = {}
         self.exchanged: list[tuple[Value, Value, int, tuple[Value, Value]]] = []  # buffers that swap: parameters, start, results
+        self._empty: set[Value] = set()
         self._born: dict[Value, tuple[int, int]] = {}  # position, loop depth at the definition
         self._dies: dict[Value, int] = {}
         self._loops: list[list[Value]] = []  # per open loop: values from outside that are read inside
@@ -42,6 +50,9 @@ class Lives:
 
     def _use(self, values: Iterable[Value], at: int) -> None:
         for v in values:
+            if v in self._empty and v not in self._born:
+                self._born[v] = (2 * self._t, len(self._loops))
+                self.depth[v] = len(self._loops)
             if v in self._born:
                 self._dies[v] = max(self._dies.get(v, 0), at)
                 depth = self._born[v][1]
@@ -51,7 +62,7 @@ class Lives:
     def _graph(self, graph: Graph) -> None:
         for node in graph.nodes:
             self._t += 1
-            rule = getattr(self, f"_{node.op.name}", None)
+            rule = getattr(self, "_empty_" if node.op.name == "empty" else f"_{node.op.name}", None)
             if rule is not None:
                 rule(node)
             else:
@@ -80,12 +91,23 @@ class Lives:
     _update_add = _update
 
     def _loop(self, node: Node) -> None:
-        self._use(captured(node), 2 * self._t + 2)
+        (body,) = node.regions
+        outs = [o for o, d in zip(_per_result(node), node.inputs) if d.type.shape]
+        for x in captured(node):
+            alone = x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs)
+            self._use([x], 2 * self._t + (1 if alone else 2))
+            self.wanted += [(x, v) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type]
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:
+                if d in self._empty:
+                    self._define([d])
                 self._use([d], 2 * self._t + 1)
                 self._define([v])
                 self.same.append((d, v))
+
+    def _empty_(self, node: Node) -> None:
+        """Memory that nothing has written yet: it is born with the loop that fills it, over an operand that dies there."""
+        self._empty.update(node.outputs)
 
     def _if(self, node: Node) -> None:
         self._use(node.inputs, 2 * self._t + 2)

@@ -18,7 +18,7 @@ LIMIT = 64  # inequalities at a time; beyond it the question is given up
 
 def is_empty(zero: Iterable[Dim], nonpositive: Iterable[Dim]) -> bool:
     """Is it sure that no integers make every form in `zero` 0 and every form in `nonpositive` <= 0?"""
-    rows = _substituted(list(zero), list(nonpositive))
+    rows = _substituted(list(zero), list(dict.fromkeys(nonpositive)))
     if rows is None:
         return True
     while rows is not None and 0 < len(rows) <= LIMIT:
@@ -41,8 +41,7 @@ def _substituted(zero: list[Dim], rows: list[Dim]) -> list[Extent] | None:
             rows += [e, -e]
             continue
         v, c = unit
-        zero = [f - e * (c * _coefficient(f, v)) for f in zero]
-        rows = [f - e * (c * _coefficient(f, v)) for f in rows]
+        zero, rows = ([f - e * (c * k) if (k := _coefficient(f, v)) else f for f in forms] for forms in (zero, rows))
     return _tightened(rows)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irad.ir import Builder, Graph, Node, Value, captured, captures, copy, types
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, for_, if_, pop, push, zero
-from irad.ops.elementwise import add, sub
+from irad.ops.elementwise import add, mul, sub
 from irad.passes.activity import carries
 from irad.passes.final_values import UNKNOWN
 from irad.passes.frames import Adjoint, Augment, Frame
@@ -118,14 +118,13 @@ class _LoopBackward:
 def _backward(ad: Reverse, node: Node, trips: Value) -> _LoopBackward:
     """Of `for` and `while` alike, once the trip count is known."""
     body = node.regions[-1]
-    index, carry = body.params[: -len(node.outputs) or None], body.params[len(body.params) - len(node.outputs) :]
+    carry = body.params[len(body.params) - len(node.outputs) :]
     live = [j for j, p in enumerate(carry) if ad.active(p)]
     wrt = [v for v in captures(body) if ad.active(v)]
     s = Backward(ad, body)
     k = Value(I64, "k")
     s.params.append(k)
-    if node.op.name == "for":
-        s.give(index[0], lambda: sub(sub(trips, scalar(1, "i64")), k))
+    _give_counters(s, node, trips, k)
     ct: list[Value | None] = [s.param(p, "ct") if j in set(live) else None for j, p in enumerate(carry)]
     acc = {ad.need(v): Value(ad.need(v).type, "acc") for v in wrt}
     s.sweep(ct, acc)
@@ -133,6 +132,18 @@ def _backward(ad: Reverse, node: Node, trips: Value) -> _LoopBackward:
     s.params += [acc[ad.need(v)] for v in wrt]
     s.close([s.full(v) for v in (*(carry[j] for j in live), *wrt)])
     return _LoopBackward(s, live, wrt)
+
+
+def _give_counters(s: Backward, node: Node, trips: Value, k: Value) -> None:
+    """The index of a loop, and what changes by a constant in each trip, need not be saved."""
+    ad, body, size = s.ad, node.regions[-1], len(node.outputs)
+    steps = [(p, init, ad.final_values.step(p)) for p, init in zip(body.params[-size:], node.inputs[-size:]) if p.type == I64]
+    if node.op.name == "for":
+        s.give(body.params[0], lambda: sub(sub(trips, scalar(1, "i64")), k))
+    for p, init, step in steps:
+        if step is not None:
+            make = lambda: add(ad.need(init), mul(sub(sub(trips, scalar(1, "i64")), k), scalar(step, "i64")))  # noqa: B023
+            s.give(p, make)
 
 
 def _sweep_loop(ad: Reverse, node: Node, trips: Value, back: _LoopBackward, cts: Cotangents, adj: Adjoint) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from irad.ir import Builder, Graph, Node, Program, Value, substitute_node
+from irad.ir import Builder, Graph, Node, Program, Value, current, substitute_node
 from irad.ops.constant import const
 from irad.ops.elementwise import add, div, eq, full, mul, select, sqrt, sub
 from irad.passes.rewrite import splat_of
@@ -82,7 +82,11 @@ def _half(x: Value, k: float) -> Value:
         for _ in range(int(k)):
             p = mul(p, x)
         return select(eq(x, full(-math.inf, x)), full(math.inf, x), p)
-    p = div(full(1.0, x), root)  # factor by factor: nothing overflows before the result does
-    for _ in range(int(-k)):
+    if current().deriv:
+        p = div(full(1.0, x), mul(root, x) if k < -1 else root)
+    else:
+        p = div(full(1.0, x), root)  # factor by factor: nothing overflows before the result does
+        p = div(p, x) if k < -1 else p
+    for _ in range(int(-k) - 1):
         p = div(p, x)
     return select(eq(x, full(-math.inf, x)), full(0.0, x), p)

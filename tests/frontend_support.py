@@ -27,7 +27,7 @@ def run(traced: Traced, fn: Any, args: tuple, kwargs: dict | None = None) -> Any
         assert leaf.param is not None or x == leaf.value
     dynamic = [x for leaf, x in zip(traced.in_leaves, leaves) if leaf.param is not None and leaf.alias is None]
     captured = [c.get(fn, statics(tree)) for c in traced.captures]
-    out = interpret(traced.program, *dynamic, *captured)
+    out = [np.array(x)[()] for x in interpret(traced.program, *dynamic, *captured)]
     for m in traced.mutated:
         kind, k = m.target
         (leaves[k] if kind == "arg" else captured[k])[...] = out[m.index]

@@ -155,6 +155,15 @@ direct("dot", f64(5, 2, 3), f64(5, 4, 3), contract=((2,), (2,)), batch=((0,), (0
 direct("dot", f64(2, 3, 4), f64(4, 5, 3), contract=((1, 2), (2, 0)), batch=((), ()))
 direct("dot", f64(3, 2, 4), f64(2, 4, 3), contract=((2,), (1,)), batch=((0, 1), (2, 0)))
 on("dot", f64(3, 3))(lambda x: OPS["dot"](x, x, contract=((1,), (0,)), batch=((), ())))
+for _name in ("complex", "real", "imag"):
+
+    @on(_name, f64(3), f64(3))
+    def _squared_modulus(x: Value, y: Value) -> Value:
+        z = OPS["complex"](x, y)
+        w = ew.mul(ew.mul(z, z), ew.exp(z))
+        return ew.add(ew.mul(OPS["real"](w), x), OPS["imag"](w))
+
+
 direct("sort", f64(5), axis=0)
 direct("sort", f64(3, 2), axis=0)
 

@@ -18,8 +18,8 @@ LAYERS: list[set[str]] = [
     {"irad.ops"},
     {"irad.text", "irad.reading", "irad.verify", "irad.interp"},
     {"irad.frontend", "irad.passes", "irad.codegen"},
-    {"irad.pipeline", "irad.runtime", "irad.cache", "irad.lowered", "irad.pullback", "irad.graphs", "irad.api"},
-    {"irad.checks", "irad.nn", "irad.train", "irad.cli", "irad.__main__", "irad"},
+    {"irad.pipeline", "irad.runtime", "irad.cache", "irad.lowered", "irad.pullback", "irad.sparse", "irad.linear", "irad.graphs", "irad.api"},
+    {"irad.checks", "irad.nn", "irad.graph", "irad.nodes", "irad.executor", "irad.train", "irad.cli", "irad.__main__", "irad"},
 ]
 APART = LAYERS[4]  # never each other
 OPS = ["core", "constant", "elementwise", "array", "control", "loop"]  # in this order, others anywhere after `core`

@@ -1,27 +1,21 @@
-"""What the derivative of a loop keeps: nothing, elements of arrays that last, a tape, or every k-th state."""
+"""What the derivative of a loop keeps: nothing, elements of arrays that last, or a tape."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from irad.interp import _Frame, interpret
-from irad.ir import Graph, Program, Value, build, inline, walk
-from irad.passes import schedule_loops
+from irad.ir import Graph, Program, build, inline, walk
 from irad.passes.autodiff import vjp
 from irad.passes.cse import cse
 from irad.passes.dce import dce
-from irad.passes.final_values import FinalValues
-from irad.passes.polyhedron import is_empty
 from irad.passes.simplify import simplify
-from irad.types import F64, I64, affine
-from irad.verify import verify
+from irad.types import F64
 from tests.derivatives import check
-from tests.programs import Call, For, If, Sym, While, exp, fn, lt, mat, sin, sqrt, vec
+from tests.programs import For, If, While, exp, fn, lt, mat, sin, sqrt, vec
 
 
 def ops(program: Program, *names: str) -> int:
@@ -149,6 +143,31 @@ def stored_in_a_branch() -> tuple[Graph, list[Any]]:
     return f, [np.linspace(0.1, 0.6, 7), 0.3]
 
 
+def counted_in_a_while() -> tuple[Graph, list[Any]]:
+    @fn(vec(9), vec(9))
+    def f(x, y):
+        def body(y, k, j):
+            return y.put(y[k - 1] * x[j] * y[k + 1], k), k + 2, j - 1
+
+        return While([y, 1, 8], lambda y, k, j: lt(k, 8), body)[0]
+
+    return f, [np.linspace(0.5, 1.4, 9), np.linspace(0.6, 1.2, 9)]
+
+
+def counted_beside_the_index() -> tuple[Graph, list[Any]]:
+    """a carried counter and the index of the loop in one nest"""
+
+    @fn(mat(4, 4))
+    def f(a):
+        def row(i, a, k):
+            a = For(i + 1, a, lambda j, a: a.put(a[k - 1, j] * a[k - 1, j + 1], k, j))
+            return a, k + 1
+
+        return For(3, [a, 1], row)[0]
+
+    return f, [np.random.default_rng(6).normal(size=(4, 4))]
+
+
 def rows_by_slices() -> tuple[Graph, list[Any]]:
     @fn(mat(5, 3))
     def f(a):
@@ -157,7 +176,20 @@ def rows_by_slices() -> tuple[Graph, list[Any]]:
     return f, [np.random.default_rng(5).normal(size=(5, 3))]
 
 
-KEPT_NOWHERE = [heat, seidel, recurrence, downwards, even_from_odd, cholesky, lu, trisolv, stored_in_a_branch, rows_by_slices]
+KEPT_NOWHERE = [
+    heat,
+    seidel,
+    recurrence,
+    downwards,
+    even_from_odd,
+    cholesky,
+    lu,
+    trisolv,
+    stored_in_a_branch,
+    rows_by_slices,
+    counted_in_a_while,
+    counted_beside_the_index,
+]
 
 
 @pytest.mark.parametrize("make", KEPT_NOWHERE, ids=lambda f: f.__name__)
@@ -230,113 +262,6 @@ def test_a_copy_of_the_array_is_kept_where_a_later_loop_writes_it() -> None:
     check({"f": f}, args, rtol=1e-7)
 
 
-# ---- random nests -----------------------------------------------------------------------------------------------------
-
-
-class Nest:
-    """A random nest of loops that stores at affine places of one array and reads it at others."""
-
-    SIZE = 16
-
-    def __init__(self, seed: int):
-        self.rng = random.Random(seed)
-
-    def program(self) -> Program:
-        @fn(vec(self.SIZE))
-        def f(y):
-            for _ in range(self.rng.choice([1, 1, 2])):
-                y = self.loop([], y, 0)
-            return y
-
-        return {"f": f}
-
-    def loop(self, indices: list[tuple[Sym, int]], y: Sym, depth: int) -> Sym:
-        bound = self.rng.randrange(2, 5)
-        ragged = indices and self.rng.random() < 0.4
-        trips = indices[-1][0] + 1 if ragged else bound
-        most = indices[-1][1] if ragged else bound
-        return For(trips, y, lambda i, y: self.block([*indices, (i, most)], y, depth + 1))
-
-    def block(self, indices: list[tuple[Sym, int]], y: Sym, depth: int) -> Sym:
-        for _ in range(self.rng.choice([1, 1, 2])):
-            kind = self.rng.random()
-            if depth < 3 and kind < 0.4:
-                y = self.loop(indices, y, depth)
-            elif kind < 0.6:
-                other = y
-                y = If(lt(indices[0][0] % 2, 1), lambda: self.store(indices, other), lambda: other)  # noqa: B023
-            else:
-                y = self.store(indices, y)
-        return y
-
-    def store(self, indices: list[tuple[Sym, int]], y: Sym) -> Sym:
-        a, b = y[self.place(indices)], y[self.place(indices)]
-        kind = self.rng.random()
-        if kind < 0.25:
-            row = y[(self.place(indices, 3), 3),]
-            return y.put(sin(row) * a, (self.place(indices, 3), 3))
-        if kind < 0.4:
-            return y.put_add(sin(a) * b, self.place(indices))
-        return y.put(exp(sin(a * b)), self.place(indices))
-
-    def place(self, indices: list[tuple[Sym, int]], width: int = 1) -> Any:
-        """A random affine form that stays inside the array."""
-        low = high = 0
-        form: Any = 0
-        for i, n in indices:
-            c = self.rng.choice([-1, 0, 1, 1, 2])
-            if c and high - low + abs(c) * (n - 1) <= self.SIZE - width:
-                form = i * c + form
-                low, high = low + min(0, c * (n - 1)), high + max(0, c * (n - 1))
-        return form + self.rng.randrange(-low, self.SIZE - width - high + 1)
-
-
-@pytest.mark.parametrize("start", [0, 60, 120])
-def test_random_nests(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bit for bit the derivatives of the engine that tapes everything; the second ones too, but for the order of sums."""
-    find, fewer = FinalValues.find, 0
-    for seed in range(start, start + 60):
-        program = Nest(seed).program()
-        rng = np.random.default_rng(seed)
-        x, u, v = (rng.uniform(-1, 1, Nest.SIZE) for _ in range(3))
-        joints = []
-        for how in (lambda *_: None, find):
-            monkeypatch.setattr(FinalValues, "find", how)
-            joints.append(verify(vjp(program)))
-        fewer += ops(joints[1], "push") < ops(joints[0], "push")
-        for want, got in zip(*(interpret(joint, x, u) for joint in joints), strict=True):
-            np.testing.assert_array_equal(got, want)
-        if seed % 6 == 0:
-            second = [verify(vjp(joint, wrt=[0], results=[1])) for joint in joints]
-            for want, got in zip(*(interpret(joint, x, u, v) for joint in second), strict=True):
-                np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
-    assert fewer >= 4
-
-
-# ---- integer points ---------------------------------------------------------------------------------------------------
-
-
-def test_emptiness_is_sure() -> None:
-    """Whatever is called empty holds no point of a box, and the simple cases are called so."""
-    rng = random.Random(0)
-    xs = [Value(I64) for _ in range(3)]
-    found = 0
-    for _ in range(300):
-
-        def form() -> Any:
-            return affine(rng.randrange(-4, 5), {v: rng.randrange(-2, 3) for v in xs})  # noqa: B023
-
-        zero, rows = [form() for _ in range(rng.randrange(3))], [form() for _ in range(rng.randrange(4))]
-        box = [e for v in xs for e in (affine(0, {v: -1}), affine(-4, {v: 1}))]
-        points = (dict(zip(xs, p)) for p in np.ndindex(5, 5, 5))
-        at = lambda e, p: e if isinstance(e, int) else e.const + sum(c * p[v] for v, c in e.terms)
-        some = any(all(at(e, p) == 0 for e in zero) and all(at(e, p) <= 0 for e in rows) for p in points)
-        empty = is_empty(zero, [*rows, *box])
-        assert not (empty and some)
-        found += empty == (not some)
-    assert found > 270
-
-
 # ---- old versions -------------------------------------------------------------------------------------------------------
 
 
@@ -387,116 +312,6 @@ def _in_loops(program: Program) -> Iterator[Any]:
         for n in walk(g):
             if n.op.name == "for":
                 yield from walk(n.regions[0])
-
-
-# ---- checkpoints ---------------------------------------------------------------------------------------------------------
-
-
-def fisher(n: int, trips: Any = None) -> Graph:
-    """a step of a non-linear wave, over the whole array"""
-    m = n - 2
-
-    @fn(mat(n, n), F64, I64)
-    def f(u, r, t):
-        def step(k, u):
-            c = u[(1, m), (1, m)]
-            d = u[(2, m), (1, m)] + u[(0, m), (1, m)] + u[(1, m), (2, m)] + u[(1, m), (0, m)] - 4.0 * c
-            return u.put_add(0.2 * d + r * c * (1.0 - c), (1, m), (1, m))
-
-        u = For(t if trips is None else trips, u, step)
-        return (u * u).sum()
-
-    return f
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut loops that are small enough for a test."""
-    for name, value in (("BUDGET", 0), ("STATE", 1), ("BLOCK", 3)):
-        monkeypatch.setattr(schedule_loops, name, value)
-
-
-@pytest.mark.parametrize("trips", [0, 1, 3, 4, 9, 23])
-def test_blocks_change_nothing(trips: int, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(trips)
-    args = [rng.uniform(0.1, 0.9, (8, 8)), 0.05, trips, 1.0]
-    for known in (None, trips) if trips > 6 else (None,):
-        monkeypatch.setattr(schedule_loops, "BUDGET", 0)
-        cut = verify(vjp({"f": fisher(8, known)}))
-        monkeypatch.setattr(schedule_loops, "BUDGET", 1 << 60)
-        whole = vjp({"f": fisher(8, known)})
-        assert ops(cut, "checkpoint") == 1 and ops(whole, "checkpoint") == 0
-        for a, b in zip(interpret(cut, *args), interpret(whole, *args), strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-def test_derivatives_of_blocks(small: None) -> None:
-    rng = np.random.default_rng(0)
-    check({"f": fisher(8)}, [rng.uniform(0.1, 0.9, (8, 8)), 0.05, 11])
-
-
-def test_blocks_in_a_loop_and_in_a_function(small: None) -> None:
-    """the blocks are counted in a frame that is itself run again and again"""
-
-    @fn(mat(8, 8), I64)
-    def p(u, t):
-        return For(t, u, lambda k, u: sin(u) * u[k % 8, 0])
-
-    @fn(mat(8, 8), I64)
-    def f(u, t):
-        return For(3, u, lambda k, u: Call("p", [mat(8, 8)], u, t + k) + For(t + k, u, lambda j, u: sin(u) * 0.9)).sum()
-
-    program: Program = {"f": f, "p": p}
-    assert ops(vjp(program), "checkpoint") >= 2
-    check(program, [np.random.default_rng(0).uniform(0.1, 0.9, (8, 8)), 5], rtol=1e-7)
-
-
-def states(program: Program, *args: Any) -> int:
-    """The most array elements that the tapes hold at a time, found by running the forward parts."""
-    peak = 0
-
-    def held(tape: Any) -> int:
-        n = 0
-        while tape is not None:
-            tape, _, entries = tape
-            n += sum(np.size(x) for x in entries)
-        return n
-
-    class Watch(_Frame):
-        def node(self, node: Any, env: Any) -> Any:
-            nonlocal peak
-            out = super().node(node, env)
-            if node.op.name == "for" and not node.deriv:
-                peak = max(peak, sum(held(x) for x, v in zip(out, node.outputs) if v.type.dtype == "tape"))
-            return out
-
-    Watch(program).graph(next(iter(program.values())), [np.asarray(a)[()] for a in args], {})
-    return peak
-
-
-def test_states_kept_grow_as_the_square_root(small: None) -> None:
-    u = np.random.default_rng(0).uniform(0.1, 0.9, (8, 8))
-    program = vjp({"f": fisher(8)})
-    kept = [states(program, u, 0.05, t, 1.0) for t in (16, 64, 256)]
-    assert kept[2] <= 20 * u.size and kept[1] <= 2.3 * kept[0] and kept[2] <= 2.3 * kept[1]
-
-
-def test_only_what_exceeds_the_budget_is_cut() -> None:
-    assert ops(vjp({"f": fisher(128)}), "checkpoint") == 1
-    assert ops(vjp({"f": fisher(128, 8)}), "checkpoint") == 0  # few trips
-    assert ops(vjp({"f": fisher(16)}), "checkpoint") == 0  # small states
-
-    @fn(mat(512, 512), vec(512))
-    def rows(a, x):
-        return For(512, a, lambda i, a: a.put(sin(a[i] * x), i))
-
-    assert ops(vjp({"f": rows}), "checkpoint") == 0  # a state is far more than what a trip saves
-
-    @fn(F64)
-    def scalars(x):
-        return For(10**6, x, lambda i, s: sin(s) * s)
-
-    assert ops(vjp({"f": scalars}), "checkpoint") == 0
 
 
 # ---- shared work ------------------------------------------------------------------------------------------------------------

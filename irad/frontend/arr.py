@@ -23,12 +23,12 @@ from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, logical_or, lt, ne
 from irad.ops.elementwise import gt as greater
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
-from irad.types import DTYPES, Dim, Extent, Type, dtype_name, is_float, is_int, promote
+from irad.types import DTYPES, Dim, Extent, Type, complex_dtype, dtype_name, is_complex, is_int, promote
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Arr:
-    """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64 or bool), which promotes as one."""
+    """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64, c128 or bool), which promotes as one."""
 
     value: Value
     weak: bool = False
@@ -92,18 +92,21 @@ def irad_dtype(dtype: Any) -> str:
 
 
 def is_weak(x: Any) -> bool:
-    """Python int and float promote weakly; Python bool promotes as NumPy's bool, so it is not weak here."""
+    """Python int, float and complex promote weakly; Python bool promotes as NumPy's bool, so it is not weak here."""
     if isinstance(x, Arr):
         return x.weak and x.name != "bool"
-    return isinstance(x, (int, float)) and not isinstance(x, (bool, np.generic))
+    return isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic))
+
+
+_PYTHON = ((bool, "bool"), (int, "i64"), (float, "f64"), (complex, "c128"))
 
 
 def dtype_of(x: Any) -> str:
-    """dtype of an operand by itself (a Python int is i64, a float f64)."""
+    """dtype of an operand by itself (a Python int is i64, a float f64, a complex c128)."""
     if isinstance(x, Arr):
         return x.name
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
-        return "bool" if isinstance(x, bool) else "i64" if isinstance(x, int) else "f64"
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return next(name for kind, name in _PYTHON if isinstance(x, kind))
     if isinstance(x, (list, tuple)) and is_traced(x):
         return reduce(promote, [dtype_of(e) for e in x])
     a = np.asarray(x)
@@ -111,9 +114,9 @@ def dtype_of(x: Any) -> str:
 
 
 def numpy_kind(x: Any) -> Any:
-    """What `ufunc.resolve_dtypes` wants for an operand: a dtype, or `int` or `float` for a weak Python number."""
+    """What `ufunc.resolve_dtypes` wants for an operand: a dtype, or `int`, `float` or `complex` for a weak Python number."""
     if is_weak(x):
-        return float if is_float(dtype_of(x)) else int
+        return {"i64": int, "f64": float, "c128": complex}[dtype_of(x)]
     return DTYPES[dtype_of(x)]
 
 
@@ -137,17 +140,19 @@ def result_dtype(*xs: Any) -> str:
     strong = [dtype_of(x) for x in xs if not is_weak(x)]
     weak = [dtype_of(x) for x in xs if is_weak(x)]
     if not strong:
-        return "f64" if "f64" in weak else "i64"
+        return max(weak, key=("i64", "f64", "c128").index)
     out = reduce(promote, strong)
-    if "f64" in weak and not is_float(out):
+    if "c128" in weak:
+        return complex_dtype(out)
+    if "f64" in weak and out[0] not in "fc":
         return "f64"
     return "i64" if weak and out == "bool" else out
 
 
 def float_dtype(x: Any) -> str:
-    """The float dtype in which NumPy's composed functions (mean, norm, var...) compute x: its own, or f64."""
+    """The dtype in which NumPy's composed functions (mean, norm, var...) compute x: its own if it is inexact, or f64."""
     name = dtype_of(x)
-    return name if is_float(name) else "f64"
+    return name if name[0] in "fc" else "f64"
 
 
 # ---- shapes and extents ---------------------------------------------------------------------------------------
@@ -280,7 +285,7 @@ def retype_extents(v: Value, shape: Sequence[Dim]) -> Value:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (bool, int, float, np.bool_, np.integer, np.floating))
+    return isinstance(x, (bool, int, float, complex, np.bool_, np.number))
 
 
 def constant(x: Any, dtype: str | None = None) -> Value:
@@ -303,7 +308,7 @@ def constant(x: Any, dtype: str | None = None) -> Value:
 
 def _uniform(a: np.ndarray) -> bool:
     """All elements have the same bits (so 0.0 and -0.0 differ)."""
-    raw = a.reshape(-1).view(f"u{a.itemsize}")
+    raw = a.reshape(-1, 1).view(np.uint8)
     return bool((raw == raw[0]).all())
 
 
@@ -313,8 +318,11 @@ def static_cast(x: Any, dtype: str) -> Any:
         lo, hi = int_range(dtype)
         if isinstance(x, int) and not isinstance(x, np.generic) and not lo <= x <= hi:
             raise IradValueError(f"Python integer {x} out of bounds for {DTYPES[dtype]}")
+    a = np.asarray(x)
+    if a.dtype.kind == "c" and not (is_complex(dtype) or dtype == "bool"):
+        raise IradTypeError(f"{x} is complex; write .real for its real part")
     with np.errstate(all="ignore"):
-        return np.asarray(x).astype(DTYPES[dtype]).item()
+        return a.astype(DTYPES[dtype]).item()
 
 
 def lift(x: Any, dtype: str | None = None) -> Arr:
@@ -326,7 +334,7 @@ def lift(x: Any, dtype: str | None = None) -> Arr:
         return x if dtype is None else astype(x, dtype)
     if isinstance(x, (list, tuple)) and is_traced(x):
         return _stack_list(x, dtype)
-    python = isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+    python = isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
     return Arr(constant(x, dtype), weak=python and dtype is None)
 
 
@@ -349,7 +357,14 @@ def _stack_list(xs: Sequence[Any], dtype: str | None) -> Arr:
 
 
 def astype(x: Arr, dtype: str) -> Arr:
-    """x as another dtype (irad's name), strong. A weak int that may not fit is checked at run time, as NumPy checks it."""
+    """x as another dtype (irad's name), strong. A weak int that may not fit is checked at run time, as NumPy checks it.
+
+    Raises IradTypeError for a complex number where a real one is wanted: only `x.astype` drops imaginary parts.
+    """
+    if is_complex(x.name) and not is_complex(dtype) and dtype != "bool":
+        raise IradTypeError(
+            f"a complex number ({DTYPES[x.name]}) where a real one ({DTYPES[dtype]}) is needed; write z.real or abs(z)"
+        )
     if x.weak and x.name == "i64" and is_int(dtype) and dtype != "i64":
         _check_fits(x.value, dtype)
     return x if x.name == dtype and not x.weak else Arr(cast_to(x.value, dtype))

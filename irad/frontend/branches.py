@@ -133,6 +133,8 @@ class Merge:
                 i.place.set(maker.make(i.template))
             else:
                 self.r.state.assign(i.place, maker.make(i.template))
+        for array, cells in self.exports.watching:
+            array.watch = tuple((c, c.content) for c in cells)
         return result
 
     def _array(self, t: Ary, value: Value) -> Array:
@@ -158,6 +160,7 @@ class Exports:
         self.r, self.regions = r, regions
         self.items: list[tuple[int, Type, Callable[[], Value]]] = []  # side, type, value at the end of the side
         self.outs: list[Value] = []  # of the `if`, once it is emitted
+        self.watching: list[tuple[Array, tuple[Cell, ...]]] = []  # copies of views, and what they are views of
         self.known: dict[tuple[int, int], Callable[[], Any]] = {}
         self.keep: list[Any] = []
 
@@ -177,9 +180,23 @@ class Exports:
         if any(self._local_shape(s, side) for s in x.steps):
             content = self._export(side, x.type, lambda: self.r.value(x))
             why = "this view has a length that was computed under a condition; copy it before storing into it"
-            return lambda: Array(Cell(content()), frozen=why)
+            return lambda: self._watching(Array(Cell(content()), frozen=why), x)
+        with self.regions[side].log.replayed():
+            stale = x.stale
         cell, steps = self._cell(x.cell, side), [self._step(s, side) for s in x.steps]
-        return lambda: Array(cell(), tuple(make() for make in steps), x.type, x.strides, x.frozen)
+
+        def make() -> Array:
+            out = Array(cell(), tuple(step() for step in steps), x.type, x.strides, x.frozen)
+            if x.watch and not stale:
+                self.watching.append((out, tuple(c for c, _ in x.watch)))
+            out.watch = x.watch
+            return out
+
+        return make
+
+    def _watching(self, out: Array, x: Array) -> Array:
+        self.watching.append((out, x.shared()))
+        return out
 
     def _cell(self, cell: Cell, side: int) -> Callable[[], Cell]:
         region = self.regions[side]

@@ -264,7 +264,7 @@ def class_of(x: Any) -> type:
     if isinstance(x, Array):
         return np.ndarray
     if isinstance(x, Arr):
-        return {"f64": float, "i64": int, "bool": bool}[x.name] if x.weak else x.type.numpy.type
+        return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
     if isinstance(x, Text):
         return str
     if isinstance(x, Closure):

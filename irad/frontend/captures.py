@@ -115,7 +115,7 @@ _GUARDS: dict[str, Callable[[Any, Any], bool]] = {
     "keys": lambda x, e: type(x) is e[0] and tuple(x) == e[1],
 }
 
-_PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int, complex)
+_PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int)
 INT32 = (-(2**31), 2**31 - 1)
 
 
@@ -153,7 +153,7 @@ class Captures:
 
     def take(self, obj: Any, path: Path) -> Any:
         """What stands for a captured object in the program."""
-        if id(obj) in self.mirrors and not isinstance(obj, (int, float, np.generic)):
+        if id(obj) in self.mirrors and not isinstance(obj, (int, float, complex, np.generic)):
             return self.mirrors[id(obj)]
         if type(obj) in _PLAIN and not self._live_int(obj, path):
             self.guard(path, "eq", obj)
@@ -183,7 +183,7 @@ class Captures:
         if path in self.frozen:
             self.guard(path, "eq", obj)
             return obj
-        weak = type(obj) in (int, float)
+        weak = type(obj) in (int, float, complex)
         value = self._param(path, type_of(obj), weak)
         if type(obj) is int and INT32[0] <= obj <= INT32[1]:
             bound(value, *INT32)

@@ -13,7 +13,7 @@ from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, lift, static_int
 from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch, branch_values
-from irad.frontend.objects import Array, Either, StructureError, Text, describe, is_number, is_traced_deep
+from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.state import Storage
 from irad.frontend.table import augitem, getitem, setitem
@@ -55,7 +55,7 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
     if lo == hi:
         return obj[int(lo)]
     if isinstance(obj, (list, tuple, range)) and len(obj) and all(map(is_number, obj)):
-        python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float) for x in obj)
+        python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
         kinds = {x.name if isinstance(x, Arr) else type(x) for x in obj}
         if len(kinds) == 1:
             item = getitem(lift(r.operand(list(obj))), key)
@@ -164,8 +164,6 @@ def _stored(r: Reader, x: Array, content: np.ndarray, key: Any, value: Any) -> n
 
 def put(r: Reader, x: Array, new: Any) -> None:
     """Replace the whole content of an array, through its steps."""
-    if x.cell.moved:
-        raise StructureError(x.cell.moved)
     content = x.replaced(new) if x.steps else new
     x.cell.written = True
     r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)

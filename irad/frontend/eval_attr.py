@@ -64,13 +64,15 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
 
 
 def _python_number_attr(x: Arr, name: str) -> Any:
-    if name in ("real", "numerator"):
+    if x.name == "c128" and name in ("real", "imag"):
+        return ATTRIBUTES[name](x)
+    if name in ("real", "numerator") and x.name != "c128":
         return x
     if name == "imag":
         return 0.0 if x.name == "f64" else 0
-    if name == "denominator" and x.name != "f64":
+    if name == "denominator" and x.name not in ("f64", "c128"):
         return 1
-    kind = {"f64": float, "i64": int, "bool": bool}[x.name]
+    kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name]
     if not hasattr(kind, name):
         raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
     return Method(x, name)
@@ -129,6 +131,9 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, (Array, Arr)):
         if name == "shape" and isinstance(obj, Array):
             raise UnsupportedError("assigning x.shape; write x = x.reshape(...)")
+        if name in ("real", "imag") and isinstance(obj, Array):
+            store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
+            return
         raise UnsupportedError(f"assigning attribute {name} of an array")
     if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
         raise UnsupportedError(
@@ -198,7 +203,7 @@ def into(r: Reader, out: Any, result: Any) -> Any:
 
 def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) -> Any:
     if name in ("conjugate", "conj"):
-        return x
+        return METHODS["conj"](x) if isinstance(x, Arr) else x.conjugate()
     if name == "is_integer" and isinstance(x, Arr):
         return r.operator("eq", x, r.call(np.floor, [x])) if x.name == "f64" else True
     if isinstance(x, Arr) and name == "item" and not args:

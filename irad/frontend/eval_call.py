@@ -13,6 +13,7 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
+from irad.frontend.custom import Special
 from irad.frontend.eval_attr import call_method, note_method
 from irad.frontend.eval_expr import elements
 from irad.frontend.eval_native import call_builtin, run_native
@@ -79,6 +80,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return r.vectorized(fn, args, kwargs)
     if isinstance(fn, Transform):
         return apply_transform(r, fn, args, kwargs)
+    if isinstance(fn, Special):
+        return fn.apply(r, args, kwargs)
     special = hashed(BUILTINS, fn) or hashed(CALLS, fn)
     if special is not None:
         return special(r, *args, **kwargs)

@@ -158,7 +158,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
         with np.errstate(all="ignore"):
             return r.wrap(getattr(operator, name)(*operands))
     for x in operands:
-        if not isinstance(x, (Arr, np.ndarray, np.generic, int, float, list, tuple)):
+        if not isinstance(x, (Arr, np.ndarray, np.generic, int, float, complex, list, tuple)):
             raise IradTypeError(f"unsupported operand for {name.rstrip('_')}: {describe(x)}")
     if name == "mul" and any(isinstance(x, (list, tuple, str)) for x in xs):
         static_value(next(x for x in operands if isinstance(x, Arr)), "the number of repetitions of a list")

@@ -14,7 +14,6 @@ from irad.frontend.regions import run_region
 from irad.ir import Graph, Value
 from irad.ops.elementwise import cast_to
 from irad.tree import TreeDef, flatten
-from irad.types import is_float
 
 
 @dataclass(eq=False)
@@ -56,7 +55,7 @@ def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argn
         inner = list(args)
         for k, tree in zip(argnums, trees):
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
-        return _outcome(r, r.call(fun, inner, kwargs))
+        return outcome(r, r.call(fun, inner, kwargs))
 
     region = run_region(r, body)
     if region.dead:
@@ -71,21 +70,21 @@ def kind_of(x: Any) -> str:
         return "array"
     if isinstance(x, (Poison, Text)):
         raise UnsupportedError(f"{describe(x)} cannot be differentiated")
-    python = x.weak if isinstance(x, Arr) else type(x) in (bool, int, float)
+    python = x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex)
     return "number" if python else "generic"
 
 
 def float_value(r: Reader, x: Any) -> Value:
-    """A leaf as a float value; integers become float64."""
+    """A leaf as a real or complex float value; integers become float64."""
     v = r.value(x) if isinstance(x, Array) else lift(x).value
-    return v if is_float(v.type.dtype) else cast_to(v, "f64")
+    return v if v.type.differentiable else cast_to(v, "f64")
 
 
 def object_of(v: Value, kind: str) -> Any:
     return Array(Cell(v, v.hint)) if kind == "array" else Arr(v, kind == "number")
 
 
-def _outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
+def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
     """A result as a tree of values; constants stay out of the graph's results unless they are numbers."""
     found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
     kinds: list[Any] = []

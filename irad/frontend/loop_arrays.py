@@ -7,16 +7,42 @@ nobody else; a permutation of names is followed exactly. Anything else is refuse
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from irad.frontend.arr import Arr
-from irad.frontend.merge import Ary
-from irad.frontend.objects import Array, Cell, Either, Env, StructureError
+from irad.frontend.merge import Ary, Node, Opt, Template, structure
+from irad.frontend.objects import Array, Cell, Either, Env, Maybe, StructureError
 from irad.frontend.reader import Reader
-from irad.frontend.state import Name, Region
+from irad.frontend.state import Name, Region, Storage
 from irad.ir import Value
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq, remainder
+
+
+@dataclass(eq=False)
+class Held:
+    """An array in a carried variable: what it was before the loop and after a trip (None: not there)."""
+
+    template: Ary
+    name: str
+    init: Array | None
+    final: Array | None
+
+
+def held(t: Template, name: str, init: Any, final: Any) -> Iterator[Held]:
+    """Every array of a carried variable."""
+    init, final = (x.value if isinstance(x, Maybe) else x for x in (init, final))
+    if isinstance(t, Ary):
+        yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None)
+    elif isinstance(t, Opt):
+        yield from held(t.child, name, init, final)
+    elif isinstance(t, Node):
+        sides = [structure(x) for x in (init, final)]
+        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
+        for k, a, b in zip(t.kids, *kids):
+            yield from held(k, name, a, b)
 
 
 class ArrayRules:
@@ -27,7 +53,8 @@ class ArrayRules:
         self.phis: dict[int, Array] = {}  # id of a template -> the array that stands for it in a trip
         self.names: dict[int, Any] = {}  # id of a template -> its carry, where that is a whole variable
         self.results: dict[int, Array] = {}
-        self.doubts: dict[int, str] = {}
+        self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
+        self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
         self.order: list[int] = []  # where the array of each of them goes
 
@@ -43,29 +70,65 @@ class ArrayRules:
         self.phis[id(t)] = out
         return out
 
+    def entered(self) -> None:
+        """All carried places hold their parameters: from now on, shared storage must not change."""
+        for key, phi in self.phis.items():
+            phi.watch = tuple((c, c.content) for c in self.shares.get(key, ()))
+
     # ---- after the fixed point ----
+
+    def held(self, carries: dict[Any, Any], body: Region) -> list[Held]:
+        """The arrays of the carried variables."""
+        out: list[Held] = []
+        for key, c in carries.items():
+            if not isinstance(c.place, Storage):
+                out += held(
+                    c.template, str(c.place.name or "a list"), None if c.filled else c.init, body.log.new.get(key, c.init)
+                )
+        return out
+
+    def settled(self, carries: dict[Any, Any], body: Region) -> bool:
+        """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
+        found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in self.held(carries, body)}
+        new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
+        if all(self.shares.get(k, set()) == cells for k, cells in new.items()):
+            return True
+        self.shares = new
+        return False
+
+    def _outer(self, x: Array | None, body: Region) -> set[Cell]:
+        """Storage of an array that was there before the trip (parameters excepted)."""
+        mine = {p.cell for p in self.phis.values()}
+        cells = x.shared() if x is not None else ()
+        return {c for c in cells if self.r.state.born(c) is not body.builder and c not in mine}
+
+    def _of_init(self, h: Held) -> set[Cell]:
+        return set() if h.init is None or self._sole(h.init) else set(h.init.shared())
 
     def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
         """Refuse what the contents alone do not express. Runs in the final state of a trip."""
         self.doubts, self.cycle = {}, []
         if self._permutation(body):
             return
-        for key, c in carries.items():
-            t = c.template
-            if not isinstance(t, Ary) or id(t) not in self.phis:
-                continue
-            final = body.log.new.get(key)
-            fresh = self._fresh(final, body)
-            sole = self._sole(c.init)
-            if self.phis[id(t)].cell.written and not (sole and (fresh or final is self.phis[id(t)])):
+        arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
+        ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())]
+        for h in arrays:
+            phi = self.phis[id(h.template)]
+            fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
+            sole = h.init is None or self._sole(h.init)
+            if phi.cell.written and not (sole and (fresh or h.final is phi)):
                 raise StructureError(
-                    f"'{c.place.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
+                    f"'{h.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
                     "copy it before the loop (x = x.copy()), or store with x[...] = instead of rebinding"
                 )
-            if not fresh or not (sole or trips[0] >= 1):
-                self.doubts[id(t)] = (
-                    f"after the loop '{c.place.name}' may be the same array as another variable; write "
-                    f"{c.place.name} = {c.place.name}.copy() before storing into it"
+            certain = sole or trips[0] >= 1
+            if not (fresh and certain):
+                cells = set() if fresh else self._outer(h.final, body)
+                cells |= set() if certain else self._of_init(h)
+                self.doubts[id(h.template)] = (
+                    f"after the loop '{h.name}' may be the same array as another variable; write "
+                    f"{h.name} = {h.name}.copy() before storing into it",
+                    tuple(cells),
                 )
 
     def _fresh(self, x: Any, body: Region) -> bool:
@@ -98,12 +161,15 @@ class ArrayRules:
 
     def result(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds after the loop."""
-        out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ""))
+        out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ("", ()))[0])
         self.results[id(t)] = out
         return out
 
     def finish(self, count: Value | None) -> None:
         """After a permutation: give the contents back to the arrays the names started with, and rebind the names."""
+        for key, (_, cells) in self.doubts.items():
+            if key in self.results:
+                self.results[key].watch = tuple((c, c.content) for c in cells)
         if not self.cycle:
             return
         if count is None:
@@ -163,7 +229,7 @@ def references(r: Reader, cell: Cell) -> int:
 
 def _holds(x: Any, cell: Cell, seen: set[int]) -> int:
     if isinstance(x, Array):
-        return int(any(c is cell for c in x.cells()))
+        return int(any(c is cell for c in x.shared()))
     if isinstance(x, (list, tuple, dict)) and id(x) not in seen:
         seen.add(id(x))
         return sum(_holds(y, cell, seen) for y in (x.values() if isinstance(x, dict) else x))

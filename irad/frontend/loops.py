@@ -23,6 +23,7 @@ from irad.frontend.state import Name
 
 TINY = 4  # trips of a short loop that are written out at once
 LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
+_TRIES = 2  # times that a loop is tried to be kept before it is written out at once
 STATIC_LIMIT = 100_000  # trips of a loop that runs at compile time
 
 
@@ -62,9 +63,13 @@ def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
     if n <= TINY and _short(loop.stmt):
         write_out(r, loop, seq, 0, n)
         return
+    if n <= LIMIT and r.failures[loop.stmt] >= _TRIES:
+        write_out(r, loop, seq, 0, n)
+        return
     try:
         _attempt(r, lambda: Rolled(r, loop, seq, 0).run())
     except (IradError, Unrollable) as first:
+        r.failures[loop.stmt] += 1
         _fall_back(r, loop, seq, n, first)
 
 
@@ -84,6 +89,7 @@ def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) ->
     if isinstance(first, StructureError) and n > TINY:
         try:
             _attempt(r, lambda: _peeled(r, loop, seq))
+            r.failures[loop.stmt] -= 1
             return
         except (IradError, Unrollable):
             pass

@@ -20,7 +20,7 @@ from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.elementwise import cast_to
 from irad.tree import parts, rebuild
-from irad.types import BOOL, Type, is_float, promote
+from irad.types import BOOL, Type, complex_dtype, is_complex, is_float, promote
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Bad(Template):
 
 def is_weak_number(x: Any) -> bool:
     """A Python number (bool included), traced or not."""
-    return x.weak if isinstance(x, Arr) else type(x) in (bool, int, float)
+    return x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex)
 
 
 def join_numbers(a: Num, b: Num) -> Num:
@@ -98,7 +98,9 @@ def join_numbers(a: Num, b: Num) -> Num:
     strong, weak = (b, a) if a.weak else (a, b)
     if weak.dtype == "bool" or strong.dtype == weak.dtype:
         return Num(promote(strong.dtype, weak.dtype), False)
-    if is_float(weak.dtype) and not is_float(strong.dtype):
+    if is_complex(weak.dtype):
+        return Num(complex_dtype(strong.dtype), False)
+    if is_float(weak.dtype) and strong.dtype[0] not in "fc":
         return Num("f64", False)
     return Num("i64" if strong.dtype == "bool" else strong.dtype, False)
 

@@ -13,19 +13,19 @@ from irad.frontend.arr import (
     from_dim,
     irad_dtype,
     lift,
-    materialise,
     normalize_axis,
     result_dtype,
     shape_of,
     size_of,
 )
+from irad.frontend.np_complex import real
 from irad.frontend.np_elementwise import convert
 from irad.frontend.np_index import getitem
 from irad.frontend.np_join import lift_strong
 from irad.frontend.np_registry import attribute, method, numpy
 from irad.frontend.np_shape import ravel
 from irad.ops.array import reshape_to
-from irad.types import DTYPES
+from irad.types import DTYPES, is_complex
 
 
 @numpy("asarray", "ascontiguousarray", "asfortranarray", "asanyarray", "require", view=True)
@@ -55,10 +55,12 @@ def copy_method(a: Any, order: str = "C") -> Arr:
 
 @method("astype")
 def astype_method(a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Arr:
-    """x.astype(dtype)."""
+    """x.astype(dtype); complex to real drops the imaginary part."""
     x, name = lift(a), irad_dtype(dtype)
     if not np.can_cast(DTYPES[x.name], DTYPES[name], casting):  # type: ignore[arg-type]
         raise IradTypeError(f"Cannot cast array data from {DTYPES[x.name]} to {DTYPES[name]} according to the rule '{casting}'")
+    if is_complex(x.name) and not is_complex(name) and name != "bool":
+        x = real(x)
     return convert(Arr(x.value), name)
 
 
@@ -77,7 +79,7 @@ def item(a: Any, *args: Any) -> Arr:
     if any(d != 1 for d in x.shape):
         raise IradValueError("can only convert an array of size 1 to a Python scalar")
     v = reshape_to(x.value, ())
-    kind = "bool" if x.name == "bool" else "f64" if x.name[0] == "f" else "i64"
+    kind = {"b": "bool", "f": "f64", "c": "c128"}.get(x.name[0], "i64")
     return Arr(convert(Arr(v), kind).value, weak=True)
 
 
@@ -125,20 +127,6 @@ def nbytes(a: Any) -> Any:
     return from_dim(size_of(shape_of(a)) * itemsize(a))
 
 
-@numpy("real", view=True)
-@attribute("real", view=True)
-def real(val: Any) -> Arr:
-    """The real part: the array itself."""
-    return Arr(lift(val).value)
-
-
-@numpy("imag")
-@attribute("imag")
-def imag(val: Any) -> Arr:
-    """The imaginary part: zero."""
-    return Arr(materialise(0, dtype_of(val), shape_of(val)))
-
-
 @numpy("result_type")
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """np.result_type of operands and dtypes: static."""
@@ -150,15 +138,3 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 def isscalar(element: Any) -> bool:
     """np.isscalar: Python and NumPy scalars."""
     return not shape_of(element)
-
-
-@numpy("iscomplexobj")
-def iscomplexobj(x: Any) -> bool:
-    """Always false: there are no complex arrays here."""
-    return False
-
-
-@numpy("isrealobj")
-def isrealobj(x: Any) -> bool:
-    """Always true: there are no complex arrays here."""
-    return True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend import complex_ufuncs
 from irad.frontend.arr import (
     Arr,
     astype,
@@ -37,7 +38,7 @@ from irad.types import DTYPES, Type, is_float, is_int
 
 
 def _by_kind(*rows: tuple[str, Callable[..., Value]]) -> Callable[..., Value]:
-    """Choose a lowering by the dtype kind of the first operand: b, i, u, f."""
+    """Choose a lowering by the dtype kind of the first operand: b, i, u, f (c: see `complex_ufuncs`)."""
     ops = {kind: op for kinds, op in rows for kind in kinds}
     return lambda x, *rest: ops[x.type.dtype[0]](x, *rest)
 
@@ -161,7 +162,7 @@ def apply_ufunc(name: str, *xs: Any, dtype: Any = None) -> Any:
         raise UnsupportedError(f"np.{name} of float16: it is computed in float32 here; convert to float32 first")
     shape = broadcast_shapes(*map(shape_of, xs))
     values = [materialise(x, d, shape) for x, d in zip(xs, names)]
-    out = in_f32(LOWER[name], *values)
+    out = in_f32(complex_ufuncs.lowering(name, values, LOWER[name]), *values)
     return tuple(map(Arr, out)) if isinstance(out, tuple) else Arr(out)
 
 
@@ -179,7 +180,8 @@ def compare(name: str, a: Any, b: Any) -> Arr:
     else:
         dtype = result_dtype(a, b)
     dtype = "f32" if dtype == "f16" else dtype
-    return Arr(COMPARE[name](materialise(a, dtype, shape), materialise(b, dtype, shape)))
+    values = [materialise(x, dtype, shape) for x in (a, b)]
+    return Arr(complex_ufuncs.lowering(name, values, COMPARE[name])(*values))
 
 
 def dtype_of_comparand(x: Any) -> str:

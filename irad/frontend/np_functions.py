@@ -27,13 +27,13 @@ from irad.frontend.np_elementwise import apply_ufunc, convert, truth
 from irad.frontend.np_index import mask_indices
 from irad.frontend.np_operators import around
 from irad.frontend.np_reduce import all_of
-from irad.frontend.np_registry import method, numpy
+from irad.frontend.np_registry import numpy
 from irad.frontend.np_scan import cumsum_of, diff, join, part
 from irad.ir import Value
+from irad.ops import complex as cx
 from irad.ops import elementwise as ew
-from irad.ops.constant import const
 from irad.ops.elementwise import full, select
-from irad.types import DTYPES, Type, is_float
+from irad.types import DTYPES, is_complex, is_float
 
 
 def op(name: str) -> Callable[..., Any]:
@@ -134,6 +134,9 @@ def fix(x: Any, out: Any = None) -> Arr:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Arr:
     """np.nan_to_num."""
     v = lift(x).value
+    if is_complex(v.type.dtype):
+        parts = [nan_to_num(Arr(part(v)), copy, nan, posinf, neginf).value for part in (cx.real, cx.imag)]
+        return Arr(cx.complex_(*parts))
     if not is_float(v.type.dtype):
         return Arr(v)
     big = float(np.finfo(DTYPES[v.type.dtype]).max)
@@ -159,18 +162,6 @@ def isposinf(x: Any, out: Any = None) -> Arr:
 def isneginf(x: Any, out: Any = None) -> Arr:
     """np.isneginf."""
     return apply_ufunc("logical_and", apply_ufunc("isinf", x), apply_ufunc("signbit", x))
-
-
-@numpy("isreal")
-def isreal(x: Any) -> Arr:
-    """np.isreal: true everywhere."""
-    return Arr(const(value=True, type=Type("bool", shape_of(x))))
-
-
-@numpy("iscomplex")
-def iscomplex(x: Any) -> Arr:
-    """np.iscomplex: false everywhere."""
-    return Arr(const(value=False, type=Type("bool", shape_of(x))))
 
 
 # ---- comparison of arrays ------------------------------------------------------------------------------------------
@@ -310,25 +301,6 @@ def _wrapped_int(d: Arr, period: int) -> Any:
 
 
 # ---- ufunc-like reductions of pairs ------------------------------------------------------------------------------------
-
-
-@method("conj", "conjugate")
-def conj(a: Any) -> Arr:
-    """x.conj(): the array itself, there being no complex arrays."""
-    return Arr(lift(a).value)
-
-
-@numpy("real_if_close", view=True)
-def real_if_close(a: Any, tol: Any = 100) -> Arr:
-    """np.real_if_close: the array itself."""
-    return Arr(lift(a).value)
-
-
-@numpy("angle")
-def angle(z: Any, deg: bool = False) -> Arr:
-    """np.angle of real numbers: 0, or pi where negative."""
-    a = apply_ufunc("arctan2", 0, z)
-    return apply_ufunc("multiply", a, 180 / math.pi) if deg else a
 
 
 def fold(name: str, xs: Sequence[Any]) -> Any:

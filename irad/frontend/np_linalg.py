@@ -11,11 +11,9 @@ from irad.errors import IradValueError, ShapeError, UnsupportedError
 from irad.frontend.arr import (
     Arr,
     broadcast_shapes,
-    float_dtype,
     in_f32,
     lift,
     materialise,
-    normalize_axes,
     normalize_axis,
     require_equal_dims,
     resolve,
@@ -25,19 +23,17 @@ from irad.frontend.arr import (
     show_shape,
     size_of,
     static_int,
-    static_value,
 )
-from irad.frontend.np_elementwise import apply_ufunc, convert
+from irad.frontend.np_complex import conj
+from irad.frontend.np_elementwise import apply_ufunc
 from irad.frontend.np_index import getitem
 from irad.frontend.np_join import stack
-from irad.frontend.np_reduce import count_nonzero, guarded_sqrt, keep, max_of, min_of, sum_of
+from irad.frontend.np_reduce import sum_of
 from irad.frontend.np_registry import method, numpy, operator
 from irad.frontend.np_shape import ravel, reshape_array
 from irad.ir import Value
-from irad.ops import elementwise as ew
 from irad.ops.array import dot as dot_op
 from irad.ops.array import reshape_to, transpose_to
-from irad.ops.elementwise import full, select
 from irad.types import Dim
 
 
@@ -107,8 +103,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Arr:
 
 @numpy("vdot")
 def vdot(a: Any, b: Any, /) -> Arr:
-    """np.vdot: the inner product of the flattened operands."""
-    return dot(ravel(a), ravel(b))
+    """np.vdot: the inner product of the flattened operands, the first one conjugated."""
+    return dot(conj(ravel(a)), ravel(b))
 
 
 @numpy("inner")
@@ -210,24 +206,6 @@ def _chain(xs: list[Arr]) -> Arr:
     return go(0, len(xs) - 1)
 
 
-@numpy("linalg.matrix_power")
-def matrix_power(a: Any, n: Any) -> Arr:
-    """np.linalg.matrix_power for static n >= 0, by squaring."""
-    x, k = lift(a), static_int(n, "the exponent of a matrix power")
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"Last 2 dimensions of the array must be square; the shape is {show_shape(x.shape)}")
-    if k < 0:
-        raise UnsupportedError("np.linalg.matrix_power with a negative exponent needs the inverse")
-    out: Arr | None = None
-    while k:
-        out = (x if out is None else matmul(out, x)) if k & 1 else out
-        k >>= 1
-        x = matmul(x, x) if k else x
-    if out is None:
-        return Arr(materialise(np.eye(static_int(x.shape[-1], "extent")), x.name, x.shape))
-    return out
-
-
 @numpy("cross", "linalg.cross")
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Arr:
     """np.cross of vectors of 3 (or 2) elements."""
@@ -251,93 +229,6 @@ def _components(x: Arr, axis: int) -> list[Arr]:
     if n not in (2, 3):
         raise IradValueError(f"incompatible dimensions for cross product (dimension must be 2 or 3, not {n})")
     return [getitem(x, (slice(None),) * axis + (k,)) for k in range(n)]  # type: ignore[arg-type]
-
-
-# ---- norms -----------------------------------------------------------------------------------------------------------
-
-
-@numpy("linalg.norm")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Arr:
-    """np.linalg.norm, save the orders that need singular values (2 and 'nuc' of matrices). Slopes at 0 are 0."""
-    a = convert(x, float_dtype(x))
-    axes = normalize_axes(axis, a.ndim) if not isinstance(axis, (tuple, list)) else tuple(normalize_axis(k, a.ndim) for k in axis)
-    if ord is None or (ord == 2 and len(axes) == 1) or (ord in ("fro", "f") and len(axes) == 2):
-        return _root_of_squares(a, axes, keepdims)
-    if axis is None and a.ndim not in (1, 2):
-        raise IradValueError("Improper number of dimensions to norm.")
-    static_value(ord, "ord")
-    if len(axes) == 1:
-        return _vector_norm(a, ord, axes, keepdims)
-    if len(axes) == 2:
-        return _matrix_norm(a, ord, axes, keepdims)
-    raise IradValueError("Improper number of dimensions to norm.")
-
-
-def _root_of_squares(a: Arr, axes: tuple[int, ...], keepdims: Any) -> Arr:
-    s = sum_of(apply_ufunc("multiply", a, a), tuple(sorted(axes)), keepdims=keepdims)
-    return Arr(in_f32(guarded_sqrt, s.value))
-
-
-def _vector_norm(a: Arr, order: Any, axes: tuple[int, ...], keepdims: Any) -> Arr:
-    if isinstance(order, str):
-        raise IradValueError(f"Invalid norm order '{order}' for vectors")
-    size = apply_ufunc("absolute", a)
-    if order == np.inf:
-        return max_of(size, axes, keepdims=keepdims)
-    if order == -np.inf:
-        return min_of(size, axes, keepdims=keepdims)
-    if order == 0:
-        return convert(count_nonzero(a, axes, keepdims=keepdims), a.name)
-    if order == 1:
-        return sum_of(size, axes, keepdims=keepdims)
-    s = sum_of(Arr(_guarded_power(size.value, order)), axes, keepdims=keepdims)
-    return Arr(_guarded_power(s.value, 1.0 / order))
-
-
-def _guarded_power(v: Value, p: float) -> Value:
-    """v**p for v >= 0 whose slope at 0 is 0 (for p > 0)."""
-
-    def raised(v: Value) -> Value:
-        power = lambda x: ew.pow_(x, full(float(p), x))
-        if p <= 0:
-            return power(v)
-        zero = ew.eq(v, full(0.0, v))
-        return select(zero, full(0.0, v), power(select(zero, full(1.0, v), v)))
-
-    return in_f32(raised, v)
-
-
-def _matrix_norm(a: Arr, order: Any, axes: tuple[int, ...], keepdims: Any) -> Arr:
-    row, col = axes
-    if row == col:
-        raise IradValueError("Duplicate axes given.")
-    if order in (2, -2, "nuc"):
-        raise UnsupportedError(
-            f"np.linalg.norm(ord={order!r}) of a matrix needs singular values; 'fro', 1, -1, inf and -inf are supported"
-        )
-    if order not in (1, -1, np.inf, -np.inf):
-        raise IradValueError("Invalid norm order for matrices.")
-    along, across = (row, col) if abs(order) == 1 else (col, row)
-    sums = sum_of(apply_ufunc("absolute", a), along, keepdims=True)
-    out = (max_of if order > 0 else min_of)(sums, across, keepdims=True)
-    shape = tuple(d for k, d in enumerate(out.shape) if k not in axes)
-    return keep(reshape_to(out.value, shape), a.shape, axes, keepdims)
-
-
-@numpy("linalg.vector_norm")
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Arr:
-    """np.linalg.vector_norm: all given axes as one vector."""
-    a = convert(x, float_dtype(x))
-    axes = normalize_axes(axis, a.ndim)
-    if ord == 2:
-        return _root_of_squares(a, axes, keepdims)
-    return _vector_norm(a, ord, axes, keepdims)
-
-
-@numpy("linalg.matrix_norm")
-def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Arr:
-    """np.linalg.matrix_norm: the last two axes."""
-    return norm(x, ord, (-2, -1), keepdims)
 
 
 @method("trace")

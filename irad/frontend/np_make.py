@@ -188,8 +188,8 @@ def linspace(
     if dim_interval(n)[1] < 0:
         raise IradValueError(f"Number of samples, {num}, must be non-negative.")
     div = n - 1 if endpoint else n
-    work = result_dtype(start, stop, 1.0 if not is_float(result_dtype(start, stop)) else start)
-    work = work if is_float(work) else "f64"
+    work = result_dtype(start, stop, 1.0)
+    work = work if work[0] in "fc" else "f64"
     a, b = convert(start, work), convert(stop, work)
     delta = apply_ufunc("subtract", b, a)
     ramp_type = Type("i64", (n, *(1,) * delta.ndim))
@@ -202,7 +202,7 @@ def linspace(
         y = Arr(ew.select(*_three(last, b, y)))
     name = irad_dtype(dtype) if dtype is not None else work
     y = moveaxis(y, 0, axis) if normalize_axis(axis, y.ndim) else y
-    if not is_float(name):
+    if name[0] not in "fc":
         y = apply_ufunc("floor", y)
     out = convert(y, name)
     return (out, step) if retstep else out

@@ -34,15 +34,14 @@ from irad.ops.array import (
 )
 from irad.ops.control import raise_if
 from irad.ops.elementwise import full, select
-from irad.types import is_float
 
 
 def _without_nan(a: Any, fill: Callable[[str], Any]) -> tuple[Arr, Any]:
     """The array with NaN replaced, and the mask of what is not NaN (True if there can be none)."""
     x = lift(a).value
-    if not is_float(x.type.dtype):
+    if not x.type.differentiable:
         return Arr(x), True
-    nan = in_f32(ew.isnan, x)
+    nan = apply_ufunc("isnan", Arr(x)).value
     return Arr(select(nan, full(fill(x.type.dtype), x), x)), Arr(ew.logical_not(nan))
 
 

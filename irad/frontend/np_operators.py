@@ -21,7 +21,6 @@ from irad.frontend.np_pyscalar import (
 )
 from irad.frontend.np_registry import OPERATORS, operator
 from irad.ops.array import reshape_to
-from irad.types import is_float
 
 UFUNC_OF = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
@@ -56,8 +55,9 @@ _FAST_POWERS: dict[float, Callable[[Any], Arr]] = {
 def power(x: Any, y: Any) -> Arr:
     """x ** y of arrays; like NumPy, a few static exponents of float arrays go to faster ufuncs with the same value."""
     static = isinstance(y, (int, float)) and not isinstance(y, (bool, np.generic))
-    if static and isinstance(x, Arr) and (is_float(x.name) or y == 2) and (x.ndim or y in (1, 2)) and y in _FAST_POWERS:
-        if x.name != "bool" and (is_float(x.name) or isinstance(y, int)):
+    inexact = isinstance(x, Arr) and x.type.differentiable
+    if static and isinstance(x, Arr) and (inexact or y == 2) and (x.ndim or y in (1, 2)) and y in _FAST_POWERS:
+        if x.name != "bool" and (inexact or isinstance(y, int)):
             return _FAST_POWERS[y](x)
     return apply_ufunc("power", x, y)
 
@@ -87,7 +87,7 @@ def around(x: Any, decimals: Any = 0) -> Arr:
         raise IradTypeError("the number of decimals must be known at compile time")
     a = lift(x)
     dtype = dtype_of(x)
-    if not is_float(dtype):
+    if dtype[0] not in "fc":
         if d >= 0:
             return apply_ufunc("rint", a) if dtype == "bool" else Arr(a.value)
         scale = 10**-d

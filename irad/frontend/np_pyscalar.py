@@ -1,7 +1,7 @@
 """Arithmetic of traced Python scalars, with Python's meaning where NumPy's differs.
 
 Division by zero raises ZeroDivisionError; int arithmetic that leaves 64 bits raises OverflowError instead of wrapping
-(only where intervals do not rule it out); int / int is a float; what would be complex raises ValueError."""
+(only where intervals do not rule it out); int / int is a float; a real power that would be complex raises ValueError."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 
 from irad.errors import IradError, IradTypeError
 from irad.frontend.arr import Arr, dtype_of, is_weak, lift
+from irad.frontend.complex_ufuncs import absolute
 from irad.frontend.np_elementwise import COMPARE, truth
 from irad.ir import Value
 from irad.ops import elementwise as ew
+from irad.ops.complex import imag, real
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, full, select
 from irad.ops.intervals import bound, int_range, interval
+from irad.types import is_complex
 
 _LO, _HI = int_range("i64")
 _OVERFLOW = "Python int result does not fit 64 bits"
@@ -33,7 +36,7 @@ def is_python_scalar(x: Any) -> bool:
 
 def _numbers(*xs: Any) -> tuple[str, list[Value]]:
     """Operands as values of their common Python type: bools count as ints."""
-    dtype = "f64" if any(dtype_of(x) == "f64" for x in xs) else "i64"
+    dtype = max((dtype_of(x) for x in xs), key=("bool", "i64", "f64", "c128").index).replace("bool", "i64")
     return dtype, [cast_to(lift(x).value, dtype) for x in xs]
 
 
@@ -51,7 +54,7 @@ def _negative(x: Value) -> Value:
 
 def _add(x: Value, y: Value) -> Value:
     r = ew.add(x, y)
-    if x.type.dtype == "f64":
+    if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
     wrapped = lambda: _negative(ew.bitwise_and(ew.bitwise_xor(x, r), ew.bitwise_xor(y, r)))
@@ -60,7 +63,7 @@ def _add(x: Value, y: Value) -> Value:
 
 def _sub(x: Value, y: Value) -> Value:
     r = ew.sub(x, y)
-    if x.type.dtype == "f64":
+    if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
     wrapped = lambda: _negative(ew.bitwise_and(ew.bitwise_xor(x, y), ew.bitwise_xor(x, r)))
@@ -70,7 +73,7 @@ def _sub(x: Value, y: Value) -> Value:
 def _mul(x: Value, y: Value) -> Value:
     """The float product decides: far from 2**63 it is certain, near it a wrapped result has the wrong sign."""
     r = ew.mul(x, y)
-    if x.type.dtype == "f64":
+    if x.type.dtype != "i64":
         return r
     corners = [a * b for a in interval(x) for b in interval(y)]
 
@@ -85,7 +88,7 @@ def _mul(x: Value, y: Value) -> Value:
 
 
 def _neg(x: Value) -> Value:
-    return ew.neg(x) if x.type.dtype == "f64" else _sub(full(0, x), x)
+    return ew.neg(x) if x.type.dtype != "i64" else _sub(full(0, x), x)
 
 
 def _nonzero(y: Value, message: str) -> None:
@@ -100,8 +103,9 @@ def _nonzero(y: Value, message: str) -> None:
 
 
 def _truediv(x: Value, y: Value) -> Value:
-    _nonzero(y, "division by zero" if x.type.dtype == "i64" else "float division by zero")
-    return ew.div(cast_to(x, "f64"), cast_to(y, "f64"))
+    dtype = "f64" if x.type.dtype == "i64" else x.type.dtype
+    _nonzero(y, {"i64": "division by zero", "f64": "float division by zero"}.get(x.type.dtype, "complex division by zero"))
+    return ew.div(cast_to(x, dtype), cast_to(y, dtype))
 
 
 def _floordiv(x: Value, y: Value) -> Value:
@@ -120,6 +124,11 @@ def _mod(x: Value, y: Value) -> Value:
 
 
 def _pow(x: Value, y: Value) -> Value:
+    if x.type.dtype == "c128":
+        bad = ew.logical_or(ew.lt(real(y), full(0.0, real(y))), ew.ne(imag(y), full(0.0, imag(y))))
+        words = "0.0 to a negative or complex power"
+        raise_if(ew.logical_and(ew.eq(x, full(0.0, x)), bad), exc="ZeroDivisionError", message=words)
+        return ew.pow_(x, y)
     return _int_pow(x, y) if x.type.dtype == "i64" else _float_pow(x, y)
 
 
@@ -162,7 +171,7 @@ def _float_pow(x: Value, y: Value) -> Value:
         raise_if(ew.logical_and(ew.eq(x, zero), ew.lt(y, zero)), exc="ZeroDivisionError", message=words)
     if k is None or k != int(k):
         finite = ew.logical_and(ew.isfinite(x), ew.ne(y, ew.trunc(y)))
-        words = "a negative number to a fractional power is complex in Python, which is not supported here"
+        words = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
         raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=words)
     return ew.pow_(x, y)
 
@@ -173,6 +182,8 @@ def _constant(v: Value) -> float | None:
 
 
 def _abs(x: Value) -> Value:
+    if x.type.dtype == "c128":
+        return absolute(x)
     if x.type.dtype == "f64" or interval(x)[0] >= 0:
         return ew.abs_(x) if x.type.dtype == "f64" else x
     return select(_negative(x), _neg(x), x)
@@ -200,6 +211,7 @@ _BITS: dict[str, Callable[..., Value]] = {
     "and_": ew.bitwise_and, "or_": ew.bitwise_or, "xor": ew.bitwise_xor, "invert": ew.invert,
     "lshift": _shift(ew.left_shift), "rshift": _shift(ew.right_shift),
 }  # fmt: skip
+_NOT_COMPLEX = {"lt", "le", "gt", "ge", "floordiv", "mod"}
 _LOGIC = {"and_": ew.logical_and, "or_": ew.logical_or, "xor": ew.logical_xor}
 _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"
@@ -211,6 +223,8 @@ def python_operator(name: str, *xs: Any) -> Arr:
     if name in _LOGIC and all(dtype_of(x) == "bool" for x in xs):
         return Arr(_LOGIC[name](*(lift(x).value for x in xs)), weak=True)
     dtype, values = _numbers(*xs)
+    if dtype == "c128" and (name in _BITS or name in _NOT_COMPLEX):
+        raise IradTypeError(f"{name.rstrip('_')} is not defined for complex numbers")
     if name in _COMPARISONS:
         return Arr(COMPARE[_COMPARISONS[name]](*values), weak=True)
     if name in _BITS:
@@ -225,9 +239,15 @@ def python_divmod(x: Any, y: Any) -> tuple[Arr, Arr]:
     return python_operator("floordiv", x, y), python_operator("mod", x, y)
 
 
+def _real_only(x: Arr, kind: str) -> Value:
+    if is_complex(x.name):
+        raise IradTypeError(f"{kind}() of a complex number; write {kind}(z.real)")
+    return x.value
+
+
 def python_int(x: Arr) -> Arr:
     """int(x): truncation; NaN raises ValueError, and what leaves 64 bits OverflowError, unless it cannot happen."""
-    v = x.value
+    v = _real_only(x, "int")
     if v.type.dtype == "f64" or v.type.dtype[0] == "f":
         v = cast_to(v, "f64")
         lo, hi = interval(v)
@@ -242,7 +262,7 @@ def python_int(x: Arr) -> Arr:
 
 def python_float(x: Arr) -> Arr:
     """float(x)."""
-    return Arr(cast_to(x.value, "f64"), weak=True)
+    return Arr(cast_to(_real_only(x, "float"), "f64"), weak=True)
 
 
 def python_bool(x: Arr) -> Arr:

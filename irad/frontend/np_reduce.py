@@ -42,11 +42,12 @@ from irad.ops.array import (
     sum_,
     zeros,
 )
+from irad.ops.complex import imag, real
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import INF, cast_to, full, select
 from irad.ops.intervals import dim_interval, int_range
-from irad.types import Dim, Extent, Type, is_float
+from irad.types import Dim, Extent, Type, is_complex, is_float, real_dtype
 
 NOT_GIVEN = np._NoValue  # NumPy's own "not given"
 
@@ -212,7 +213,7 @@ def _wide(a: Any, dtype: Any) -> tuple[Value, str, str]:
     """Operand in the dtype that means are computed in; that dtype; the result's dtype. float16 goes through float32."""
     result = irad_dtype(dtype) if dtype is not None else float_dtype(a)
     work = "f32" if result == "f16" else result
-    if not is_float(work):
+    if work[0] not in "fc":
         raise UnsupportedError(f"a mean with dtype={result}: take the mean in float64 and convert")
     return lift(convert(a, work) if dtype_of(a) != work else a, work).value, work, result
 
@@ -227,12 +228,20 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return Arr(cast_to(v, result))
 
 
+def squared_modulus(d: Arr) -> Arr:
+    """|d|**2"""
+    if not is_complex(d.name):
+        return apply_ufunc("multiply", d, d)
+    return apply_ufunc("add", *(apply_ufunc("square", Arr(part(d.value))) for part in (real, imag)))
+
+
 def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean_given: Any) -> tuple[Value, str]:
     x, work, result = _wide(a, dtype)
     axes = normalize_axes(axis, x.type.rank)
     m = convert(mean_given, work) if given(mean_given) else mean(Arr(x), axis, None, None, True, where=where)
     d = apply_ufunc("subtract", Arr(x), m)
-    total = sum_of(apply_ufunc("multiply", d, d), axis, None, None, keepdims, where=where).value
+    total = sum_of(squared_modulus(d), axis, None, None, keepdims, where=where).value
+    work, result = real_dtype(work), real_dtype(result)
     n = count_where(x.type.shape, axes, where, work, bool(keepdims is not NOT_GIVEN and keepdims))
     freedom = ew.maximum(ew.sub(n, materialise(ddof, work, n.type.shape)), full(0.0, n))
     return _over(total, freedom), result

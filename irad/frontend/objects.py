@@ -19,6 +19,7 @@ from irad.frontend.arr import Arr, is_traced, lift
 from irad.frontend.np_index import Plan
 from irad.ir import Builder, Value, current
 from irad.ops.array import reshape_to, transpose_to, update
+from irad.ops.complex import complex_, imag, real
 from irad.types import Dim, Type, type_of
 
 
@@ -29,7 +30,7 @@ class StructureError(UnsupportedError):
 class Cell:
     """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
 
-    __slots__ = ("content", "born", "name", "owner", "outside", "written", "moved")
+    __slots__ = ("content", "born", "name", "owner", "outside", "written")
 
     def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
         self.content = content
@@ -38,7 +39,6 @@ class Cell:
         self.owner: Any = None  # the log in which a concrete content may be changed in place
         self.outside = outside  # an argument or captured array: the caller knows it too
         self.written = False
-        self.moved: str = ""  # why it must not be touched now, see irad.frontend.loops
 
 
 def _builder() -> Builder | None:
@@ -111,7 +111,27 @@ class Transpose:
         return v.transpose(back) if isinstance(v, np.ndarray) else Arr(transpose_to(v.value, back))
 
 
-Step = At | Reshape | Transpose
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The real or imaginary part of a complex array."""
+
+    name: str  # "real" or "imag"
+
+    def read(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            return getattr(x, self.name)
+        return Arr((real if self.name == "real" else imag)(lift(x).value))
+
+    def store(self, base: Any, v: Any) -> Any:
+        if isinstance(base, np.ndarray) and isinstance(v, np.ndarray):
+            out = base.copy()
+            setattr(out, self.name, v)
+            return out
+        z, new = lift(base).value, lift(v).value
+        return Arr(complex_(new, imag(z)) if self.name == "real" else complex_(real(z), new))
+
+
+Step = At | Reshape | Transpose | Part
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------
@@ -121,10 +141,11 @@ class Array:
     """A NumPy array object of the user's program: storage seen through steps.
 
     `strides` (in elements, as NumPy would have them) tell views from copies in `reshape`; None where they are unknown.
-    `frozen` says why it cannot be written (a read-only view, an alias that is not tracked).
+    `frozen` says why it cannot be written (a read-only view, an alias that is not tracked). `watch`: storage that it may
+    share, with the content then; once one has changed, this array's content is not known any more.
     """
 
-    __slots__ = ("cell", "steps", "type", "strides", "frozen", "_memo")
+    __slots__ = ("cell", "steps", "type", "strides", "frozen", "watch", "_memo")
 
     def __init__(
         self,
@@ -138,6 +159,7 @@ class Array:
         self.type: Type = type or type_of_content(cell.content)
         self.strides = c_strides(self.type.shape) if strides is None and not steps else strides
         self.frozen = frozen
+        self.watch: tuple[tuple[Cell, Any], ...] = ()
         self._memo: tuple[Any, Builder, Any] | None = None
 
     @property
@@ -147,8 +169,11 @@ class Array:
     def read(self) -> Any:
         """The content now: a NumPy array (not to be changed) or an `Arr`."""
         content = self.cell.content
-        if self.cell.moved:
-            raise StructureError(self.cell.moved)
+        if self.stale:
+            raise StructureError(
+                "this variable was given another array in a loop or branch, and may be one that has been changed since; "
+                "copy the array when it is assigned (y = x.copy())"
+            )
         if not self.steps:
             return content if isinstance(content, np.ndarray) else Arr(content)
         if self._memo is not None and self._memo[0] is content and in_scope(self._memo[1]):
@@ -170,14 +195,26 @@ class Array:
 
     def view(self, step: Step, type: Type, strides: tuple[int, ...] | None, frozen: str = "") -> Array:
         """This array seen through one more step."""
-        return Array(self.cell, (*self.steps, step), type, strides, frozen or self.frozen)
+        out = Array(self.cell, (*self.steps, step), type, strides, frozen or self.frozen)
+        out.watch = self.watch
+        return out
+
+    @property
+    def stale(self) -> bool:
+        """Has storage been changed that it may share?"""
+        return any(cell.content is not content for cell, content in self.watch)
 
     def cells(self) -> tuple[Cell, ...]:
         return (self.cell,)
 
+    def shared(self) -> tuple[Cell, ...]:
+        """Storage that the array has or may share."""
+        return (*self.cells(), *(c for c, _ in self.watch))
+
     @property
     def fresh_whole(self) -> bool:
-        return not self.steps and not self.cell.outside
+        """Whole storage that was made by the program, and is known not to be shared with what it was assigned from."""
+        return not self.steps and not self.cell.outside and not self.frozen and not self.watch
 
 
 class Either(Array):
@@ -202,7 +239,14 @@ class Either(Array):
 
     def current(self) -> Value | None:
         """The merged content if neither side was written since, else None."""
-        return self.merged if all(a is b for a, b in zip(self.when, self.contents())) else None
+        return self.merged if not self.stale and all(a is b for a, b in zip(self.when, self.contents())) else None
+
+    @property
+    def stale(self) -> bool:
+        return self.left.stale or self.right.stale
+
+    def shared(self) -> tuple[Cell, ...]:
+        return (*self.left.shared(), *self.right.shared())
 
     @property
     def fresh_whole(self) -> bool:
@@ -328,7 +372,7 @@ def is_number(x: Any) -> bool:
     """A traced or concrete scalar number (bools included)."""
     if isinstance(x, Arr):
         return not x.shape
-    return type(x) in (bool, int, float) or isinstance(x, (np.number, np.bool_))
+    return type(x) in (bool, int, float, complex) or isinstance(x, (np.number, np.bool_))
 
 
 def is_traced_deep(x: Any) -> bool:
@@ -351,7 +395,11 @@ def describe(x: Any) -> str:
     if isinstance(x, Array):
         return f"an array {x.type}"
     if isinstance(x, Arr):
-        kind = {"f64": "float", "i64": "int", "bool": "bool"}.get(x.name, x.name) if x.weak else f"NumPy scalar {x.name}"
+        kind = (
+            {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}.get(x.name, x.name)
+            if x.weak
+            else f"NumPy scalar {x.name}"
+        )
         return f"a {kind}"
     if isinstance(x, (types.FunctionType, Closure)):
         return f"function {x.__name__}"

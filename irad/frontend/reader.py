@@ -7,6 +7,7 @@ activations of functions, the state and its logs, reading arrays, wrapping resul
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -86,8 +87,9 @@ class Reader:
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
         self.records: list[Any] = []  # functions that became graphs, see irad.frontend.recursion
         self.graphs: dict[str, Graph] = {}
+        self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
-        self.exceptions: dict[str, type[BaseException]] = {}
+        self.exceptions: dict[str, type[BaseException]] = {"LinAlgError": np.linalg.LinAlgError}
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.conditional = 0  # how many branches and loops that depend on data are around

@@ -54,12 +54,12 @@ def _kind(x: Any, general: bool) -> Any:
         return ("array", x.type)
     if isinstance(x, Arr) or (general and is_number(x) and type(x) is not bool):
         weak = x.weak if isinstance(x, Arr) else True
-        name = x.name if isinstance(x, Arr) else "f64" if isinstance(x, float) else "i64"
+        name = x.name if isinstance(x, Arr) else next((d for t, d in _PYTHON.items() if isinstance(x, t)), "i64")
         return ("number", name, weak)
     node = parts(x)
     if node is not None:
         return (node[0], str(node[1]), tuple(_kind(c, general) for c in node[2]))
-    return ("value", type(x), x) if isinstance(x, (int, float, str, bool, type(None))) else ("object", id(x))
+    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, bool, type(None))) else ("object", id(x))
 
 
 def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], Any]) -> Any:
@@ -79,9 +79,11 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
     return _emit(r, record, frame)
 
 
+_PYTHON = {int: "i64", float: "f64", complex: "c128"}
+
+
 def _generalised(f: Frame) -> tuple[Any, ...]:
-    return tuple((k, ("number", "f64" if v[1] is float else "i64", True) if v[0] == "value" and v[1] in (int, float) else v)
-                 for k, v in f.signature)  # fmt: skip
+    return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
 
 
 def _known(r: Reader, frame: Frame) -> Record | None:

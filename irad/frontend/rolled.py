@@ -96,7 +96,7 @@ class Rolled:
         self._take_hints()
         for _ in range(_ATTEMPTS):
             body = self._body()
-            if self._update(body):
+            if self._update(body) or not self.arrays.settled(self.carries, body):
                 continue
             self._leave_hints()
             try:
@@ -155,6 +155,7 @@ class Rolled:
                 del self.containers[held:]  # its items; the container itself stays
             else:
                 self.r.state.assign(c.place, value)
+        self.arrays.entered()
 
     def _container(self, obj: Any) -> Any:
         """A container that a carried variable holds at the start of a trip."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from irad.frontend import (  # noqa: F401  (importing registers)
     np_attributes,
+    np_complex,
     np_einsum,
     np_elementwise,
     np_functions,
@@ -26,6 +27,9 @@ from irad.frontend import (  # noqa: F401  (importing registers)
     np_histogram,
     np_join,
     np_linalg,
+    np_linalg_norm,
+    np_linalg_solve,
+    np_linalg_spectral,
     np_make,
     np_move,
     np_nan,

@@ -24,6 +24,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_raise,
     eval_stmt,
     eval_text,
+    py_complex,
     sequences,
 )
 from irad.frontend.arr import Arr, NeedStatic
@@ -46,7 +47,7 @@ _STACK = 12_000
 
 @dataclass(frozen=True)
 class Spec:
-    """An argument known by its type only. `kind`: "ndarray", "generic" (a NumPy scalar), "int" or "float"."""
+    """An argument known by its type only. `kind`: "ndarray", "generic" (a NumPy scalar), "int", "float" or "complex"."""
 
     type: Type
     kind: str = "ndarray"
@@ -73,7 +74,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Result:
-    """One leaf of the result: `kind` "ndarray", "generic", "int", "float" or "bool", at `index` of the graph's results;
+    """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
 
     or the very object `same_as` = ("arg", leaf) or ("capture", k); or, with kind "static", the constant `value`.
     """
@@ -257,7 +258,7 @@ class _Attempt:
         if small:
             bound(value, *INT32)
         self.reader.leaf_of[value] = ("arg", k)
-        self.objects.append(Arr(value, kind in ("int", "float")))
+        self.objects.append(Arr(value, kind in ("int", "float", "complex")))
 
     def _restart(self, e: NeedStatic) -> BaseException:
         """What to fix so that the number is known, or the error itself."""
@@ -296,7 +297,7 @@ class _Attempt:
         if not isinstance(x, Arr):
             return Result("static", value=x)
         values.append(x.value)
-        kind = {"f64": "float", "i64": "int", "bool": "bool"}[x.name] if x.weak else "generic"
+        kind = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}[x.name] if x.weak else "generic"
         return Result(kind, len(values) - 1)
 
     def _outside(self, cell: Cell) -> tuple[str, Any] | None:

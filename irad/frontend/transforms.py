@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
-from irad.frontend.arr import lift
-from irad.frontend.jacobian import columns, jacobian, split_flat
+from irad.frontend.arr import dtype_of, lift
+from irad.frontend.batching import apply_vmap
+from irad.frontend.jacobian import blocks, jacobian
 from irad.frontend.linearise import Linearised, arguments, is_leaf, linearise, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
-from irad.frontend.objects import Array, Closure, Native, describe, is_number
+from irad.frontend.objects import Array, Closure, Native, Text, describe, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
 from irad.ir import Graph, Value, copy, emit, inline
@@ -23,19 +24,27 @@ from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp
 from irad.ops.elementwise import cast_to
 from irad.tree import flatten
-from irad.types import Type
+from irad.types import Type, is_complex
 
-KINDS = ("grad", "value_and_grad", "jacobian", "hessian", "hvp", "checkpoint")
+KINDS = ("grad", "value_and_grad", "jacobian", "hessian", "hvp", "checkpoint", "vmap")
 
 
 class Transform:
     """A function made from another one: `kind` of KINDS applied to `fun`.
 
     `argnums`: position or positions of the arguments to differentiate by; `has_aux`: fun returns (value, aux);
-    `mode`: "reverse" or "forward", or "" to let the shapes decide.
+    `mode`: "reverse" or "forward", or "" to let the shapes decide; `axes`: the (in_axes, out_axes) of vmap.
     """
 
-    def __init__(self, kind: str, fun: Any, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, mode: str = ""):
+    def __init__(
+        self,
+        kind: str,
+        fun: Any,
+        argnums: int | tuple[int, ...] = 0,
+        has_aux: bool = False,
+        mode: str = "",
+        axes: tuple[Any, Any] = (0, 0),
+    ):
         if kind not in KINDS:
             raise IradValueError(f"no transform {kind!r}; there are {', '.join(KINDS)}")
         if not callable(fun):
@@ -43,6 +52,7 @@ class Transform:
         if mode not in ("", "reverse", "forward"):
             raise IradValueError(f"mode must be 'reverse' or 'forward', got {mode!r}")
         self.kind, self.fun, self.argnums, self.has_aux, self.mode = kind, fun, argnums, has_aux, mode
+        self.axes = axes
         self.__wrapped__ = fun
         self.__name__ = f"{kind}_{getattr(fun, '__name__', 'f').strip('<>')}"
 
@@ -58,16 +68,18 @@ def apply_transform(r: Reader, t: Transform, args: list[Any], kwargs: dict[str, 
     has_aux, mode = part("has_aux"), part("mode")
     if kind == "checkpoint":
         return _checkpoint(r, fun, args, kwargs)
+    if kind == "vmap":
+        return apply_vmap(r, fun, args, kwargs, *part("axes"))
     if kind == "hvp":
         *primals, v = args
         gradient = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, 0, False, "reverse")[1])
         return apply_jvp(r, gradient, primals, [v, *[None] * (len(primals) - 1)])[1]
     if kind in ("jacobian", "hessian"):
         slope = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, argnums, False, "reverse")[1])
-        inner = slope if kind == "hessian" else fun
-        return jacobian(
-            r, inner, args, {} if kind == "hessian" else kwargs, argnums, mode or ("forward" if kind == "hessian" else "")
-        )
+        if kind == "hessian":
+            _check_real(r, args, argnums)
+            return jacobian(r, slope, args, {}, argnums, mode or "forward", symmetric=True)
+        return jacobian(r, fun, args, kwargs, argnums, mode)
     out, grads = _gradient(r, fun, args, kwargs, argnums, has_aux, mode)
     if kind == "value_and_grad":
         return out, grads
@@ -85,7 +97,9 @@ def _gradient(
     lin = linearise(r, fun, args, kwargs, at)
     _check_scalar(lin, has_aux)
     if mode == "forward":
-        values, cts = _forward_gradient(lin)
+        _check_real(r, args, argnums)
+        values, found = blocks(lin, "forward")
+        cts = found[: len(lin.primals)]
     else:
         floats = lin.float_results
         seeds = [_seed(lin.graph.results[k].type, 1.0 if k == 0 else 0.0) for k in floats]
@@ -93,6 +107,15 @@ def _gradient(
         values, cts = list(outs[: len(lin.graph.results)]), list(outs[len(lin.graph.results) :])
     grads = arguments(lin, cts)
     return rebuilt(lin, values), grads[0] if single else tuple(grads)
+
+
+def _check_real(r: Reader, args: list[Any], argnums: Any) -> None:
+    """One real direction does not give the slope of a real function along a complex argument."""
+    found = flatten([args[k] for k in positions(argnums, len(args))[0]], is_leaf)[0]
+    if any(is_complex(dtype_of(r.operand(x))) for x in found if not isinstance(x, Text)):
+        raise IradTypeError(
+            "hessian and forward-mode gradients are of real arguments; pass the real and imaginary parts, or use irad.grad and irad.hvp"
+        )
 
 
 def _seed(t: Type, value: float) -> Value:
@@ -108,14 +131,12 @@ def _check_scalar(lin: Linearised, has_aux: bool) -> None:
             f"grad wants a function that returns one number, this one returns {value!r}; use irad.vjp or irad.jacobian"
         )
     t = lin.graph.results[0].type
+    if is_complex(t.dtype):
+        raise IradTypeError(
+            "grad wants a real result, this one is complex; for a holomorphic function use irad.jacobian or irad.vjp"
+        )
     if t.shape or not t.differentiable:
         raise IradTypeError(f"grad wants a function that returns one float, this one returns {t}; use irad.vjp or irad.jacobian")
-
-
-def _forward_gradient(lin: Linearised) -> tuple[list[Value], list[Value]]:
-    """The gradient by forward mode: one direction per element of the arguments."""
-    values = list(inline(lin.graph, *lin.primals))
-    return values, split_flat(columns(lin, [0])[0], [v.type for v in lin.primals])
 
 
 # ---- vjp and jvp ----------------------------------------------------------------------------------------------------------------
@@ -149,8 +170,15 @@ def _like(r: Reader, ct: Any, lin: Linearised) -> list[Value]:
         value = r.value(x) if isinstance(x, Array) else lift(x).value
         if value.type.shape != v.type.shape:
             raise IradTypeError(f"a cotangent of shape {value.type.shape} for a result of shape {v.type.shape}")
-        out.append(cast_to(value, v.type.dtype))
+        out.append(_as_dtype(value, v.type, "a cotangent", "a result"))
     return out
+
+
+def _as_dtype(v: Value, t: Type, what: str, of: str) -> Value:
+    """A cotangent or tangent in the dtype it must have. Raises IradTypeError for a complex one of something real."""
+    if is_complex(v.type.dtype) and not is_complex(t.dtype):
+        raise IradTypeError(f"{what} of type {v.type} for {of} of type {t}; give its real part")
+    return cast_to(v, t.dtype)
 
 
 def apply_vjp(r: Reader, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
@@ -197,7 +225,7 @@ def _tangent(r: Reader, x: Any, t: Type) -> Value:
     v = r.value(x) if isinstance(x, Array) else lift(x).value
     if v.type.shape != t.shape:
         raise IradTypeError(f"a tangent of shape {v.type.shape} for an argument of shape {t.shape}")
-    return cast_to(v, t.dtype)
+    return _as_dtype(v, t, "a tangent", "an argument")
 
 
 # ---- checkpoint ------------------------------------------------------------------------------------------------------------------

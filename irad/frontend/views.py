@@ -12,10 +12,10 @@ import numpy as np
 
 from irad.frontend.arr import Arr, is_traced, normalize_axis
 from irad.frontend.np_index import plan
-from irad.frontend.objects import Array, At, Cell, Reshape, Transpose, c_strides
+from irad.frontend.objects import Array, At, Cell, Part, Reshape, Transpose, c_strides
 from irad.frontend.reader import Reader
 from irad.frontend.table import METHODS, TABLE
-from irad.types import Dim, Type
+from irad.types import Dim, Type, is_complex, real_dtype
 
 View = Callable[..., Any]
 FUNCTIONS: dict[Any, View] = {}
@@ -328,6 +328,23 @@ def _frozen(x: Array, why: str) -> Array:
     return Array(x.cell, x.steps, x.type, x.strides, why)
 
 
+def _part(name: str) -> View:
+    def part(r: Reader, val: Array) -> Any:
+        """x.real or x.imag: of a complex array a view that may be written."""
+        if is_complex(val.type.dtype):
+            strides = None if val.strides is None else tuple(2 * s for s in val.strides)
+            return val.view(Part(name), val.type.with_dtype(real_dtype(val.type.dtype)), strides)
+        if name == "real":
+            return val
+        return _frozen(r.wrap(TABLE[np.imag](r.operand(val)), zero_d=True), "the imaginary part of a real array is read-only")
+
+    return part
+
+
+for _name in ("real", "imag"):
+    FUNCTIONS[getattr(np, _name)] = BY_NAME[_name] = _part(_name)
+
+
 def _diagonal(r: Reader, a: Array, *args: Any, **kwargs: Any) -> Any:
     out = r.wrap(TABLE[np.diagonal](r.operand(a), *args, **kwargs), zero_d=True)
     return _frozen(out, "assignment destination is read-only (np.diagonal returns a read-only view)")
@@ -362,8 +379,3 @@ def ascontiguousarray(r: Reader, a: Array, dtype: Any = None) -> Any:
     if a.strides is not None and a.strides == c_strides(a.shape) and a.shape:
         return same_array(r, a, dtype)
     return r.wrap(TABLE[np.array](r.operand(a), dtype), zero_d=True)
-
-
-@_view("real", attribute=True)
-def real(r: Reader, a: Array) -> Any:
-    return a

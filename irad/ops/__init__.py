@@ -1,10 +1,24 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array < mask, sorting < control < loop: a module uses only those before it. `intervals`
+core < constant < elementwise < array < complex, custom, mask, sorting < control < loop, linalg < spectral < determinant: a module uses only those before it. `intervals`
 reads graphs being built and makes no op.
 """
 
-from irad.ops import array, constant, control, elementwise, intervals, loop, mask, sorting  # noqa: F401
+from irad.ops import (  # noqa: F401
+    array,
+    complex,
+    constant,
+    control,
+    custom,
+    determinant,
+    elementwise,
+    intervals,
+    linalg,
+    loop,
+    mask,
+    sorting,
+    spectral,
+)
 from irad.ops.core import OPS, Op, effects
 
 __all__ = ["OPS", "Op", "effects"]

@@ -178,6 +178,18 @@ vmap = Op("vmap", _infer_vmap, _eval_vmap, regions=("f",),
           doc="f for each of `size` elements of the `batched` arguments' first axes; results have the batch as first axis")  # fmt: skip
 
 
+def _infer_jacobian(*ts: Type, f: Graph, mode: str, symmetric: bool) -> tuple[Type, ...]:
+    if types(f.params) != ts or not all(t.differentiable for t in ts):
+        raise type_error("jacobian wants the arguments of f, all floats", *ts)
+    floats = [v.type for v in f.results if v.type.differentiable]
+    return (*types(f.results), *(r.with_shape((*r.shape, *t.shape)) for r in floats for t in ts))
+
+
+jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",),
+              doc="results of f, then for each float result its derivatives by each argument, shape result + argument; "
+              'mode: "forward", "reverse" or "" for the cheaper; symmetric: f is a gradient')  # fmt: skip
+
+
 def zero(t: Type) -> Value:
     """The zero of a type; a tape's zero is an empty tape."""
     return tape_new() if t == TAPE else zeros(t)

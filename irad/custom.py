@@ -1,0 +1,187 @@
+"""Derivatives of your own, constants for derivatives, and calls of Python from compiled code.
+
+@irad.custom_vjp                                    @irad.custom_jvp
+def f(x): ...                                       def f(x): ...
+f.defvjp(fwd, bwd)                                  f.defjvp(rule)
+
+irad.stop_gradient(x)                               irad.callback(g, np.zeros(3), vjp=rule)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.custom import (
+    Special,
+    apply_callback,
+    apply_custom_jvp,
+    apply_custom_vjp,
+    apply_stop_gradient,
+    differentiable_callback,
+    positional,
+)
+from irad.frontend.linearise import is_leaf, kind_of
+from irad.frontend.reader import Reader
+from irad.frontend.transforms import CALLS
+from irad.ops.custom import HostFunction
+from irad.tree import TreeDef, flatten
+from irad.types import DTYPES, Type, dtype_name, type_of
+
+
+class custom_vjp(Special):  # noqa: N801  (a decorator)
+    """A function whose reverse derivative is given by `defvjp`; forward mode is its transpose.
+
+    Outside of compiled code and where nothing is differentiated it is the function itself. Keyword arguments are allowed;
+    those that have a position count as positional for the rule.
+    """
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun, self.fwd, self.bwd = _function(fun, "custom_vjp"), None, None
+        functools.update_wrapper(self, fun, updated=())
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> custom_vjp:
+        """`fwd(*args, **kwargs) -> (result, residuals)` and `bwd(residuals, ct) -> tuple of cotangents`.
+
+        The residuals are any tree. `ct` is nested like the result. `bwd` returns one cotangent per positional argument, nested
+        like it; None is zero, and the right thing for an argument that is no float.
+        """
+        self.fwd, self.bwd = _function(fwd, "defvjp"), _function(bwd, "defvjp")  # type: ignore[assignment]
+        return self
+
+    def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if self.fwd is None:
+            raise UnsupportedError(f"{_name(self.fun)} has no rule yet: call {_name(self.fun)}.defvjp(fwd, bwd)")
+        args, kwargs = positional(self.fun, args, kwargs)
+        return apply_custom_vjp(r, self.part(r, "fun"), self.part(r, "fwd"), self.part(r, "bwd"), args, kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        """As a method, bound to the instance."""
+        return self if obj is None else functools.partial(self, obj)
+
+
+class custom_jvp(Special):  # noqa: N801
+    """A function whose forward derivative is given by `defjvp`; reverse mode is its transpose. Otherwise as `custom_vjp`."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun, self.rule = _function(fun, "custom_jvp"), None
+        functools.update_wrapper(self, fun, updated=())
+
+    def defjvp(self, rule: Callable[..., Any]) -> custom_jvp:
+        """`rule(primals, tangents, **kwargs) -> (result, tangent of the result)`; it must be linear in the tangents.
+
+        `primals` and `tangents` are tuples with an entry per positional argument; the tangent of what is no float is 0.0.
+        """
+        self.rule = _function(rule, "defjvp")  # type: ignore[assignment]
+        return self
+
+    def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if self.rule is None:
+            raise UnsupportedError(f"{_name(self.fun)} has no rule yet: call {_name(self.fun)}.defjvp(rule)")
+        args, kwargs = positional(self.fun, args, kwargs)
+        return apply_custom_jvp(r, self.part(r, "fun"), self.part(r, "rule"), args, kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        """As a method, bound to the instance."""
+        return self if obj is None else functools.partial(self, obj)
+
+
+def stop_gradient(x: Any) -> Any:
+    """x (a tree), a constant for every derivative. Outside of compiled code: x itself."""
+    return x
+
+
+class Callback(Special):
+    """A Python function that compiled code may call. Made by `callback`."""
+
+    def __init__(self, fun: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None, pure: bool):
+        self.fun, self.pure, self.vjp = _function(fun, "callback"), pure, vjp
+        leaves, self.tree = flatten(result_types, _is_type)
+        made = [_result_type(x) for x in leaves]
+        self.types, self.kinds = tuple(t for t, _ in made), [k for _, k in made]
+        self._hosts: dict[Any, HostFunction] = {}
+        functools.update_wrapper(self, fun, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function itself, its result checked."""
+        leaves = HostFunction(lambda: self._results(self.fun(*args, **kwargs)), self.types, _name(self.fun))()
+        return self.tree.unflatten([_as(x, k) for x, k in zip(leaves, self.kinds)])
+
+    def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if self.vjp is None:
+            return self._emit(r, args, kwargs)
+        args, kwargs = positional(self.fun, args, kwargs)
+        return differentiable_callback(r, lambda a, k: self._emit(r, a, k), self.part(r, "vjp"), args, kwargs)
+
+    def _emit(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        leaves, tree = flatten((tuple(args), kwargs), is_leaf)
+        kinds = tuple(map(kind_of, leaves))
+        key = tree, kinds
+        if key not in self._hosts:
+            self._hosts[key] = HostFunction(functools.partial(self._run, tree, kinds), self.types, _name(self.fun))
+        return apply_callback(r, self._hosts[key], self.pure, leaves, self.kinds, self.tree)
+
+    def _run(self, tree: TreeDef, kinds: Sequence[str], *arrays: np.ndarray) -> list[Any]:
+        """The call on the host: arguments as the function would have got them from Python."""
+        args, kwargs = tree.unflatten([_as(x, k) for x, k in zip(arrays, kinds)])
+        return self._results(self.fun(*args, **kwargs))
+
+    def _results(self, out: Any) -> list[Any]:
+        leaves, tree = flatten(out)
+        if tree != self.tree:
+            raise IradTypeError(f"callback {_name(self.fun)} returned {tree!r}; its result_types promise {self.tree!r}")
+        return leaves
+
+
+def callback(f: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None = None, pure: bool = False) -> Callback:
+    """Any Python function as one that compiled code can call: it runs in the interpreter, with the GIL taken.
+
+    `result_types`: a tree like the result, of examples (`np.zeros(3)`, `0.0`) and dtypes (scalars); None if it returns None.
+    `vjp(ct, *args) -> tuple of cotangents` makes it differentiable; it is compiled (wrap it in a callback to run it in Python).
+    Calls happen in program order, once each; with `pure=True` they may be left out, repeated or moved. Arrays are given as
+    copies. What the function raises comes out of the compiled code; a result of another type is an IradTypeError.
+    """
+    return Callback(f, result_types, vjp, pure)
+
+
+def _function(f: Any, what: str) -> Callable[..., Any]:
+    if not callable(f):
+        raise IradTypeError(f"{what} wants a function, not {type(f).__name__}")
+    return f  # type: ignore[no-any-return]
+
+
+def _name(f: Any) -> str:
+    return str(getattr(f, "__name__", "f"))
+
+
+def _as(x: np.ndarray, kind: str) -> Any:
+    return x if kind == "array" else x[()] if kind == "generic" else x.item()
+
+
+def _is_type(x: Any) -> bool:
+    return isinstance(x, (type, np.dtype, int, float, np.ndarray, np.generic))
+
+
+def _result_type(x: Any) -> tuple[Type, str]:
+    """The type that a leaf of `result_types` stands for, and what the leaf will be: "array", "generic" or "number"."""
+    if isinstance(x, (type, np.dtype)):
+        if x in (int, float, bool):
+            return type_of(x()), "number"
+        name = dtype_name(x)
+        if name is None:
+            raise IradTypeError(f"result_types: dtype {x!r} is not supported; supported: {', '.join(map(str, DTYPES.values()))}")
+        return Type(name), "generic"
+    return type_of(x), "array" if isinstance(x, np.ndarray) else "generic" if isinstance(x, np.generic) else "number"
+
+
+CALLS[stop_gradient] = apply_stop_gradient

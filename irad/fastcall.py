@@ -1,0 +1,318 @@
+"""Which calls run without Python code, and how: from a traced function to a program of irad.codegen.entry.
+
+A program checks everything that the specialisation relies on (types and layout of the arguments, static parts, captured
+state, aliases) with the machine's own checks. What they cannot express has no program (`NoProgram`): such calls, and those
+for which no program fits, take the path in Python, which is exact about everything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.codegen.entry import Program
+from irad.codegen.native import Native
+from irad.frontend.captures import Capture, Guard, Path
+from irad.frontend.trace import Leaf, Result, Traced
+from irad.frontend.transforms import Transform
+from irad.tree import TreeDef, rebuild
+from irad.types import Type
+
+
+class NoProgram(Exception):
+    """The machine cannot express this specialisation."""
+
+
+Raiser = Callable[[int, int], None]  # of a status and the address of the error record
+
+
+class Writer:
+    """Writes the program of one specialisation.
+
+    `fn`: what was traced; another function of the same code may be called later. `root`: the path of the called function,
+    if that is only a part of what was traced.
+    """
+
+    def __init__(self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = Path()):  # noqa: B008
+        if native.tapes or any(not t.static for t in (*native.params, *native.outputs)):
+            raise NoProgram
+        self.traced, self.native, self.fn, self.root = traced, native, fn, root
+        self.infos = traced.in_leaves[: args.size + kwargs.size]
+        self.inputs = len(native.params)
+        self.results, self.mutated = traced.results, traced.mutated
+        self.program = Program(native, raiser, (len(args.children), tuple(kwargs.meta or ())))
+        self.children = (*args.children, *kwargs.children)
+        self.leaves: list[int] = []  # frame words of the argument leaves' registers
+        self.statics: list[tuple[int, Any]] = []  # of the static parts, and what they were
+        self.paths: dict[Path, tuple[int, Any]] = {}
+        self.captured: list[int] = []
+        self.arrays: dict[int, int] = {}  # number of an output -> register of its array
+
+    # ---- arguments ----
+
+    def arguments(self) -> None:
+        """The arguments of the call, taken apart; each is checked."""
+        for k, tree in enumerate(self.children):
+            self._tree(tree, self.program.push("argument", 0, 0, k))
+        for k, info in enumerate(self.infos):
+            self._leaf(k, info)
+
+    def _tree(self, tree: TreeDef, at: int) -> None:
+        p, cls, n = self.program, tree.cls, len(tree.children)
+        if cls is None:
+            self.leaves.append(at)
+        elif cls is TreeDef:
+            p.op("equal", at, p.object(tree.meta.value))
+            self.statics.append((at, tree.meta.value))
+        elif issubclass(cls, (tuple, list)):
+            first = p.push("tuple" if issubclass(cls, tuple) else "list", at, p.object(cls), n, pushes=n)
+            self._trees(tree, range(first, first + n))
+        elif cls is dict:
+            self._trees(tree, self._values(at, tree.meta))
+        elif dataclasses.is_dataclass(cls):
+            self._fields(tree, at)
+        else:
+            raise NoProgram
+
+    def _trees(self, tree: TreeDef, at: Sequence[int]) -> None:
+        for child, word in zip(tree.children, at):
+            self._tree(child, word)
+
+    def _values(self, at: int, keys: Sequence[Any]) -> Sequence[int]:
+        p = self.program
+        first = p.push("dict", at, p.table([p.object(k) for k in (dict, *keys)]), len(keys), pushes=len(keys))
+        return range(first, first + len(keys))
+
+    def _fields(self, tree: TreeDef, at: int) -> None:
+        p = self.program
+        names, rest = tree.meta
+        if set(names) | {n for n, _ in rest} != {f.name for f in dataclasses.fields(tree.cls)}:  # type: ignore[arg-type]
+            raise NoProgram
+        p.op("class", at, p.object(tree.cls))
+        for name, value in rest:
+            p.op("equal", p.push("attribute", at, p.object(name)), p.object(value.value))
+        for name, child in zip(names, tree.children):
+            self._tree(child, p.push("attribute", at, p.object(name)))
+
+    def _leaf(self, k: int, info: Leaf) -> None:
+        p, at = self.program, self.leaves[k]
+        if info.alias is not None:
+            p.op("same", at, 0, self.leaves[info.alias])
+        elif info.param is None:
+            if isinstance(info.value, np.ndarray) or info.value != info.value or info.value == 0:
+                raise NoProgram
+            p.op("equal", at, p.object(info.value))
+        elif info.kind == "ndarray":
+            if info.strides is not None and not _contiguous(info.type, info.strides):
+                raise NoProgram
+            p.array(at, info.type, info.param, ("arg", k) in self.written())
+        elif info.kind not in _NUMBERS:
+            raise NoProgram
+        else:
+            p.number(at, info.kind, info.type, info.param, info.int32)
+
+    def written(self) -> set[tuple[str, int]]:
+        return {m.target for m in self.mutated}
+
+    # ---- captured state ----
+
+    def outside(self) -> None:
+        """Guards, then captured arrays and numbers."""
+        for g in sorted(self.traced.guards, key=lambda g: len(g.path.steps)):
+            if g.path.steps[: len(self.root.steps)] == self.root.steps and not self._known(g.path):
+                self._guard(g)
+        first = self.inputs - len(self.traced.captures)
+        for k, c in enumerate(self.traced.captures):
+            self.captured.append(self._path(c.path)[0])
+            self._capture(c, first + k, ("capture", k) in self.written())
+
+    def _known(self, path: Path) -> bool:
+        """What a transform is made of never changes; what it was made from is part of the key of its specialisations."""
+        at = Path(path.root, self.root.steps)
+        for step in path.steps[len(self.root.steps) : -1]:
+            if not (step == ("attr", "fun") and isinstance(self._object(at), Transform)):
+                return False
+            at = at.child(*step)
+        last = path.steps[-1] if path.steps else None
+        names = ("kind", "argnums", "has_aux", "mode")
+        return path.root == "fn" and last is not None and last[0] == "attr" and last[1] in names and isinstance(self._object(at), Transform)
+
+    def _object(self, path: Path) -> Any:
+        return path.get(self.fn, [value for _, value in self.statics])
+
+    def _path(self, path: Path) -> tuple[int, Any]:
+        """The register of the object at a path, and the object there now."""
+        if path not in self.paths:
+            self.paths[path] = self._step(path)
+        return self.paths[path]
+
+    def _step(self, path: Path) -> tuple[int, Any]:
+        p = self.program
+        if path == self.root:
+            return p.push("function"), self._object(path)
+        if not path.steps:
+            return self.statics[path.root]
+        (kind, key), before = path.steps[-1], Path(path.root, path.steps[:-1])
+        at, obj = self._path(before)
+        if kind == "cell":
+            code = obj.__code__
+            p.op("code", at, p.object(code))
+            return p.push("cell", at, 0, code.co_freevars.index(key)), self._object(path)
+        if kind == "global":
+            return p.push("global", at, p.object(key)), self._object(path)
+        if kind == "item":
+            return p.push("item", at, p.object(key)), self._object(path)
+        attribute, item = _ATTRIBUTES[kind]
+        at = p.push("attribute", at, p.object(key if attribute is None else attribute))
+        if item:
+            at = p.push("item", at, p.object(key))
+        return at, self._object(path)
+
+    def _guard(self, g: Guard) -> None:
+        p = self.program
+        at, _ = self._path(g.path)
+        if g.kind == "len":
+            p.op("length", at, p.object(g.expected[0]), g.expected[1])
+        elif g.kind == "keys":
+            if g.expected[0] is not dict:
+                raise NoProgram
+            self._values(at, g.expected[1])
+        else:
+            p.op({"is": "is", "eq": "equal", "type": "class", "code": "code"}[g.kind], at, p.object(g.expected))
+
+    def _capture(self, c: Capture, arg: int, writeable: bool) -> None:
+        p = self.program
+        at, obj = self._path(c.path)
+        if type(obj) is np.ndarray:
+            p.array(at, c.type, arg, writeable)
+        elif type(obj) in (float, int) and c.weak:
+            p.number(at, type(obj).__name__, c.type, arg, True)  # a captured int was perhaps read as one of 32 bits
+        elif isinstance(obj, np.generic) and not c.weak:
+            p.number(at, "generic", c.type, arg)
+        else:
+            raise NoProgram
+
+    def is_array(self, c: Capture) -> bool:
+        return type(self._path(c.path)[1]) is np.ndarray
+
+    # ---- the kernel and the results ----
+
+    def kernel(self) -> None:
+        """Memory for the results, the kernel, and what it changes."""
+        p = self.program
+        written = {m.index: m for m in self.mutated}
+        arrays = self._arrays() if self.mutated else []
+        for m in self.mutated:
+            target, size = self._target_arg(m.target), _bytes(self.native.outputs[m.index])
+            for arg, other in arrays:
+                if arg != target:
+                    p.apart(target, size, arg, other)
+        returned = {r.index for r in self.results if r.kind == "ndarray"}
+        for k, out in enumerate(self.native.outputs):
+            if k in written:
+                p.buffer(self.inputs + k, _bytes(out))
+            elif out.shape or k in returned:
+                self.arrays[k] = p.new(out, self.inputs + k)
+        p.run()
+        for m in self.mutated:
+            p.copy_back(self._target_arg(m.target), _bytes(self.native.outputs[m.index]), self.inputs + m.index)
+
+    def _arrays(self) -> list[tuple[int, int]]:
+        """Kernel arguments that are arrays of the caller's, with their sizes in bytes."""
+        found = [(i.param, i.type) for i in self.infos if i.kind == "ndarray" and i.param is not None and i.alias is None]
+        first = self.inputs - len(self.traced.captures)
+        found += [(first + k, c.type) for k, c in enumerate(self.traced.captures) if self.is_array(c)]
+        return [(k, _bytes(t)) for k, t in found]
+
+    def _target_arg(self, target: tuple[str, int]) -> int:
+        kind, k = target
+        if kind == "capture":
+            return self.inputs - len(self.traced.captures) + k
+        param = self.infos[k].param
+        assert param is not None
+        return param
+
+    def result(self, r: Result) -> None:
+        """One result leaf, into a register."""
+        p = self.program
+        if r.kind == "static":
+            p.push("constant", 0, p.object(r.value))
+        elif r.same_as is not None:
+            kind, k = r.same_as
+            p.push("again", self.leaves[k] if kind == "arg" else self.captured[k])
+        elif r.kind == "ndarray":
+            assert r.index is not None
+            p.push("again", self.arrays[r.index])
+        elif r.kind not in (*_NUMBERS, "bool"):
+            raise NoProgram
+        else:
+            assert r.index is not None
+            p.scalar(r.kind, self.native.outputs[r.index], self.inputs + r.index)
+
+    def build(self, tree: TreeDef, results: list[Result]) -> None:
+        """An object of this structure from the next results, into a register."""
+        p = self.program
+        if tree.cls is None:
+            self.result(results.pop(0))
+        elif tree.cls is TreeDef:
+            p.push("constant", 0, p.object(tree.meta.value))
+        else:
+            for child in tree.children:
+                self.build(child, results)
+            n, cls = len(tree.children), tree.cls
+            if cls is dict:
+                p.gather("dict", n, tree.meta)
+            elif cls is tuple or cls is list:
+                p.gather(cls.__name__, n)
+            else:
+                p.gather("tuple", n)
+                p.push("python", 0, p.object(_rebuilder(cls, tree.meta)), 0, pops=1)
+
+
+_NUMBERS = ("float", "int", "generic")
+_ATTRIBUTES: dict[str, tuple[str | None, bool]] = {  # step of a path -> (attribute, whether its item is meant)
+    "attr": (None, False),
+    "default": ("__defaults__", True),
+    "kwdefault": ("__kwdefaults__", True),
+    "self": ("__self__", False),
+    "func": ("__func__", False),
+    "partial": ("func", False),
+    "partial_arg": ("args", True),
+    "partial_kw": ("keywords", True),
+    "wrapped": ("__wrapped__", False),
+}
+
+
+def _rebuilder(cls: type, meta: Any) -> Callable[[tuple[Any, ...]], Any]:
+    return lambda children: rebuild(cls, meta, children)
+
+
+def _bytes(t: Type) -> int:
+    return t.size * t.numpy.itemsize
+
+
+def _contiguous(t: Type, strides: Sequence[int]) -> bool:
+    """Is an array with these strides (in elements) C-contiguous?"""
+    step = 1
+    for d, s in zip(reversed(t.shape), reversed(strides)):
+        assert isinstance(d, int)
+        if d > 1 and s != step:
+            return t.size == 0
+        step *= d
+    return True
+
+
+def write(traced: Traced, native: Native, fn: Any, raiser: Raiser) -> Program | None:
+    """The program of a traced function, or None if the machine cannot express it."""
+    try:
+        w = Writer(traced, native, fn, raiser, *traced.in_tree.children)
+        w.arguments()
+        w.outside()
+        w.kernel()
+        w.build(traced.out_tree, list(traced.results))
+        return w.program.finish()
+    except NoProgram:
+        return None

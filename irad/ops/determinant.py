@@ -1,0 +1,229 @@
+"""Determinants over stacks of matrices, right at singular matrices, where the derivative is the cofactor matrix and not 0/0.
+
+With A = U S V^T, the matrix of cofactors is det(U) det(V) U C V^T, where C is diagonal and C_ii the product of all other singular
+values; no division anywhere. Its derivative is likewise made of products of all but two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.ir import Value
+from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_
+from irad.ops.constant import const
+from irad.ops.core import Op, type_error
+from irad.ops.elementwise import abs_, add, cast_to, eq, exp, full, log, logical_or, mul, ne, remainder, select, sign, sub, szmul
+from irad.ops.linalg import along_rows, diagonal, from_diagonal, inverse_transposed, lu, mm, mt, square
+from irad.ops.spectral import svd
+from irad.types import Type
+
+
+def _scalars(t: Type) -> Type:
+    return t.with_shape(t.shape[:-2])
+
+
+def _infer_det(a: Type) -> tuple[Type, ...]:
+    square(a, "det")
+    return (_scalars(a),)
+
+
+def over_matrices(v: Value, like: Value) -> Value:
+    """A number per matrix, at each of its places."""
+    return broadcast(v, shape=like.type.shape, dims=tuple(range(v.type.rank)))
+
+
+def _product(x: Value, y: Value) -> Value:
+    """The inner product of matrices."""
+    k = x.type.rank
+    return sum_(szmul(x, y), axes=(k - 2, k - 1))
+
+
+def _sign_and_log(a: Value) -> tuple[Value, Value]:
+    """sign det A and log |det A| by LU, as NumPy has them."""
+    factors, swaps, _ = lu(a)
+    d = diagonal(factors)
+    k = d.type.rank - 1
+    moved = ne(swaps, iota(type=swaps.type, axis=k))
+    odd = remainder(sum_(cast_to(moved, "i64"), axes=(k,)), full(2, sum_(swaps, axes=(k,))))
+    parity = sub(full(1.0, sum_(d, axes=(k,))), cast_to(add(odd, odd), d.type.dtype))
+    return mul(parity, prod_(sign(d), axes=(k,))), sum_(log(abs_(d)), axes=(k,))
+
+
+def _det_by_lu(a: Value) -> Value:
+    s, logarithm = _sign_and_log(a)
+    return mul(s, exp(logarithm))
+
+
+def _vjp_det(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    (a,) = node.inputs
+    if ad.active(a):
+        c = cofactor(ad.need(a))
+        adj.add(a, szmul(over_matrices(cts[0], c), c))
+
+
+def _jvp_det(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (a,) = node.inputs
+    da = tan.get(a)
+    return [None if da is None else _product(da, cofactor(a))]
+
+
+det = Op("det", _infer_det, lambda a: np.linalg.det(a), _vjp_det, _jvp_det, extra={"expand": lambda a: (_det_by_lu(a),)},
+         doc="determinants")  # fmt: skip
+
+# ---- cofactors -------------------------------------------------------------------------------------------------------------------
+
+
+def _others(s: Value) -> Value:
+    """The product of all other elements along the last axis."""
+    k = s.type.rank - 1
+    before, after = (cumprod(s, axis=k, reverse=r, exclusive=True) for r in (False, True))
+    return mul(before, after)
+
+
+def _all_but_two(s: Value, like: Type) -> Value:
+    """At (i, j): the product of all elements but i and j; 0 where i = j."""
+    k = like.rank
+    wide = Type(s.type.dtype, (*like.shape, like.shape[-1]))
+    i, j, m = (iota(type=wide.with_dtype("i64"), axis=a) for a in (k - 2, k - 1, k))
+    every = broadcast(s, shape=wide.shape, dims=(*range(k - 2), k))
+    rest = prod_(select(logical_or(eq(m, i), eq(m, j)), full(1.0, every), every), axes=(k,))
+    two = like.with_dtype("i64")
+    return select(eq(iota(type=two, axis=k - 2), iota(type=two, axis=k - 1)), full(0.0, rest), rest)
+
+
+def _orientation(u: Value, vt: Value) -> Value:
+    """det(U) det(V), which is 1 or -1."""
+    return mul(_sign_and_log(u)[0], _sign_and_log(vt)[0])
+
+
+def _cofactor_by_svd(a: Value) -> Value:
+    u, s, vt, _ = svd(a, full=False)
+    c = mm(mul(u, along_rows(_others(s), u)), vt)
+    return mul(c, over_matrices(_orientation(u, vt), c))
+
+
+def _eval_cofactor(a: Any) -> Any:
+    u, s, vt = np.linalg.svd(a)
+    n = a.shape[-1]
+    rest = np.stack([np.prod(np.delete(s, k, -1), -1) for k in range(n)], -1) if n else s
+    return ((u * rest[..., None, :]) @ vt * np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]).astype(a.dtype)
+
+
+def _vjp_cofactor(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    """The second derivative of det is symmetric, so the rule is its own transpose."""
+    (a,) = node.inputs
+    if ad.active(a):
+        adj.add(a, cofactor_along(ad.need(a), cts[0]))
+
+
+def _jvp_cofactor(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (a,) = node.inputs
+    da = tan.get(a)
+    return [None if da is None else cofactor_along(a, da)]
+
+
+cofactor = Op("cofactor", lambda a: (a,), _eval_cofactor, _vjp_cofactor, _jvp_cofactor, extra={"expand": lambda a: (_cofactor_by_svd(a),)},
+              doc="matrices of cofactors: the gradient of det")  # fmt: skip
+
+
+def _infer_along(a: Type, e: Type) -> tuple[Type, ...]:
+    if a != e:
+        raise type_error("cofactor_along wants matrices and directions of one type", a, e)
+    return (a,)
+
+
+def _along_by_svd(a: Value, e: Value) -> Value:
+    """In the bases of the SVD, with B the direction and P the products of all but two: diag(P diag B) - P o B^T."""
+    u, s, vt, _ = svd(a, full=False)
+    b = mm(mm(u, e, ta=True), vt, tb=True)
+    p = _all_but_two(s, b.type)
+    k = b.type.rank
+    on = sum_(mul(p, along_rows(diagonal(b), p)), axes=(k - 1,))
+    core = sub(from_diagonal(on, b.type), mul(p, mt(b)))
+    c = mm(mm(u, core), vt)
+    return mul(c, over_matrices(_orientation(u, vt), c))
+
+
+def _eval_along(a: Any, e: Any) -> Any:
+    u, s, vt = np.linalg.svd(a)
+    n = a.shape[-1]
+    b = np.swapaxes(u, -1, -2) @ e @ np.swapaxes(vt, -1, -2)
+    core = np.zeros_like(a)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                p = np.prod(np.delete(s, [i, j], -1), -1)
+                core[..., i, i] += p * b[..., j, j]
+                core[..., i, j] -= p * b[..., j, i]
+    return (u @ core @ vt * np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]).astype(a.dtype)
+
+
+def _no_third(node: Any) -> UnsupportedError:
+    return UnsupportedError("the third derivative of np.linalg.det, for matrices larger than 4 x 4", node.loc)
+
+
+def _vjp_along(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    a, e = node.inputs
+    if ad.active(a):
+        raise _no_third(node)
+    adj.add(e, cofactor_along(ad.need(a), cts[0]))
+
+
+def _jvp_along(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    a, e = node.inputs
+    if tan.get(a) is not None:
+        raise _no_third(node)
+    return [None if tan.get(e) is None else cofactor_along(a, tan.get(e))]
+
+
+cofactor_along = Op("cofactor_along", _infer_along, _eval_along, _vjp_along, _jvp_along, extra={"expand": lambda a, e: (_along_by_svd(a, e),)},
+                    doc="derivative of the cofactors along a direction: the second derivative of det")  # fmt: skip
+
+# ---- sign and logarithm -------------------------------------------------------------------------------------------------------------
+
+
+def _vjp_slogdet(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+    """(log |det A|)' = A^-T; infinite or NaN at a singular matrix, where the logarithm is -inf; a masked cotangent stays 0."""
+    (a,), ct = node.inputs, cts[1]
+    if ct is not None and ad.active(a):
+        inverse = inverse_transposed(ad.need(a))
+        adj.add(a, szmul(over_matrices(ct, inverse), inverse))
+
+
+def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (a,) = node.inputs
+    da = tan.get(a)
+    return [None, None if da is None else _product(da, inverse_transposed(a))]
+
+
+slogdet = Op("slogdet", lambda a: (*_infer_det(a), *_infer_det(a)), lambda a: tuple(np.linalg.slogdet(a)), _vjp_slogdet, _jvp_slogdet,
+             extra={"expand": _sign_and_log}, doc="sign of the determinant (no slope), logarithm of its absolute value")  # fmt: skip
+
+
+# ---- small matrices -------------------------------------------------------------------------------------------------------------------
+
+
+def polynomial(a: Value) -> Value:
+    """det of matrices of order up to 4, Laplace's expansion along rows: derivatives of every order follow."""
+    n = square(a.type, "det")
+    assert isinstance(n, int) and n <= 4
+    rest = tuple(Slice(0, d) for d in a.type.shape[:-2])
+    memo: dict[tuple[int, tuple[int, ...]], Value] = {}
+
+    def minor(row: int, columns: tuple[int, ...]) -> Value:
+        if (row, columns) not in memo:
+            out: Value | None = None
+            for k, c in enumerate(columns):
+                term = index(a, spec=(*rest, row, c))
+                if len(columns) > 1:
+                    term = mul(term, minor(row + 1, columns[:k] + columns[k + 1 :]))
+                out = term if out is None else sub(out, term) if k % 2 else add(out, term)
+            assert out is not None
+            memo[row, columns] = out
+        return memo[row, columns]
+
+    return minor(0, tuple(range(n))) if n else const(value=1, type=_scalars(a.type))

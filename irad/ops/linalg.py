@@ -1,0 +1,414 @@
+"""Matrix factorisations and solves, each over stacks of matrices (the last two axes), and their derivatives.
+
+The formulas are from M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
+(2008); M. Seeger et al., "Auto-differentiating linear algebra" (2017); I. Murray, "Differentiation of the Cholesky decomposition"
+(2016); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010); and de Hoog, Anderssen
+and Lukas, "Differentiation of matrix functionals using triangular factorization" (2011) for LU.
+
+No op here raises for a singular or indefinite matrix: who emits it asks the pivots or the output `info` (0: all is well).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, ShapeError, UnsupportedError
+from irad.ir import Value
+from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
+from irad.ops.constant import const
+from irad.ops.core import Op
+from irad.ops.elementwise import add, eq, full, ge, gt, mul, neg, select, sub
+from irad.types import Dim, Type
+
+# ---- building blocks of the rules ----------------------------------------------------------------------------------------
+
+
+def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:
+    """Products of stacked matrices; `ta`, `tb`: of the transposed ones."""
+    k = a.type.rank - 2
+    return dot(a, b, contract=((k if ta else k + 1,), (k + 1 if tb else k,)), batch=(tuple(range(k)),) * 2)
+
+
+def mt(x: Value) -> Value:
+    """Transposes of stacked matrices."""
+    k = x.type.rank
+    return transpose_to(x, (*range(k - 2), k - 1, k - 2))
+
+
+def plus(*xs: Value | None) -> Value | None:
+    """The sum of what is there."""
+    out: Value | None = None
+    for x in xs:
+        out = x if out is None else out if x is None else add(out, x)
+    return out
+
+
+def _rows_and_columns(t: Type) -> tuple[Value, Value]:
+    i64 = t.with_dtype("i64")
+    return iota(type=i64, axis=t.rank - 2), iota(type=i64, axis=t.rank - 1)
+
+
+def triangle(x: Value, lower: bool = True, strict: bool = False) -> Value:
+    """x with the other triangle 0; `strict`: the diagonal too."""
+    i, j = _rows_and_columns(x.type)
+    a, b = (i, j) if lower else (j, i)
+    return select((gt if strict else ge)(a, b), x, full(0.0, x))
+
+
+def halved(x: Value) -> Value:
+    """The lower triangle of x with half of its diagonal."""
+    i, j = _rows_and_columns(x.type)
+    return select(eq(i, j), mul(x, full(0.5, x)), triangle(x))
+
+
+def symmetrised(x: Value) -> Value:
+    """The symmetric matrix that the lower triangle of x stands for."""
+    return add(triangle(x), mt(triangle(x, strict=True)))
+
+
+def from_symmetric(g: Value) -> Value:
+    """The cotangent of a matrix of which the lower triangle is read, given that of the symmetric matrix it stands for."""
+    i, j = _rows_and_columns(g.type)
+    return select(eq(i, j), g, triangle(add(g, mt(g)), strict=True))
+
+
+def identity(t: Type) -> Value:
+    """Stacked identity matrices of a type."""
+    i, j = _rows_and_columns(t)
+    return select(eq(i, j), const(value=1, type=t), zeros(t))
+
+
+def along_rows(v: Value, like: Value) -> Value:
+    """v[..., j] at every place (i, j) of `like`."""
+    k = like.type.rank
+    return broadcast(v, shape=like.type.shape, dims=(*range(k - 2), k - 1))
+
+
+def along_columns(v: Value, like: Value) -> Value:
+    """v[..., i] at every place (i, j) of `like`."""
+    k = like.type.rank
+    return broadcast(v, shape=like.type.shape, dims=tuple(range(k - 1)))
+
+
+def _diagonal_places(t: Type, n: Dim) -> tuple[list[Value], tuple[str, ...]]:
+    g = Type("i64", (*t.shape[:-2], n))
+    at = [iota(type=g, axis=min(k, t.rank - 2)) for k in range(t.rank)]
+    return at, ("g",) * t.rank
+
+
+def diagonal(x: Value) -> Value:
+    """The main diagonals."""
+    n = min(x.type.shape[-2:])  # type: ignore[type-var]
+    at, spec = _diagonal_places(x.type, n)
+    return index(x, *at, spec=spec)
+
+
+def from_diagonal(v: Value, t: Type) -> Value:
+    """Matrices of type t that are 0 but for their main diagonals v."""
+    at, spec = _diagonal_places(t, v.type.shape[-1])
+    return update_add(zeros(t), v, *at, spec=spec)
+
+
+def take_rows(x: Value, rows: Value) -> Value:
+    """x[..., rows[..., i], j]: the rows of each matrix in another order."""
+    t = x.type
+    g = t.with_dtype("i64")
+    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
+    return index(x, *at, spec=("g",) * t.rank)
+
+
+def place_rows(x: Value, rows: Value) -> Value:
+    """The transpose of `take_rows`: row i of x becomes row rows[..., i]."""
+    t = x.type
+    g = t.with_dtype("i64")
+    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
+    return update_add(zeros(t), x, *at, spec=("g",) * t.rank)
+
+
+def square(t: Type, what: str) -> Dim:
+    """The order of square float matrices. Raises ShapeError or IradTypeError."""
+    if t.rank < 2 or t.shape[-1] != t.shape[-2]:
+        raise ShapeError(f"{what}: the last 2 axes of the array must be square; it has type {t}")
+    check_float(t, what)
+    return t.shape[-1]
+
+
+def check_float(t: Type, what: str) -> None:
+    if t.dtype not in ("f32", "f64"):
+        raise IradTypeError(f"{what} wants float32 or float64, got {t}")
+
+
+def info_type(t: Type) -> Type:
+    """Of the output that says for each matrix whether all is well."""
+    return Type("i64", t.shape[:-2])
+
+
+# ---- LU -----------------------------------------------------------------------------------------------------------------------
+
+
+def _infer_lu(a: Type) -> tuple[Type, ...]:
+    n = square(a, "lu")
+    order = Type("i64", (*a.shape[:-2], n))
+    return a, order, order
+
+
+def _eval_lu(a: Any) -> tuple[Any, ...]:
+    lu = np.array(a)
+    n = lu.shape[-1]
+    swaps, rows = np.zeros(lu.shape[:-1], np.int64), np.zeros(lu.shape[:-1], np.int64)
+    for at in np.ndindex(lu.shape[:-2]):
+        m, order = lu[at], np.arange(n)
+        for k in range(n):
+            p = k + int(np.argmax(np.abs(m[k:, k])))
+            m[[k, p]], order[[k, p]], swaps[(*at, k)] = m[[p, k]], order[[p, k]], p
+            if m[k, k] != 0:
+                m[k + 1 :, k] /= m[k, k]
+                m[k + 1 :, k + 1 :] -= np.outer(m[k + 1 :, k], m[k, k + 1 :])
+        rows[at] = order
+    return lu, swaps, rows
+
+
+def _jvp_lu(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    """With M = L^-1 P dA U^-1: dL = L tril(M, -1), dU = triu(M) U."""
+    da = tan.get(node.inputs[0])
+    if da is None:
+        return [None, None, None]
+    lu_, _, rows = node.outputs
+    m = triangular_solve(lu_, take_rows(da, rows), lower=True, trans=False, unit=True)
+    m = mt(triangular_solve(lu_, mt(m), lower=False, trans=True, unit=False))
+    low, up = _unit_lower(lu_), triangle(lu_, lower=False)
+    return [add(mm(low, triangle(m, strict=True)), mm(triangle(m, lower=False), up)), None, None]
+
+
+def _unit_lower(lu_: Value) -> Value:
+    return add(triangle(lu_, strict=True), identity(lu_.type))
+
+
+def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+    """A' = P^T L^-T (tril(L^T L', -1) + triu(U' U^T)) U^-T."""
+    (a,), ct = node.inputs, cts[0]
+    if ct is None or not ad.active(a):
+        return
+    lu_, rows = ad.need(node.outputs[0]), ad.need(node.outputs[2])
+    low, up = _unit_lower(lu_), triangle(lu_, lower=False)
+    inner = add(
+        triangle(mm(low, triangle(ct, strict=True), ta=True), strict=True),
+        triangle(mm(triangle(ct, lower=False), up, tb=True), lower=False),
+    )
+    inner = triangular_solve(lu_, inner, lower=True, trans=True, unit=True)
+    inner = mt(triangular_solve(lu_, mt(inner), lower=False, trans=False, unit=False))
+    adj.add(a, place_rows(inner, rows))
+
+
+lu = Op("lu", _infer_lu, _eval_lu, _vjp_lu, _jvp_lu,
+        doc="L (unit diagonal, not stored) and U in one matrix; the row exchanged with each row; the rows of A in order: A[rows] = L U")  # fmt: skip
+
+# ---- solves -----------------------------------------------------------------------------------------------------------------------
+
+
+def _check_right_side(a: Type, b: Type, what: str) -> None:
+    if b.dtype != a.dtype or b.rank != a.rank or b.shape[:-1] != a.shape[:-1]:
+        raise ShapeError(f"{what}: a right side of type {b} does not fit matrices of type {a}")
+
+
+def _infer_triangular(a: Type, b: Type, *, lower: bool, trans: bool, unit: bool) -> tuple[Type, ...]:
+    square(a, "triangular_solve")
+    _check_right_side(a, b, "triangular_solve")
+    return (b,)
+
+
+def _eval_triangular(a: Any, b: Any, *, lower: bool, trans: bool, unit: bool) -> Any:
+    a = np.swapaxes(a, -1, -2) if trans else a
+    x, n = np.array(b), a.shape[-1]
+    with np.errstate(all="ignore"):
+        for k in range(n) if lower != trans else reversed(range(n)):
+            if not unit:
+                x[..., k, :] /= a[..., k, k, None]
+            rest = np.s_[k + 1 :] if lower != trans else np.s_[:k]
+            x[..., rest, :] -= a[..., rest, k, None] * x[..., k, None, :]
+    return x
+
+
+def _triangular_adjoint(x: Value, w: Value, lower: bool, trans: bool, unit: bool) -> Value:
+    """The cotangent of the triangle, given the solution and the cotangent of the right side."""
+    return neg(triangle(mm(x, w, tb=True) if trans else mm(w, x, tb=True), lower, unit))
+
+
+def _vjp_triangular(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    (a, b), at = node.inputs, node.attrs
+    w = triangular_solve(ad.need(a), cts[0], **{**at, "trans": not at["trans"]})
+    adj.add(b, w)
+    if ad.active(a):
+        adj.add(a, _triangular_adjoint(ad.need(node.outputs[0]), w, **at))
+
+
+def _jvp_triangular(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    """op(A) dX = dB - op(dA) X."""
+    (a, b), at, x = node.inputs, node.attrs, node.outputs[0]
+    da, db = tan.get(a), tan.get(b)
+    moved = None if da is None else neg(mm(triangle(da, at["lower"], at["unit"]), x, ta=at["trans"]))
+    right = plus(db, moved)
+    return [None if right is None else triangular_solve(a, right, **at)]
+
+
+triangular_solve = Op("triangular_solve", _infer_triangular, _eval_triangular, _vjp_triangular, _jvp_triangular,
+                      doc="X of op(A) X = B, from one triangle of A; trans: op transposes; unit: the diagonal counts as 1")  # fmt: skip
+
+
+def _infer_solve(a: Type, lu_: Type, rows: Type, b: Type, *, trans: bool) -> tuple[Type, ...]:
+    square(a, "solve")
+    if (lu_, rows) != (a, Type("i64", a.shape[:-1])):
+        raise IradTypeError(f"solve wants A, and the factors and row order that `lu` gives for it; got {a}, {lu_}, {rows}")
+    _check_right_side(a, b, "solve")
+    return (b,)
+
+
+def _eval_solve(a: Any, lu_: Any, rows: Any, b: Any, *, trans: bool) -> Any:
+    kinds = ({"lower": True, "unit": True}, {"lower": False, "unit": False})
+    if not trans:
+        x = np.take_along_axis(b, rows[..., None], -2)
+        for kind in kinds:
+            x = _eval_triangular(lu_, x, trans=False, **kind)
+        return x
+    x = b
+    for kind in kinds[::-1]:
+        x = _eval_triangular(lu_, x, trans=True, **kind)
+    out = np.empty_like(x)
+    np.put_along_axis(out, np.broadcast_to(rows[..., None], x.shape), x, -2)
+    return out
+
+
+def _vjp_solve(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    """B' = op(A)^-T X'; A' = -B' X^T, transposed for a transposed solve. The factors are those of A: they carry nothing."""
+    (a, lu_, rows, b), trans = node.inputs, node.attrs["trans"]
+    w = solve(*map(ad.need, (a, lu_, rows)), cts[0], trans=not trans)
+    adj.add(b, w)
+    if ad.active(a):
+        x = ad.need(node.outputs[0])
+        adj.add(a, neg(mm(x, w, tb=True) if trans else mm(w, x, tb=True)))
+
+
+def _jvp_solve(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (a, lu_, rows, b), trans = node.inputs, node.attrs["trans"]
+    da, db = tan.get(a), tan.get(b)
+    right = plus(db, None if da is None else neg(mm(da, node.outputs[0], ta=trans)))
+    return [None if right is None else solve(a, lu_, rows, right, trans=trans)]
+
+
+solve = Op("solve", _infer_solve, _eval_solve, _vjp_solve, _jvp_solve,
+           doc="X of A X = B (trans: of A^T X = B), given A and the factors and row order of `lu(A)`; slopes go by A")  # fmt: skip
+
+
+def solution(a: Value, b: Value, trans: bool = False) -> Value:
+    """X of A X = B; infinite or NaN where A is singular."""
+    factors, _, rows = lu(a)
+    return solve(a, factors, rows, b, trans=trans)
+
+
+def inverse_transposed(a: Value) -> Value:
+    """The transposed inverses; infinite or NaN where there is none."""
+    return solution(a, identity(a.type), trans=True)
+
+
+# ---- Cholesky ---------------------------------------------------------------------------------------------------------------
+
+
+def _infer_cholesky(a: Type) -> tuple[Type, ...]:
+    square(a, "cholesky")
+    return a, info_type(a)
+
+
+def _eval_cholesky(a: Any) -> tuple[Any, ...]:
+    out, info = np.zeros_like(a), np.zeros(a.shape[:-2], np.int64)
+    for at in np.ndindex(info.shape):
+        try:
+            out[at] = np.linalg.cholesky(a[at])
+        except np.linalg.LinAlgError:
+            info[at] = 1
+    return out, info[()]
+
+
+def _vjp_cholesky(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+    """A' of the lower triangle, from S = L^-T phi(L^T L') L^-1, phi the lower triangle with half the diagonal."""
+    (a,), ct = node.inputs, cts[0]
+    if ct is None or not ad.active(a):
+        return
+    low = ad.need(node.outputs[0])
+    kind = {"lower": True, "trans": True, "unit": False}
+    s = triangular_solve(low, halved(mm(low, triangle(ct), ta=True)), **kind)
+    s = mt(triangular_solve(low, mt(s), **kind))
+    half = mul(add(s, mt(s)), full(0.5, s))
+    adj.add(a, from_symmetric(half))
+
+
+def _jvp_cholesky(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    """dL = L phi(L^-1 dA L^-T)."""
+    da = tan.get(node.inputs[0])
+    if da is None:
+        return [None, None]
+    low, kind = node.outputs[0], {"lower": True, "trans": False, "unit": False}
+    m = triangular_solve(low, symmetrised(da), **kind)
+    m = triangular_solve(low, mt(m), **kind)
+    return [mm(low, halved(m)), None]
+
+
+cholesky = Op("cholesky", _infer_cholesky, _eval_cholesky, _vjp_cholesky, _jvp_cholesky,
+              doc="L with A = L L^T, from the lower triangle of A; info: not 0 where A is not positive definite")  # fmt: skip
+
+# ---- QR ---------------------------------------------------------------------------------------------------------------------
+
+
+def _infer_qr(a: Type, *, full: bool) -> tuple[Type, ...]:
+    check_float(a, "qr")
+    m, n = a.shape[-2:]
+    if not (isinstance(m, int) and isinstance(n, int) and m >= n):
+        raise ShapeError(f"qr wants matrices that are at least as high as wide, of static extents; got {a}")
+    k, batch = (m if full else n), a.shape[:-2]
+    return Type(a.dtype, (*batch, m, k)), Type(a.dtype, (*batch, k, n))
+
+
+def _eval_qr(a: Any, *, full: bool) -> tuple[Any, ...]:
+    return tuple(np.linalg.qr(a, "complete" if full else "reduced"))
+
+
+def _not_full(node: Any) -> None:
+    q, r = node.outputs
+    if q.type.shape[-1] != r.type.shape[-1]:
+        raise UnsupportedError(
+            "np.linalg.qr(mode='complete') of a matrix that is not square has no derivative: which vectors complete Q is arbitrary",
+            node.loc,
+        )
+
+
+def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+    """A' = (Q' + Q sym(R R'^T - Q'^T Q)) R^-T, sym made from the lower triangle."""
+    _not_full(node)
+    (a,), (cq, cr) = node.inputs, cts
+    if not ad.active(a):
+        return
+    q, r = map(ad.need, node.outputs)
+    m = plus(None if cr is None else mm(r, triangle(cr, lower=False), tb=True), None if cq is None else neg(mm(cq, q, ta=True)))
+    assert m is not None
+    y = plus(cq, mm(q, symmetrised(m)))
+    assert y is not None
+    adj.add(a, mt(triangular_solve(r, mt(y), lower=False, trans=False, unit=False)))
+
+
+def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    """With M = dA R^-1, C = Q^T M and W = tril(C, -1) - tril(C, -1)^T: dQ = M + Q (W - C), dR = (C - W) R."""
+    da = tan.get(node.inputs[0])
+    if da is None:
+        return [None, None]
+    _not_full(node)
+    q, r = node.outputs
+    m = mt(triangular_solve(r, mt(da), lower=False, trans=True, unit=False))
+    c = mm(q, m, ta=True)
+    low = triangle(c, strict=True)
+    rest = sub(c, sub(low, mt(low)))
+    return [sub(m, mm(q, rest)), mm(rest, r)]
+
+
+qr = Op("qr", _infer_qr, _eval_qr, _vjp_qr, _jvp_qr, doc="A = Q R for matrices at least as high as wide; full: Q is square")
