@@ -10,11 +10,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-from dataclasses import dataclass
 
 import numpy as np
 
 from irad.codegen.kform import Apply, Call, Const, Index, Let, Operand, Stmt
+from irad.records import dataclass
 from irad.types import DTYPES
 
 _PATTERNS = (("scipy_{}64_", "i64"), ("{}64_", "i64"), ("scipy_{}", "i32"), ("{}", "i32"))

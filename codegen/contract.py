@@ -13,19 +13,19 @@ whose sums stay in registers while the inner axes run. How large a tile is: irad
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import prod
 
 from irad.codegen import kform as kf
-from irad.codegen.contract_tile import choose_tile
+from irad.codegen.contract_tile import LATENCY, choose_tile
 from irad.codegen.kform import Aff, Const
 from irad.codegen.lower import Frame
 from irad.codegen.schedule import REGISTER, Result, element, results
 from irad.ir import Graph, Node, Value
 from irad.ops.loop import load, loop
+from irad.records import dataclass, field
 
 SMALL = 512  # multiplications: below this a nest without register tiles is as good
-LONG_EPILOGUE = 10  # operations per element: more are emitted once, in a loop over the tile, rather than unrolled with it
+LONG_EPILOGUE = 48  # vector operations on a tile: more are emitted once, in a loop over the tile, rather than unrolled with it
 SCATTER = 1.2  # cycles per element stored or loaded in steps
 PANEL = 1 << 18  # bytes of stack for packed factors
 PITCH = 1024  # bytes: rows a multiple of this apart fall on few sets of the first-level cache
@@ -180,12 +180,20 @@ class Contraction:
         self.rows = [k for k, name in enumerate(self.names) if k != self.column and self._row_axis(name)]
         if not self.rows:
             return False
-        self.rest = [k for k in range(len(self.names)) if k != self.column and k not in self.rows]
         self.dtype = self.sums[0].node.outputs[0].type.dtype
         groups = len({s.group for s in self.sums})
-        lanes = REGISTER // max(4, self.f.itemsize(self.dtype))
-        self.tile = choose_tile([self.extents[k] for k in self.rows], self.extents[self.column], lanes, groups)
+        lanes = REGISTER // self.f.itemsize(self.dtype)
+        independent = groups * prod(self.extents[k] for k in self.rows) * -(-self.extents[self.column] // lanes)
+        others = [k for k in range(len(self.names)) if k != self.column and k not in self.rows and self.extents[k] > 1]
+        if independent < LATENCY and others:  # more sums, to cover the latency of the additions
+            self.rows.insert(0, others[-1])
+        self.rest = [k for k in range(len(self.names)) if k != self.column and k not in self.rows]
+        self.tile = choose_tile([self.extents[k] for k in self.rows], self.extents[self.column], lanes, groups, self._steps())
         return True
+
+    def _steps(self) -> int:
+        """How often the inner axes run for a tile that holds all rows and columns."""
+        return prod(self.extents[k] for k in self.rest) * sum(s.terms for s in self.sums) // len({s.group for s in self.sums})
 
     def _row_axis(self, name: str) -> bool:
         return all(name in s.broadcast.axes and name not in s.vector.axes for s in self.sums)
@@ -355,7 +363,7 @@ class Contraction:
         size = s.terms * width * self.f.itemsize(self.dtype)
         if rows < 3 * tile or s.terms < 16 or not s.vector.axes or size * len(self.sums) > PANEL:
             return False
-        if not all(name in s.vector.axes for name in s.names):
+        if not all(name in s.vector.axes for name in s.names) or any(self.names[k] in s.vector.axes for k in self.rows):
             return False
         loads = [n for n in s.vector.nodes if n.op is load]
         if len(s.vector.nodes) > len(loads):
@@ -393,10 +401,10 @@ class Contraction:
     def _epilogue(self, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
         """The elementwise code on the tile's sums, and the stores."""
         f, pitch = self.f, _padded(width, self.tile.lanes)
-        if len(self.epilogue) <= LONG_EPILOGUE:
+        height = prod(size for _, size in rows)
+        if len(self.epilogue) * height * pitch <= LONG_EPILOGUE * self.tile.lanes:
             self._each_row(rows, "unroll", lambda at: self._finish(j0, width, lambda g, j: kf.Part(self.accs[g], 0, (at, j))))
             return
-        height = prod(size for _, size in rows)
         spills = {g: _scratch(f, f"sums{g}_", self.dtype, height * pitch) for g in self.accs}
         self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
         self._each_row(

@@ -7,13 +7,14 @@ start per cycle, so a step takes about max(r*v, r + v)/2 cycles; fewer than 8 su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 
+from irad.records import dataclass
+
 REGISTERS = 28  # of 32: the rest hold the loaded vectors and a broadcast
 LATENCY = 8  # multiply-adds in flight
-VARIANT = 0.03  # relative cost of another piece of code (for rows or columns left over)
+VARIANT = 10_000  # cycles that another piece of code (for rows or columns left over) must save: what compiling it costs, shared
 
 
 @dataclass(frozen=True)
@@ -25,21 +26,22 @@ class Tile:
     lanes: int
 
 
-def choose_tile(rows: Sequence[int], columns: int, lanes: int, groups: int) -> Tile:
-    """The cheapest tile for a result of these extents, with `groups` sums per element."""
+def choose_tile(rows: Sequence[int], columns: int, lanes: int, groups: int, steps: int) -> Tile:
+    """The cheapest tile for a result of these extents, with `groups` sums per element; the inner axes take `steps` steps in all."""
     while lanes > 1 and lanes // 2 >= columns:
         lanes //= 2
-    heights, columns_ = _choose(tuple(rows), columns, lanes, groups)
+    heights, columns_ = _choose(tuple(rows), columns, lanes, groups, steps)
     return Tile(heights, min(columns_ * lanes, columns), lanes)
 
 
 @cache
-def _choose(rows: tuple[int, ...], columns: int, lanes: int, groups: int) -> tuple[tuple[int, ...], int]:
+def _choose(rows: tuple[int, ...], columns: int, lanes: int, groups: int, steps: int) -> tuple[tuple[int, ...], int]:
     vectors = -(-columns // lanes)
     best: tuple[float, tuple[int, ...], int] | None = None
     for v in range(1, min(vectors, 6) + 1):
         for heights in _heights(rows, max(1, REGISTERS // (v * groups))):
-            cost = _cost(rows, heights, vectors, v, groups)
+            cycles, variants = _cost(rows, heights, vectors, v, groups)
+            cost = cycles * steps + VARIANT * variants
             if best is None or cost < best[0]:
                 best = (cost, heights, v)
     assert best is not None
@@ -57,8 +59,8 @@ def _heights(rows: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
     return out
 
 
-def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int, groups: int) -> float:
-    """Cycles per step of the inner axis over all tiles."""
+def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int, groups: int) -> tuple[float, int]:
+    """Cycles per step of the inner axis over all tiles, and the number of pieces of code."""
     total, variants = 0.0, 1
     blocks: list[tuple[int, int]] = [(1, 1)]  # (how many tiles, rows in each)
     for n, h in zip(rows, heights):
@@ -71,4 +73,4 @@ def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int,
         for many, w in widths:
             step = max(r * w * groups, r + w * groups, LATENCY) / 2 + 0.5
             total += count * many * step
-    return total * (1 + VARIANT * (variants - 1))
+    return total, variants

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from irad.codegen.emit_folds import FoldCell, Folds, Rule
 from irad.codegen.emit_index import LANE, Cell, Iv, Lin
@@ -35,6 +34,7 @@ from irad.codegen.kform import (
     While,
 )
 from irad.errors import IradError
+from irad.records import dataclass
 
 Effects = tuple[frozenset[str], frozenset[str]]  # cells (variables, folds, swapped buffers) and buffers that a body changes
 

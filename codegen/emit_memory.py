@@ -1,6 +1,7 @@
 """Loads and stores. How the lane number enters the position of an element decides the access:
 
 coefficient 0    one element, broadcast         1    contiguous        -1    contiguous, reversed
+2                every other element of a row: parts of complex numbers
 anything else, or a vector of indices           gather, scatter
 """
 
@@ -73,11 +74,31 @@ class Memory(Indices):
             if lane == -1:
                 p = self.offset(p, 1 - W, ty)
                 return self.reverse(self._load_row(b, p, self.mask and self.reverse(self.mask)))
+            if lane == 2:
+                return self._load_every_other(b, p)
         q, m, V = self.pointers(b, p, lane), self.full_mask(), f"<{W} x {ty}>"
         full = f"llvm.masked.gather.{_memory_suffix(b.dtype, W)}.v{W}p0"
         self.declare(full, V, f"<{W} x ptr>, i32, <{W} x i1>, {V}")
         rhs = f"call {V} @{full}(<{W} x ptr> {q.n}, i32 {size}, <{W} x i1> {m.n}, {V} zeroinitializer)"
         return self._loaded(rhs, b, W, max(q.d, m.d))
+
+    def _load_every_other(self, b: Buf, p: Val) -> Val:
+        """Elements p, p+2, p+4...: a row whose odd lanes are masked off, so nothing behind the last one is touched."""
+        W = self.lanes
+        mask = self._apart(self.full_mask(), "zeroinitializer")
+        self.lanes = 2 * W
+        row = self._load_row(b, p, mask)
+        self.lanes = W
+        even = ", ".join(f"i32 {2 * k}" for k in range(W))
+        ty = type_text(b.dtype, W)
+        return self.cheap(f"shufflevector {row.ty} {row.n}, {row.ty} poison, <{W} x i32> <{even}>", b.dtype, W, ty, row.d)
+
+    def _apart(self, v: Val, between: str) -> Val:
+        """The lanes of v as the even ones of twice as many."""
+        W = v.lanes
+        order = ", ".join(f"i32 {k}, i32 {W}" for k in range(W))
+        ty = type_text(v.dtype, 2 * W)
+        return self.cheap(f"shufflevector {v.ty} {v.n}, {v.ty} {between}, <{2 * W} x i32> <{order}>", v.dtype, 2 * W, ty, v.d)
 
     def _load_row(self, b: Buf, p: Val, mask: Val | None) -> Val:
         W, size = self.lanes, bits(b.dtype) // 8
@@ -119,6 +140,8 @@ class Memory(Indices):
             self._store_row(b, p, v, self.mask)
         elif lane == -1:
             self._store_row(b, self.offset(p, 1 - W, ty), self.reverse_value(v), self.mask and self.reverse(self.mask))
+        elif lane == 2:
+            self._store_row(b, p, self._apart(v, "poison"), self._apart(self.full_mask(), "zeroinitializer"))
         else:
             q, m = self.pointers(b, p, lane), self.full_mask()
             full = f"llvm.masked.scatter.{_memory_suffix(b.dtype, W)}.v{W}p0"

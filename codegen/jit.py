@@ -12,11 +12,11 @@ import functools
 import itertools
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 from irad.errors import IradError
+from irad.records import dataclass, field
 
 _names = itertools.count()
 

@@ -12,8 +12,9 @@ Buffers with different names never overlap while both are live; that is the plan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Union
+
+from irad.records import dataclass, field
 
 
 class Aff:
@@ -329,6 +330,7 @@ class Kernel:
     name: str
     params: list[Param]
     body: list[Stmt]
+    polled: bool = True  # may its long loops stop for a signal?
 
 
 def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:

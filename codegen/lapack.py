@@ -11,12 +11,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from irad.errors import IradError
+from irad.records import dataclass, field
 from irad.types import DTYPES
 
 _PATTERNS = (("scipy_{}_64_", "i64"), ("{}_64_", "i64"), ("scipy_{}_", "i32"), ("{}_", "i32"))

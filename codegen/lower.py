@@ -10,7 +10,6 @@ tape has none), `arena`, `ctx` (addresses of constant arrays, then tape slots) a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Operand, Pa
 from irad.codegen.skew import skew
 from irad.errors import Loc, UnsupportedError
 from irad.ir import Graph, Node, Program, Value, walk
+from irad.records import dataclass, field
 from irad.types import DTYPES, I64, TAPE, Dim
 
 ERROR_SLOTS = 8

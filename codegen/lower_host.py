@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from irad.codegen.lower import Frame, Raised, rule
 from irad.errors import UnsupportedError
 from irad.ir import Node, Value
 from irad.ops.custom import HostFunction, host
+from irad.records import dataclass
 from irad.types import Type
 
 _thread = threading.local()  # `error`: what the last failed call of this thread raised
@@ -40,8 +40,9 @@ def _callback(f: Frame, node: Node) -> None:
     call_host(f, node, host(node.attrs["name"]), node.attrs["name"])
 
 
+@rule("fft")
 def host_op(f: Frame, node: Node) -> None:
-    """Let Python run an op as its row says, for want of native code."""
+    """Let Python run an op as its row says, for want of native code of our own."""
     types = tuple(v.type for v in node.outputs)
 
     def run(*arrays: np.ndarray) -> list[Any]:

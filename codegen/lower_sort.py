@@ -85,7 +85,7 @@ def kernel(name: str, dtype: str, positions: bool = False) -> Kernel:
         *_merges(dtype, lines),
         For("m", "seq", 0, n, store),
     ]
-    return Kernel(name, params, body)
+    return Kernel(name, params, body, polled=False)
 
 
 def _less(name: str, x: str, y: str, dtype: str) -> list[Stmt]:
@@ -111,14 +111,18 @@ def _insertion(dtype: str, positions: bool) -> list[Stmt]:
         *_less("smaller", "key", "prev", dtype),
         Let("go", "bool", Apply("logical_and", ("more", "smaller"))),
     ]
-    shift: list[Stmt] = [Store("a", ("j",), "prev")]
+    shift: list[Stmt] = [
+        Let("at", "i64", Apply("sub", ("j", one))),
+        Let("larger", dtype, Load("a", ("at",))),
+        Store("a", ("j",), "larger"),
+    ]
     first: list[Stmt] = [Let("key", dtype, Load("a", ("i",)))]
     last: list[Stmt] = [Store("a", ("j",), "key")]
     if positions:
         first.append(Let("place", "i64", Load("p", ("i",))))
-        shift += [Let("moved", "i64", Load("p", ("before",))), Store("p", ("j",), "moved")]
+        shift += [Let("moved", "i64", Load("p", ("at",))), Store("p", ("j",), "moved")]
         last.append(Store("p", ("j",), "place"))
-    shift.append(Assign("j", "before"))
+    shift.append(Assign("j", "at"))
     each: list[Stmt] = [*first, Var("j", "i64", Aff.of("i")), While(test, "go", shift), *last]
     return [Let("end", "i64", Apply("minimum", (Aff.of("r") + RUN, Aff.of("n")))), For("i", "seq", Aff.of("r") + 1, "end", each)]
 

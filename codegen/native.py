@@ -12,7 +12,6 @@ import functools
 import struct
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from irad.codegen.lower_tape import GROW
 from irad.codegen.work import INTERRUPTED, LONG, POLL, poll_text, polled, work
 from irad.ir import Program, types
 from irad.ops.control import RaisedInGraph
+from irad.records import dataclass, field
 from irad.types import TAPE, Type
 
 Signature = tuple[Sequence[Type], Sequence[Type]]  # of parameters, of results
@@ -151,7 +151,7 @@ def build(program: Program, outside: Signature | None = None, *, vector_bits: in
     """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry))
-    lowered.kernels = [polled(k) for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
+    lowered.kernels = [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
         lowered.symbols[POLL] = _poll().address(POLL)
     if lowered.grows:

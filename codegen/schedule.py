@@ -12,7 +12,6 @@ Decisions, with the figures behind them (64-byte registers):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from irad.codegen.kform import Aff, Apply, Const, Fold
 from irad.codegen.lower import Frame, Place
 from irad.ir import Graph, Node, Value
 from irad.ops.loop import Map, Out, load
+from irad.records import dataclass, replace
 from irad.types import BOOL, DTYPES, I64, bits
 
 REGISTER = 64  # bytes
@@ -141,8 +141,7 @@ class FlatLoop:
         while k + 1 < len(self.names):
             a, b, m = self.names[k], self.names[k + 1], self.extents[k + 1].const
             pa, pb = self.body.params[k], self.body.params[k + 1]
-            fits = m is not None and pa not in plain and pb not in plain
-            if fits and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses()):
+            if m is not None and pa not in plain and pb not in plain and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses()):
                 f.env[pa] = Aff({})
                 del self.names[k]
                 self.extents[k + 1] = self.extents[k] * m

@@ -17,7 +17,7 @@ from irad.codegen.schedule import HEAVY, REGISTER, FlatLoop, Result, accumulator
 from irad.ir import Node, Value, captured
 from irad.ops.loop import Out, loop
 
-L1_SHARE = 24576  # bytes of a block's rows
+L1_SHARE = 28672  # bytes of a block's rows
 MAX_BLOCK = 128
 MAX_TILE = 24  # registers
 
@@ -77,10 +77,11 @@ class NestedLoop:
         f.place(r.dests[0])
         at = self._at(r)
         node = self.inner.get(v)
-        fresh = v.type.shape and node is not None and v not in f.places and v not in self.accumulate and v not in self.read
-        if fresh and r.out.kind == "store":
+        if node is None or not v.type.shape or v in f.places or v in self.accumulate or v in self.read:
+            return
+        if r.out.kind == "store":
             f.places[v] = at
-        elif fresh and r.out.kind == "add" and _inner_out(node, v).kind == "store":
+        elif r.out.kind == "add" and _inner_out(node, v).kind == "store":
             self.accumulate[v] = at
 
     def _at(self, r: Result) -> Place:
@@ -174,8 +175,11 @@ class BlockedNest:
         most = max(8, min(MAX_BLOCK, L1_SHARE // width))
         if n <= most:
             return n
-        sizes = [b for b in range(most - most % 8, 7, -8) if n % b == 0]
-        return sizes[0] if sizes and sizes[0] * 2 > most else most - most % 8
+        for step in (64, 32, 16, 8):  # whole vectors for the scalar stages, if the rows divide so
+            for b in range(most - most % step, most // 2, -step):
+                if n % b == 0:
+                    return b
+        return most - most % 8
 
     def _only_row_sums(self) -> bool:
         """Are the rows that inner loops make all sums over the outer loop, read by nothing else?"""
@@ -356,12 +360,15 @@ class BlockedNest:
             part = f.let(kf.Part(acc, 0), accumulator(r.out.kind, r.values[0].type.dtype), "s")
             f.env[r.finals[0]] = f.let(Apply("cast", (part,)), r.values[0].type.dtype, "s")
         for j, total in self.totals.items():
-            (v,) = self.results[j].finals
-            place, x, y = f.place(v), f.fresh("x"), f.fresh("x")
-            over(f, v, lambda i, total=total, v=v, place=place, x=x, y=y: [  # type: ignore[misc]
-                kf.Let(x, "f64", kf.Load(total, (i,))), kf.Let(y, v.type.dtype, Apply("cast", (x,))),
-                kf.Store(place.buf, (place.offset + i,), y, add=True),
-            ])  # fmt: skip
+            self._add_total(self.results[j].finals[0], total)
+
+    def _add_total(self, v: Value, total: str) -> None:
+        """Add a float64 total to the result."""
+        place, x, y = self.f.place(v), self.f.fresh("x"), self.f.fresh("x")
+        over(self.f, v, lambda i: [
+            kf.Let(x, "f64", kf.Load(total, (i,))), kf.Let(y, v.type.dtype, Apply("cast", (x,))),
+            kf.Store(place.buf, (place.offset + i,), y, add=True),
+        ])  # fmt: skip
 
     def _lanes(self, nodes: Sequence[Node], rows: int) -> int:
         widest = max((v.type.numpy.itemsize for n in nodes for v in n.outputs), default=8)

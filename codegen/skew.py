@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Load, Stmt
+from irad.records import dataclass
 
 ROWS = 4
 MAX_BODY = 60  # statements: the start and the end copy the body about 4 * ROWS times

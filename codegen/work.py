@@ -7,11 +7,11 @@ passed since it last did, whether a signal has arrived. The chunks cost a loop n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
+from irad.records import replace
 
 LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
 POLL = "irad_poll"

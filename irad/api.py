@@ -13,11 +13,15 @@ from typing import Any
 from irad.codegen import entry
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transforms import Transform, bind
+from irad.linear import Linear, make_linear, make_vjp_aux
 from irad.lowered import Lowered
 from irad.pullback import Pullback, make_vjp
-from irad.runtime import Cache, cache_of, code_key
+from irad.runtime import Cache, cache_for, cache_of, code_key
 from irad.sparse import SparseFunction
 from irad.text import load as load  # noqa: PLC0414  (public: reads a textual graph)
+
+Numbers = int | str | Sequence[int | str]
+Names = str | Sequence[str] | None
 
 
 class Function(Transform):
@@ -32,7 +36,7 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
     Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
     """
-    cache = cache_of(code_key(fn), Cache)
+    cache = cache_for(fn)
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
     called._calls += 1
@@ -111,43 +115,59 @@ def _plain(f: Any) -> Any:
     return f
 
 
-def _numbers(argnums: Any) -> int | tuple[int, ...]:
-    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+def _numbers(argnums: Any, argnames: Any = None) -> Any:
+    """Positions or names of the arguments to differentiate by: one, or a tuple."""
+    if argnames is not None:
+        if argnums != 0:
+            raise IradValueError("argnums or argnames, not both; a tuple in argnums may mix positions and names")
+        argnums = argnames
+    numbers = argnums if isinstance(argnums, (int, str)) else tuple(argnums)
     if isinstance(numbers, tuple) and len(set(numbers)) < len(numbers):
         raise IradValueError(f"argnums {argnums} names an argument twice")
     return numbers
 
 
-def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+def grad(
+    f: Callable[..., Any], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
+) -> Function:
     """The gradient of a function that returns one float, as a function of the same arguments.
 
     It has the structure, shapes and dtypes of the argument `argnums` (a tuple for several); an integer argument is
-    promoted to float64. With `has_aux` f returns (value, aux), and the gradient comes with aux. Raises IradTypeError if
-    the result is not one float, IradValueError if `argnums` is out of range.
+    promoted to float64. `argnames`: names instead of positions, keyword arguments included. With `has_aux` f returns
+    (value, aux), and the gradient comes with aux. `mode`: see `value_and_grad`. Raises IradTypeError if the result is not
+    one float, IradValueError if `argnums` is out of range or a name is no argument.
     """
-    return Function("grad", _plain(f), _numbers(argnums), has_aux)
+    return Function("grad", _plain(f), _numbers(argnums, argnames), has_aux, _mode(mode))
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, mode: str = "auto"
+    f: Callable[..., Any], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
 ) -> Function:
     """As `grad`, giving (value, gradient) from one native call.
 
-    `mode`: "reverse" or "forward" to insist, "auto" to let the shapes decide.
+    `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
+    keep every trip's values, and reverse otherwise.
     """
+    return Function("value_and_grad", _plain(f), _numbers(argnums, argnames), has_aux, _mode(mode))
+
+
+def _mode(mode: str) -> str:
     if mode not in ("auto", "forward", "reverse"):
         raise IradValueError(f"mode must be 'auto', 'forward' or 'reverse', not {mode!r}")
-    return Function("value_and_grad", _plain(f), _numbers(argnums), has_aux, "" if mode == "auto" else mode)
+    return "" if mode == "auto" else mode
 
 
-def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Pullback]:
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """(f(*primals), pullback). `pullback(cotangent)`, with a cotangent like the result, gives a tuple: one cotangent per primal.
 
-    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing.
+    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing. With
+    `has_aux` f returns (value, aux), and what comes is (value, pullback, aux).
     """
     fn = _plain(f)
-    result: tuple[Any, Pullback] = cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).run(fn, primals, {})
-    return result
+    if not has_aux:
+        return cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).run(fn, primals, {})
+    (out, aux), pullback = cache_of(("vjp, aux", code_key(fn)), lambda: Cache(make_vjp_aux(_joint_aux))).run(fn, primals, {})
+    return out, pullback, aux
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
@@ -160,34 +180,86 @@ def _joint(fn: Any) -> Callable[[Any, Any], Any]:
     return joint
 
 
-def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """(f(*primals), directional derivative along `tangents`), by forward mode in one sweep."""
+def _joint_aux(fn: Any) -> Callable[[Any, Any], Any]:
+    """As `_joint`, of a function that returns (value, aux)."""
+
+    def joint(primals: Any, cotangent: Any) -> Any:
+        out, pullback, aux = vjp(fn, *primals, has_aux=True)
+        return (out, aux), pullback(cotangent)
+
+    return joint
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """(f(*primals), directional derivative along `tangents`), by forward mode in one sweep.
+
+    A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
+    """
     fn = _plain(f)
+    along = _along_aux(fn) if has_aux else _along(fn)
+    return cache_of(("jvp", has_aux, code_key(fn)), Cache).run(along, (tuple(primals), tuple(tangents)), {})
+
+
+def _along(fn: Any) -> Callable[[Any, Any], Any]:
+    """fn as a function of its primals and tangents of them."""
 
     def along(primals: Any, tangents: Any) -> Any:
         return jvp(fn, primals, tangents)
 
-    result: tuple[Any, Any] = cache_of(("jvp", code_key(fn)), Cache).run(along, (tuple(primals), tuple(tangents)), {})
+    return along
+
+
+def _along_aux(fn: Any) -> Callable[[Any, Any], Any]:
+    """As `_along`, of a function that returns (value, aux)."""
+
+    def along(primals: Any, tangents: Any) -> Any:
+        return jvp(fn, primals, tangents, has_aux=True)
+
+    return along
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
+    """(f(*primals), f_jvp). `f_jvp(*tangents)`, one tangent like each primal, gives the tangent of the result.
+
+    As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point.
+    """
+    fn = _plain(f)
+    result: tuple[Any, Linear] = cache_of(("linearize", code_key(fn)), lambda: Cache(make_linear(_along))).run(fn, primals, {})
     return result
 
 
-def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str = "", sparse: bool = False) -> Any:
+def jacobian(
+    f: Callable[..., Any],
+    argnums: Numbers = 0,
+    mode: str = "",
+    sparse: bool = False,
+    has_aux: bool = False,
+    argnames: Names = None,
+) -> Any:
     """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
 
     `mode`: "forward" or "reverse"; by default the one with fewer sweeps. Directions are lanes of one computation, and columns
     (or rows) that share no row (column) share a direction. `sparse`: SciPy sparse arrays of shape (result.size,
-    argument.size) instead; their pattern, from the graph, holds what can depend, whatever the numbers are.
+    argument.size) instead; their pattern, from the graph, holds what can depend, whatever the numbers are. `argnames` and
+    `has_aux`: as for `grad`.
     """
-    dense = Function("jacobian", _plain(f), _numbers(argnums), False, mode)
-    return SparseFunction(dense) if sparse else dense
+    return _function("jacobian", f, _numbers(argnums, argnames), has_aux, _mode(mode or "auto"), sparse)
 
 
-def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, sparse: bool = False) -> Any:
+def hessian(
+    f: Callable[..., Any], argnums: Numbers = 0, sparse: bool = False, has_aux: bool = False, argnames: Names = None
+) -> Any:
     """Second derivatives of a function that returns one float, forward over reverse.
 
-    `sparse`: SciPy sparse arrays, as for `jacobian`.
+    `sparse`, `argnames`, `has_aux`: as for `jacobian`.
     """
-    dense = Function("hessian", _plain(f), _numbers(argnums))
+    return _function("hessian", f, _numbers(argnums, argnames), has_aux, "", sparse)
+
+
+def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse: bool) -> Any:
+    if sparse and has_aux:
+        raise IradValueError("sparse=True with has_aux=True: compute the auxiliary values by a call of their own")
+    dense = Function(kind, _plain(f), numbers, has_aux, mode)
     return SparseFunction(dense) if sparse else dense
 
 
@@ -221,3 +293,4 @@ def checkpoint(f: Callable[..., Any]) -> Function:
 
 bind(vjp, "vjp")
 bind(jvp, "jvp")
+bind(linearize, "linearize")

@@ -24,7 +24,7 @@ def check_grads(
 ) -> None:
     """Compare compiled derivatives of `f` at `args` with differences along random directions.
 
-    `args`: trees; their float64 leaves are varied. `order`: derivatives up to it, each the derivative of the one before.
+    `args`: trees; their float64 and complex128 leaves are varied, complex ones in both parts. `order`: derivatives up to it, each the derivative of the one before.
     `modes`: "fwd" (jvp), "rev" (vjp). Differences: central, with one step of Richardson extrapolation, of `f` in plain NumPy.
     Raises AssertionError with both numbers where they differ by more than `atol + rtol * |difference|`.
     """
@@ -42,19 +42,25 @@ def _check(f: Callable[..., Any], args: tuple[Any, ...], mode: str, order: int, 
     differences = _along(f, args, direction)
     if mode == "fwd":
         _, exact = jvp(f, args, direction)
-        exact_leaves = [np.asarray(x, float) for x in flatten(exact)[0]]
+        exact_leaves = [np.asarray(x) for x in flatten(exact)[0]]
         for got, want in zip(exact_leaves, differences):
             np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=f"forward mode of {_name(f)}")
     else:
         out, pullback = vjp(f, *args)
         leaves, tree = flatten(out)
-        ct = [rng.uniform(0.5, 1.5, np.shape(x)) for x in leaves]
-        grads = pullback(tree.unflatten([c if np.ndim(c) else float(c) for c in ct]))
-        got = sum(np.sum(np.asarray(g, float) * d) for g, d in zip(flatten(grads)[0], flatten(direction)[0]))
-        want = sum(np.sum(c * d) for c, d in zip(ct, differences))
+        ct = [_uniform(x, rng) for x in leaves]
+        grads = pullback(tree.unflatten([c if np.ndim(c) else c.item() for c in ct]))
+        got = sum(np.sum(np.asarray(g) * d).real for g, d in zip(flatten(grads)[0], flatten(direction)[0]))
+        want = sum(np.sum(c * d).real for c, d in zip(ct, differences))
         np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=f"reverse mode of {_name(f)}")
     if order > 1:
         _check(_derivative(f, mode, direction), args, mode, order - 1, rng, rtol * 10, atol * 10)
+
+
+def _uniform(x: Any, rng: Any) -> np.ndarray:
+    """A cotangent for a result: a complex one acts by the real part of its product with the result's change."""
+    c = rng.uniform(0.5, 1.5, np.shape(x))
+    return np.asarray(c + 1j * rng.uniform(0.5, 1.5, np.shape(x)) if np.iscomplexobj(x) else c)
 
 
 def _derivative(f: Callable[..., Any], mode: str, direction: tuple[Any, ...]) -> Callable[..., Any]:
@@ -79,13 +85,21 @@ def _name(f: Callable[..., Any]) -> str:
 
 def _direction(args: tuple[Any, ...], rng: Any) -> tuple[Any, ...]:
     leaves, tree = flatten(args)
-    out = [rng.standard_normal(np.shape(x)) if np.asarray(x).dtype.kind == "f" else np.zeros(np.shape(x)) for x in leaves]
-    return tree.unflatten([d if isinstance(x, np.ndarray) else float(d) for d, x in zip(out, leaves)])
+    out = [_normal(x, rng) for x in leaves]
+    return tree.unflatten([d if isinstance(x, np.ndarray) else d.item() for d, x in zip(out, leaves)])
+
+
+def _normal(x: Any, rng: Any) -> np.ndarray:
+    kind, shape = np.asarray(x).dtype.kind, np.shape(x)
+    if kind not in "fc":
+        return np.zeros(shape)
+    d = rng.standard_normal(shape)
+    return np.asarray(d + 1j * rng.standard_normal(shape) if kind == "c" else d)
 
 
 def _moved(args: tuple[Any, ...], direction: tuple[Any, ...], h: float) -> tuple[Any, ...]:
     leaves, tree = flatten(args)
-    new = [x + h * d if np.asarray(x).dtype.kind == "f" else x for x, d in zip(leaves, flatten(direction)[0])]
+    new = [x + h * d if np.asarray(x).dtype.kind in "fc" else x for x, d in zip(leaves, flatten(direction)[0])]
     return tree.unflatten(new)
 
 
@@ -94,6 +108,11 @@ def _along(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[Any, .
 
     def central(h: float) -> list[Any]:
         hi, lo = (flatten(f(*_moved(args, direction, s * h)))[0] for s in (1, -1))
-        return [(np.asarray(a, float) - np.asarray(b, float)) / (2 * h) for a, b in zip(hi, lo)]
+        return [(_inexact(a) - _inexact(b)) / (2 * h) for a, b in zip(hi, lo)]
 
     return [(4 * b - a) / 3 for a, b in zip(central(STEP), central(STEP / 2))]
+
+
+def _inexact(x: Any) -> np.ndarray:
+    """A result as float64 or complex128."""
+    return np.asarray(x, complex if np.iscomplexobj(x) else float)

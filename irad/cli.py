@@ -7,6 +7,7 @@ import difflib
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,13 @@ class _UserError(Exception):
 
     def __init__(self, what: str, e: BaseException):
         notes = "".join(f"\n{note}" for note in getattr(e, "__notes__", ()))
-        super().__init__(f"{what}: {type(e).__name__}: {e}{notes}")
+        inside = [f for f in traceback.extract_tb(e.__traceback__) if not _ours(f.filename)]
+        where = f" at {inside[-1].filename}:{inside[-1].lineno}" if inside else ""
+        super().__init__(f"{what}: {type(e).__name__}{where}: {e}{notes}")
+
+
+def _ours(file: str) -> bool:
+    return file.startswith("<") or Path(file).resolve().is_relative_to(Path(__file__).resolve().parents[1])
 
 
 @contextmanager
@@ -281,12 +288,13 @@ def _plain_numbers() -> Iterator[None]:
 
 
 def _ops(a: argparse.Namespace) -> int:
-    print(f"{'op':<14}{'reverse':<9}{'forward':<9}{'effects':<9}{'lowering':<16}notes")
+    rows = [("op", "reverse", "forward", "effects", "lowering", "notes")]
     for op in OPS.values():
-        yes = lambda rule: "yes" if rule else "-"
-        control = op.regions or op.name in ("call", "push", "pop", "tape")
-        row = (op.name, "pass" if control else yes(op.vjp), "pass" if control else yes(op.jvp), op.effects, op.lowering or "own")
-        print(f"{row[0]:<14}{row[1]:<9}{row[2]:<9}{row[3]:<9}{row[4]:<16}{op.doc}".rstrip())
+        rule = lambda r, op=op: "pass" if op.regions or op.name in ("call", "push", "pop", "tape") else "yes" if r else "-"
+        rows.append((op.name, rule(op.vjp), rule(op.jvp), op.effects, op.lowering or "own", op.doc))
+    widths = [max(map(len, column)) for column in zip(*rows)][:-1]
+    for row in rows:
+        print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[-1]]).rstrip())
     return 0
 
 

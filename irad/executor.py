@@ -8,7 +8,6 @@ Python, and another step goes on from there. What such a step is compiled for is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from irad.frontend.trace import Spec, Traced, trace
 from irad.ir import Builder, Graph, Program, Value, inline
 from irad.ops.control import RaisedInGraph
 from irad.pipeline import native, optimise
+from irad.records import dataclass
 from irad.runtime import Conditions, user_exception
 from irad.types import type_of
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,9 @@ class Writer:
     if that is only a part of what was traced.
     """
 
-    def __init__(self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = Path()):  # noqa: B008
+    def __init__(
+        self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = Path()
+    ):  # noqa: B008
         if native.tapes or any(not t.static for t in (*native.params, *native.outputs)):
             raise NoProgram
         self.traced, self.native, self.fn, self.root = traced, native, fn, root
@@ -120,7 +123,8 @@ class Writer:
     # ---- captured state ----
 
     def outside(self) -> None:
-        """Guards, then captured arrays and numbers."""
+        """The code of the function, guards, then captured arrays and numbers."""
+        self._code()
         for g in sorted(self.traced.guards, key=lambda g: len(g.path.steps)):
             if g.path.steps[: len(self.root.steps)] == self.root.steps and not self._known(g.path):
                 self._guard(g)
@@ -128,6 +132,14 @@ class Writer:
         for k, c in enumerate(self.traced.captures):
             self.captured.append(self._path(c.path)[0])
             self._capture(c, first + k, ("capture", k) in self.written())
+
+    def _code(self) -> None:
+        """A function's code may be replaced."""
+        path, obj = self.root, self._object(self.root)
+        while isinstance(obj, Transform):
+            path, obj = path.child("attr", "fun"), obj.fun
+        if isinstance(obj, FunctionType):
+            self.program.op("code", self._path(path)[0], self.program.object(obj.__code__))
 
     def _known(self, path: Path) -> bool:
         """What a transform is made of never changes; what it was made from is part of the key of its specialisations."""
@@ -138,7 +150,13 @@ class Writer:
             at = at.child(*step)
         last = path.steps[-1] if path.steps else None
         names = ("kind", "argnums", "has_aux", "mode")
-        return path.root == "fn" and last is not None and last[0] == "attr" and last[1] in names and isinstance(self._object(at), Transform)
+        return (
+            path.root == "fn"
+            and last is not None
+            and last[0] == "attr"
+            and last[1] in names
+            and isinstance(self._object(at), Transform)
+        )
 
     def _object(self, path: Path) -> Any:
         return path.get(self.fn, [value for _, value in self.statics])

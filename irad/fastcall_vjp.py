@@ -111,7 +111,13 @@ class _Backward(Writer):
 
 
 def write_backward(
-    traced: Traced, native: Native, raiser: Raiser, kept: Sequence[Any], cotangents: Sequence[Any], grads: Sequence[Result], shift: int
+    traced: Traced,
+    native: Native,
+    raiser: Raiser,
+    kept: Sequence[Any],
+    cotangents: Sequence[Any],
+    grads: Sequence[Result],
+    shift: int,
 ) -> Program | None:
     """The program of a pullback whose results are `grads`, numbered from `shift`."""
     if any(r.same_as is not None for r in grads):

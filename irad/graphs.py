@@ -78,4 +78,4 @@ def _argument(x: Any, t: Type, k: int) -> np.ndarray:
     a = np.asarray(x)
     if a.shape != t.shape or not np.can_cast(a.dtype, t.numpy, "same_kind"):
         raise IradValueError(f"argument {k} has type {a.dtype}{list(a.shape)}; parameter {k} has type {t}")
-    return np.ascontiguousarray(a, t.numpy).reshape(t.shape)
+    return np.ascontiguousarray(a, t.numpy).reshape(t.dims)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
 from typing import Any
 
 from irad.errors import IradError, Loc
+from irad.records import dataclass, field
 from irad.types import Type
 
 _ids = itertools.count()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from irad.codegen.native import Native
 from irad.frontend.trace import trace
 from irad.ir import Program
 from irad.pipeline import native, optimise, signature
+from irad.records import dataclass
 from irad.text import show
 
 

@@ -8,7 +8,26 @@ from irad.passes.manager import Observer, run
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
 DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
-FINISH = ("ranges", "simplify", "licm", "cse", "dce", "unscatter", "scalarize", "strength", "simplify", "fold", "cse", "tapes", "linear_carry", "cse", "dce", "fuse", "pingpong", "plan")
+FINISH = (
+    "ranges",
+    "simplify",
+    "licm",
+    "cse",
+    "dce",
+    "unscatter",
+    "scalarize",
+    "strength",
+    "simplify",
+    "fold",
+    "cse",
+    "tapes",
+    "linear_carry",
+    "cse",
+    "dce",
+    "fuse",
+    "pingpong",
+    "plan",
+)
 PIPELINE = (*DIFFERENTIATE, *FINISH)
 
 

@@ -33,14 +33,14 @@ def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> VjpSpecialisation:
         plain = trace(fn, args, kwargs)
-        specs = [Spec(_cotangent_type(plain, k)) for k in range(len(plain.results))]
+        specs = [Spec(cotangent_type(plain, k)) for k in range(len(plain.results))]
         traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)))
         return VjpSpecialisation(joint, traced, specs)
 
     return make
 
 
-def _cotangent_type(t: Traced, k: int) -> Type:
+def cotangent_type(t: Traced, k: int) -> Type:
     """The type of a cotangent of result leaf k."""
     r = t.results[k]
     if r.kind == "static":
@@ -88,7 +88,9 @@ class VjpSpecialisation:
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
         residuals = self.residuals
-        return write_forward(self.traced, self.forward, self.joint(fn), self.raise_in(self.forward), self.out, residuals, self.pullback)
+        return write_forward(
+            self.traced, self.forward, self.joint(fn), self.raise_in(self.forward), self.out, residuals, self.pullback
+        )
 
     def pullback(self, kept: Sequence[Any]) -> Pullback:
         """The pullback for what a forward has kept."""
@@ -136,12 +138,14 @@ class VjpSpecialisation:
         found, tree = flatten(cotangent)
         out_tree, grad_tree = self.traced.out_tree.children
         if len(found) != len(self.specs):
-            raise IradTypeError(f"the cotangent has {len(found)} leaves, the result has {len(self.specs)}: {tree!r} for {out_tree!r}")
+            raise IradTypeError(
+                f"the cotangent has {len(found)} leaves, the result has {len(self.specs)}: {tree!r} for {out_tree!r}"
+            )
         cts = []
         for x, s in zip(found, self.specs):
             if np.shape(x) != s.type.shape:
                 raise ShapeError(f"a cotangent of shape {np.shape(x)} for a result of shape {s.type.shape}")
-            cts.append(np.ascontiguousarray(x, s.type.numpy).reshape(s.type.shape))
+            cts.append(np.ascontiguousarray(x, s.type.numpy).reshape(s.type.dims))
         infos = self.traced.in_leaves[len(self.traced.in_leaves) - len(self.specs) :]
         self.prefer(kept, found)
         own = [np.asarray(x) if isinstance(x, np.generic) else x for x in kept]

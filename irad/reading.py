@@ -19,7 +19,7 @@ from irad.ir import Builder, Graph, Program, Value, emit, types
 from irad.ops import OPS, Op
 from irad.ops.array import Slice
 from irad.ops.loop import Map, Out
-from irad.types import DTYPES, Dim, Extent, Type, affine
+from irad.types import DTYPES, Dim, Extent, Type, affine, real_dtype
 
 _REGION_KEY = {"else": "orelse"}  # a region's key must be a Python name
 
@@ -233,6 +233,8 @@ class _Reader:
             return str(tree)[1:].strip('"') if tree.type == "FUNC" else json.loads(tree)
         if kind == "tuple":
             items = [c for c in kids if c is not None]
+            if key == "value" and len(items) == 2:
+                return complex(*map(go, items))
             return self.map(items, width) if key == "map" else tuple(map(go, items))
         if kind == "array":
             return self.array([c for c in kids if c is not None], declared, tree)
@@ -282,7 +284,7 @@ class _Reader:
         if items and getattr(items[0], "type", "") == "STRING":
             flat = np.frombuffer(base64.b64decode(json.loads(items[0])), t.numpy.newbyteorder("<")).astype(t.numpy)
         else:
-            flat = np.array([self.sum(c) for c in items], t.numpy)
+            flat = np.array([self.sum(c) for c in items], DTYPES[real_dtype(t.dtype)]).view(t.numpy)
         if flat.size != t.size:
             raise ParseError(f"{t} needs {t.size} elements, {flat.size} are given", _loc(tree, self.file))
         return flat.reshape(t.shape)  # type: ignore[arg-type]

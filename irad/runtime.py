@@ -192,12 +192,17 @@ def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException]]) -
 
 
 class Cache:
-    """The specialisations of one piece of code. `cell` holds the table of irad.codegen.entry that a call tries first."""
+    """The specialisations of one piece of code. `cell` holds the table of irad.codegen.entry that a call tries first.
+
+    `code`: the `code_key` of its functions, if they are to be found again where their code is replaced.
+    """
 
     def __init__(
-        self, make: Callable[..., Any] = lambda fn, args, kwargs, **options: Specialisation(trace(fn, args, kwargs, **options))
+        self,
+        make: Callable[..., Any] = lambda fn, args, kwargs, **options: Specialisation(trace(fn, args, kwargs, **options)),
+        code: Any = None,
     ):
-        self.make = make
+        self.make, self.code = make, code
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
         self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
         self.cell: list[Any] = [entry.table(self.call, ())]
@@ -205,6 +210,8 @@ class Cache:
 
     def call(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run a function of this code, through Python; such calls run without from the next one on, where that can be."""
+        if self.code is not None and code_key(fn) != self.code:
+            return cache_for(fn).call(fn, *args, **kwargs)
         s, leaves, rest = self.find(fn, args, kwargs)
         return s(fn, leaves, rest)
 
@@ -256,6 +263,12 @@ class Cache:
 
 _caches: OrderedDict[Any, Cache] = OrderedDict()
 _caches_lock = threading.Lock()
+
+
+def cache_for(fn: Any) -> Cache:
+    """The cache of a function's code."""
+    key = code_key(fn)
+    return cache_of(key, lambda: Cache(code=key))
 
 
 def cache_of(key: Any, make: Callable[[], Cache]) -> Cache:

@@ -146,6 +146,8 @@ def _number_text(v: Any) -> str:
         return "true" if v else "false"
     if isinstance(v, float):
         return ("-nan" if math.copysign(1, v) < 0 else "nan") if v != v else repr(v)
+    if isinstance(v, complex):
+        return f"({_number_text(v.real)},{_number_text(v.imag)})"
     assert isinstance(v, int), f"an attribute of {type(v)} cannot be written as text"
     return repr(v)
 
@@ -154,4 +156,5 @@ def _array_text(a: np.ndarray) -> str:
     if a.size > INLINE:
         little = a.astype(a.dtype.newbyteorder("<"), copy=False)
         return '{"' + base64.b64encode(little.tobytes()).decode() + '"}'
-    return "{" + ",".join(_number_text(x) for x in a.ravel().tolist()) + "}"
+    numbers = a.ravel().view(a.real.dtype)  # complex ones as pairs
+    return "{" + ",".join(_number_text(x) for x in numbers.tolist()) + "}"

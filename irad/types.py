@@ -7,12 +7,13 @@ An extent is an `int`, or an `Extent`: an integer known at run time, in affine n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
 from typing import Any, Union
 
 import numpy as np
+
+from irad.records import dataclass
 
 NATIVE: dict[str, np.dtype] = {  # what kernels compute with
     "bool": np.dtype(np.bool_),
@@ -159,10 +160,15 @@ class Type:
         return not self.symbols
 
     @property
+    def dims(self) -> tuple[int, ...]:
+        """The extents of a static shape."""
+        assert self.static, f"{self} has a run-time extent"
+        return self.shape  # type: ignore[return-value]
+
+    @property
     def size(self) -> int:
         """Number of elements; the shape must be static."""
-        assert self.static, f"{self} has a run-time extent"
-        return prod(self.shape)  # type: ignore[arg-type]
+        return prod(self.dims)
 
     @property
     def differentiable(self) -> bool:

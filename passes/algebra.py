@@ -9,12 +9,12 @@ numbers of collected terms never add up to zero (such terms are left as they are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irad.ir import Builder, Graph, Node, Value, defs, uses
 from irad.ops.constant import const
 from irad.ops.elementwise import add, mul, neg, sub
 from irad.passes.rewrite import rebuild, splat_of
+from irad.records import dataclass
 from irad.types import is_float
 
 DEGREE = 16  # products of more factors are not looked into

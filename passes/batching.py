@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, copy, current, defs, emit, walk
+from irad.ir import Builder, Graph, Node, Program, Value, captures, copy, current, defs, emit, walk
 from irad.ops.array import any_, argmax, broadcast, max_, zeros
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, if_, pop, push, raise_if, while_
@@ -28,6 +28,10 @@ from irad.passes.batching_rules import RULES, each_element, element, elementwise
 from irad.types import I64, TAPE, Dim, Type
 
 _UNSAFE = ("for", "while", "call", "push", "pop")
+
+
+Control = Callable[["Batching", Node], None]
+CONTROL: dict[str, Control] = {}  # filled by irad.passes.batching_control
 
 
 class Functions:
@@ -144,7 +148,7 @@ class Batching:
         if rule is not None:
             return rule(self, n)
         if not any(map(self.is_batched, n.inputs)):
-            self._keep(n)
+            self.keep(n)
             return
         for v in n.outputs:
             if any(s in self.found for s in v.type.symbols):
@@ -154,7 +158,7 @@ class Batching:
         general = elementwise if n.op.elementwise else each_element
         self.env.update(zip(n.outputs, RULES.get(n.op.name, general)(self, n)))
 
-    def _keep(self, n: Node) -> None:
+    def keep(self, n: Node) -> None:
         """A node that does not differ; its operands may have new names (tapes)."""
         if any(v in self.env for v in n.inputs):
             n = Node(n.op, tuple(map(self.get, n.inputs)), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
@@ -195,243 +199,9 @@ def _entries(graph: Graph) -> list[tuple[int, int]]:
 
 def _entries_of_calls(program: Mapping[str, Graph], graph: Graph) -> list[tuple[int, int]]:
     """Tape entries of the functions that are called, directly or not: their batched versions differ in everything."""
-    todo, seen = [graph], set()
+    todo, seen = [graph], set[str]()
     while todo:
         called = {n.attrs["callee"] for n in walk(todo.pop()) if n.op.name == "call"} - seen
         seen |= called
         todo += [program[name] for name in called]
     return [e for name in seen for e in _entries(program[name])]
-
-
-# ---- branches --------------------------------------------------------------------------------------------------------------
-
-
-def _unsafe(graph: Graph) -> bool:
-    """Must the region not run without an active element?"""
-    return any(n.op.name in _UNSAFE or effects(n) != "none" for n in walk(graph))
-
-
-def _if(b: Batching, n: Node) -> None:
-    (c,) = n.inputs
-    with b.inside(n) as turned:
-        if b.is_batched(c):
-            _select_branches(b, n, b.get(c), turned)
-        else:
-            regions = [b.region(lambda r=r: _yield(b, r, n.outputs)) for r in n.regions]
-            _emit(b, n, [b.get(c)], regions, n.outputs)
-
-
-def _yield(b: Batching, r: Graph, outputs: Sequence[Value]) -> list[Value]:
-    """Run a region; its results, with the batch axis where an output has it."""
-    b.run(r)
-    return [b.full(v) if b.is_batched(o) else b.get(v) for v, o in zip(r.results, outputs)]
-
-
-def _emit(b: Batching, n: Node, ins: Sequence[Value], regions: Sequence[Graph], outputs: Sequence[Value]) -> None:
-    """The control op over other regions; outputs that have got the batch axis are new values."""
-    outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in outputs)
-    current().nodes.append(Node(n.op, tuple(ins), outs, n.attrs, tuple(regions), n.loc, n.deriv))
-    b.env.update((v, new) for v, new in zip(outputs, outs) if v is not new)
-
-
-def _select_branches(b: Batching, n: Node, cond: Value, turned: bool) -> None:
-    """Both branches, one after the other; a tape goes through both."""
-    sides = [(n.regions[0], cond), (n.regions[1], logical_not(cond))]
-    if turned:
-        sides.reverse()
-    starts = {k: _origin(n.regions[0], v) for k, v in enumerate(n.regions[0].results) if v.type == TAPE}
-    before = {v: b.get(v) for v in starts.values()}
-    results: dict[int, list[Value]] = {}
-    for r, mask in sides:
-        results[id(r)] = out = _guarded(b, r, mask, starts)
-        b.env.update((v, out[k]) for k, v in starts.items())
-    b.env.update(before)
-    for k, (v, x, y) in enumerate(zip(n.outputs, *(results[id(r)] for r in n.regions))):
-        b.env[v] = out[k] if v.type == TAPE else b.choose(cond, x, y)
-
-
-def _origin(graph: Graph, tape: Value) -> Value:
-    """The tape from outside of a region that one of its tapes continues."""
-    made = defs(graph)
-    while tape in made:
-        n = made[tape]
-        k = n.outputs.index(tape)
-        if n.op.name in ("if", "checkpoint"):
-            tape = _origin(n.regions[0], n.regions[0].results[k])
-        elif n.op.name in ("for", "while"):
-            tape = n.inputs[len(n.inputs) - len(n.outputs) + k]
-        else:
-            tape = next(v for v in n.inputs if v.type == TAPE)
-    return tape
-
-
-def _guarded(b: Batching, r: Graph, cond: Value, starts: Mapping[int, Value]) -> list[Value]:
-    """A branch for the elements of a condition, behind a test that there is one if the region is not safe otherwise."""
-
-    def body() -> list[Value]:
-        b.run(r)
-        return list(map(b.full, r.results))
-
-    with b.masked(cond) as mask:
-        if not _unsafe(r):
-            return body()
-        then = b.region(body)
-        orelse = b.region(lambda: [b.get(starts[k]) if k in starts else zeros(v.type) for k, v in enumerate(then.results)])
-        return list(emit(if_, any_(mask, axes=(0,)), regions=[then, orelse]))
-
-
-def _checkpoint(b: Batching, n: Node) -> None:
-    _emit(b, n, [], [b.region(lambda: _yield(b, n.regions[0], n.outputs))], n.outputs)
-
-
-# ---- loops -----------------------------------------------------------------------------------------------------------------
-
-
-def _for(b: Batching, n: Node) -> None:
-    trips, *init = n.inputs
-    (body,) = n.regions
-    i, *carry = body.params
-    with b.inside(n) as turned:
-        if not b.is_batched(trips):
-            _loop(b, n, [b.get(trips)], init, [i], carry)
-            return
-        counts = b.position(trips)
-        total = max_(counts, axes=(0,)) if b.size != 0 else scalar(0, "i64")
-        late = sub(widen(total, b.size), counts) if turned else None
-        k = Value(I64, i.hint)
-        new = [b.fresh(p) if b.is_batched(p) else p for p in carry]
-
-        def trip() -> list[Value]:
-            at = widen(k, b.size)
-            if late is not None:
-                at = sub(at, late)
-            active = ge(at, zeros(at.type)) if late is not None else lt(at, counts)
-            b.env.update(zip((i, *carry), (at, *new)))
-            return _step(b, body, active, carry, new)
-
-        region = b.region(trip, [k, *new])
-        _emit(b, n, [total, *_start(b, init, carry)], [region], n.outputs)
-
-
-def _start(b: Batching, init: Sequence[Value], carry: Sequence[Value]) -> list[Value]:
-    return [b.full(v) if b.is_batched(p) else b.get(v) for v, p in zip(init, carry)]
-
-
-def _step(b: Batching, body: Graph, active: Value, carry: Sequence[Value], now: Sequence[Value]) -> list[Value]:
-    """One trip for the active elements; the others keep what they have."""
-    with b.masked(active) as mask:
-        b.run(body)
-        after = [b.full(v) if b.is_batched(p) else b.get(v) for v, p in zip(body.results, carry)]
-        return [b.choose(mask, x, old) if b.is_batched(p) else x for x, old, p in zip(after, now, carry)]
-
-
-def _loop(
-    b: Batching, n: Node, ins: list[Value], init: Sequence[Value], lead: list[Value], carry: Sequence[Value]
-) -> None:
-    """A loop whose trips do not differ."""
-    *cond, body = n.regions
-    regions = []
-    for r in (*cond, body):
-        params = r.params[len(lead) :] if r is body else r.params
-        new = [b.fresh(p) if b.is_batched(p) else p for p in params]
-        b.env.update((p, v) for p, v in zip(params, new) if p is not v)
-        outputs = carry if r is body else r.results
-        regions.append(b.region(lambda r=r, outputs=outputs: _yield(b, r, outputs), [*(lead if r is body else []), *new]))
-    _emit(b, n, [*ins, *_start(b, init, carry)], regions, n.outputs)
-
-
-def _while(b: Batching, n: Node) -> None:
-    cond, body = n.regions
-    with b.inside(n):
-        if not b.is_batched(cond.results[0]):
-            _loop(b, n, [], n.inputs, [], body.params)
-            return
-        init = _start(b, n.inputs, body.params)
-        new = [b.fresh(p) if b.is_batched(p) else p for p in body.params]
-        active = Value(Type("bool", (b.size,)), "active")
-        again = [Value(v.type, v.hint) for v in new]
-        flag = Value(active.type, "active")
-        test = b.region(lambda: [any_(flag, axes=(0,))], [flag, *again])
-
-        def trip() -> list[Value]:
-            b.env.update((p, v) for p, v in zip(body.params, new) if p is not v)
-            after = _step(b, body, active, body.params, new)
-            return [logical_and(active, _test(b, cond, after, active)), *after]
-
-        first = _test(b, cond, init, b.mask)
-        if b.mask is not None:
-            first = logical_and(b.mask, first)
-        region = b.region(trip, [active, *new])
-        outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in n.outputs)
-        done = Value(active.type, "done")
-        current().nodes.append(Node(while_, (first, *init), (done, *outs), {}, (test, region), n.loc, n.deriv))
-        b.env.update((v, x) for v, x in zip(n.outputs, outs) if v is not x)
-
-
-def _test(b: Batching, cond: Graph, values: Sequence[Value], active: Value | None) -> Value:
-    """The condition of a ragged loop for each element, in place."""
-    env: dict[Value, Value] = {}
-    test = copy(cond, env)
-    b.found.update(new for old, new in env.items() if old in b.found)
-    b.env.update(zip(test.params, values))
-    outer, b.mask = b.mask, active
-    b.run(test)
-    b.mask = outer
-    return b.full(test.results[0])
-
-
-# ---- calls, tapes, checks -----------------------------------------------------------------------------------------------------
-
-
-def _call(b: Batching, n: Node) -> None:
-    if not any(b.is_batched(v) or v.type == TAPE for v in n.inputs):
-        b._keep(n)
-        return
-    name = b.functions.batched(n.attrs["callee"], b.size)
-    mask = b.mask if b.mask is not None else const(value=True, type=Type("bool", (b.size,)))
-    b.found.update(v for v in n.outputs if v.type != TAPE)
-    types = tuple(t if t == TAPE else t.with_shape((b.size, *t.shape)) for t in n.attrs["types"])
-    outs = call(mask, *map(b.full, n.inputs), callee=name, types=types)
-    b.env.update(zip(n.outputs, outs if isinstance(outs, tuple) else (outs,)))
-
-
-def _push(b: Batching, n: Node) -> None:
-    site = n.attrs["site"]
-    b.functions.orientation[site] = tuple(b.turned)
-    entries = [b.full(v) if (site, k) in b.found else b.get(v) for k, v in enumerate(n.inputs[1:])]
-    b.env[n.out] = push(b.get(n.inputs[0]), *entries, site=site)
-
-
-def _pop(b: Batching, n: Node) -> None:
-    outs = [b.fresh(v) if b.is_batched(v) else v for v in n.outputs[1:]]
-    attrs = {**n.attrs, "types": tuple(v.type for v in outs)}
-    tape = Value(TAPE, n.outputs[0].hint)
-    current().nodes.append(Node(pop, (b.get(n.inputs[0]),), (tape, *outs), attrs, (), n.loc, n.deriv))
-    b.env.update(zip(n.outputs, (tape, *outs)))
-
-
-def _raise_if(b: Batching, n: Node) -> None:
-    """Raised if it is for any active element, with the values of the first."""
-    cond, *values = n.inputs
-    if not any(map(b.is_batched, n.inputs)):
-        b._keep(n)
-        return
-    fails = b.full(cond)
-    if b.mask is not None:
-        fails = logical_and(b.mask, fails)
-    if b.size == 0:
-        return
-    first = argmax(fails, axis=0)
-    raise_if(any_(fails, axes=(0,)), *(element(b, v, first) for v in values), **n.attrs)
-
-
-CONTROL: dict[str, Callable[[Batching, Node], None]] = {
-    "if": _if,
-    "for": _for,
-    "while": _while,
-    "checkpoint": _checkpoint,
-    "call": _call,
-    "push": _push,
-    "pop": _pop,
-    "raise_if": _raise_if,
-}

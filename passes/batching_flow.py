@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Value
+from irad.ir import Graph, Node, Value, captured
 from irad.types import TAPE
 
 Batched = set[Any]  # values, and tape entries (site, position)
@@ -78,6 +78,11 @@ def _call(n: Node, found: Batched) -> None:
         _all(n.outputs, found)
 
 
+def _custom(n: Node, found: Batched) -> None:
+    if any(v in found for v in (*n.inputs, *captured(n))):
+        _all(n.outputs, found)
+
+
 _RULES: dict[str, Callable[[Node, Batched], None]] = {
     "if": _branches,
     "checkpoint": _branches,
@@ -86,4 +91,6 @@ _RULES: dict[str, Callable[[Node, Batched], None]] = {
     "push": _push,
     "pop": _pop,
     "call": _call,
+    "custom_vjp": _custom,
+    "custom_jvp": _custom,
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.ir import Node, Value, build, current, emit
+from irad.ir import Node, Value, build, emit
 from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, transpose_to, update, zeros
 from irad.ops.constant import empty, scalar
 from irad.ops.control import for_, if_
@@ -213,13 +213,20 @@ def element(b: Any, v: Value, k: Value) -> Value:
 
 
 def each_element(b: Any, n: Node) -> Sequence[Value]:
-    """The op in a loop over the elements."""
+    """The op in a loop over the elements; one with effects for the active ones only."""
     for v in n.outputs:
         if v.type.symbols and any(s in n.outputs for s in v.type.symbols):
             raise UnsupportedError(f"vmap of {n.op.name}: the shape of its result differs between the elements of the batch")
 
+    def one(k: Value) -> Sequence[Value]:
+        return emit(n.op, *(element(b, v, k) for v in n.inputs), **n.attrs)
+
     def trip(k: Value, *acc: Value) -> list[Value]:
-        outs = emit(n.op, *(element(b, v, k) for v in n.inputs), **n.attrs)
+        if b.mask is None or n.op.effects == "none":
+            outs = one(k)
+        else:
+            regions = [build([], lambda: list(one(k))), build([], lambda: [zeros(v.type) for v in n.outputs])]
+            outs = emit(if_, index(b.mask, k, spec=("i",)), regions=regions)
         return [update(a, o, k, spec=("i", *map(whole, o.type.shape))) for a, o in zip(acc, outs)]
 
     inits = [empty(type=v.type.with_shape((b.size, *v.type.shape))) for v in n.outputs]
@@ -227,25 +234,15 @@ def each_element(b: Any, n: Node) -> Sequence[Value]:
     return emit(for_, dim_value(b.size), *inits, regions=[body])
 
 
-def _print(b: Any, n: Node) -> Sequence[Value]:
-    """Output of the active elements, one after the other."""
-
-    def trip(k: Value) -> list[Value]:
-        show = build([], lambda: list(emit(n.op, *(element(b, v, k) for v in n.inputs), **n.attrs)))
-        if b.mask is None:
-            current().nodes += show.nodes
-            return []
-        active = index(b.mask, k, spec=("i",))
-        return list(emit(if_, active, regions=[show, build([], lambda: [])]))
-
-    return emit(for_, dim_value(b.size), regions=[build([I64], trip)])
-
-
+_LEADING = (  # ops that take any number of leading batch axes, and pass them on
+    *("copy", "stop_gradient", "complex", "real", "imag", "lu", "triangular_solve", "solve", "cholesky", "qr"),
+    *("eigh", "eigvalsh", "svd", "svdvals", "pinv", "det", "slogdet", "cofactor", "cofactor_along"),
+)
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(_LEADING, elementwise),
     "broadcast": _broadcast,
     "reshape": _reshape,
     "transpose": _transpose,
-    "copy": elementwise,
     "concat": _axis,
     "index": _index,
     "update": _update,
@@ -264,5 +261,4 @@ RULES: dict[str, Rule] = {
     "sort": _axis,
     "argsort": _axis,
     "dot": _dot,
-    "print": _print,
 }

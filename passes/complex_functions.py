@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.elementwise import full
+from irad.records import dataclass
 
 Pair = tuple["Real", "Real"]
 INF = math.inf

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from irad.ir import Graph, Node, Value, walk
 from irad.ops.intervals import int_range
 from irad.passes.rewrite import Env, lookup, splat_of
+from irad.records import dataclass, field
 from irad.types import I64, Dim, Extent, affine
 
 Interval = tuple[float, float]  # ints, or an infinity

@@ -12,11 +12,11 @@ of every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from irad.ir import Graph, Node, Value
 from irad.ops.array import Slice, Spec
 from irad.passes.polyhedron import is_empty
+from irad.records import dataclass, field
 from irad.types import I64, Dim, affine
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped

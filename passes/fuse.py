@@ -8,7 +8,6 @@ that only what is needed is stored. Runs after autodiff. Regions are fused on th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from irad.passes.fuse_groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fuse_nests import merge_rows
 from irad.passes.matrix_form import matrix_form
 from irad.passes.rewrite import splat_of
+from irad.records import dataclass
 from irad.types import I64, Dim, Type, is_float
 
 IDENTITY = {"add": 0, "mul": 1, "logical_or": False, "logical_and": True}

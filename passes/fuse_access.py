@@ -8,13 +8,13 @@ computes one element of a value at affine positions, following views and inlined
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irad.ir import Node, Value, current, emit
 from irad.ops.array import Slice, dim_value
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, mul
 from irad.ops.loop import Map, load
+from irad.records import dataclass
 from irad.types import I64, Dim, Type, affine
 
 Position = tuple[Dim, ...]

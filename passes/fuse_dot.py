@@ -13,7 +13,6 @@ what it makes, so no other node moves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from irad.ir import Builder, Graph, Node, Program, Value, current, defs, emit, reads
 from irad.ops.array import Slice
@@ -22,8 +21,10 @@ from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fuse_access import Position, as_dim, classify, inlinable
 from irad.passes.fuse_dot_operands import Operands, ViewElements, splits
+from irad.passes.fuse_dot_pool import scatters_as_selects
 from irad.passes.fuse_dot_split import split_slices
 from irad.passes.fuse_dot_window import unscatter_windows
+from irad.records import dataclass, field
 from irad.types import I64, Dim, Type
 
 MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks for all caches, is ahead
@@ -50,8 +51,8 @@ def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(g for g, _ in inner), n.loc, n.deriv)
         nodes.append(n)
         known.update(n.outputs)
-    graph = graph.replace(nodes=nodes)
-    if not any(wanted(n) for n in nodes):
+    graph = scatters_as_selects(graph.replace(nodes=nodes))
+    if not any(wanted(n) for n in graph.nodes):
         return graph, []
     graph = unscatter_windows(split_slices(graph, wanted), wanted)
     return _Contractions(graph, outer).run()

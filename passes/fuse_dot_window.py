@@ -12,12 +12,12 @@ n, dx[y] = sum over o, i of P[o, y + i] k[o, n - 1 - i]. `unscatter_windows` mak
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irad.ir import Builder, Graph, Node, Value, defs, reads
 from irad.ops.array import Slice, dot, index, iota, transpose_to, update, zeros
 from irad.ops.elementwise import add
 from irad.passes.fuse_access import as_dim
+from irad.records import dataclass
 from irad.types import I64, Dim, Type
 
 Pair = tuple[int, ...]  # one axis, or (place, offset in the window) of one

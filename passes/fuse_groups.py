@@ -8,12 +8,12 @@ Afterwards groups of one space that read the same memory and do not depend on ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from irad.ir import Graph, Node, Value, defs, reads
 from irad.ops.core import effects
 from irad.passes.fuse_access import FOLDS, Member, classify, dot_axes, inlinable, is_view
+from irad.records import dataclass
 from irad.types import Dim
 
 SMALL_SPACE = 4096  # elements: loops this small are merged even if they share no memory

@@ -7,7 +7,6 @@ the entries are picked out of the compressed result; else the directions are the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from irad.errors import UnsupportedError
 from irad.ir import Builder, Graph, Node, Value, build, copy, emit, inline
 from irad.ops.array import Slice, broadcast_to, index, iota, reshape_to, slice_axis, transpose_to, update, zeros
 from irad.ops.constant import const, empty, scalar
-from irad.ops.control import for_, jvp, vjp, vmap
+from irad.ops.control import for_, jacobian_block, jvp, vjp, vmap
 from irad.ops.elementwise import add, cast_to, eq, minimum, mul
 from irad.passes.colouring import columns, recovery, star
 from irad.passes.pattern import Pattern
 from irad.passes.sparsity import jacobian_pattern
+from irad.records import dataclass
 from irad.types import I64, Type
 
 LANES = 16  # directions followed at once; more of them go in a loop, LANES at a time
@@ -122,9 +122,9 @@ def expanded_sparse(
     with Builder(node.loc, deriv=True) as b:
         values, flat = j.sweep(p)
         for t, rows in zip(j.results, _spans(j.results)):
-            for cols in _spans(j.inputs):
+            for x, cols in zip(j.inputs, _spans(j.inputs)):
                 r, c, v = j.entries(p, flat, rows, cols)
-                data.append(cast_to(v, t.dtype))
+                data.append(cast_to(v, jacobian_block(t, x).dtype))
                 blocks.append(Block(r - rows[0], c - cols[0], (rows[1] - rows[0], cols[1] - cols[0])))
     return Graph((), tuple(b.nodes), (*values, *data)), blocks
 
@@ -182,7 +182,7 @@ class Jacobian:
         for t in self.results:
             for x, block in zip(self.inputs, flat):
                 part = slice_axis(block, 0, start, t.size)
-                out.append(cast_to(reshape_to(part, (*t.shape, *x.shape)), t.dtype))
+                out.append(cast_to(reshape_to(part, (*t.shape, *x.shape)), jacobian_block(t, x).dtype))
             start += t.size
         return out
 
@@ -192,10 +192,10 @@ class Jacobian:
         for t, rows in zip(self.results, _spans(self.results)):
             for x, cols in zip(self.inputs, _spans(self.inputs)):
                 r, c, values = self.entries(p, flat, rows, cols)
-                dense = zeros(Type(t.dtype, (t.size * x.size,)))
+                dense = zeros(Type(jacobian_block(t, x).dtype, (t.size * x.size,)))
                 if len(r):
                     at = _positions((r - rows[0]) * x.size + c - cols[0])
-                    dense = update(dense, cast_to(values, t.dtype), at, spec=("g",))
+                    dense = update(dense, cast_to(values, dense.type.dtype), at, spec=("g",))
                 out.append(reshape_to(dense, (*t.shape, *x.shape)))
         return out
 

@@ -9,12 +9,12 @@ few more operations than before. Only operations of a derivative are regrouped: 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from irad.ir import Builder, Graph, Node, Program, Value, reads
 from irad.ops.constant import const
 from irad.ops.core import effects
 from irad.ops.elementwise import add, div, mul, neg, sub, szmul
+from irad.records import dataclass, replace
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")

@@ -8,13 +8,12 @@ ordinary graph whose array values say where they are (`Value.at`); a `copy` betw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irad.ir import Graph, Node, Program, Value, copy, substitute_node, walk
 from irad.ops.array import copy as copy_op
 from irad.passes.capacity import capacities
 from irad.passes.plan_copies import insert_copies
 from irad.passes.plan_lives import Lives
+from irad.records import dataclass
 
 ALIGN = 64
 
@@ -94,6 +93,8 @@ class _Places:
             self.of[a].moves = self.of[b].moves = True
         for a, b in sorted(lives.wanted, key=lambda w: -lives.depth[w[1]]):
             self.try_join(a, b)
+        for a, b, at in sorted(lives.over, key=lambda w: -lives.depth[w[1]]):
+            self.try_over(a, b, at)
 
     def join(self, a: Value, b: Value) -> None:
         """One place for both, whatever else is there: the copies were put so that this is right."""
@@ -116,6 +117,15 @@ class _Places:
             return
         if x is not y and not (x.fixed and y.fixed) and not x.readonly and not y.readonly and not x.overlaps(y):
             self.join(a, b)
+
+    def try_over(self, a: Value, b: Value, at: int) -> None:
+        """One place for an operand and the result that is written over it, if the operand dies there."""
+        place = self.of[a]
+        before = place.lives
+        place.lives = [(lo, at - 1 if hi == at else hi) for lo, hi in before]
+        self.try_join(a, b)
+        if self.of[a] is not self.of[b]:
+            place.lives = before
 
     def layout(self) -> None:
         """First fit in the arena, larger places first."""

@@ -19,12 +19,16 @@ def _per_result(node: Node) -> list[Out]:
 
 
 class Lives:
-    """`spans[v]`: when array v is live. `same`: pairs that are one memory. `wanted`: pairs of a copy. `depth`: loop depth."""
+    """`spans[v]`: when array v is live. `same`: pairs that are one memory. `wanted`: pairs of a copy. `depth`: loop depth.
+
+    `over`: an operand that a result may be written over, element by element, if it is last used at the position given.
+    """
 
     def __init__(self, graph: Graph):
         self.spans: dict[Value, list[tuple[int, int]]] = {}
         self.same: list[tuple[Value, Value]] = []
         self.wanted: list[tuple[Value, Value]] = []
+        self.over: list[tuple[Value, Value, int]] = []
         self.depth: dict[Value, int] = {}
         self.exchanged: list[tuple[Value, Value, int, tuple[Value, Value]]] = []  # buffers that swap: parameters, start, results
         self._empty: set[Value] = set()
@@ -95,8 +99,9 @@ class Lives:
         outs = [o for o, d in zip(_per_result(node), node.inputs) if d.type.shape]
         for x in captured(node):
             alone = x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs)
-            self._use([x], 2 * self._t + (1 if alone else 2))
-            self.wanted += [(x, v) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type]
+            self._use([x], 2 * self._t + 2)
+            here = 2 * self._t + 2
+            self.over += [(x, v, here) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type]
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:
                 if d in self._empty:

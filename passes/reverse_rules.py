@@ -4,7 +4,6 @@ its backward the same op around the backward regions. See irad.passes.reverse.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irad.ir import Builder, Graph, Node, Value, captured, captures, copy, types
 from irad.ops.constant import const, scalar
@@ -16,6 +15,7 @@ from irad.passes.frames import Adjoint, Augment, Frame
 from irad.passes.residuals import bytes_of
 from irad.passes.reverse import RULES, Backward, Cotangents, Reverse, Rule, joint
 from irad.passes.schedule_loops import BLOCK, cut, worthwhile
+from irad.records import dataclass
 from irad.types import I64, TAPE
 
 

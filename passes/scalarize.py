@@ -25,9 +25,14 @@ from irad.types import Type
 MAX_SIZE = 20
 MAX_NODES = 8000  # scalar operations that one loop may become
 
-Elements = np.ndarray  # of Values, in the array's shape
+Elements = Any  # a NumPy array of Values, in the array's shape
 
 FOLD = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
+
+
+def empty_elements(shape: tuple[int, ...]) -> Any:
+    """An array to put values into."""
+    return np.empty(shape, dtype=object)
 
 
 def scalarize(program: Program) -> Program:
@@ -102,7 +107,7 @@ class _Split:
     def pack(self, v: Value, bind: bool = True) -> None:
         """Store the elements into an array; with `bind` it takes the name v."""
         x = empty(type=v.type)
-        for at in np.ndindex(*v.type.shape):
+        for at in np.ndindex(*v.type.dims):
             x = update_op(x, self.elements[v][at], spec=at)
         if bind:
             last = current().nodes[-1]
@@ -114,8 +119,8 @@ class _Split:
         """The elements of an array; read from memory if it is there."""
         if v not in self.elements:
             x = self.env.get(v, v)
-            out = np.empty(v.type.shape, object)
-            for at in np.ndindex(*v.type.shape):
+            out = empty_elements(v.type.dims)
+            for at in np.ndindex(*v.type.dims):
                 out[at] = index_op(x, spec=at)
             self.elements[v] = out
             self.packed.setdefault(v, x)
@@ -157,7 +162,7 @@ class _Split:
             out = RULES[name](n, *arrays)
         (v,) = n.outputs
         if v.type.shape:
-            self.elements[v] = np.asarray(out, object).reshape(v.type.shape)
+            self.elements[v] = np.asarray(out, object).reshape(v.type.dims)
         else:
             self.env[v] = out.item() if isinstance(out, np.ndarray) else out
 
@@ -181,8 +186,8 @@ class _Split:
 
 
 def _fresh(v: Value) -> Elements:
-    out = np.empty(v.type.shape, object)
-    for at in np.ndindex(*v.type.shape):
+    out = empty_elements(v.type.dims)
+    for at in np.ndindex(*v.type.dims):
         out[at] = Value(Type(v.type.dtype), v.hint)
     return out
 
@@ -263,7 +268,7 @@ def _read_by_element(p: Value, regions: Sequence[Graph]) -> bool:
 
 def _map(f: Callable[..., Value], arrays: Sequence[Any]) -> Any:
     shape = next((a.shape for a in arrays if isinstance(a, np.ndarray)), ())
-    out = np.empty(shape, object)
+    out = empty_elements(shape)
     for at in np.ndindex(*shape):
         out[at] = f(*(a[at] if isinstance(a, np.ndarray) else a for a in arrays))
     return out
@@ -273,7 +278,7 @@ def _fold(op: Any, x: Elements, axes: Sequence[int]) -> Any:
     """Left to right along the axes."""
     kept = [k for k in range(x.ndim) if k not in axes]
     flat = x.transpose(*kept, *axes).reshape(*(x.shape[k] for k in kept), -1)
-    out = np.empty(flat.shape[:-1], object)
+    out = empty_elements(flat.shape[:-1])
     for at in np.ndindex(*out.shape):
         total = flat[at][0]
         for v in flat[at][1:]:
@@ -283,9 +288,9 @@ def _fold(op: Any, x: Elements, axes: Sequence[int]) -> Any:
 
 
 def _const(n: Node) -> Elements:
-    value = np.broadcast_to(np.asarray(n.attrs["value"]), n.out.type.shape)
+    value = np.broadcast_to(np.asarray(n.attrs["value"]), n.out.type.dims)
     made: dict[bytes, Value] = {}
-    out = np.empty(value.shape, object)
+    out = empty_elements(value.shape)
     for at in np.ndindex(*value.shape):
         key = np.asarray(value[at]).tobytes()
         if key not in made:
@@ -296,9 +301,9 @@ def _const(n: Node) -> Elements:
 
 def _iota(n: Node) -> Elements:
     t, axis = n.out.type, n.attrs["axis"]
-    positions = [scalar(k, t.dtype) for k in range(int(t.shape[axis]))]  # type: ignore[arg-type]
-    out = np.empty(t.shape, object)
-    for at in np.ndindex(*t.shape):  # type: ignore[arg-type]
+    positions = [scalar(k, t.dtype) for k in range(t.dims[axis])]
+    out = empty_elements(t.dims)
+    for at in np.ndindex(*t.dims):
         out[at] = positions[at[axis]]
     return out
 
@@ -346,7 +351,7 @@ def _scan(step: Callable[[Value, Value], Value]) -> Callable[..., Elements]:
     def rule(n: Node, x: Elements) -> Elements:
         axis, reverse = n.attrs["axis"], n.attrs["reverse"]
         y = np.moveaxis(x, axis, 0)[:: -1 if reverse else 1]
-        out = np.empty(y.shape, object)
+        out = empty_elements(y.shape)
         unit = scalar(0 if n.op.name == "cumsum" else 1, n.out.type.dtype)
         for at in np.ndindex(*y.shape[1:]):
             total = unit if n.attrs["exclusive"] else None

@@ -8,7 +8,6 @@ pattern is never too small, for any values of the arguments. The pattern of a He
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from irad.ir import Graph, Node, Value
 from irad.ops.array import numpy_key
 from irad.passes.pattern import Pattern
+from irad.records import dataclass
 from irad.types import Type
 
 MAX_TRIPS = 4096  # of one loop that is followed trip by trip
@@ -106,7 +106,7 @@ class _Analysis:
         rule = RULES.get(n.op.name)
         if rule is not None:
             return rule(self, n, facts, t)
-        if n.op.elementwise:
+        if n.op.elementwise or n.op.name in ("complex", "real", "imag"):
             return Pattern.union([x.deps for x in facts if x.deps is not None])
         return Pattern.union([_everywhere(x.deps, t.size) for x in facts if x.deps is not None])
 

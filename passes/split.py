@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from irad.ir import Graph, Node, Program, Value, reads
 from irad.passes.dce import dce, effectful, has_effects
 from irad.passes.residuals import choose
+from irad.records import dataclass
 from irad.types import TAPE
 
 

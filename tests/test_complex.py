@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.checks import check_grads
 from irad.errors import IradTypeError, UnsupportedError
 
 rng = np.random.default_rng(5)
@@ -37,7 +38,11 @@ def close(got: Any, want: Any, tol: float = 1e-13) -> None:
         np.testing.assert_array_equal(got, want)
     elif np.size(want):
         single = np.asarray(want).dtype in (np.float32, np.complex64)
-        np.testing.assert_allclose(got, want, rtol=0, atol=(1e-6 if single else tol) * max(1.0, float(np.max(np.abs(want)))))
+        np.testing.assert_allclose(got, want, rtol=0, atol=(1e-6 if single else tol) * max(1.0, _largest(want)))
+
+
+def _largest(x: Any) -> float:
+    return float(max(np.max(np.abs(np.real(x))), np.max(np.abs(np.imag(x)))))
 
 
 # ---- values -----------------------------------------------------------------------------------------------------
@@ -71,6 +76,11 @@ def branches(z: np.ndarray, w: np.ndarray, x: np.ndarray) -> Any:
         elif z[k]:
             total -= w[k]
     return total
+
+
+def square(z: np.ndarray) -> Any:
+    """A regular matrix."""
+    return np.outer(z[:3], z[3:]) + 2 * np.eye(3)
 
 
 def mandelbrot(z: np.ndarray, w: np.ndarray, x: np.ndarray) -> Any:
@@ -117,6 +127,10 @@ VALUES: dict[str, Callable[..., Any]] = {
     "python": lambda z, w, x: complex(x[0], x[1]) ** 2 / complex(float(x[2])), "python_parts": lambda z, w, x: (complex(z[0]).real, complex(z[1]).conjugate().imag),
     "python_abs": lambda z, w, x: abs(complex(z[0])), "real_if_close": lambda z, w, x: np.real_if_close(x), "kinds": lambda z, w, x: (np.isrealobj(z), np.complex64(x[0]), np.complex128(w[0])),
     "cmath": lambda z, w, x: cmath.exp(z[0]) + cmath.sqrt(x[1]) + cmath.log(z[1]) - cmath.phase(z[2]),
+    "solve": lambda z, w, x: (np.linalg.solve(square(z), w[:3]), np.linalg.solve(square(z), np.eye(3)), np.linalg.solve(square(x), z[:3])),
+    "inverses": lambda z, w, x: (np.linalg.inv(square(z)), np.linalg.pinv(z.reshape(2, 3)), np.linalg.eigvalsh(square(z)), np.linalg.eigvalsh(square(z), "U")),
+    "singular_values": lambda z, w, x: np.linalg.svdvals(z.reshape(2, 3)), "stacked": lambda z, w, x: np.linalg.inv(np.stack([square(z), square(w)])),
+    "fft": lambda z, w, x: (np.fft.fft(z), np.fft.ifft(x)), "products": lambda z, w, x: (np.kron(z, w), np.convolve(z, x), np.polyval([1, 2j], z)),
     "polar": lambda z, w, x: cmath.polar(z[0])[1] + cmath.rect(x[0], x[1]), "nan_to_num": lambda z, w, x: np.nan_to_num(z / np.where(x > 0, 0, 1)),
 }  # fmt: skip
 
@@ -288,7 +302,9 @@ LOSSES: dict[str, Callable[..., Any]] = {
     "where": lambda z: np.sum(np.where(X > 0, z * z, 1 / z).imag), "gather": lambda z: np.abs(z[np.array([0, 0, 3])] * z[1:4]).sum(),
     "sign": lambda z: np.sum(np.sign(z).real), "single": lambda z: np.sum(np.abs(z.astype(np.complex64).astype(complex)) * 0) + np.abs(z[0]),
     "norm": lambda z: np.linalg.norm(z) + np.std(z), "exp_of_log": lambda z: np.sum(np.exp(np.log(z) * 2).real),
-    "newton": newton, "while": until_large, "stored": stored, "by_sign": by_sign,
+    "solve": lambda z: np.abs(np.linalg.solve(square(z), z[:3])).sum(), "inverse": lambda z: np.sum(np.linalg.inv(square(z)).imag**2),
+    "singular_values": lambda z: np.sum(np.linalg.svdvals(z.reshape(2, 3)) ** 1.5), "eigvalsh": lambda z: np.sum(np.linalg.eigvalsh(square(z)) ** 2),
+    "pinv": lambda z: np.abs(np.linalg.pinv(z.reshape(2, 3))).sum(), "fft": lambda z: np.abs(np.fft.fft(z)).sum(), "newton": newton, "while": until_large, "stored": stored, "by_sign": by_sign,
     **{name: weighted(getattr(np, name)) for name in FUNCTIONS},
 }  # fmt: skip
 
@@ -350,6 +366,12 @@ def test_second_derivatives() -> None:
     np.testing.assert_allclose(irad.hvp(f)(Z, W), want, rtol=1e-7)
     with pytest.raises(IradTypeError, match="real arguments"):
         irad.hessian(f)(Z)
+
+
+def test_check_grads_varies_both_parts() -> None:
+    check_grads(lambda z, x: (np.sum(np.exp(z) * x), np.abs(z) * x), (Z, X), order=2)
+    with pytest.raises(AssertionError, match="reverse mode"):
+        check_grads(lambda z: np.sum(z.real**2) + np.sum(irad.stop_gradient(z.imag)), (Z,), modes=("rev",))
 
 
 def test_a_complex_loss_has_no_gradient() -> None:

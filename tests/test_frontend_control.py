@@ -644,3 +644,48 @@ def test_math_module():
     )
     traced = check(lambda t: math.sqrt(t), 2.0)
     assert raises(traced, -1.0) == ("ValueError", "math domain error")
+
+
+def continue_in_both_arms(x):
+    s = 0.0
+    for i in range(N):
+        if x[i] > 0:
+            s += 1
+            continue
+        else:
+            if x[i] < -1:
+                s += x[i]
+                continue
+        x[i] += 100
+    return s
+
+
+def break_in_the_else_of_a_loop(x):
+    k = 0
+    for _ in range(5):
+        for i in range(N):
+            k += 1
+            if x[i] > 100:
+                break
+        else:
+            if k + x[0] > 10:
+                break
+    return k
+
+
+def finally_after_jumps(x):
+    s = 0.0
+    for i in range(N):
+        try:
+            if x[i] < 0:
+                continue
+            s += x[i]
+        finally:
+            s += 1
+            s *= 0.5
+    return s
+
+
+@pytest.mark.parametrize("fn", [continue_in_both_arms, break_in_the_else_of_a_loop, finally_after_jumps])
+def test_jumps_at_odd_places(fn):
+    check(fn, X, exact=False, kinds=False, others=OTHERS)

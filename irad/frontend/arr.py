@@ -8,7 +8,6 @@ number becomes a splat constant of the right dtype and never a broadcast.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
 
@@ -23,10 +22,11 @@ from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, logical_or, lt, ne
 from irad.ops.elementwise import gt as greater
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
+from irad.records import dataclass
 from irad.types import DTYPES, Dim, Extent, Type, complex_dtype, dtype_name, is_complex, is_int, promote
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Arr:
     """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64, c128 or bool), which promotes as one."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from irad.frontend.arr import Arr
@@ -14,8 +13,10 @@ from irad.frontend.state import Items, Name, Place, Region, Storage
 from irad.ir import Graph, Value, emit
 from irad.ops.control import if_
 from irad.ops.core import effects
+from irad.records import dataclass, replace
 from irad.types import Type
 
+_ALTERNATIVES = 8  # arrays that one variable may be, up to which stores into it are followed
 Live = frozenset[str] | None  # names of the running function that are read later; None: all
 
 
@@ -143,6 +144,9 @@ class Merge:
             return Array(Cell(value))
         left, right = (None if make is None else make() for make in sides)
         if left is not None and right is not None:
+            if len(left.cells()) + len(right.cells()) > _ALTERNATIVES:
+                why = "this variable may be one of many arrays by now; copy the array (x = x.copy()) before storing into it"
+                return self.exports.watching_copy(Array(Cell(value), frozen=why), left, right)
             return Either(self.cond, left, right, value)
         only = left if left is not None else right
         assert only is not None
@@ -180,7 +184,7 @@ class Exports:
         if any(self._local_shape(s, side) for s in x.steps):
             content = self._export(side, x.type, lambda: self.r.value(x))
             why = "this view has a length that was computed under a condition; copy it before storing into it"
-            return lambda: self._watching(Array(Cell(content()), frozen=why), x)
+            return lambda: self.watching_copy(Array(Cell(content()), frozen=why), x)
         with self.regions[side].log.replayed():
             stale = x.stale
         cell, steps = self._cell(x.cell, side), [self._step(s, side) for s in x.steps]
@@ -194,8 +198,9 @@ class Exports:
 
         return make
 
-    def _watching(self, out: Array, x: Array) -> Array:
-        self.watching.append((out, x.shared()))
+    def watching_copy(self, out: Array, *xs: Array) -> Array:
+        """`out`, a copy of the content of `xs`, which is out of date once one of them changes."""
+        self.watching.append((out, tuple(c for x in xs for c in x.shared())))
         return out
 
     def _cell(self, cell: Cell, side: int) -> Callable[[], Cell]:

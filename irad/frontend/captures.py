@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from irad.frontend.arr import Arr
 from irad.frontend.objects import Array, Cell
 from irad.ir import Value
 from irad.ops.intervals import bound
+from irad.records import dataclass
 from irad.tree import is_leaf
 from irad.types import Type, type_of
 

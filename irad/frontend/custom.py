@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from irad.ir import Graph, Value, emit
 from irad.ops import custom as ops
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
+from irad.records import dataclass
 from irad.tree import LEAF, TreeDef, flatten
 from irad.types import Type, is_float
 

@@ -49,7 +49,7 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
     if (
         name in METHODS
         or name in views.BY_NAME
-        or name in _MUTATING
+        or name in MUTATING
         or (isinstance(content, np.ndarray) and callable(getattr(content, name, None)))
     ):
         return Method(x, name)
@@ -166,8 +166,8 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return settled(r, x, lambda a: call_method(r, Method(a, m.name), args, kwargs))
     if isinstance(x, Array) and m.name in views.BY_NAME:
         return views.BY_NAME[m.name](r, x, *operands, **named)
-    if m.name in _MUTATING and isinstance(x, Array):
-        return _MUTATING[m.name](r, x, *operands, **named)
+    if m.name in MUTATING and isinstance(x, Array):
+        return MUTATING[m.name](r, x, *operands, **named)
     content = r.operand(x)
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
         with np.errstate(all="ignore"):
@@ -233,7 +233,7 @@ def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") ->
     store(r, views.reshaped(r, x, (x.type.size,)), indices, values)
 
 
-_MUTATING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put, "tolist": _tolist}
+MUTATING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put, "tolist": _tolist}
 
 _CHANGES = {
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",

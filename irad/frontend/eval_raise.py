@@ -12,7 +12,7 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
 from irad.frontend.eval_text import escape, text_of
-from irad.frontend.flow import block, flag
+from irad.frontend.flow import block, flag, jumps, stopped, unless_stopped
 from irad.frontend.objects import Text, is_traced_deep
 from irad.frontend.reader import Reader, Restart, statement
 from irad.frontend.regions import Dead, raise_always
@@ -85,18 +85,29 @@ def try_(r: Reader, s: ast.Try) -> None:
         del r.frames[depth:]
         del r.frame.loops[loops:]
         if not _handled(r, s, e):
-            block(r, s.finalbody)
+            _finally(r, s.finalbody)
             raise
-        block(r, s.finalbody)
+        _finally(r, s.finalbody)
         return
     if s.handlers and any(effects(n) == "raise" for n in current().nodes[before:]):
         raise UnsupportedError(
             "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
             "test the condition with if instead of catching the exception"
         )
-    if flag(r.frame.flags, "return") is False:
-        block(r, s.orelse)
-    block(r, s.finalbody)
+    if s.orelse:
+        unless_stopped(r, s.orelse)
+    _finally(r, s.finalbody)
+
+
+def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
+    """A finally clause runs even if the block has been left; a jump of its own takes the place of that one."""
+    left = [(Name(env, name), flag(env, name)) for env, name in jumps(r) if flag(env, name) is not False]
+    for place, _ in left:
+        r.state.assign(place, False)
+    block(r, stmts)
+    if stopped(r) is False:
+        for place, value in left:
+            r.state.assign(place, value)
 
 
 def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:

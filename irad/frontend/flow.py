@@ -146,7 +146,7 @@ def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt]) -> bool:
     b = run_region(r, lambda: _arm(r, s.orelse))
     left = [x.dead or x.result is True for x in (a, b)]
     if rest and left[0] != left[1] and not (a.dead or b.dead):
-        resume_region(r, b if left[0] else a, lambda: _arm(r, rest))
+        resume_region(r, b if left[0] else a, lambda: _rest(r, rest))
         finish(r, cond, _plain(a), _plain(b), live_after(r, last))
         return True
     finish(r, cond, _plain(a), _plain(b), live_after(r, s))
@@ -156,6 +156,21 @@ def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt]) -> bool:
 def _arm(r: Reader, stmts: Sequence[ast.stmt]) -> Any:
     block(r, stmts)
     return stopped(r)
+
+
+def _rest(r: Reader, stmts: Sequence[ast.stmt]) -> Any:
+    """Go on after an arm that may have jumped."""
+    unless_stopped(r, stmts)
+    return stopped(r)
+
+
+def unless_stopped(r: Reader, stmts: Sequence[ast.stmt]) -> None:
+    """Run statements unless the running block has been left."""
+    stop = stopped(r)
+    if isinstance(stop, Arr):
+        under(r, stop, lambda: block(r, stmts), live_after(r, stmts[-1]))
+    elif stop is False:
+        block(r, stmts)
 
 
 def _plain(region: Region) -> Region:

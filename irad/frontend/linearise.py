@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irad.errors import IradValueError, UnsupportedError
@@ -13,6 +12,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
 from irad.ir import Graph, Value
 from irad.ops.elementwise import cast_to
+from irad.records import dataclass
 from irad.tree import TreeDef, flatten
 
 

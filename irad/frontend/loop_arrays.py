@@ -8,7 +8,6 @@ nobody else; a permutation of names is followed exactly. Anything else is refuse
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irad.frontend.arr import Arr
@@ -19,6 +18,7 @@ from irad.frontend.state import Name, Region, Storage
 from irad.ir import Value
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq, remainder
+from irad.records import dataclass
 
 
 @dataclass(eq=False)
@@ -55,6 +55,7 @@ class ArrayRules:
         self.results: dict[int, Array] = {}
         self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
         self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
+        self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
         self.order: list[int] = []  # where the array of each of them goes
 
@@ -89,7 +90,9 @@ class ArrayRules:
 
     def settled(self, carries: dict[Any, Any], body: Region) -> bool:
         """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
-        found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in self.held(carries, body)}
+        arrays = self.held(carries, body)
+        self.sole = {id(h.template): h.init is None or self._sole(h.init) for h in arrays}
+        found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
         new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
         if all(self.shares.get(k, set()) == cells for k, cells in new.items()):
             return True
@@ -103,7 +106,7 @@ class ArrayRules:
         return {c for c in cells if self.r.state.born(c) is not body.builder and c not in mine}
 
     def _of_init(self, h: Held) -> set[Cell]:
-        return set() if h.init is None or self._sole(h.init) else set(h.init.shared())
+        return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())
 
     def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
         """Refuse what the contents alone do not express. Runs in the final state of a trip."""
@@ -115,7 +118,7 @@ class ArrayRules:
         for h in arrays:
             phi = self.phis[id(h.template)]
             fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
-            sole = h.init is None or self._sole(h.init)
+            sole = self.sole[id(h.template)]
             if phi.cell.written and not (sole and (fresh or h.final is phi)):
                 raise StructureError(
                     f"'{h.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
@@ -172,10 +175,7 @@ class ArrayRules:
                 self.results[key].watch = tuple((c, c.content) for c in cells)
         if not self.cycle:
             return
-        if count is None:
-            raise StructureError(
-                "this while loop swaps arrays and stores into them; count the trips in a for loop, or swap with u[...], v[...] = v, u"
-            )
+        assert count is not None
         power = list(range(len(self.order)))
         powers: list[list[int]] = []
         while not powers or power != powers[0]:

@@ -13,13 +13,12 @@ from typing import Any
 
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr
-from irad.frontend.flow import flag, loop_flags, under
+from irad.frontend.flow import branch, loop_flags, under
 from irad.frontend.objects import StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Emitted, absorb, quietly, run_region
 from irad.frontend.rolled import Loop, Rolled, Unrollable, stop_flag, trip
 from irad.frontend.sequences import Seq
-from irad.frontend.state import Name
 
 TINY = 4  # trips of a short loop that are written out at once
 LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
@@ -37,19 +36,16 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
             _static_for(r, loop, seq, seq.length)
         else:
             Rolled(r, loop, seq, 0).run()
-        _else(r, loop)
+        stop = stop_flag(r)
+    _else(r, loop, stop)
 
 
-def _else(r: Reader, loop: Loop) -> None:
-    stop = stop_flag(r)
+def _else(r: Reader, loop: Loop, stop: Any) -> None:
+    """The else clause; a jump in it belongs to the loop around."""
     if loop.orelse is not None and stop is False:
         loop.orelse()
     elif loop.orelse is not None and isinstance(stop, Arr):
-        under(r, stop, loop.orelse, loop.after)
-    env = r.frame.loops[-1]
-    for name in ("break", "continue"):  # they end with the loop
-        if flag(env, name) is not False:
-            r.state.assign(Name(env, name), False)
+        branch(r, stop, lambda: None, loop.orelse, loop.after)
 
 
 def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
@@ -144,7 +140,8 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     with loop_flags(r):
         if not _while_at_compile_time(r, loop, test):
             _rolled_while(r, loop, test)
-        _else(r, loop)
+        stop = stop_flag(r)
+    _else(r, loop, stop)
 
 
 def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:

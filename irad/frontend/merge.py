@@ -8,7 +8,6 @@ before a trip with what it is after, until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from irad.frontend.state import same
 from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.elementwise import cast_to
+from irad.records import dataclass
 from irad.tree import parts, rebuild
 from irad.types import BOOL, Type, complex_dtype, is_complex, is_float, promote
 

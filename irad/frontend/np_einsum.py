@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from irad.frontend.np_registry import numpy
 from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.array import iota, reshape_to, transpose_to
+from irad.records import dataclass
 from irad.types import Dim, Type
 
 

@@ -6,7 +6,6 @@ intervals prove are not emitted; the others raise IndexError at run time with Nu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,7 @@ from irad.ops.array import (
 from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval
 from irad.ops.mask import nonzero
+from irad.records import dataclass
 from irad.types import DTYPES, Dim, is_int
 
 

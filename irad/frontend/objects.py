@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from irad.frontend.np_index import Plan
 from irad.ir import Builder, Value, current
 from irad.ops.array import reshape_to, transpose_to, update
 from irad.ops.complex import complex_, imag, real
+from irad.records import dataclass, field
 from irad.types import Dim, Type, type_of
 
 

@@ -10,7 +10,6 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from irad.frontend.source import Source
 from irad.frontend.state import State
 from irad.ir import Graph, Value, captured, current
 from irad.ops.intervals import definition
+from irad.records import dataclass, field
 from irad.types import dtype_name
 
 Handler = Callable[["Reader", Any], Any]

@@ -10,7 +10,6 @@ functions that f reads become further parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from irad.errors import UnsupportedError
@@ -22,6 +21,7 @@ from irad.frontend.regions import Dead, raise_always, run_region
 from irad.frontend.state import Region
 from irad.ir import Graph, Node, Value, captures, emit, substitute
 from irad.ops.control import call as call_op
+from irad.records import dataclass, field
 from irad.tree import parts
 
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irad.errors import UnsupportedError
@@ -22,6 +21,7 @@ from irad.ops.control import for_, while_
 from irad.ops.core import effects
 from irad.ops.elementwise import add, cast_to, logical_and, logical_not, lt, sub
 from irad.ops.intervals import bound, interval
+from irad.records import dataclass
 from irad.types import I64
 
 _ATTEMPTS = 12
@@ -84,6 +84,7 @@ class Rolled:
         self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
         self.carries: dict[Any, Carry] = {}
         self.arrays = ArrayRules(r)
+        self.trips: Value | None = None  # how many trips were made
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
         self.rotated = False  # the test changes state: it runs inside the trips
 
@@ -165,6 +166,9 @@ class Rolled:
 
     def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
         self._enter(phis)
+        for env, name in self._flags():  # or there would be no such trip
+            if isinstance(flag(env, name), Arr):
+                self.r.state.assign(Name(env, name), False)
         position: Any = None
         if index is not None:
             assert self.count is not None
@@ -315,6 +319,7 @@ class Rolled:
         hints = [name for _, name in self._holes()]
         if self.seq is not None and not self._stops():
             graph = Graph(body.params, tuple(body.nodes), tuple(ends))
+            self.trips = self.count
             if not inits and not any(effects(n) != "none" for n in body.nodes):
                 return []
             assert self.count is not None
@@ -324,25 +329,31 @@ class Rolled:
         self.r.loop_of.update((v, self.loop.stmt) for v in outs)
         return outs
 
+    def _flags(self) -> list[tuple[Any, str]]:
+        """The flags that end the loop when they are set."""
+        return [(self.r.frame.loops[-1], n) for n in ("break", "done")] + [(self.r.frame.flags, "return")]
+
     def _stops(self) -> list[Carry]:
         """Carried flags that end the loop."""
-        flags = [(self.r.frame.loops[-1], n) for n in ("break", "done")] + [(self.r.frame.flags, "return")]
-        keys = {Name(env, n).key for env, n in flags}
+        keys = {Name(env, n).key for env, n in self._flags()}
         return [c for k, c in self.carries.items() if k in keys and isinstance(c.template, Num)]
 
     def _while(self, body: Region, inits: list[Value], ends: list[Value], hints: list[str]) -> list[Value]:
-        counted = self.seq is not None
-        condition = self._condition()
-        results = list(ends)
+        counter = None if self.seq is not None else Value(I64, "trips")
+        counted = self.seq is not None or bool(self.arrays.cycle)
+        condition = self._condition(counter if counted else None)
+        params, results = body.params, list(ends)
         if counted:
+            params = params if counter is None else (Value(I64, "trips"), *params)
             with body.builder:
-                results = [add(body.params[0], scalar(1, "i64")), *results]
-            inits, hints = [scalar(0, "i64"), *inits], [self.loop.name, *hints]
-        graph = Graph(body.params, tuple(body.nodes), tuple(results))
+                results = [add(params[0], scalar(1, "i64")), *results]
+            inits, hints = [scalar(0, "i64"), *inits], [self.loop.name or "trips", *hints]
+        graph = Graph(params, tuple(body.nodes), tuple(results))
         outs = list(emit(while_, *inits, regions=[condition, graph], hints=hints))
+        self.trips = outs[0] if counted else None
         return outs[1:] if counted else outs
 
-    def _condition(self) -> Graph:
+    def _condition(self, counter: Value | None) -> Graph:
         """The region that decides on another trip: the loop has not been left, and positions remain or the test holds."""
         index = Value(I64, self.loop.name) if self.seq is not None else None
         phis = [Value(t, name) for t, name in self._holes()]
@@ -370,7 +381,8 @@ class Rolled:
         region = run_region(self.r, decide)
         if any(key not in self.carries for key in region.log.old) or region.dead:
             raise _Rotate
-        params = (*([index] if index is not None else []), *phis)
+        first = counter if index is None else index
+        params = (*([first] if first is not None else []), *phis)
         return Graph(params, tuple(region.nodes), (region.result,))
 
     def _stopped(self) -> Any:
@@ -391,7 +403,7 @@ class Rolled:
                 c.place.set(maker.make(c.template))
             else:
                 self.r.state.assign(c.place, maker.make(c.template))
-        self.arrays.finish(self.count)
+        self.arrays.finish(self.trips)
         if self.endless:
             settle(self.r)
 

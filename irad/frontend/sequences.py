@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from irad.errors import IradTypeError, UnsupportedError
@@ -15,6 +14,7 @@ from irad.frontend.source import is_library
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
 from irad.ops.intervals import interval
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

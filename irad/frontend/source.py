@@ -10,10 +10,10 @@ import sys
 import textwrap
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from irad.errors import Loc
+from irad.records import dataclass
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 

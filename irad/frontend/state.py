@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from irad.frontend.arr import Arr
 from irad.frontend.objects import UNDEFINED, Array, Cell, Either, Env, Method
 from irad.ir import Builder, Node, Value
+from irad.records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from irad.frontend.regions import Dead
 from irad.ir import Builder, Graph, Program, Value, walk
 from irad.ir import captures as free
 from irad.ops.intervals import bound
+from irad.records import dataclass, field
 from irad.tree import TreeDef, flatten, is_leaf
 from irad.types import Type, type_of
 

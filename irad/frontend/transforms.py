@@ -6,6 +6,7 @@ functions of `CALLS` take the reader first. Arrays changed by the differentiated
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.objects import Array, Closure, Native, Text, describe, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
-from irad.ir import Graph, Value, copy, emit, inline
+from irad.ir import Graph, Value, copy, emit, inline, walk
 from irad.ops.array import zeros
 from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp
@@ -32,7 +33,7 @@ KINDS = ("grad", "value_and_grad", "jacobian", "hessian", "hvp", "checkpoint", "
 class Transform:
     """A function made from another one: `kind` of KINDS applied to `fun`.
 
-    `argnums`: position or positions of the arguments to differentiate by; `has_aux`: fun returns (value, aux);
+    `argnums`: position or name, or a tuple of them, of the arguments to differentiate by; `has_aux`: fun returns (value, aux);
     `mode`: "reverse" or "forward", or "" to let the shapes decide; `axes`: the (in_axes, out_axes) of vmap.
     """
 
@@ -40,7 +41,7 @@ class Transform:
         self,
         kind: str,
         fun: Any,
-        argnums: int | tuple[int, ...] = 0,
+        argnums: Any = 0,
         has_aux: bool = False,
         mode: str = "",
         axes: tuple[Any, Any] = (0, 0),
@@ -74,16 +75,64 @@ def apply_transform(r: Reader, t: Transform, args: list[Any], kwargs: dict[str, 
         *primals, v = args
         gradient = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, 0, False, "reverse")[1])
         return apply_jvp(r, gradient, primals, [v, *[None] * (len(primals) - 1)])[1]
+    fun, args, kwargs, argnums = by_position(r, fun, args, kwargs, argnums)
     if kind in ("jacobian", "hessian"):
-        slope = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, argnums, False, "reverse")[1])
-        if kind == "hessian":
-            _check_real(r, args, argnums)
-            return jacobian(r, slope, args, {}, argnums, mode or "forward", symmetric=True)
-        return jacobian(r, fun, args, kwargs, argnums, mode)
+        return _second_or_jacobian(r, kind, fun, args, kwargs, argnums, has_aux, mode)
     out, grads = _gradient(r, fun, args, kwargs, argnums, has_aux, mode)
     if kind == "value_and_grad":
         return out, grads
     return (grads, out[1]) if has_aux else grads
+
+
+def _second_or_jacobian(
+    r: Reader, kind: str, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Any, has_aux: bool, mode: str
+) -> Any:
+    """jacobian or hessian, with what comes beside the value if `has_aux`."""
+    main, aux = _without_aux(r, fun, has_aux, kwargs)
+    if kind == "hessian":
+        _check_real(r, args, argnums)
+        slope = Native(lambda *xs: _gradient(r, main, list(xs), kwargs, argnums, False, "reverse")[1])
+        out = jacobian(r, slope, args, {}, argnums, mode or "forward", symmetric=True)
+    else:
+        out = jacobian(r, main, args, kwargs, argnums, mode)
+    return (out, aux(args)) if has_aux else out
+
+
+def by_position(
+    r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Any
+) -> tuple[Any, list[Any], dict[str, Any], Any]:
+    """The function, arguments and numbers to differentiate by, where some were named: keyword arguments that are
+    differentiated become positional ones behind the others. Raises IradValueError for a name that is no argument."""
+    many = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    named = [k for k in many if isinstance(k, str) and k in kwargs]
+    at = {name: len(args) + j for j, name in enumerate(named)}
+    numbers = [at[k] if k in at else _number_of(fun, k, len(args)) if isinstance(k, str) else k for k in many]
+    where = tuple(numbers) if isinstance(argnums, (tuple, list)) else numbers[0]
+    if not named:
+        return fun, args, kwargs, where
+    rest, n = {k: v for k, v in kwargs.items() if k not in at}, len(args)
+    call = Native(lambda *xs: r.call(fun, list(xs[:n]), {**rest, **dict(zip(named, xs[n:]))}))
+    return call, [*args, *(kwargs[k] for k in named)], {}, where
+
+
+def _number_of(fun: Any, name: str, count: int) -> int:
+    """The position of a parameter of a function that is called with `count` positional arguments."""
+    names = parameter_names(fun)
+    if name not in names[:count]:
+        raise IradValueError(f"argnames: {name!r} is no argument of this call; the function takes {', '.join(names) or 'none'}")
+    return names.index(name)
+
+
+def parameter_names(fun: Any) -> list[str]:
+    """Names of the positional parameters of a function, read or not."""
+    if isinstance(fun, Closure) and hasattr(fun, "node"):
+        a = fun.node.args
+        return [p.arg for p in (*a.posonlyargs, *a.args)]
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 # ---- grad -------------------------------------------------------------------------------------------------------------------
@@ -96,7 +145,7 @@ def _gradient(
     at, single = positions(argnums, len(args))
     lin = linearise(r, fun, args, kwargs, at)
     _check_scalar(lin, has_aux)
-    if mode == "forward":
+    if mode == "forward" or mode == "" and forward_is_cheaper(lin):
         _check_real(r, args, argnums)
         values, found = blocks(lin, "forward")
         cts = found[: len(lin.primals)]
@@ -107,6 +156,20 @@ def _gradient(
         values, cts = list(outs[: len(lin.graph.results)]), list(outs[len(lin.graph.results) :])
     grads = arguments(lin, cts)
     return rebuilt(lin, values), grads[0] if single else tuple(grads)
+
+
+FEW = 4  # numbers to differentiate by, up to which a loop is differentiated forward
+
+
+def forward_is_cheaper(lin: Linearised) -> bool:
+    """Few directions through a loop: carried along in it they need no tape, which the backward of a loop writes and reads."""
+    sizes = [v.type.size if v.type.static else FEW + 1 for v in lin.primals]
+    names = {n.op.name for n in walk(lin.graph)}
+    real = not any(is_complex(v.type.dtype) for v in lin.primals)
+    return real and sum(sizes) <= FEW and bool(names & {"for", "while"}) and not names & _REVERSE_ONLY
+
+
+_REVERSE_ONLY = {"call", "custom_vjp", "callback", "pure_callback", "checkpoint"}
 
 
 def _check_real(r: Reader, args: list[Any], argnums: Any) -> None:
@@ -189,10 +252,21 @@ def apply_vjp(r: Reader, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
     return (out, Pullback(r, lin), aux(primals)) if has_aux else (out, Pullback(r, lin))
 
 
-def _without_aux(r: Reader, fun: Any, has_aux: bool) -> tuple[Any, Any]:
+def _without_aux(r: Reader, fun: Any, has_aux: bool, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
+    """The function's value alone, and what comes beside it; both calls compute the same, which is shared later."""
     if not has_aux:
         return fun, None
-    return Native(lambda *xs: r.call(fun, list(xs))[0]), (lambda xs: r.call(fun, list(xs))[1])
+
+    def aux(xs: Sequence[Any]) -> Any:
+        return _pair(r.call(fun, list(xs), kwargs or {}))[1]
+
+    return Native(lambda *xs, **options: _pair(r.call(fun, list(xs), options))[0]), aux
+
+
+def _pair(out: Any) -> Any:
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise IradTypeError("with has_aux=True the function must return (value, aux)")
+    return out
 
 
 def apply_jvp(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -228,6 +302,12 @@ def _tangent(r: Reader, x: Any, t: Type) -> Value:
     return _as_dtype(v, t, "a tangent", "an argument")
 
 
+def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
+    """irad.linearize(fun, *primals) -> (result, tangents -> tangent of the result)."""
+    along = Native(lambda *tangents: apply_jvp(r, fun, primals, tangents)[1])
+    return r.call(fun, list(primals)), along
+
+
 # ---- checkpoint ------------------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +330,6 @@ CALLS: dict[Any, Callable[..., Any]] = {}
 
 
 def bind(fn: Any, name: str) -> None:
-    """Let a public function mean `name` ("vjp", "jvp") in compiled code."""
-    meanings: dict[str, Callable[..., Any]] = {"vjp": apply_vjp, "jvp": apply_jvp}
+    """Let a public function mean `name` ("vjp", "jvp", "linearize") in compiled code."""
+    meanings: dict[str, Callable[..., Any]] = {"vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize}
     CALLS[fn] = meanings[name]

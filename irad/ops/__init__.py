@@ -1,6 +1,6 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array < complex, custom, mask, sorting < control < loop, linalg < spectral < determinant: a module uses only those before it. `intervals`
+core < constant < elementwise < array < complex, custom, fft, mask, sorting < control < loop, linalg < spectral < determinant: a module uses only those before it. `intervals`
 reads graphs being built and makes no op.
 """
 
@@ -12,6 +12,7 @@ from irad.ops import (  # noqa: F401
     custom,
     determinant,
     elementwise,
+    fft,
     intervals,
     linalg,
     loop,

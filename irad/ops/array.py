@@ -14,7 +14,6 @@ which whoever emits the node has checked. The in-place ops are functional here; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import add, eq, floor_divide, full, mul, remainder, select, szmul
+from irad.records import dataclass
 from irad.types import I64, Dim, Extent, Type
 
 
@@ -71,7 +71,7 @@ def _shape_text(shape: Sequence[Dim]) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-def _eval_broadcast(x: Any, *, shape: tuple[Dim, ...], dims: tuple[int, ...]) -> Any:
+def _eval_broadcast(x: Any, *, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     x = np.asarray(x)
     return np.broadcast_to(x.reshape([x.shape[dims.index(k)] if k in dims else 1 for k in range(len(shape))]), shape).copy()
 
@@ -259,6 +259,7 @@ def numpy_key(idx: Sequence[Any], spec: Spec) -> tuple[Any, ...]:
             items.append((a, at, a.ndim))
         elif isinstance(s, Slice):
             start = int(next(operands)) if s.start is None else s.start
+            assert isinstance(s.size, int)
             items.append((start + s.step * np.arange(s.size), rank, 1))
             rank += 1
         else:
@@ -332,10 +333,9 @@ def slice_axis(x: Value, axis: int, start: int | Value | Dim, size: Dim, step: i
         start = dim_value(start)
     if start == 0 and step == 1 and size == x.type.shape[axis]:
         return x
-    dynamic = isinstance(start, Value)
-    s = Slice(None if dynamic else start, size, step)  # type: ignore[arg-type]
+    s = Slice(None if isinstance(start, Value) else start, size, step)
     spec = tuple(s if k == axis else Slice(0, n) for k, n in enumerate(x.type.shape))
-    return index(x, *([start] if dynamic else []), spec=spec)
+    return index(x, *([start] if isinstance(start, Value) else []), spec=spec)
 
 
 def dim_value(d: Dim) -> Value:

@@ -20,7 +20,7 @@ def _infer_const(*, value: Any, type: Type) -> tuple[Type, ...]:
 
 
 def _eval_const(*, value: Any, type: Type) -> Any:
-    return np.full(type.shape, value, type.numpy)[()] if not isinstance(value, np.ndarray) else value
+    return np.full(type.dims, value, type.numpy)[()] if not isinstance(value, np.ndarray) else value
 
 
 def _const_interval(*, value: Any, type: Type) -> tuple[float, float]:

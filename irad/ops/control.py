@@ -15,7 +15,7 @@ from irad.errors import IradTypeError, Loc
 from irad.ir import Graph, Value, types
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
-from irad.types import BOOL, I64, TAPE, Dim, Type
+from irad.types import BOOL, I64, TAPE, Dim, Type, complex_dtype, is_complex
 
 # ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
 
@@ -182,7 +182,13 @@ def _infer_jacobian(*ts: Type, f: Graph, mode: str, symmetric: bool) -> tuple[Ty
     if types(f.params) != ts or not all(t.differentiable for t in ts):
         raise type_error("jacobian wants the arguments of f, all floats", *ts)
     floats = [v.type for v in f.results if v.type.differentiable]
-    return (*types(f.results), *(r.with_shape((*r.shape, *t.shape)) for r in floats for t in ts))
+    return (*types(f.results), *(jacobian_block(r, t) for r in floats for t in ts))
+
+
+def jacobian_block(result: Type, argument: Type) -> Type:
+    """The type of the derivatives of a result by an argument: complex if either is."""
+    dtype = complex_dtype(result.dtype) if is_complex(argument.dtype) else result.dtype
+    return Type(dtype, (*result.shape, *argument.shape))
 
 
 jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",),

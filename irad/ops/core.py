@@ -15,11 +15,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from irad.errors import IradTypeError
 from irad.ir import Value, emit
+from irad.records import dataclass, field
 from irad.types import Type
 
 OPS: dict[str, Op] = {}

@@ -29,6 +29,21 @@ def full(value: float, like: Value) -> Value:
     return const(value=value, type=like.type)
 
 
+# Rows that the derivatives of rows above them mention, for type checkers.
+div: Op
+neg: Op
+szmul: Op
+trunc: Op
+sign: Op
+select: Op
+eq: Op
+gt: Op
+lt: Op
+cos: Op
+cosh: Op
+digamma: Op
+trigamma: Op
+
 # ---- the shape of a row -------------------------------------------------------------------------------
 
 
@@ -209,7 +224,7 @@ def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 select = Op(
-    "select", _infer_select, lambda c, x, y: np.where(c, x, y)[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
+    "select", _infer_select, lambda c, x, y: np.asarray(np.where(c, x, y))[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
     lowering="rule", linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
     doc="x where c, else y; the branch not chosen contributes nothing",
 )  # fmt: skip
@@ -281,24 +296,38 @@ exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.
 expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,))
 log = elementwise("log", np.log, "poly.log", lambda x, o: (_recip(x),), kinds="fc", domain=(_POS,))
 log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,))
-log10 = elementwise("log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,))
-log1p = elementwise("log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),))
+log10 = elementwise(
+    "log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,)
+)
+log1p = elementwise(
+    "log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),)
+)
 
 # ---- trigonometric and hyperbolic -------------------------------------------------------------------------
 
 sin = elementwise("sin", np.sin, "poly.sin", lambda x, o: (cos(x),), kinds="fc", domain=(_ANY,))
 cos = elementwise("cos", np.cos, "poly.cos", lambda x, o: (neg(sin(x)),), kinds="fc", domain=(_ANY,))
 tan = elementwise("tan", np.tan, "poly.tan", lambda x, o: (add(full(1.0, o), _square(o)),), kinds="fc", domain=((-1.4, 1.4),))
-arcsin = elementwise("arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,))
-arccos = elementwise("arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), kinds="fc", domain=(_UNIT,))
-arctan = elementwise("arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,))
+arcsin = elementwise(
+    "arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,)
+)
+arccos = elementwise(
+    "arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), kinds="fc", domain=(_UNIT,)
+)
+arctan = elementwise(
+    "arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,)
+)
 sinh = elementwise("sinh", np.sinh, "poly.sinh", lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,))
 cosh = elementwise("cosh", np.cosh, "poly.cosh", lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,))
 tanh = elementwise("tanh", np.tanh, "poly.tanh", lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,))
-arcsinh = elementwise("arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,))
+arcsinh = elementwise(
+    "arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,)
+)
 arccosh = elementwise("arccosh", np.arccosh, "poly.arccosh",
                       lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), kinds="fc", domain=(_GE1,))  # fmt: skip
-arctanh = elementwise("arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,))
+arctanh = elementwise(
+    "arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,)
+)
 
 
 def _one_minus_square(x: Value) -> Value:

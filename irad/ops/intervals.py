@@ -7,12 +7,12 @@ check, a wrap-around or a clip that is proven unnecessary is never emitted. Noth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from irad.ir import Builder, Node, Value, current
+from irad.records import dataclass, field
 from irad.types import DTYPES, Dim, affine, is_complex, is_float
 
 Interval = tuple[float, float]  # ints, or -inf and inf
@@ -100,7 +100,14 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     dtype = v.type.dtype
     lo, hi = whole = (-math.inf, math.inf) if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)
-    if node is None or depth == 0 or node.op.intervals is None or is_complex(dtype) or is_float(dtype) and node.op.name not in _EXACT:
+    if (
+        node is None
+        or depth == 0
+        or node.op.intervals is None
+        or is_complex(dtype)
+        or is_float(dtype)
+        and node.op.name not in _EXACT
+    ):
         return whole
     if node.op.name == "const":
         return _const(node, whole)

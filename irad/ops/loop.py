@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from irad.errors import IradTypeError
 from irad.ir import Graph
 from irad.ops.core import OPS, Op, type_error
+from irad.records import dataclass
 from irad.types import I64, Dim, Type
 
 

@@ -1,0 +1,72 @@
+"""`linearize` outside of compiled code: a native forward that keeps what the derivative needs, and the derivative as a
+linear function of tangents that Python calls: forward mode, cut where `vjp` is cut (see irad.pullback). And `vjp` of functions
+that return something beside their value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.errors import IradTypeError
+from irad.frontend.trace import Spec, trace
+from irad.pullback import Joint, VjpSpecialisation, cotangent_type
+from irad.tree import flatten
+from irad.types import Type, type_of
+
+
+def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
+    """How a linearisation of a function is compiled; `joint(fn)(primals, tangents)` gives the result and its tangent."""
+
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LinearSpecialisation:
+        leaves, tree = flatten(args)
+        specs = [Spec(_tangent_type(type_of(x))) for x in leaves]
+        traced = trace(joint(fn), (args, tree.unflatten(specs)))
+        return LinearSpecialisation(joint, traced, specs)
+
+    return make
+
+
+def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
+    """As `irad.pullback.make_vjp` for a function that returns (value, aux): only the value has a cotangent.
+
+    `joint(fn)(primals, cotangent)` gives ((value, aux), cotangents of the primals).
+    """
+
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> VjpSpecialisation:
+        plain = trace(fn, args, kwargs)
+        if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
+            raise IradTypeError("with has_aux=True the function must return (value, aux)")
+        value = plain.out_tree.children[0]
+        specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
+        traced = trace(joint(fn), (args, value.unflatten(specs)))
+        return VjpSpecialisation(joint, traced, specs)
+
+    return make
+
+
+def _tangent_type(t: Type) -> Type:
+    return t if t.differentiable else t.with_dtype("f64")
+
+
+class LinearSpecialisation(VjpSpecialisation):
+    """Native code of a function and of its derivative, for one structure and types of the primals."""
+
+    def pullback(self, kept: Sequence[Any]) -> Any:
+        """The derivative for what a forward has kept."""
+        return Linear(self, list(kept))
+
+    def prefer(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> None:
+        """Calls take tuples of tangents apart, in Python."""
+
+
+class Linear:
+    """Tangents of the primals -> tangent of the result. May be called any number of times."""
+
+    __slots__ = ("_made", "_kept")
+
+    def __init__(self, made: LinearSpecialisation, kept: list[Any]):
+        self._made, self._kept = made, kept
+
+    def __call__(self, *tangents: Any) -> Any:
+        """One tangent per primal, of its structure and shapes. Raises IradTypeError or ShapeError if they have others."""
+        return self._made.pull(self._kept, tangents)
