@@ -14,7 +14,7 @@ from irad.records import dataclass
 
 REGISTERS = 28  # of 32: the rest hold the loaded vectors and a broadcast
 LATENCY = 8  # multiply-adds in flight
-VARIANT = 10_000  # cycles that another piece of code (for rows or columns left over) must save: what compiling it costs, shared
+VARIANT = 100_000  # cycles that another piece of code (for rows or columns left over) must save: what compiling it costs, shared
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def choose_tile(rows: Sequence[int], columns: int, lanes: int, groups: int, step
 def _choose(rows: tuple[int, ...], columns: int, lanes: int, groups: int, steps: int) -> tuple[tuple[int, ...], int]:
     vectors = -(-columns // lanes)
     best: tuple[float, tuple[int, ...], int] | None = None
-    for v in range(1, min(vectors, 6) + 1):
+    for v in range(1, max(1, min(vectors, 6, REGISTERS // groups)) + 1):
         for heights in _heights(rows, max(1, REGISTERS // (v * groups))):
             cycles, variants = _cost(rows, heights, vectors, v, groups)
             cost = cycles * steps + VARIANT * variants

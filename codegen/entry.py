@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import os
 import platform
 import sysconfig
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from irad.codegen import entry_match as layout
 from irad.codegen import entry_text
 from irad.codegen.jit import HOST, Library, Target, compile_object, load_object
 from irad.codegen.native import Context, Native, python_address
@@ -54,17 +57,18 @@ def _layout_known() -> bool:
         capsule = numpy_table()
     except (ImportError, AttributeError):
         return False
-    dims = ctypes.POINTER(ctypes.c_int64).from_address(id(a) + entry_text.DIMS)
+    dims, strides = (ctypes.POINTER(ctypes.c_int64).from_address(id(a) + at) for at in (layout.DIMS, layout.STRIDES))
     return (
         capsule[2] == id(np.ndarray)
         and word(a, 8, ctypes.c_void_p) == id(np.ndarray)
-        and word(a, entry_text.DATA, ctypes.c_void_p) == address(a)
-        and word(a, entry_text.NDIM, ctypes.c_int) == 2
+        and word(a, layout.DATA, ctypes.c_void_p) == address(a)
+        and word(a, layout.NDIM, ctypes.c_int) == 2
         and dims[:2] == [3, 5]
-        and word(a, entry_text.DESCR, ctypes.c_void_p) == id(a.dtype)
-        and word(a, entry_text.FLAGS, ctypes.c_int) == a.flags.num
-        and word(a.dtype, entry_text.BYTE_ORDER, ctypes.c_char) == b"="
-        and word(a.dtype, entry_text.TYPE_NUMBER, ctypes.c_int) == a.dtype.num
+        and strides[:2] == [20, 4]
+        and word(a, layout.DESCR, ctypes.c_void_p) == id(a.dtype)
+        and word(a, layout.FLAGS, ctypes.c_int) == a.flags.num
+        and word(a.dtype, layout.BYTE_ORDER, ctypes.c_char) == b"="
+        and word(a.dtype, layout.TYPE_NUMBER, ctypes.c_int) == a.dtype.num
     )
 
 
@@ -72,9 +76,9 @@ def _layout_known() -> bool:
 def numpy_table() -> Any:
     """The addresses of NumPy's C interface, by number."""
     try:
-        from numpy._core import _multiarray_umath as core
+        core = importlib.import_module("numpy._core._multiarray_umath")
     except ImportError:
-        from numpy.core import _multiarray_umath as core
+        core = importlib.import_module("numpy.core._multiarray_umath")
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(get(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
@@ -85,8 +89,8 @@ def _machine() -> Library:
     numpy = numpy_table()
     symbols = {f: python_address(f) for f in entry_text.PYTHON} | {f: numpy[at] for f, (at, _) in entry_text.NUMPY.items()}
     symbols |= {f"{t}_Type": id(cls) for t, cls in (("PyFloat", float), ("PyLong", int), ("PyArray", np.ndarray))}
-    symbols["PyFunction_Type"] = id(type(_machine_text))
-    text = _machine_text()
+    symbols["PyFunction_Type"] = id(FunctionType)
+    text = entry_text.text()
     defined = [line.split("@", 1)[1].split("(", 1)[0] for line in text.splitlines() if line.startswith("define ")]
     data = compile_object(text, _Plain())
     return load_object(data, [f for f in defined if f.startswith(("op_", "irad_"))], symbols, text=text)
@@ -97,12 +101,9 @@ class _Plain(Target):
 
     @functools.cached_property
     def machine(self) -> Any:
-        llvm = HOST.machine and __import__("llvmlite.binding").binding
+        assert HOST.machine  # LLVM is initialised
+        llvm = importlib.import_module("llvmlite.binding")
         return llvm.Target.from_default_triple().create_target_machine(opt=0, reloc="pic", codemodel="default")
-
-
-def _machine_text() -> str:
-    return entry_text.text()
 
 
 @functools.cache
@@ -249,6 +250,13 @@ class Program:
         flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if writeable else 0)
         words = [id(t.numpy), t.numpy.num, t.rank, flags, *(int(d) for d in t.shape if isinstance(d, int))]
         self.op("array", register, self.table(words), self.argument(arg))
+
+    def strided(self, register: int, t: Type, arg: int, strides: Sequence[int]) -> None:
+        """The array in a register has these strides, in bytes; a contiguous copy of it is kernel argument `arg`."""
+        words = [id(t.numpy), t.numpy.num, t.rank, _ALIGNED, *(int(d) for d in t.shape if isinstance(d, int))]
+        self.op("array", register, self.table(words), self.argument(arg))
+        self.op("strides", register, self.table(strides), t.rank)
+        self.op("data", self.push("array_copy", register), 0, self.argument(arg))
 
     def number(self, register: int, kind: str, t: Type, arg: int, int32: bool = False) -> None:
         """The number in a register ("float", "int" or "generic", a NumPy scalar) is kernel argument `arg`."""

@@ -40,9 +40,9 @@ def _callback(f: Frame, node: Node) -> None:
     call_host(f, node, host(node.attrs["name"]), node.attrs["name"])
 
 
-@rule("fft")
+@rule("fft", "eig", "eig_vectors", "print")
 def host_op(f: Frame, node: Node) -> None:
-    """Let Python run an op as its row says, for want of native code of our own."""
+    """Let Python run an op as its row says: output, and what there is no native code of our own for."""
     types = tuple(v.type for v in node.outputs)
 
     def run(*arrays: np.ndarray) -> list[Any]:
@@ -111,5 +111,6 @@ def _array(address: int | None, t: Type) -> np.ndarray:
     """Memory as an array, valid during the call."""
     size = t.size * t.numpy.itemsize
     if not size:
-        return np.empty(t.shape, t.numpy)
-    return np.frombuffer((ctypes.c_char * size).from_address(address or 0), t.numpy).reshape(t.shape)
+        return np.empty(t.dims, t.numpy)
+    memory = (ctypes.c_char * size).from_address(address or 0)
+    return np.frombuffer(memoryview(memory), t.numpy).reshape(t.dims)

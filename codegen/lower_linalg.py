@@ -143,7 +143,7 @@ class Buf:
         self.name = name
 
 
-def _with_lapack(f: Frame, node: Node) -> Routines | None:
+def with_lapack(f: Frame, node: Node) -> Routines | None:
     """What is needed to call LAPACK, or None if Python has run the op."""
     for v in (*node.inputs, *node.outputs):
         if not v.type.static:
@@ -155,7 +155,7 @@ def _with_lapack(f: Frame, node: Node) -> Routines | None:
     return Routines(f, node.inputs[0].type.dtype, found)
 
 
-def _extents(v: Value) -> tuple[int, int, int]:
+def extents(v: Value) -> tuple[int, int, int]:
     """Number of matrices, rows and columns."""
     *batch, m, n = v.type.shape
     return prod(batch), m, n  # type: ignore[return-value, arg-type]
@@ -167,8 +167,8 @@ def _extents(v: Value) -> tuple[int, int, int]:
 @rule("lu")
 def _lu(f: Frame, node: Node) -> None:
     (a,), (factors, swaps, rows) = node.inputs, node.outputs
-    batch, n, _ = _extents(a)
-    r = _with_lapack(f, node) if batch * n else None
+    batch, n, _ = extents(a)
+    r = with_lapack(f, node) if batch * n else None
     if r is None:
         return
     work, pivots = r.array(n * n), r.integers(n, "pivots")
@@ -201,8 +201,8 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
 def _solve(f: Frame, node: Node) -> None:
     """With the rows in order, two triangular solves; a transposed solve has the same steps the other way round."""
     (_, factors, rows, b), (out,) = node.inputs, node.outputs
-    batch, n, k = _extents(b)
-    r = _with_lapack(f, node) if batch * n * k else None
+    batch, n, k = extents(b)
+    r = with_lapack(f, node) if batch * n * k else None
     if r is None:
         return
     trans = node.attrs["trans"]
@@ -236,8 +236,8 @@ def _permuted(r: Routines, source: str, target: str, order: str, n: int, k: int,
 @rule("triangular_solve")
 def _triangular_solve(f: Frame, node: Node) -> None:
     (a, b), (out,), at = node.inputs, node.outputs, node.attrs
-    batch, n, k = _extents(b)
-    r = _with_lapack(f, node) if batch * n * k else None
+    batch, n, k = extents(b)
+    r = with_lapack(f, node) if batch * n * k else None
     if r is None:
         return
     flags = ("R", "U" if at["lower"] else "L", "T" if at["trans"] else "N", "U" if at["unit"] else "N")
@@ -254,10 +254,10 @@ def _triangular_solve(f: Frame, node: Node) -> None:
 def _cholesky(f: Frame, node: Node) -> None:
     """The lower triangle in rows is the upper one in columns."""
     (a,), (out, info) = node.inputs, node.outputs
-    batch, n, _ = _extents(a)
+    batch, n, _ = extents(a)
     if not batch * n:
-        return _no_info(f, info)
-    r = _with_lapack(f, node)
+        return no_info(f, info)
+    r = with_lapack(f, node)
     if r is None:
         return None
 
@@ -270,139 +270,9 @@ def _cholesky(f: Frame, node: Node) -> None:
     return r.batched(batch, one)
 
 
-def _no_info(f: Frame, info: Value) -> None:
+def no_info(f: Frame, info: Value) -> None:
     """Nothing was done, and nothing went wrong."""
     if info.type.shape:
         fill(f, info, Const(0, "i64"))
     else:
         f.env[info] = Const(0, "i64")
-
-
-# ---- orthogonal factorisations -----------------------------------------------------------------------------------------------------
-
-
-@rule("qr")
-def _qr(f: Frame, node: Node) -> None:
-    (a,), (q, rr) = node.inputs, node.outputs
-    batch, m, n = _extents(a)
-    k = m if node.attrs["full"] else n
-    if not batch * m * n:
-        return _identities(f, q) if k else None
-    r = _with_lapack(f, node)
-    if r is None:
-        return None
-    work, tau = r.array(m * k, "columns"), r.array(n, "tau")
-    space, size, _, _ = r.workspace("geqrf", m, n, Buf(work), m, Buf(tau), "work", -1)
-    more, large, _, _ = r.workspace("orgqr", m, k, n, Buf(work), m, Buf(tau), "work", -1)
-
-    def one(t: Aff) -> None:
-        r.turn(r.matrix(a, t, m * n), work, m, n)
-        r.call("geqrf", m, n, Buf(work), m, Buf(tau), Buf(space), size, Buf(r.info))
-        r.part(work, lambda i, j: j * m + i, r.matrix(rr, t, k * n), k, n, lower=False)
-        r.call("orgqr", m, k, n, Buf(work), m, Buf(tau), Buf(more), large, Buf(r.info))
-        r.turn(work, r.matrix(q, t, m * k), k, m)
-
-    return r.batched(batch, one)
-
-
-def _identities(f: Frame, v: Value) -> None:
-    """Identity matrices, where there is nothing to factorise."""
-    batch, m, n = _extents(v)
-    fill(f, v, Const(0, v.type.dtype))
-    t, i = f.fresh("t"), f.fresh("i")
-    place = f.place(v)
-    at = place.offset + Aff.of(t) * (m * n) + Aff.of(i) * (n + 1)
-    f.block.append(For(t, "seq", 0, batch, [For(i, "seq", 0, min(m, n), [Store(place.buf, (at,), Const(1, v.type.dtype))])]))
-
-
-@rule("svd")
-def _svd(f: Frame, node: Node) -> None:
-    (a,), (u, s, vt, info) = node.inputs, node.outputs
-    batch, m, n = _extents(a)
-    if not batch * m * n:
-        for v in (u, vt):
-            if batch and v.type.size:
-                _identities(f, v)
-        return _no_info(f, info)
-    r = _with_lapack(f, node)
-    if r is None:
-        return None
-    columns, rows, k = int(u.type.shape[-1]), int(vt.type.shape[-2]), min(m, n)  # type: ignore[arg-type]
-    work, left, right = r.array(m * n, "columns"), r.array(m * columns, "left"), r.array(rows * n, "right")
-    job = "A" if node.attrs["full"] else "S"
-    space, size, _, _ = r.workspace(
-        "gesdd", job, m, n, Buf(work), m, Buf(work), Buf(left), m, Buf(right), rows, "work", -1, "iwork"
-    )
-    whole = r.integers(8 * k, "iwork")
-
-    def one(t: Aff) -> None:
-        r.turn(r.matrix(a, t, m * n), work, m, n)
-        values = r.matrix(s, t, k)
-        r.call(
-            "gesdd",
-            job,
-            m,
-            n,
-            Buf(work),
-            m,
-            Buf(values),
-            Buf(left),
-            m,
-            Buf(right),
-            rows,
-            Buf(space),
-            size,
-            Buf(whole),
-            Buf(r.info),
-        )
-        r.turn(left, r.matrix(u, t, m * columns), columns, m)
-        r.turn(right, r.matrix(vt, t, rows * n), n, rows)
-        r.report(info, t)
-
-    return r.batched(batch, one)
-
-
-@rule("svdvals")
-def _svdvals(f: Frame, node: Node) -> None:
-    (a,), (s, info) = node.inputs, node.outputs
-    batch, m, n = _extents(a)
-    if not batch * m * n:
-        return _no_info(f, info)
-    r = _with_lapack(f, node)
-    if r is None:
-        return None
-    k = min(m, n)
-    work, none = r.array(m * n, "columns"), r.array(1, "none")
-    space, size, _, _ = r.workspace("gesdd", "N", m, n, Buf(work), m, Buf(work), Buf(none), m, Buf(none), n, "work", -1, "iwork")
-    whole = r.integers(8 * k, "iwork")
-
-    def one(t: Aff) -> None:
-        r.turn(r.matrix(a, t, m * n), work, m, n)
-        values = Buf(r.matrix(s, t, k))
-        r.call("gesdd", "N", m, n, Buf(work), m, values, Buf(none), m, Buf(none), n, Buf(space), size, Buf(whole), Buf(r.info))
-        r.report(info, t)
-
-    return r.batched(batch, one)
-
-
-@rule("eigh", "eigvalsh")
-def _eigh(f: Frame, node: Node) -> None:
-    (a,), (w, *vectors, info) = node.inputs, node.outputs
-    batch, n, _ = _extents(a)
-    if not batch * n:
-        return _no_info(f, info)
-    r = _with_lapack(f, node)
-    if r is None:
-        return None
-    job, uplo, work = "V" if vectors else "N", "L" if node.attrs["lower"] else "U", r.array(n * n, "columns")
-    space, size, iwork, count = r.workspace("syevd", job, uplo, n, Buf(work), n, Buf(work), "work", -1, "iwork", -1)
-
-    def one(t: Aff) -> None:
-        r.turn(r.matrix(a, t, n * n), work, n, n)
-        values = Buf(r.matrix(w, t, n))
-        r.call("syevd", job, uplo, n, Buf(work), n, values, Buf(space), size, Buf(iwork), count, Buf(r.info))
-        for v in vectors:
-            r.turn(work, r.matrix(v, t, n * n), n, n)
-        r.report(info, t)
-
-    return r.batched(batch, one)

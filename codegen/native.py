@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import kform as kf
-from irad.codegen import lower_call, lower_control, lower_dot, lower_host, lower_linalg, lower_sort, opaque, schedule_nest  # noqa: F401  (they register their lowerings)
+from irad.codegen import (  # noqa: F401  (they register their lowerings)
+    lower_call,
+    lower_control,
+    lower_dot,
+    lower_host,
+    lower_linalg,
+    lower_sort,
+    lower_spectral,
+    opaque,
+    schedule_nest,
+)
 from irad.codegen.arena import arena_size
 from irad.codegen.emit import emit
 from irad.codegen.jit import Library, load
@@ -86,7 +96,7 @@ class Native:
         self.packed = self.library.address(PACKED)
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.packed)
         self._arguments = ctypes.c_int64 * self.argc
-        self._fresh = [(t.shape, t.numpy) for t in self.outputs]
+        self._fresh = [(t.dims, t.numpy) for t in self.outputs]
 
     @property
     def kernel_text(self) -> str:
@@ -151,7 +161,9 @@ def build(program: Program, outside: Signature | None = None, *, vector_bits: in
     """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry))
-    lowered.kernels = [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
+    lowered.kernels = (
+        [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
+    )
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
         lowered.symbols[POLL] = _poll().address(POLL)
     if lowered.grows:

@@ -12,6 +12,7 @@ Decisions, with the figures behind them (64-byte registers):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -28,6 +29,7 @@ SHORT_AXIS = 4
 SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
 SHORT_BODY = 12  # operations: a masked remainder of so few is no loss
 LONG_BODY = 400  # operations: from here on 2 registers of lanes are enough
+FEW_TRIPS = 8  # vector iterations: below, 2 registers of lanes are as fast as 4, and compiled in half the time
 
 
 @dataclass
@@ -141,7 +143,12 @@ class FlatLoop:
         while k + 1 < len(self.names):
             a, b, m = self.names[k], self.names[k + 1], self.extents[k + 1].const
             pa, pb = self.body.params[k], self.body.params[k + 1]
-            if m is not None and pa not in plain and pb not in plain and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses()):
+            if (
+                m is not None
+                and pa not in plain
+                and pb not in plain
+                and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses())
+            ):
                 f.env[pa] = Aff({})
                 del self.names[k]
                 self.extents[k + 1] = self.extents[k] * m
@@ -335,7 +342,9 @@ class FlatLoop:
         ops = len(self.body.nodes)
         heavy = any(n.op.lowering.startswith("poly") or n.op.name in HEAVY for n in self.body.nodes)
         folds = any(r.out.kind != "store" for r in self.results)
-        lanes = self._register_lanes() * ((4 if ops < LONG_BODY else 2) if heavy else 2 if folds else 1)
+        most = self._register_lanes() * 4
+        few = all(e.const is not None for e in self.extents) and prod(e.const or 0 for e in self.extents) < FEW_TRIPS * most
+        lanes = (most if ops < LONG_BODY and not few else most // 2) if heavy else most // 2 if folds else most // 4
         while trip is not None and lanes > 1 and lanes // 2 >= trip:
             lanes //= 2
         return lanes

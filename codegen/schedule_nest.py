@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.codegen import kform as kf
+from irad.codegen.contract import lower_contraction
 from irad.codegen.kform import Aff, Apply, Const, Fold
 from irad.codegen.lower import Frame, Place, rule
 from irad.codegen.lower_control import over
@@ -28,6 +29,8 @@ def lower_loop(f: Frame, node: Node) -> None:
     (body,) = node.regions
     if not any(n.op is loop for n in body.nodes):
         FlatLoop(f, node).lower()
+        return
+    if lower_contraction(f, node):
         return
     nest = BlockedNest(f, node)
     if nest.block > 1:

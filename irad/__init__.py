@@ -4,6 +4,9 @@ c = irad.compile(f)        c(x)   c.value_and_grad(x)   c.grad(x)   c.vjp(x)   c
 irad.grad(f)(x)            irad.value_and_grad(f)(x)    irad.vjp(f, x)         irad.jvp(f, (x,), (v,))
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from irad.api import (
     checkpoint,
     compile,
@@ -13,15 +16,17 @@ from irad.api import (
     jacobian,
     jvp,
     linearize,
-    load,
     value_and_grad,
     vjp,
     vmap,
 )
-from irad.checks import check_grads
-from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.tree import register as register_type
+
+if TYPE_CHECKING:
+    from irad.checks import check_grads
+    from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
+    from irad.reading import load
 
 __version__ = "0.1.0"
 
@@ -50,3 +55,24 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+_LATER = {
+    "callback": "irad.custom",
+    "check_grads": "irad.checks",
+    "custom_jvp": "irad.custom",
+    "custom_vjp": "irad.custom",
+    "load": "irad.reading",
+    "stop_gradient": "irad.custom",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names whose modules need the compiler; they are imported when they are first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'irad' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,23 +2,25 @@
 
 Every transform compiles. Outside of compiled code `grad(f)(x)` traces, differentiates and compiles `f` at the first call for
 each structure and types of arguments; inside, it becomes an operation that the autodiff pass expands, so transforms nest.
+
+The compiler is imported by the functions that need it, when they are called: `import irad` costs next to nothing.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irad.codegen import entry
 from irad.errors import IradTypeError, IradValueError
-from irad.frontend.transforms import Transform, bind
-from irad.linear import Linear, make_linear, make_vjp_aux
-from irad.lowered import Lowered
-from irad.pullback import Pullback, make_vjp
-from irad.runtime import Cache, cache_for, cache_of, code_key
-from irad.sparse import SparseFunction
-from irad.text import load as load  # noqa: PLC0414  (public: reads a textual graph)
+from irad.frontend.transform import Transform, bind
+from irad.garbage import uncollected
+
+if TYPE_CHECKING:
+    from irad.linear import Linear
+    from irad.lowered import Lowered
+    from irad.pullback import Pullback
+    from irad.runtime import Cache
 
 Numbers = int | str | Sequence[int | str]
 Names = str | Sequence[str] | None
@@ -36,6 +38,8 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
     Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
     """
+    with uncollected():
+        from irad.runtime import cache_for
     cache = cache_for(fn)
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
@@ -45,6 +49,8 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def attach(called: Any, cache: Cache, fn: Any) -> None:
     """Let an object run the programs of a cache by itself."""
+    from irad.codegen import entry
+
     base = type(called)
     if entry.available() and not base.__dict__.get("__slots__") == ():
         names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
@@ -79,6 +85,8 @@ class Compiled:
 
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
         """What is compiled for these arguments: `.ir`, `.llvm`, `.asm`, `.kernel`, `.passes`. `grad`: of `value_and_grad`."""
+        from irad.lowered import Lowered
+
         return Lowered.of(self.value_and_grad if grad else self.__wrapped__, args, kwargs)
 
     def __repr__(self) -> str:
@@ -164,10 +172,22 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     `has_aux` f returns (value, aux), and what comes is (value, pullback, aux).
     """
     fn = _plain(f)
+    make, Cache, cache_of, code_key = _vjp_parts()
     if not has_aux:
-        return cache_of(("vjp", code_key(fn)), lambda: Cache(make_vjp(_joint))).run(fn, primals, {})
+        return cache_of(("vjp", code_key(fn)), make).run(fn, primals, {})
+    from irad.linear import make_vjp_aux
+
     (out, aux), pullback = cache_of(("vjp, aux", code_key(fn)), lambda: Cache(make_vjp_aux(_joint_aux))).run(fn, primals, {})
     return out, pullback, aux
+
+
+@functools.cache
+def _vjp_parts() -> Any:
+    """What `vjp` uses of modules that are imported at first use: a statement for it would cost as much as the call."""
+    from irad.pullback import make_vjp
+    from irad.runtime import Cache, cache_of, code_key
+
+    return lambda: Cache(make_vjp(_joint)), Cache, cache_of, code_key
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
@@ -195,6 +215,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
     A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
     """
+    from irad.runtime import Cache, cache_of, code_key
+
     fn = _plain(f)
     along = _along_aux(fn) if has_aux else _along(fn)
     return cache_of(("jvp", has_aux, code_key(fn)), Cache).run(along, (tuple(primals), tuple(tangents)), {})
@@ -221,11 +243,25 @@ def _along_aux(fn: Any) -> Callable[[Any, Any], Any]:
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
     """(f(*primals), f_jvp). `f_jvp(*tangents)`, one tangent like each primal, gives the tangent of the result.
 
-    As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point.
+    As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point. Loops are run
+    again with each tangent, which takes no memory for their values.
     """
+    from irad.linear import make_linear
+    from irad.runtime import Cache, cache_of, code_key
+
     fn = _plain(f)
-    result: tuple[Any, Linear] = cache_of(("linearize", code_key(fn)), lambda: Cache(make_linear(_along))).run(fn, primals, {})
+    result: tuple[Any, Linear] = cache_of(("linearize", code_key(fn)), lambda: Cache(make_linear(_beside))).run(fn, primals, {})
     return result
+
+
+def _beside(fn: Any) -> Callable[[Any, Any], Any]:
+    """fn's result, which no tangent has a part in, and its tangent, as a function of primals and tangents."""
+
+    def beside(primals: Any, tangents: Any) -> Any:
+        tangent = jvp(fn, primals, tangents)[1]  # first: fn may change its arguments
+        return fn(*primals), tangent
+
+    return beside
 
 
 def jacobian(
@@ -260,7 +296,11 @@ def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse:
     if sparse and has_aux:
         raise IradValueError("sparse=True with has_aux=True: compute the auxiliary values by a call of their own")
     dense = Function(kind, _plain(f), numbers, has_aux, mode)
-    return SparseFunction(dense) if sparse else dense
+    if not sparse:
+        return dense
+    from irad.sparse import SparseFunction
+
+    return SparseFunction(dense)
 
 
 def hvp(f: Callable[..., Any]) -> Function:
@@ -274,7 +314,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
     `in_axes`: the axis of each positional argument that runs over the batch: an int for all, or a tuple with, for each
     argument, an int, None (shared by all elements) or a tuple, list or dict of those like the argument. Keyword
     arguments are batched along axis 0. `out_axes`: where the batch axis of the results goes. Control flow may differ
-    between elements. Raises ShapeError if the batched extents differ, IradValueError if nothing is batched.
+    between elements; arrays that f changes are changed inside only. Raises ShapeError if the batched extents differ,
+    IradValueError if nothing is batched.
     """
     return Function("vmap", _plain(f), axes=(_frozen(in_axes), _frozen(out_axes)))
 

@@ -26,8 +26,9 @@ from irad.frontend.custom import (
     positional,
 )
 from irad.frontend.linearise import is_leaf, kind_of
+from irad.frontend.objects import Closure
 from irad.frontend.reader import Reader
-from irad.frontend.transforms import CALLS
+from irad.frontend.transform import CALLS
 from irad.ops.custom import HostFunction
 from irad.tree import TreeDef, flatten
 from irad.types import DTYPES, Type, dtype_name, type_of
@@ -105,6 +106,8 @@ class Callback(Special):
     """A Python function that compiled code may call. Made by `callback`."""
 
     def __init__(self, fun: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None, pure: bool):
+        if isinstance(fun, Closure):
+            raise UnsupportedError("irad.callback of a function that is defined in compiled code: define it outside")
         self.fun, self.pure, self.vjp = _function(fun, "callback"), pure, vjp
         leaves, self.tree = flatten(result_types, _is_type)
         made = [_result_type(x) for x in leaves]
@@ -176,7 +179,7 @@ def _result_type(x: Any) -> tuple[Type, str]:
     """The type that a leaf of `result_types` stands for, and what the leaf will be: "array", "generic" or "number"."""
     if isinstance(x, (type, np.dtype)):
         if x in (int, float, bool):
-            return type_of(x()), "number"
+            return type_of(x()), "number"  # type: ignore[operator]
         name = dtype_name(x)
         if name is None:
             raise IradTypeError(f"result_types: dtype {x!r} is not supported; supported: {', '.join(map(str, DTYPES.values()))}")

@@ -18,7 +18,7 @@ from irad.codegen.entry import Program
 from irad.codegen.native import Native
 from irad.frontend.captures import Capture, Guard, Path
 from irad.frontend.trace import Leaf, Result, Traced
-from irad.frontend.transforms import Transform
+from irad.frontend.transform import Transform
 from irad.tree import TreeDef, rebuild
 from irad.types import Type
 
@@ -30,6 +30,9 @@ class NoProgram(Exception):
 Raiser = Callable[[int, int], None]  # of a status and the address of the error record
 
 
+CALLED = Path()  # the function of a call
+
+
 class Writer:
     """Writes the program of one specialisation.
 
@@ -38,8 +41,8 @@ class Writer:
     """
 
     def __init__(
-        self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = Path()
-    ):  # noqa: B008
+        self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = CALLED
+    ):
         if native.tapes or any(not t.static for t in (*native.params, *native.outputs)):
             raise NoProgram
         self.traced, self.native, self.fn, self.root = traced, native, fn, root
@@ -109,13 +112,23 @@ class Writer:
                 raise NoProgram
             p.op("equal", at, p.object(info.value))
         elif info.kind == "ndarray":
-            if info.strides is not None and not _contiguous(info.type, info.strides):
+            if info.strides is None:
                 raise NoProgram
-            p.array(at, info.type, info.param, ("arg", k) in self.written())
+            strides = [n * info.type.numpy.itemsize for n in info.strides]
+            self._array(at, info.type, strides, info.param, ("arg", k) in self.written())
         elif info.kind not in _NUMBERS:
             raise NoProgram
         else:
             p.number(at, info.kind, info.type, info.param, info.int32)
+
+    def _array(self, at: int, t: Type, strides: Sequence[int], arg: int, writeable: bool) -> None:
+        """An array with these strides (in bytes) is kernel argument `arg`."""
+        if _contiguous(t, strides):
+            self.program.array(at, t, arg, writeable)
+        elif writeable:
+            raise NoProgram
+        else:
+            self.program.strided(at, t, arg, strides)
 
     def written(self) -> set[tuple[str, int]]:
         return {m.target for m in self.mutated}
@@ -205,7 +218,7 @@ class Writer:
         p = self.program
         at, obj = self._path(c.path)
         if type(obj) is np.ndarray:
-            p.array(at, c.type, arg, writeable)
+            self._array(at, c.type, obj.strides, arg, writeable)
         elif type(obj) in (float, int) and c.weak:
             p.number(at, type(obj).__name__, c.type, arg, True)  # a captured int was perhaps read as one of 32 bits
         elif isinstance(obj, np.generic) and not c.weak:
@@ -313,8 +326,8 @@ def _bytes(t: Type) -> int:
 
 
 def _contiguous(t: Type, strides: Sequence[int]) -> bool:
-    """Is an array with these strides (in elements) C-contiguous?"""
-    step = 1
+    """Is an array with these strides (in bytes) C-contiguous?"""
+    step = t.numpy.itemsize
     for d, s in zip(reversed(t.shape), reversed(strides)):
         assert isinstance(d, int)
         if d > 1 and s != step:
@@ -326,7 +339,8 @@ def _contiguous(t: Type, strides: Sequence[int]) -> bool:
 def write(traced: Traced, native: Native, fn: Any, raiser: Raiser) -> Program | None:
     """The program of a traced function, or None if the machine cannot express it."""
     try:
-        w = Writer(traced, native, fn, raiser, *traced.in_tree.children)
+        args, kwargs = traced.in_tree.children
+        w = Writer(traced, native, fn, raiser, args, kwargs)
         w.arguments()
         w.outside()
         w.kernel()

@@ -24,7 +24,13 @@ FINISH = (
     "linear_carry",
     "cse",
     "dce",
+    "fuse_dot",
+    "dce",
     "fuse",
+    "recompute",
+    "covered",
+    "cse",
+    "dce",
     "pingpong",
     "plan",
 )

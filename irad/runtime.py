@@ -8,6 +8,7 @@ function objects: a closure made anew in each iteration finds the specialisation
 from __future__ import annotations
 
 import builtins
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +20,14 @@ from irad.codegen import entry
 from irad.codegen.native import Native
 from irad.errors import IradError, IradValueError
 from irad.fastcall import write
-from irad.frontend.captures import INT32, Capture
+from irad.frontend.captures import INT32, Capture, Path
 from irad.frontend.trace import Leaf, Result, Traced, trace
-from irad.frontend.transforms import Transform
-from irad.ir import Program
+from irad.frontend.transform import Transform
+from irad.garbage import uncollected
+from irad.ir import Program, walk
 from irad.ops.control import RaisedInGraph
 from irad.pipeline import native, optimise, signature
-from irad.tree import TreeDef, flatten
+from irad.tree import LEAF, TreeDef, flatten
 from irad.types import Type, dtype_name
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
@@ -166,8 +168,25 @@ def finish(kind: str, value: np.ndarray) -> Any:
 
 def _fits(info: Leaf, x: Any) -> bool:
     if info.param is None:
-        return type(x) is type(info.value) and (x is info.value or bool(np.all(x == info.value)))
+        v = info.value
+        alike = type(x) is type(v) and np.shape(x) == np.shape(v)
+        return alike and (x is v or bool(np.all((x == v) & (np.signbit(x) == np.signbit(v)) if isinstance(x, float) else x == v)))
     return bool(INT32[0] <= x <= INT32[1])
+
+
+def _small(path: Path, fn: Any, rest: Sequence[Any]) -> bool:
+    """Is there an int of 32 bits?"""
+    try:
+        x = path.get(fn, rest)
+    except (LookupError, AttributeError, ValueError):
+        return False
+    return type(x) is int and INT32[0] <= x <= INT32[1]
+
+
+@functools.cache
+def _arrays(n: int) -> TreeDef:
+    """The structure of a call with n arrays."""
+    return TreeDef(tuple, None, (TreeDef(tuple, None, (LEAF,) * n), TreeDef(dict, ())))
 
 
 def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
@@ -175,6 +194,8 @@ def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
         x = c.get(fn, rest)
     except (LookupError, AttributeError, ValueError):
         return False
+    if c.weak and type(x) is int:
+        return c.type.dtype == "i64" and INT32[0] <= x <= INT32[1]  # see `_live`
     if c.weak:
         return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[c.type.dtype]
     return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype) or "", x.shape) == c.type
@@ -191,6 +212,27 @@ def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException]]) -
     return error
 
 
+def specialise(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], live: frozenset[Path] = frozenset(), **options: Any
+) -> Specialisation:
+    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants."""
+    trial = lambda live: _with_live(fn, args, kwargs, live, **options)
+    traced = trial(live) if live else None
+    if traced is None and len(live) > 1:
+        live = frozenset(path for path in live if trial(frozenset([path])))
+        traced = trial(live)
+    return Specialisation(traced or trace(fn, args, kwargs, **options))
+
+
+def _with_live(fn: Any, args: Any, kwargs: Any, live: frozenset[Path], **options: Any) -> Traced | None:
+    """The trace with these captured ints read at each call, if it can be made and all shapes are known in it."""
+    try:
+        traced = trace(fn, args, kwargs, live=live, **options)
+    except (IradError, TypeError, ValueError):
+        return None
+    return traced if all(v.type.static for g in traced.program.values() for n in walk(g) for v in n.outputs) else None
+
+
 class Cache:
     """The specialisations of one piece of code. `cell` holds the table of irad.codegen.entry that a call tries first.
 
@@ -199,10 +241,10 @@ class Cache:
 
     def __init__(
         self,
-        make: Callable[..., Any] = lambda fn, args, kwargs, **options: Specialisation(trace(fn, args, kwargs, **options)),
+        make: Callable[..., Any] | None = None,
         code: Any = None,
     ):
-        self.make, self.code = make, code
+        self.make, self.code = make or specialise, code
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
         self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
         self.cell: list[Any] = [entry.table(self.call, ())]
@@ -216,28 +258,57 @@ class Cache:
         return s(fn, leaves, rest)
 
     def run(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function of this code."""
-        if entry.available():
+        """Run a function of this code. The machine that runs programs is not made before there is one."""
+        if self.programs and entry.available():
             return entry.invoke()(self.cell, fn, *args, **kwargs)
         return self.call(fn, *args, **kwargs)
 
     def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> tuple[Any, list[Any], list[Any]]:
         """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
-        leaves, tree = flatten((args, kwargs))
-        rest = statics(tree)
+        if not kwargs and all(type(a) is np.ndarray for a in args):
+            leaves, tree, rest = list(args), _arrays(len(args)), []
+        else:
+            leaves, tree = flatten((args, kwargs))
+            rest = statics(tree)
         key = (tree, *map(leaf_key, leaves), *options.items())
-        for s in self.entries.get(key, ()):
-            if s.holds(fn, leaves, rest):
-                self._prefer(s, fn)
-                return s, leaves, rest
+        s = self._known(key, fn, leaves, rest)
+        if s is not None:
+            self._prefer(s, fn)
+            return s, leaves, rest
         with self.lock:
-            s = self.make(fn, args, kwargs, **options)
-            self.entries.setdefault(key, []).insert(0, s)
-            self.entries.move_to_end(key)
-            while sum(map(len, self.entries.values())) > VERSIONS:
-                _, gone = self.entries.popitem(last=False)
-                self._forget(gone)
+            s = self._known(key, fn, leaves, rest)  # another thread may have made it meanwhile
+            if s is None:
+                live = self._live(key, fn, rest)
+                with uncollected():
+                    s = self.make(fn, args, kwargs, **options, **({"live": live} if live else {}))
+                self._add(key, s)
         return s, leaves, rest
+
+    def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)
+
+    def _add(self, key: Any, s: Any) -> None:
+        """Keep a specialisation; let the oldest go where there are too many."""
+        self.entries.setdefault(key, []).insert(0, s)
+        self.entries.move_to_end(key)
+        while sum(map(len, self.entries.values())) > VERSIONS:
+            oldest = next(iter(self.entries))
+            gone = [self.entries[oldest].pop()] if len(self.entries) == 1 else self.entries.pop(oldest)
+            for old in gone:
+                self.programs.pop(old, None)
+            self._install()
+
+    def _live(self, key: Any, fn: Any, rest: Sequence[Any]) -> frozenset[Path]:
+        """Captured ints that have changed since they were taken for constants: from now on they are read at each call."""
+        if self.code is None:
+            return frozenset()
+        found: set[Path] = set()
+        for s in self.entries.get(key, ()):
+            found.update(c.path for c in s.traced.captures if c.weak and c.type.dtype == "i64")
+            found.update(
+                g.path for g in s.traced.guards if g.kind == "eq" and type(g.expected) is int and _small(g.path, fn, rest)
+            )
+        return frozenset(found)
 
     def _prefer(self, s: Any, fn: Any) -> None:
         """Put the program of a specialisation that is called again first in the table."""
@@ -250,11 +321,6 @@ class Cache:
                 return
             self.programs.move_to_end(s)
             self._install()
-
-    def _forget(self, gone: Sequence[Any]) -> None:
-        for s in gone:
-            self.programs.pop(s, None)
-        self._install()
 
     def _install(self) -> None:
         found = [p for p in reversed(self.programs.values()) if p is not None]

@@ -14,7 +14,7 @@ import numpy as np
 from irad.codegen import entry
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.frontend.transforms import Transform
+from irad.frontend.transform import Transform
 from irad.ir import Value, captures, types, walk
 from irad.ops.control import RaisedInGraph
 from irad.passes.expand import expand_sparse

@@ -23,7 +23,6 @@ from typing import Any
 from irad.errors import IradError, VerifyError
 from irad.ir import Graph, Node, Program, Value, types, walk
 from irad.ops import effects
-from irad.text import show
 from irad.types import I64, TAPE, Extent, Type
 
 _ONCE = {"if", "checkpoint"}  # ops that run a region at most once: a tape may be read inside
@@ -41,6 +40,8 @@ def verify(program: Program | Graph, after: str = "") -> Program:
             for node in _calls(graph):
                 _check_call(node, program)
         except _Breach as b:
+            from irad.text import show  # imported for faults only
+
             text = show({name: graph}, mark=b.where)
             place = b.where.loc if isinstance(b.where, Node) else None
             raise VerifyError(f"{f'after {after}: ' if after else ''}{b.message}\n{text}", place) from None
@@ -77,17 +78,18 @@ class _Checker:
                 raise _Breach(f"yields {v!r}, which is not in scope", where)
         self.scope.difference_update(inner)
 
-    def bind(self, values: Iterable[Value], where: Node | Graph) -> None:
-        values = tuple(values)
+    def bind(self, values: tuple[Value, ...], where: Node | Graph) -> None:
+        bound, scope = self.bound, self.scope
         for v in values:
-            if v in self.bound:
+            if v in bound:
                 raise _Breach(f"binds {v!r} a second time", where)
-            self.bound.add(v)
-            self.scope.add(v)
+            bound.add(v)
+            scope.add(v)
         for v in values:
-            if v.type.symbols:
-                self.symbols(v.type.symbols, where)
-            elif v.type.dtype == "tape":
+            t = v.type
+            if t.symbols:
+                self.symbols(t.symbols, where)
+            elif t.dtype == "tape":
                 self.tapes = True
 
     def symbols(self, values: Iterable[Value], where: Node | Graph) -> None:
@@ -98,9 +100,9 @@ class _Checker:
                 raise _Breach(f"has an extent {s!r}, which is not an i64 scalar", where)
 
     def node(self, node: Node) -> None:
-        for v in node.inputs:
-            if v not in self.scope:
-                raise _Breach(f"reads {v!r}, which is not in scope", node)
+        if not self.scope.issuperset(node.inputs):
+            v = next(v for v in node.inputs if v not in self.scope)
+            raise _Breach(f"reads {v!r}, which is not in scope", node)
         if node.verified:
             self.symbols(node.verified, node)
         for r in node.regions:
@@ -158,7 +160,7 @@ def _check_tapes(g: Graph, where: Node | Graph) -> dict[Value, int]:
     count: dict[Value, int] = {}
 
     def read(v: Value, times: int, at: Node | Graph) -> None:
-        if v.type == TAPE and times:
+        if times and v.type.dtype == TAPE.dtype:
             count[v] = count.get(v, 0) + times
             if count[v] > 1:
                 raise _Breach(f"reads the tape {v!r} a second time", at)

@@ -59,8 +59,10 @@ def _collected(node: Node, known: Defs, count: dict[Value, int]) -> list[Node]:
     merged = []
     for group in groups.values():
         total = sum(t.number for t in group)
-        cheapest = min(group, key=lambda t: _cost(t.value, known))
-        merged += [_Term(total, cheapest.value)] if len(group) > 1 and total != 0 else group
+        if len(group) > 1 and total != 0:
+            merged.append(_Term(total, min(group, key=lambda t: _cost(t.value, known)).value))
+        else:
+            merged += group
     if len(merged) == len(terms):
         return [node]
     with Builder(node.loc, deriv=True) as b:
@@ -113,9 +115,14 @@ def _monomial(v: Value, known: Defs) -> Monomial:
 
 
 def _cost(v: Value, known: Defs) -> int:
-    """Multiplications in the product that only derivatives need."""
-    d = known.get(v)
-    return 1 + sum(_cost(f, known) for f in d.inputs) if d is not None and d.deriv and d.op.name == "mul" else 0
+    """Multiplications in the product that only derivatives need, as far as `_monomial` looks."""
+    count, todo = 0, [v]
+    while todo and count < DEGREE:
+        d = known.get(todo.pop())
+        if d is not None and d.deriv and d.op.name == "mul":
+            count += 1
+            todo += d.inputs
+    return count
 
 
 def _sum(terms: Sequence[_Term]) -> Value:

@@ -17,18 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, captures, copy, current, defs, emit, walk
-from irad.ops.array import any_, argmax, broadcast, max_, zeros
-from irad.ops.constant import const, scalar
-from irad.ops.control import call, if_, pop, push, raise_if, while_
-from irad.ops.core import effects
-from irad.ops.elementwise import ge, logical_and, logical_not, lt, select, sub
+from irad.ir import Builder, Graph, Node, Program, Value, copy, current, walk
+from irad.ops.array import broadcast, zeros
+from irad.ops.elementwise import logical_and, select
 from irad.passes.batching_flow import Batched, batched_values
-from irad.passes.batching_rules import RULES, each_element, element, elementwise, widen
-from irad.types import I64, TAPE, Dim, Type
-
-_UNSAFE = ("for", "while", "call", "push", "pop")
-
+from irad.passes.batching_rules import RULES, each_element, elementwise, widen
+from irad.types import TAPE, Dim, Type
 
 Control = Callable[["Batching", Node], None]
 CONTROL: dict[str, Control] = {}  # filled by irad.passes.batching_control

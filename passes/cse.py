@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -73,16 +74,19 @@ class _Cse:
         """What makes two nodes the same; None if this one is not to be merged."""
         if node.op.name == "raise_if":
             return (node.op.name, node.inputs[0])
-        if self.unique(node) or any(self.unique(n) for r in node.regions for n in walk(r)):
+        if self.unique(node):
             return None
-        if sum(1 for r in node.regions for _ in walk(r)) > REGION_NODES:
-            return None
+        if node.regions:
+            inside = list(islice((n for r in node.regions for n in walk(r)), REGION_NODES + 1))
+            if len(inside) > REGION_NODES or any(map(self.unique, inside)):
+                return None
         return _node_key(node, {})
 
     def unique(self, node: Node) -> bool:
-        tape = any(v.type == TAPE for v in (*node.inputs, *node.outputs))
-        calls = node.op.name == "call" and node.attrs["callee"] in self.effectful
-        return tape or calls or effects(node) != "none" or node.op.name in _KEEP
+        name = node.op.name
+        if name in _KEEP or effects(node) != "none" or name == "call" and node.attrs["callee"] in self.effectful:
+            return True
+        return any([v.type.dtype == TAPE.dtype for v in (*node.inputs, *node.outputs)])
 
 
 _CHECKED = Value(TAPE)  # stands for the results of a check that was made
@@ -96,13 +100,13 @@ def _node_key(node: Node, local: dict[Value, int]) -> Key:
         name, refs = _MIRROR[name], refs[::-1]
     elif node.op.commutes:
         refs.sort(key=_order)
-    regions = tuple(_region_key(r, local) for r in node.regions)
+    regions = tuple([_region_key(r, local) for r in node.regions]) if node.regions else ()
     if name == "const":
         value = node.attrs["value"]
         shaped = isinstance(value, np.ndarray) and value.ndim > 0
         attrs: Hashable = (shaped, bits_of(value, node.outputs[0].type.numpy))
     else:
-        attrs = tuple((k, _attr_key(v)) for k, v in sorted(node.attrs.items()))
+        attrs = tuple([(k, _attr_key(v)) for k, v in sorted(node.attrs.items())]) if node.attrs else ()
     return (name, tuple(refs), attrs, types(node.outputs), regions)
 
 

@@ -102,14 +102,21 @@ def _vjp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None
     """The forward becomes `fwd`, whose residuals are values of the surroundings like any other."""
     _closed(ad, node)
     _, fwd, bwd = node.regions
-    frame, count = ad.frames[-1], len(node.outputs)
-    kept = [Value(v.type, v.hint) for v in fwd.results[count:]]
-    ad.frame_of.update(dict.fromkeys(kept, frame))
+    frame = ad.frames[-1]
+    kept = _residuals(node)
+    if fwd.results:
+        ad.frame_of.update(dict.fromkeys(kept, frame))
+        frame.augment[node] = lambda tape: (bound(fwd, node.inputs, (*node.outputs, *kept)), tape)
     backward = copy(bwd, {v: ad.need(v) for v in captures(bwd)})
     seeds = _dense(cts, [ad.need(v) for v in node.outputs])
     for v, d in zip(node.inputs, inline(backward, *map(ad.need, kept), *seeds)):
         adj.add(ad.need(v), d)
-    frame.augment[node] = lambda tape: (bound(fwd, node.inputs, (*node.outputs, *kept)), tape)
+
+
+def _residuals(node: Node) -> tuple[Value, ...]:
+    """New values for what the forward of a custom_vjp keeps, or its operands, if there is nothing else."""
+    fwd = node.regions[1]
+    return tuple(Value(v.type, v.hint) for v in fwd.results[len(node.outputs) :]) if fwd.results else node.inputs
 
 
 def _jvp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
@@ -141,8 +148,8 @@ def _vjp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     """The transpose of the backward, which is linear in the cotangents."""
     _closed(ad, node)
     _, fwd, bwd = node.regions
-    kept = [Value(v.type, v.hint) for v in fwd.results[len(node.outputs) :]]
-    current().nodes += bound(fwd, node.inputs, (*node.outputs, *kept))
+    kept = _residuals(node)
+    current().nodes += bound(fwd, node.inputs, (*node.outputs, *kept)) if fwd.results else [node]
     floats = [v for v in node.outputs if v.type.differentiable]
     seeds = [zero(v.type) for v in floats]
     again = copy(Graph((), bwd.nodes, bwd.results), dict(zip(bwd.params, (*kept, *seeds))))

@@ -7,7 +7,7 @@ the inner transform is expanded, its joint graph is ordinary nodes in the surrou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from irad.ir import Builder, Graph, Node, Program, Value, captures, copy, curren
 from irad.ops.constant import const
 from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
 from irad.passes.activity import callees
-from irad.passes.batching import Functions, batch
 from irad.passes.forward import linearized
-from irad.passes.jacobian import Block, expanded, expanded_sparse
 from irad.passes.rebuild import rebuilt, retype
 from irad.passes.reverse import Differentiation, float_cotangents, joint
 from irad.passes.weaken import weaken
+
+if TYPE_CHECKING:
+    from irad.passes.jacobian import Block
 
 TRANSFORMS = ("vjp", "jvp", "vmap", "jacobian")
 
@@ -116,7 +117,7 @@ class _Expand:
     def constant(self, n: Node) -> None:
         if np.all(n.attrs["value"]):
             self.nonzero.add(n.out)
-        if n.out.type.static:
+        if n.out.type.static and const.eval is not None:
             self.constants[n.out] = const.eval(**n.attrs)
 
     def node(self, n: Node, env: dict[Value, Value]) -> Node:
@@ -149,14 +150,19 @@ class _Expand:
         return list(inline(graph, *inputs[:count]))
 
     def batched(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
-        """Emit the body of a `vmap`, batched, in the current builder."""
+        """Emit the body of a `vmap`, batched, in the current builder. Imports what few programs need."""
+        from irad.passes import batching_control  # noqa: F401  (registers the rules of control ops)
+        from irad.passes.batching import Functions, batch
+
         functions = Functions({**self.program, **self.done})
         out = batch(functions, copy(region, {}), n.attrs["batched"], n.attrs["size"], inputs)
         self.done.update(functions.made)
         return out
 
     def jacobian(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
-        """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder."""
+        """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder. Imports as `batched` does."""
+        from irad.passes.jacobian import expanded, expanded_sparse
+
         f = copy(region, {})
         known = {v: self.constants[v] for v in captures(f) if v in self.constants}
         program = {**self.program, **self.done}

@@ -120,6 +120,9 @@ def inlinable(node: Node) -> bool:
     return is_view(node) or node.op.name in ("cast", "neg") or node.op.name in ("lt", "le", "gt", "ge", "eq", "ne")
 
 
+_ELSEWHERE = {*FOLDS, "update", "update_add"}
+
+
 class Elements:
     """Emits scalar code for elements. `defs`: how a value not in memory is computed; others are loaded.
 
@@ -136,11 +139,32 @@ class Elements:
         if not v.type.shape:
             self.reads.append((v, ()))
             return v
-        key = (v, pos)
-        if key not in self.memo:
-            node = self.computed(v)
-            self.memo[key] = self._load(v, pos) if node is None else self.compute(node, pos)
-        return self.memo[key]
+        if (v, pos) not in self.memo:
+            for x, node in self._order(v, pos):
+                self.memo[x, pos] = self._load(x, pos) if node is None else self.compute(node, pos)
+        return self.memo[v, pos]
+
+    def _order(self, v: Value, pos: Position) -> list[tuple[Value, Node | None]]:
+        """What has to be computed for an element at this very position, operands first: chains may be longer than
+        Python's stack is deep."""
+        out: list[tuple[Value, Node | None]] = []
+        seen: set[Value] = set()
+        todo: list[tuple[Value, Node | None, bool]] = [(v, None, False)]
+        while todo:
+            x, node, ready = todo.pop()
+            if ready:
+                out.append((x, node))
+            elif x.type.shape and x not in seen and (x, pos) not in self.memo:
+                seen.add(x)
+                node = self.computed(x)
+                todo.append((x, node, True))
+                if node is not None and self._rule(node) is None and node.op.name not in _ELSEWHERE:
+                    todo += [(operand, None, False) for operand in reversed(node.inputs)]
+        return out
+
+    def _rule(self, node: Node) -> Callable[[Node, Position], Value] | None:
+        """How an op that is not elementwise reads its operands."""
+        return getattr(self, f"_{node.op.name}", None)
 
     def _load(self, v: Value, pos: Position) -> Value:
         self.reads.append((v, pos))
@@ -157,7 +181,7 @@ class Elements:
         b = current()
         b.loc, b.deriv = node.loc, node.deriv
         name, ins = node.op.name, node.inputs
-        rule = getattr(self, f"_{name}", None)
+        rule = self._rule(node)
         if rule is not None:
             return rule(node, pos)
         if name in FOLDS:

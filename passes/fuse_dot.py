@@ -21,7 +21,7 @@ from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fuse_access import Position, as_dim, classify, inlinable
 from irad.passes.fuse_dot_operands import Operands, ViewElements, splits
-from irad.passes.fuse_dot_pool import scatters_as_selects
+from irad.passes.fuse_dot_pool import pooling_elementwise
 from irad.passes.fuse_dot_split import split_slices
 from irad.passes.fuse_dot_window import unscatter_windows
 from irad.records import dataclass, field
@@ -51,7 +51,7 @@ def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(g for g, _ in inner), n.loc, n.deriv)
         nodes.append(n)
         known.update(n.outputs)
-    graph = scatters_as_selects(graph.replace(nodes=nodes))
+    graph = pooling_elementwise(graph.replace(nodes=nodes))
     if not any(wanted(n) for n in graph.nodes):
         return graph, []
     graph = unscatter_windows(split_slices(graph, wanted), wanted)

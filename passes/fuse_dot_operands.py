@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from math import prod
 
 from irad.ir import Builder, Node, Value, emit, reads, substitute_node
-from irad.ops.array import transpose
+from irad.ops.array import Slice, transpose
 from irad.ops.loop import load
 from irad.passes.fuse_access import Elements, Position, as_dim, inlinable, only_units
 from irad.passes.fuse_dot_window import affine_index, is_window
@@ -43,7 +43,9 @@ def splits(coarse: Sequence[Dim], fine: Sequence[Dim]) -> list[list[int]] | None
 
 def is_split(node: Node) -> bool:
     """A reshape that only splits axes: an element stands at an affine position of the operand."""
-    return node.op.name == "reshape" and node.out.type.static and splits(node.inputs[0].type.shape, node.out.type.shape) is not None
+    return (
+        node.op.name == "reshape" and node.out.type.static and splits(node.inputs[0].type.shape, node.out.type.shape) is not None
+    )
 
 
 class ViewElements(Elements):
@@ -54,7 +56,7 @@ class ViewElements(Elements):
         spec = node.attrs["spec"]
         if "g" not in spec:
             return super()._index(node, pos)
-        (g,), p = operands, spec.index("g")
+        (g,), p = operands, sum(isinstance(t, Slice) for t in spec[: spec.index("g")])
         at = affine_index(self.computed, g, pos[p : p + g.type.rank])
         assert at is not None
         rest = iter((*pos[:p], *pos[p + g.type.rank :]))
@@ -104,7 +106,7 @@ class Operands:
         `store`: the indices along which the result is stored with step 1.
         """
         a, b = node.inputs
-        (ca, cb), _ = node.attrs["contract"], node.attrs["batch"]
+        ca, _ = node.attrs["contract"]
         terms = [Value(I64, "k") for _ in ca]
         extents = [int(a.type.shape[k]) for k in ca]  # type: ignore[arg-type]
         at_a, at_b = _positions(node, pos, [as_dim(t) for t in terms])
@@ -140,16 +142,18 @@ class Operands:
             vectors = work / extent[v] * -(-extent[v] // lanes)
             return vectors / 2 + (0 if v in store else 1.2 * node.out.type.size) + 1.5 * copied
 
-        best = min((cost(v, 0) for v in extent if (v in unit_a) != (v in unit_b) and (v in in_a) != (v in in_b)), default=math.inf)
+        best = min(
+            (cost(v, 0) for v in extent if (v in unit_a) != (v in unit_b) and (v in in_a) != (v in in_b)), default=math.inf
+        )
         choice: tuple[bool, tuple[int, ...]] | None = None
         for first, x, at, c, batch, other in ((True, a, at_a, ca, ba, in_b), (False, b, at_b, cb, bb, in_a)):
             copied = 0 if self._outside(x) else x.type.size
             for k in range(x.type.rank):
-                names = _names(at[k : k + 1])
-                if k in (*c, *batch) or len(names) != 1 or names & other:
+                names = list(_names(at[k : k + 1]))
+                if k in (*c, *batch) or len(names) != 1 or names[0] in other:
                     continue
                 rest = (j for j in range(x.type.rank) if j not in (*batch, *c, k))
-                price = cost(*names, copied)
+                price = cost(names[0], copied)
                 if price < best:
                     best, choice = price, (first, (*batch, *c, *rest, k))
         return choice

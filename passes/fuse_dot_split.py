@@ -110,7 +110,8 @@ class _Slices:
         used = set(self.graph.results)
         out: list[Node] = []
         for n in reversed(nodes):
-            if n.outputs and not any(v in used for v in n.outputs) and (n.op.name == "dot" or n.op.elementwise or n.op.name == "index"):
+            pure = n.op.elementwise or n.op.name in ("dot", "index")
+            if pure and n.out not in used:
                 continue
             used.update(reads(n))
             out.append(n)

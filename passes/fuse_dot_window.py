@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irad.ir import Builder, Graph, Node, Value, defs, reads
+from irad.ir import Builder, Graph, Node, Value, current, defs, reads
 from irad.ops.array import Slice, dot, index, iota, transpose_to, update, zeros
 from irad.ops.elementwise import add
 from irad.passes.fuse_access import as_dim
@@ -139,7 +139,9 @@ class _Unscatter:
             return None
         if spec.count("g") != 1 or len(at) != 1 or not x.type.static:
             return None
-        whole = all(s == "g" or isinstance(s, Slice) and (s.start, s.size, s.step) == (0, d, 1) for s, d in zip(spec, x.type.shape))
+        whole = all(
+            s == "g" or isinstance(s, Slice) and (s.start, s.size, s.step) == (0, d, 1) for s, d in zip(spec, x.type.shape)
+        )
         g = self.defs.get(at[0])
         if not whole or g is None or g.op.name != "add" or at[0].type.rank != 2:
             return None
@@ -152,8 +154,7 @@ class _Unscatter:
 
     def _sides(self, s: _Scattered) -> bool | None:
         """True: the places are axes of the first operand and the offsets of the second; False: the other way; None: neither."""
-        a, b = s.dot.inputs
-        (ca, cb), (ba, bb) = s.dot.attrs["contract"], s.dot.attrs["batch"]
+        a, (ca, _), (ba, _) = s.dot.inputs[0], s.dot.attrs["contract"], s.dot.attrs["batch"]
         lo, hi = len(ba), a.type.rank - len(ca)
         first = [[lo <= k < hi for k in pair] for pair in s.axes if len(pair) == 2]
         second = [[k >= hi for k in pair] for pair in s.axes if len(pair) == 2]
@@ -166,31 +167,23 @@ class _Unscatter:
     def _convolution(self, n: Node, s: _Scattered) -> list[Node]:
         """The convolution that gives the scattered array."""
         swap = not self._sides(s)
-        a, b = s.dot.inputs
-        (ca, cb), (ba, bb) = s.dot.attrs["contract"], s.dot.attrs["batch"]
-        free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
-        free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-        where = [*((0, k) for k in ba), *((0, k) for k in free_a), *((1, k) for k in free_b)]  # axis of the product -> operand's
-        ct, k, cc, ck, bc, bk = (b, a, cb, ca, bb, ba) if swap else (a, b, ca, cb, ba, bb)
-        pairs = [(where[p[0]][1], where[p[1]][1]) for p in s.axes if len(p) == 2]
+        contracted, batched = _axes(s.dot)
+        ct, k = s.dot.inputs[::-1] if swap else s.dot.inputs
+        cc, ck = contracted[::-1] if swap else contracted
+        bc, bk = batched[::-1] if swap else batched
+        home = _homes(s.dot, swap)
+        pairs = [(home[p][1], home[o][1]) for p, o in (pair for pair in s.axes if len(pair) == 2)]
+        offsets = tuple(o for _, o in pairs)
         with Builder(n.loc, deriv=n.deriv) as build:
             size = {place: int(k.type.shape[offset]) for place, offset in pairs}  # type: ignore[arg-type]
             windows, place_at, offset_at = self._windows(ct, size)
-            flipped = index(k, spec=tuple(
-                Slice(int(d) - 1, d, -1) if j in [o for _, o in pairs] else Slice(0, d) for j, d in enumerate(k.type.shape)  # type: ignore[arg-type]
-            ))  # fmt: skip
-            contract = ((*(place_at[j] for j in cc), *(offset_at[p] for p, _ in pairs)), (*ck, *(o for _, o in pairs)))
-            d = dot(windows, flipped, contract=contract, batch=(tuple(place_at[j] for j in bc), tuple(bk)))
-            free_w = [j for j in range(windows.type.rank) if j not in (*contract[0], *(place_at[j] for j in bc))]
-            free_k = [j for j in range(k.type.rank) if j not in (*contract[1], *bk)]
-            at = {(0, place_at[j]): r for r, j in enumerate(bc)} | {(0, j): len(bc) + r for r, j in enumerate(free_w)}
-            at |= {(1, j): len(bc) + len(free_w) + r for r, j in enumerate(free_k)}
-            perm = []
-            for pair in s.axes:
-                side, axis = where[pair[0]]
-                of_ct = (side == 0) != swap or pair[0] < len(ba)
-                perm.append(at[(0, place_at[bc[list(ba).index(axis)] if pair[0] < len(ba) else axis]) if of_ct else (1, axis)])
-            out = transpose_to(d, perm)
+            backwards = [Slice(int(d) - 1, d, -1) if j in offsets else Slice(0, d) for j, d in enumerate(k.type.shape)]  # type: ignore[arg-type]
+            contract = ((*(place_at[j] for j in cc), *(offset_at[p] for p, _ in pairs)), (*ck, *offsets))
+            batch = (tuple(place_at[j] for j in bc), tuple(bk))
+            d = dot(windows, index(k, spec=tuple(backwards)), contract=contract, batch=batch)
+            at = {axis: r for r, axis in enumerate(_homes(current().nodes[-1], False))}
+            own = (home[pair[0]] for pair in s.axes)
+            out = transpose_to(d, [at[(side, place_at[axis] if side == 0 else axis)] for side, axis in own])
         last = build.nodes[-1]
         assert last.out is out
         build.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
@@ -219,3 +212,18 @@ class _Unscatter:
             offset_at = {i: p + (p > axis) for i, p in offset_at.items()}
             offset_at[j] = axis + 1
         return x, place_at, offset_at
+
+
+def _axes(n: Node) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """Contracted and batch axes of the operands of a `dot`."""
+    return tuple(map(tuple, n.attrs["contract"])), tuple(map(tuple, n.attrs["batch"]))
+
+
+def _homes(n: Node, swap: bool) -> list[tuple[int, int]]:
+    """For each axis of a `dot`: (operand, axis of it); with `swap` the second operand counts as the first. Batch axes are the first's."""
+    (ca, cb), (ba, bb) = _axes(n)
+    a, b = n.inputs
+    free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
+    free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
+    batch = [(0, k) for k in (bb if swap else ba)]
+    return [*batch, *((int(swap), k) for k in free_a), *((int(not swap), k) for k in free_b)]

@@ -17,6 +17,7 @@ from irad.ops.array import Slice, broadcast_to, index, iota, reshape_to, slice_a
 from irad.ops.constant import const, empty, scalar
 from irad.ops.control import for_, jacobian_block, jvp, vjp, vmap
 from irad.ops.elementwise import add, cast_to, eq, minimum, mul
+from irad.passes import sparsity_control, sparsity_rules  # noqa: F401  (register the rules)
 from irad.passes.colouring import columns, recovery, star
 from irad.passes.pattern import Pattern
 from irad.passes.sparsity import jacobian_pattern
@@ -53,7 +54,9 @@ def plan(pattern: Pattern | None, inputs: int, results: int, mode: str, symmetri
     found = []
     if mode != "reverse":
         colour = star(pattern) if symmetric else columns(pattern)
-        found.append((float(colours := _count(colour)), Plan(True, _seeds(colour, colours), pattern, recovery(pattern, colour, symmetric))))
+        found.append(
+            (float(colours := _count(colour)), Plan(True, _seeds(colour, colours), pattern, recovery(pattern, colour, symmetric)))
+        )
     if mode != "forward" and not symmetric:
         turned = pattern.transposed()
         colour = columns(turned)
@@ -82,9 +85,7 @@ class Block:
     shape: tuple[int, int]
 
 
-def expanded(
-    node: Node, inputs: Sequence[Value], f: Graph, program: Mapping[str, Graph], known: Mapping[Value, Any]
-) -> Graph:
+def expanded(node: Node, inputs: Sequence[Value], f: Graph, program: Mapping[str, Graph], known: Mapping[Value, Any]) -> Graph:
     """A graph without parameters that computes the results of a `jacobian` of `f`, by `vmap`, `jvp` and `vjp`.
 
     `known`: numbers of values from outside `f`.
@@ -217,13 +218,14 @@ def _positions(at: np.ndarray) -> Value:
 def _gathered(flat: Sequence[Value], direction: np.ndarray, place: np.ndarray) -> Value:
     """Elements of compressed derivatives: `place` counts through all of the values of a direction."""
     start = 0
-    ends = np.cumsum([v.type.size // v.type.shape[0] for v in flat])
+    sizes = [v.type.size // n for v in flat if isinstance(n := v.type.shape[0], int)]
+    ends = np.cumsum(sizes)
     which = np.searchsorted(ends, place, side="right")
     out = zeros(Type(flat[0].type.dtype, place.shape))
-    for k, v in enumerate(flat):
-        here, size = np.flatnonzero(which == k), v.type.size // v.type.shape[0]
+    for k, (v, size) in enumerate(zip(flat, sizes)):
+        here = np.flatnonzero(which == k)
         if len(here):
-            line = reshape_to(v, (v.type.shape[0] * size,))
+            line = reshape_to(v, (v.type.size,))
             found = index(line, _positions(direction[here] * size + place[here] - start), spec=("g",))
             if len(here) == len(place):
                 return found

@@ -17,6 +17,7 @@ from irad.ops.elementwise import add, div, mul, neg, sub, szmul
 from irad.records import dataclass, replace
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
+WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
 _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
 _COST = {"div": 4}  # of a link in the chain, in multiplications
 
@@ -43,20 +44,57 @@ def _node(node: Node) -> Node:
 
 def _shortened(body: Graph) -> Graph:
     """The body with those results regrouped for which it pays."""
-    best = body
+    groups = _cycles(body)
+    if not groups:
+        return body
+    results, alive = list(body.results), _Alive(body)
+    least = len(alive.of(results))
     with Builder(deriv=True) as b:
-        for group in _cycles(body):
+        for group in groups:
+            if len(group) > WIDE:
+                continue
             forms = _Forms(body, group)
             for k, (p, r) in enumerate(zip(body.params[1:], body.results)):
                 form = forms.of.get(r)
                 if p not in group or form is None or len(form.factors) >= forms.length[r]:
                     continue
-                results = [form.value() if j == k else v for j, v in enumerate(best.results)]
-                nodes = [*body.nodes, *b.nodes]
-                new = _alive(body, nodes, results)
-                if len(new.nodes) <= len(_alive(body, nodes, best.results).nodes) + EXTRA:
-                    best = new
-    return best
+                trial = [form.value() if j == k else v for j, v in enumerate(results)]
+                alive.learn(b.nodes)
+                count = len(alive.of(trial))
+                if count <= least + EXTRA:
+                    results, least = trial, count
+    return body.replace(nodes=alive.nodes(results), results=results) if results != list(body.results) else body
+
+
+class _Alive:
+    """What results need of the nodes of a body and of nodes that are emitted later, without walking all of them."""
+
+    def __init__(self, body: Graph):
+        self.order = {n: k for k, n in enumerate(body.nodes)}
+        self.defs = {v: n for n in body.nodes for v in n.outputs}
+        self.own = len(body.nodes)
+        self.kept = [n for n in body.nodes if effects(n) != "none"]
+
+    def learn(self, nodes: Sequence[Node]) -> None:
+        """All that was emitted so far; what earlier calls told of comes first."""
+        for n in nodes[len(self.order) - self.own :]:
+            self.order[n] = len(self.order)
+            self.defs.update((v, n) for v in n.outputs)
+
+    def of(self, results: Sequence[Value]) -> set[Node]:
+        """The nodes that have effects or that these results need."""
+        found = set(self.kept)
+        todo = [*results, *(v for n in found for v in reads(n))]
+        while todo:
+            n = self.defs.get(todo.pop())
+            if n is not None and n not in found:
+                found.add(n)
+                todo += reads(n)
+        return found
+
+    def nodes(self, results: Sequence[Value]) -> list[Node]:
+        """The same, in program order."""
+        return sorted(self.of(results), key=self.order.__getitem__)
 
 
 def _cycles(body: Graph) -> list[list[Value]]:
@@ -84,16 +122,6 @@ def _closure(step: Mapping[Value, Collection[Value]], start: Value) -> set[Value
             found.add(p)
             todo += step[p]
     return found
-
-
-def _alive(body: Graph, nodes: Sequence[Node], results: Sequence[Value]) -> Graph:
-    """The body with these nodes but the dead ones."""
-    want, kept = set(results), []
-    for n in reversed(nodes):
-        if any(v in want for v in n.outputs) or effects(n) != "none":
-            kept.append(n)
-            want.update(reads(n))
-    return body.replace(nodes=kept[::-1], results=results)
 
 
 @dataclass(frozen=True)

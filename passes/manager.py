@@ -8,18 +8,21 @@ from time import perf_counter
 from irad.ir import Program
 from irad.passes.autodiff import grad, vjp
 from irad.passes.complex_parts import complex_parts
+from irad.passes.covered import covered
 from irad.passes.cse import cse
 from irad.passes.custom_rules import custom
 from irad.passes.dce import dce
 from irad.passes.expand import expand
 from irad.passes.fold import fold
 from irad.passes.fuse import fuse
+from irad.passes.fuse_dot import fuse_dot
 from irad.passes.inline import inline
 from irad.passes.licm import licm
 from irad.passes.linear_carry import linear_carry
 from irad.passes.pingpong import pingpong
 from irad.passes.plan import plan
 from irad.passes.ranges import ranges
+from irad.passes.recompute import recompute
 from irad.passes.scalarize import scalarize
 from irad.passes.simplify import simplify
 from irad.passes.strength import strength
@@ -48,7 +51,10 @@ PASSES: dict[str, Pass] = {
     "unscatter": unscatter,
     "scalarize": scalarize,
     "strength": strength,
+    "fuse_dot": fuse_dot,
     "fuse": fuse,
+    "recompute": recompute,
+    "covered": covered,
     "pingpong": pingpong,
     "plan": plan,
 }

@@ -101,7 +101,9 @@ class Lives:
             alone = x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs)
             self._use([x], 2 * self._t + 2)
             here = 2 * self._t + 2
-            self.over += [(x, v, here) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type]
+            self.over += [
+                (x, v, here) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type
+            ]
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:
                 if d in self._empty:

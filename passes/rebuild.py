@@ -17,10 +17,13 @@ def rebuilt(
     **attrs: Any,
 ) -> Node:
     """The node with other parts, its types and attributes renamed by `env`; the very node if nothing changes."""
-    retype(outputs, env)
-    new = rename_attrs({**node.attrs, **attrs} if attrs else node.attrs, lambda v: env.get(v, v))
+    new = {**node.attrs, **attrs} if attrs else node.attrs
+    if env:
+        retype(outputs, env)
+        new = rename_attrs(new, lambda v: env.get(v, v))
     ins, outs = tuple(inputs), tuple(outputs)
-    if ins == node.inputs and outs == node.outputs and new == node.attrs and all(a is b for a, b in zip(regions, node.regions)):
+    unchanged = ins == node.inputs and outs == node.outputs and (new is node.attrs or new == node.attrs)
+    if unchanged and all([a is b for a, b in zip(regions, node.regions)]):
         return node
     return Node(node.op, ins, outs, new, tuple(regions), node.loc, node.deriv)
 

@@ -38,10 +38,11 @@ def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
     if not env:
         return node if same else Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
     get = lambda v: lookup(env, v)
-    inputs, outputs, attrs = tuple(map(get, node.inputs)), rename_bound(node.outputs, env), node.attrs
+    inputs = tuple([lookup(env, v) for v in node.inputs]) if any([v in env for v in node.inputs]) else node.inputs
+    outputs, attrs = rename_bound(node.outputs, env), node.attrs
     if attrs and ("extents" in attrs or any(v.type.symbols for v in node.outputs)):  # else attributes mention no value
         attrs = rename_attrs(attrs, get)
-    if same and inputs == node.inputs and attrs is node.attrs and outputs is node.outputs:
+    if same and inputs is node.inputs and attrs is node.attrs and outputs is node.outputs:
         return node
     return Node(node.op, inputs, outputs, attrs, tuple(regions), node.loc, node.deriv)
 

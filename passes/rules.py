@@ -211,16 +211,14 @@ def _term(e: ast.expr) -> Term:
     raise AssertionError(ast.dump(e))
 
 
-def _rule(line: str, kinds: str, derivative: bool) -> Rule:
-    before, after = (_term(ast.parse(side.strip(), mode="eval").body) for side in line.split("->"))
-    return Rule(line.strip(), before, after, kinds, derivative)
-
-
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Every rule, read from the tables."""
+    """Every rule, read from the tables, all sides as the lines of one text: Python's parser is slow to start."""
     tables = ((EXACT, False), (DERIVATIVE, True))
-    return tuple(_rule(ln, k, d) for table, d in tables for k, s in table.items() for ln in s.strip().splitlines())
+    lines = [(line.strip(), k, d) for table, d in tables for k, text in table.items() for line in text.strip().splitlines()]
+    sides = ast.parse("\n".join(side.strip() for line, _, _ in lines for side in line.split("->"))).body
+    terms = [_term(s.value) for s in sides]  # type: ignore[attr-defined]
+    return tuple(Rule(line, b, a, k, d) for (line, k, d), b, a in zip(lines, terms[::2], terms[1::2], strict=True))
 
 
 @cache

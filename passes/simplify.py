@@ -73,8 +73,10 @@ class _Simplifier:
 
     def place(self, node: Node) -> None:
         """Append the node, or what a rule makes of it."""
-        with Builder(node.loc, node.deriv) as b:
-            new = self.rewrite(node)
+        new = None
+        if rules_of(node.op.name) or node.op.name in STRUCTURAL:
+            with Builder(node.loc, node.deriv) as b:
+                new = self.rewrite(node)
         if new is None:
             current().nodes.append(node)
             self.defs.update((v, node) for v in node.outputs)

@@ -35,7 +35,9 @@ def _plans(program: Program) -> dict[int, Keep]:
 
 def _plan(entries: tuple[Value, ...], defs: dict[Value, Node]) -> Keep:
     first: dict[Value, int] = {}
-    return tuple((first.setdefault(v, k), defs[v] if v in defs and splat_of(defs[v]) is not None else None) for k, v in enumerate(entries))
+    return tuple(
+        (first.setdefault(v, k), defs[v] if v in defs and splat_of(defs[v]) is not None else None) for k, v in enumerate(entries)
+    )
 
 
 def _common(a: Keep, b: Keep) -> Keep:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -63,8 +62,8 @@ def normal(x: Any) -> Any:
         return int(x.value) if x.dtype == "i64" else x
     if isinstance(x, (list, tuple)):
         return [normal(y) for y in x]
-    if dataclasses.is_dataclass(x):
-        return [type(x), *[normal(getattr(x, f.name)) for f in dataclasses.fields(x)]]
+    if hasattr(type(x), "__record__"):
+        return [type(x), *[normal(getattr(x, name)) for name in type(x).__record__]]
     return x
 
 

@@ -13,7 +13,7 @@ import pytest
 from irad.errors import UnsupportedError
 from irad.interp import interpret
 from irad.ir import Program, Value, build
-from irad.ops import OPS, array
+from irad.ops import OPS, array, determinant, linalg, matrix, spectral
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice
 from irad.ops.constant import const
@@ -28,9 +28,9 @@ NOT_FLOAT = set(
     "bitwise_xor invert left_shift right_shift argmax argmin any all argsort nonzero raise_if print".split()
 )
 # Float results, but no derivative: reaching them is an error. `loop` and `load` come after differentiation.
-NO_DERIVATIVE = {"trigamma", "loop", "load"}
-# Rules of the autodiff pass; tested in test_autodiff.py by programs.
-STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp".split())
+NO_DERIVATIVE = {"trigamma", "loop", "load", "callback", "pure_callback", "eig_vectors"}
+# Rules of the autodiff passes; tested in test_autodiff.py and test_custom.py by programs.
+STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp custom_vjp custom_jvp stop_gradient vmap jacobian".split())
 # Third derivatives would be needed for the second of these.
 FIRST_ORDER = {"digamma"}
 
@@ -166,6 +166,62 @@ for _name in ("complex", "real", "imag"):
 
 direct("sort", f64(5), axis=0)
 direct("sort", f64(3, 2), axis=0)
+
+
+# ---- matrices: kept away from singular ones and from equal eigenvalues; vectors enter by what does not depend on their signs
+
+
+def regular(x: Value) -> Value:
+    return ew.add(x, ew.mul(matrix.identity(x.type), ew.full(4.0, x)))
+
+
+def first(outputs: Any) -> Value:
+    return outputs[0]
+
+
+for _trans in (False, True):
+    on("solve", f64(3, 3), f64(3, 2))(lambda a, b, t=_trans: linalg.solution(regular(a), b, trans=t))
+    for _lower in (False, True):
+        for _unit in (False, True):
+            on("triangular_solve", f64(2, 3, 3), f64(2, 3, 2))(
+                lambda a, b, t=_trans, l=_lower, u=_unit: linalg.triangular_solve(regular(a), b, lower=l, trans=t, unit=u)
+            )
+on("lu", f64(2, 3, 3))(lambda a: first(linalg.lu(regular(a))))
+on("cholesky", f64(2, 3, 3))(lambda a: first(linalg.cholesky(regular(a))))
+for _k in (0, 1):
+    on("qr", f64(2, 4, 3))(lambda a, k=_k: linalg.qr(ew.mul(a, a), full=False)[k])
+on("eigh", f64(3, 3))(lambda a: first(spectral.eigh(a, lower=True)))
+for _lower in (False, True):
+    on("eigvalsh", f64(2, 3, 3))(lambda a, l=_lower: first(spectral.eigvalsh(a, lower=l)))
+
+    @on("eigh", f64(3, 3))
+    def _function_of_matrix(a: Value, lower: bool = _lower) -> Value:
+        w, v, _ = spectral.eigh(a, lower=lower)
+        return matrix.mm(ew.mul(v, matrix.along_rows(ew.exp(w), v)), v, tb=True)
+
+
+for _shape in ((2, 4, 3), (3, 4), (3, 3)):
+    on("svdvals", f64(*_shape))(lambda a: first(spectral.svdvals(a)))
+    on("pinv", f64(*_shape))(lambda a: first(spectral.pinv(a, rcond=1e-15)))
+
+    @on("svd", f64(*_shape))
+    def _function_of_values(a: Value) -> Value:
+        u, s, vt, _ = spectral.svd(a, full=False)
+        return matrix.mm(ew.mul(u, matrix.along_rows(ew.sqrt(s), u)), vt)
+
+
+@on("eig", f64(3, 3))
+def _eigenvalues(a: Value) -> Value:
+    re, im, *_ = OPS["eig"](a)
+    return ew.add(ew.sin(re), ew.mul(im, im))
+
+
+direct("det", f64(2, 3, 3))
+direct("cofactor", f64(3, 3))
+direct("cofactor_along", f64(3, 3), f64(3, 3))
+on("slogdet", f64(2, 3, 3))(lambda a: determinant.slogdet(regular(a))[1])
+for _k, _sign in ((0, 1), (1, -1)):
+    on("fft", f64(3, 4), f64(3, 4))(lambda x, y, k=_k, s=_sign: ew.sin(OPS["fft"](x, y, axes=(0, 1)[: k + 1], sign=s)[k]))
 
 CASES = [pytest.param(*case, id=f"{name}-{k}") for name, cases in SAMPLES.items() for k, case in enumerate(cases)]
 

@@ -70,6 +70,13 @@ class Deep(Layer):
         return super().forward(x) - 1.0
 
 
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
 class Vector:
     def __init__(self, a):
         self.a = a
@@ -239,6 +246,11 @@ def test_trees_of_arguments():
     check(lambda x, *rest, k=1.0, **more: x * k + sum(rest) + more["z"], X, 1.0, 2.0, k=3.0, z=Y)
 
 
+def test_fields_of_objects_made_here_are_not_captured():
+    traced = trace(lambda p: Point(p.y, Slotted(p.x).a * 2), (Point(X, 2.0),))
+    assert not traced.captures and {g.kind for g in traced.guards} == {"is"}
+
+
 def test_same_array_twice():
     def f(a, b):
         a += 1
@@ -343,7 +355,7 @@ def test_bound_method_and_callable_object():
     assert_same(run(trace(part, (X,)), part, (X,)), helper(X, b=4.0))
 
 
-def default_array(x, w=np.array([1.0, 1.0, 2.0])):
+def default_array(x, w=np.array([1.0, 1.0, 2.0])):  # noqa: B008
     return x * w
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from irad.frontend.eval_attr import MUTATING
-from irad.frontend.table import METHODS, NAMES
+from irad.frontend.table import METHODS, NAMES, load_all
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 
 
 def listing() -> str:
+    load_all()
     own = [n for n in NAMES if n.rsplit(".", 1)[-1] not in ("outer", "accumulate", "reduce", "at")]
     functions = ", ".join(f"`{name.removeprefix('np.')}`" for name in sorted(own, key=lambda n: (n.count("."), n)))
     functions += "; and `outer`, `accumulate`, `reduce` and `at` of ufuncs that combine elements."

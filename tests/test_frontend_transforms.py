@@ -7,7 +7,7 @@ import pytest
 
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.frontend.transforms import Transform, bind
+from irad.frontend.transform import Transform, bind
 from irad.passes.expand import expand
 from tests.frontend_support import assert_same, run
 

@@ -13,12 +13,25 @@ FOLDERS = {"irad": ROOT / "irad", "irad.passes": ROOT / "passes", "irad.codegen"
 
 # Modules of one line may use each other; a line uses the lines above it. A name stands for what is below it too.
 LAYERS: list[set[str]] = [
-    {"irad.types", "irad.errors", "irad.records"},
+    {"irad.types", "irad.errors", "irad.records", "irad.garbage"},
     {"irad.ir", "irad.tree"},
     {"irad.ops"},
     {"irad.text", "irad.reading", "irad.verify", "irad.interp"},
     {"irad.frontend", "irad.passes", "irad.codegen"},
-    {"irad.pipeline", "irad.runtime", "irad.cache", "irad.lowered", "irad.pullback", "irad.sparse", "irad.linear", "irad.graphs", "irad.api"},
+    {
+        "irad.pipeline",
+        "irad.runtime",
+        "irad.cache",
+        "irad.lowered",
+        "irad.pullback",
+        "irad.fastcall",
+        "irad.fastcall_vjp",
+        "irad.custom",
+        "irad.sparse",
+        "irad.linear",
+        "irad.graphs",
+        "irad.api",
+    },
     {"irad.checks", "irad.nn", "irad.graph", "irad.nodes", "irad.executor", "irad.train", "irad.cli", "irad.__main__", "irad"},
 ]
 APART = LAYERS[4]  # never each other

@@ -22,7 +22,10 @@ from irad.types import Type
 from tests.fuzz import Case, control_flow, straight_line
 
 ROOT = __file__.rsplit("/tests/", 1)[0]
-KINDS = {"straight": lambda rng, smooth: straight_line(rng, 15, smooth), "control": lambda rng, smooth: control_flow(rng, 8, smooth)}
+KINDS = {
+    "straight": lambda rng, smooth: straight_line(rng, 15, smooth),
+    "control": lambda rng, smooth: control_flow(rng, 8, smooth),
+}
 
 
 def outcome(run: object, *args: object) -> list[object]:
@@ -79,7 +82,12 @@ def main(kind: str, what: str, first: int, last: int) -> None:
 
 @pytest.mark.parametrize(
     "kind, what, first, last",
-    [("straight", "value", 0, 150), ("straight", "gradient", 1000, 1150), ("control", "value", 0, 100), ("control", "gradient", 1000, 1100)],
+    [
+        ("straight", "value", 0, 150),
+        ("straight", "gradient", 1000, 1150),
+        ("control", "value", 0, 100),
+        ("control", "gradient", 1000, 1100),
+    ],
 )
 def test_native_programs(kind: str, what: str, first: int, last: int) -> None:
     command = [sys.executable, "-c", f"from tests.test_native_fuzz import main; main({kind!r}, {what!r}, {first}, {last})"]

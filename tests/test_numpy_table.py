@@ -307,7 +307,6 @@ def test_python_ints_up_to_64_bits(expression: str, args: Any) -> None:
         ("np.power(x, -1)", (I,), "Integers to negative integer powers are not allowed"),
         ("np.einsum('ij,jk->ik', x, y)", (A, A), "subscript 'j' has extents 4 and 3"),
         ("np.einsum('ijk->i', x)", (A,), "names 3 axes of an operand that has 2"),
-        ("np.linalg.norm(x, 2)", (A,), "needs singular values"),
         ("np.add(x, y, where=z)", (A, B, M), "undefined unless out="),
         ("np.max(x, where=y)", (A, M), "does not have an identity"),
         ("np.sum(x, axis=y)", (A, 1), "axis must be known at compile time"),
@@ -332,6 +331,7 @@ def test_every_entry_has_the_signature_of_its_function() -> None:
     import inspect
 
     skip = {"like", "device", "out", "where"}
+    table.load_all()
     for name, fn in table.NAMES.items():
         builder = table.lookup(fn)
         try:
@@ -394,7 +394,19 @@ def test_every_entry_is_tested() -> None:
     from pathlib import Path
 
     here = Path(__file__).parent
-    words = set(re.findall(r"[\w.]+", "".join(p.read_text() for p in (*here.glob("test_numpy_*.py"), here / "test_complex.py"))))
-    names = [n.removeprefix("np.").removeprefix("scipy.special.") for n in table.NAMES]
+    words = set(
+        re.findall(
+            r"[\w.]+",
+            "".join(
+                p.read_text()
+                for p in (
+                    *here.glob("test_numpy_*.py"),
+                    *(here / f"test_{t}.py" for t in ("complex", "fft", "linalg", "sorting")),
+                )
+            ),
+        )
+    )
+    table.load_all()
+    names = [n.removeprefix("np.").removeprefix("scipy.special.").removeprefix("scipy.") for n in table.NAMES]
     outer = {n for n in names if n.endswith(".outer") and n.removesuffix(".outer") in words}
     assert [n for n in names if n not in words and f"np.{n}" not in words and n not in outer] == []

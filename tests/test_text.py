@@ -255,5 +255,5 @@ def test_implied_attributes_are_those_that_the_results_repeat() -> None:
     """An op whose `type`, `shape` or `dtype` attribute is something else needs a name of its own for it."""
     from irad.reading import IMPLIED, attr_names
 
-    repeating = {"const", "empty", "iota", "broadcast", "reshape", "cast", "call", "pop"}
+    repeating = {"const", "empty", "iota", "broadcast", "reshape", "cast", "call", "pop", "callback", "pure_callback"}
     assert {op.name for op in OPS.values() if set(attr_names(op)) & set(IMPLIED)} <= repeating

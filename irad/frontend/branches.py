@@ -7,7 +7,7 @@ from typing import Any
 
 from irad.frontend.arr import Arr
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, holes, leaves, zero
-from irad.frontend.objects import Array, At, Cell, Either, Step, StructureError
+from irad.frontend.objects import STALE, Array, At, Cell, Either, Step, StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Items, Name, Place, Region, Storage
 from irad.ir import Graph, Value, emit
@@ -45,12 +45,14 @@ class Merge:
 
     def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
-        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder)
+        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content))
         self.exports = Exports(r, (a, b))
+        self.locked: set[int] = set()  # ids of templates of containers that may not change
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
 
     def run(self) -> Any:
         items = self._items()
+        self._lock()
         templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in _arrays(i.template)}
         self._pair(list(templates.values()))
         sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
@@ -82,13 +84,27 @@ class Merge:
         if isinstance(place, Storage):
             whole = Array(place.owner)
             return Same(a) if a is b else Ary(whole.type, (whole, whole))
-        t = (self.joiner if not isinstance(place, Items) else Joiner()).join(a, b)
+        if self.a.stale(a) or self.b.stale(b):
+            return Bad(STALE)
+        t = self.joiner.join(a, b)
         if isinstance(place, Items) and isinstance(t, Bad):
             raise StructureError(
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
             )
         return t
+
+    def _lock(self) -> None:
+        """Containers that become one by data may not change from now on: which of them would is not followed."""
+        for a, b, node in self.joiner.ambiguous():
+            self.locked.add(id(node))
+            for x in (a, b):
+                self.r.state.lock(x)
+
+    def _made(self, obj: Any, node: Node) -> Any:
+        if id(node) in self.locked:
+            self.r.state.lock(obj)
+        return self.r.state.made(obj)
 
     # ---- arrays ----
 
@@ -122,7 +138,7 @@ class Merge:
     def _place(self, items: list[_Item], outs: list[Value]) -> Any:
         n = len(outs) - len(self.exports.items)
         self.exports.outs = outs[n:]
-        maker = Maker(outs[:n], self._array, self.r.state.made)
+        maker = Maker(outs[:n], self._array, self._made)
         result = None
         for i in items:
             if i.place is None:

@@ -14,7 +14,7 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, lift
 from irad.frontend.linearise import is_leaf, kind_of, object_of, outcome
-from irad.frontend.objects import Array, Native, is_number
+from irad.frontend.objects import Array, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
 from irad.ir import Graph, Value, emit
@@ -284,8 +284,18 @@ def apply_callback(
 
 
 def differentiable_callback(r: Reader, call: Callable[..., Any], rule: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A call of Python with the rule `rule(ct, *args) -> cotangents`, which is read like any other function."""
-    run = Native(lambda *xs, **named: call(list(xs), named))
-    fwd = Native(lambda *xs, **named: (call(list(xs), named), tuple(xs)))
-    bwd = Native(lambda res, ct: r.call(rule, [ct, *res], kwargs))
-    return apply_custom_vjp(r, run, fwd, bwd, args, kwargs)
+    """A call of Python with the rule `rule(ct, *args) -> cotangents`, which is read like any other function.
+
+    The operands are the residuals, so the call itself stays where it is and can be differentiated again.
+    """
+    given = Operands.of(r, args)
+    p, kept = given.params(), given.params()
+    f, out = region(r, p, lambda: traced(r, call(given.objects(p), kwargs)), "a callback")
+    cts = [Value(v.type, "ct") for v in out.values if v.type.differentiable]
+
+    def body() -> Outcome:
+        return plain(_cotangents(r, r.call(rule, [out.tangents(cts), *given.objects(kept)], kwargs), given))
+
+    backward, _ = region(r, [*kept, *cts], body, "the rule of a callback")
+    forward = Graph(tuple(given.params()), (), ())
+    return out.rebuilt(emit(ops.custom_vjp, *given.floats, regions=[f, forward, backward]))

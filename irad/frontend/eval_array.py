@@ -120,6 +120,11 @@ def change(r: Reader, container: Any) -> None:
             f"a {type(container).__name__} from outside the function is changed; return the new value, "
             "or change the arrays in it in place (x[...] = ...)"
         )
+    if r.state.locked(container):
+        raise UnsupportedError(
+            f"a {type(container).__name__} is changed that is one of several, depending on data; "
+            "make a new one on each path, or choose between their items"
+        )
     r.state.touch(container)
 
 

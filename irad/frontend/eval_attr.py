@@ -114,8 +114,9 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     value = getattr(obj, name)
     if callable(value) or is_library(type(obj).__module__):
         return value
-    slot = path is not None and isinstance(found, types.MemberDescriptorType)
-    return r.captures.take(value, (path if slot and path else r.captures.origin(type(obj))).child("attr", name))
+    if found is not None and not hasattr(type(found), "__get__"):  # data of the class
+        return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
+    return value if path is None else r.captures.take(value, path.child("attr", name))
 
 
 def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
@@ -139,6 +140,11 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         raise UnsupportedError(
             f"attribute {name} of an object from outside the function is assigned; return the new value, "
             "or store into an array attribute in place (self.x[...] = ...)"
+        )
+    if r.state.locked(obj):
+        raise UnsupportedError(
+            f"an attribute of a {type(obj).__name__} is assigned that is one of several, depending on data; "
+            "make a new one on each path, or choose between their attributes"
         )
     found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
     if isinstance(found, property):

@@ -25,7 +25,8 @@ from irad.frontend.py_numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.recursion import recursive_call
 from irad.frontend.source import NoSource, Source, is_library, source_of
-from irad.frontend.transforms import CALLS, Pullback, Transform, apply_transform
+from irad.frontend.transform import CALLS, Transform
+from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
 
 MAX_DEPTH = 400
 
@@ -82,7 +83,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return apply_transform(r, fn, args, kwargs)
     if isinstance(fn, Special):
         return fn.apply(r, args, kwargs)
-    special = hashed(BUILTINS, fn) or hashed(CALLS, fn)
+    special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named)
     if special is not None:
         return special(r, *args, **kwargs)
     numpy_made = call_numpy(r, fn, args, kwargs)

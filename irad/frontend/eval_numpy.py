@@ -163,8 +163,17 @@ _MUTATING: dict[Any, Callable[..., Any]] = {
     np.add.at: _add_at, np.subtract.at: _subtract_at, np.copyto: _copyto, np.fill_diagonal: _fill_diagonal,
     np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
     np.putmask: lambda r, a, mask, values: _copyto(r, a, values, where=mask),
+    np.put: lambda r, a, ind, v, mode="raise": _put(r, a, ind, v, mode),
     np.place: lambda r, arr, mask, vals: r.setitem(arr, mask, vals),
 }  # fmt: skip
+
+
+def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str) -> None:
+    """a.flat[ind] = v, with v repeated as need be."""
+    if mode != "raise":
+        raise UnsupportedError(f"np.put(mode={mode!r}): wrap or clip the indices before")
+    at = r.call(np.ravel, [ind])
+    r.setitem(r.call(np.reshape, [a, -1]), at, r.call(np.resize, [v, at.shape]))
 
 
 def _put_along(r: Reader, arr: Any, indices: Any, values: Any, axis: int) -> None:

@@ -96,19 +96,24 @@ def stopped(r: Reader) -> Any:
 def block(r: Reader, stmts: Sequence[ast.stmt]) -> None:
     """Run statements; those after a jump that data decides run under its negation."""
     for k, s in enumerate(stmts):
-        rest = stmts[k + 1 :]
-        if isinstance(s, ast.If):
-            if if_statement(r, s, rest):
+        try:
+            if _step(r, s, stmts[k + 1 :]):
                 return
-        else:
-            r.stmt(s)
-        stop = stopped(r)
-        if stop is True:
-            return
-        if isinstance(stop, Arr):
-            if rest:
-                under(r, stop, lambda rest=rest: block(r, rest), live_after(r, stmts[-1]))  # type: ignore[misc]
-            return
+        except IradError as e:
+            raise e.at(r.loc(s)) from e.__cause__
+
+
+def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
+    """Run a statement and, if data decides whether they are reached, those after it; True if the block is done."""
+    if isinstance(s, ast.If):
+        if if_statement(r, s, rest):
+            return True
+    else:
+        r.stmt(s)
+    stop = stopped(r)
+    if isinstance(stop, Arr) and rest:
+        under(r, stop, lambda: block(r, rest), live_after(r, rest[-1]))
+    return stop is not False
 
 
 def under(r: Reader, stop: Arr, body: Callable[[], Any], live: Live) -> None:

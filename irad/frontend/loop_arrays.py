@@ -90,7 +90,8 @@ class ArrayRules:
 
     def settled(self, carries: dict[Any, Any], body: Region) -> bool:
         """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
-        arrays = self.held(carries, body)
+        with body.log.replayed():
+            arrays = self.held(carries, body)
         self.sole = {id(h.template): h.init is None or self._sole(h.init) for h in arrays}
         found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
         new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}

@@ -108,12 +108,22 @@ def join_numbers(a: Num, b: Num) -> Num:
 # ---- joining ----------------------------------------------------------------------------------------------------
 
 
+Content = Callable[[Any], Any]
+
+
+def _itself(obj: Any) -> Any:
+    return obj
+
+
 class Joiner:
     """Joins pairs of things. A pair of mutable things that is met twice gives one template, so aliases stay aliases."""
 
-    def __init__(self, lasting: Callable[[Any, int], bool] | None = None) -> None:
+    def __init__(self, lasting: Callable[[Any, int], bool] | None = None, contents: Sequence[Content] = (_itself, _itself)):
         self.lasting = lasting  # of a branch: was a container there before it?
+        self.contents = contents  # what a container holds on each side
         self.memo: dict[tuple[int, int], Template] = {}
+        self.pairs: list[tuple[Any, Any, Node]] = []  # containers that were joined, and their template
+        self.partners: dict[int, set[int]] = {}
         self.keep: list[Any] = []
 
     def join(self, a: Any, b: Any) -> Template:
@@ -123,7 +133,24 @@ class Joiner:
             self.keep += [a, b]
             ta = a if isinstance(a, Template) else Same(a)
             self.memo[key] = self._join(ta, b)
+            self._note(a, b, self.memo[key])
         return self.memo[key]
+
+    def _note(self, a: Any, b: Any, t: Template) -> None:
+        node = t.child if isinstance(t, Opt) else t
+        if isinstance(node, Node) and node.cls is not tuple:
+            self.pairs.append((a, b, node))
+            self.partners.setdefault(id(a), set()).add(id(b))
+            self.partners.setdefault(id(b), set()).add(id(a))
+
+    def ambiguous(self) -> Iterator[tuple[Any, Any, Node]]:
+        """Containers joined to a new one though they live on, or are joined in two ways: none of them may change any more."""
+        assert self.lasting is not None
+        for a, b, node in self.pairs:
+            there = [(x, k) for k, x in enumerate((a, b)) if x is not UNDEFINED]
+            lasting = len(there) == 2 and any(self.lasting(x, k) for x, k in there)
+            if lasting or any(len(self.partners[id(x)]) > 1 for x, _ in there):
+                yield a, b, node
 
     def _join(self, t: Template, b: Any) -> Template:
         if isinstance(t, Bad):
@@ -160,7 +187,7 @@ class Joiner:
         """Of something defined on one path only."""
         if isinstance(obj, Poison):
             return Bad(obj.message)
-        inner = open_(obj.value if isinstance(obj, Maybe) else obj, side, self.lasting)
+        inner = open_(obj.value if isinstance(obj, Maybe) else obj, side, self.lasting, self.contents[side])
         return inner if isinstance(inner, Bad) else Opt(inner)
 
     def _shape(self, t: Template, b: Any) -> Template:
@@ -198,20 +225,16 @@ class Joiner:
         if isinstance(t, Node):
             cls, meta, kids = t.cls, t.meta, list(t.kids)
         else:
-            found = structure(a)
+            found = structure(self.contents[0](a))
             if found is None:
                 return None
             cls, meta, kids = found[0], found[1], list(found[2])
-        other = structure(b)
+        other = structure(self.contents[1](b))
         if other is None or other[0] is not cls:
             return None
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
-        if self.lasting is not None and mutable(b) and a is not None and (self.lasting(a, 0) or self.lasting(b, 1)):
-            return Bad(
-                f"it is one of two {cls.__name__}s that exist before; make a new one on each path, or choose between their items"
-            )
         return Node(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
@@ -258,21 +281,24 @@ def number(x: Any) -> Num:
     return Num(x.type.dtype, False) if isinstance(x, Array) else Num(dtype_of(x), is_weak_number(x))
 
 
-def open_(obj: Any, side: int | None = None, lasting: Callable[[Any, int], bool] | None = None) -> Template:
+def open_(
+    obj: Any, side: int | None = None, lasting: Callable[[Any, int], bool] | None = None, content: Content = _itself
+) -> Template:
     """The template with a hole for every number and array in a thing; what has none stays itself.
 
-    `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before, which stays itself.
+    `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before, which stays
+    itself; `content(x)`: what a container holds now.
     """
     if is_number(obj):
         return number(obj)
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Text):
-        return Words(obj.template, tuple(open_(o, side, lasting) for o in obj.operands))
-    found = structure(obj)
+        return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
+    found = structure(content(obj))
     if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
         return Same(obj)
-    kids = tuple(open_(c, side, lasting) for c in found[2])
+    kids = tuple(open_(c, side, lasting, content) for c in found[2])
     return Node(found[0], found[1], kids)
 
 
@@ -353,7 +379,7 @@ def zero(t: Type) -> Value:
 class Maker:
     """Builds things back from the values of their holes; `array(template, value)` makes an array object."""
 
-    def __init__(self, values: Sequence[Value], array: Any, made: Any = lambda obj: obj):
+    def __init__(self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj):
         self.values: Iterator[Value] = iter(values)
         self.array, self.made = array, made
         self.memo: dict[int, Any] = {}
@@ -378,7 +404,7 @@ class Maker:
         if isinstance(t, Words):
             return Text(t.template, tuple(map(self.make, t.kids)))
         assert isinstance(t, Node)
-        return self.made(_rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]))
+        return self.made(_rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
 
 
 def fresh_array(t: Ary, value: Value) -> Array:

@@ -15,6 +15,7 @@ from irad.frontend.np_registry import numpy
 from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops import linalg as ops
+from irad.ops import matrix
 from irad.ops.array import Slice, any_, concat, index, reshape_to
 from irad.ops.control import raise_if
 from irad.ops.determinant import det as det_op
@@ -62,7 +63,7 @@ def factored(a: Value) -> tuple[Value, Value]:
     """LU factors and row order of regular matrices; LinAlgError at run time for a singular one."""
     factors, _, rows = ops.lu(a)
     if a.type.shape[-1] != 0:
-        d = ops.diagonal(factors)
+        d = matrix.diagonal(factors)
         fail_if(ew.eq(d, full(0.0, d)), "Singular matrix")
     return factors, rows
 
@@ -105,7 +106,7 @@ def solve(a: Any, b: Any) -> Arr:
 def inv(a: Any) -> Arr:
     """np.linalg.inv; LinAlgError for a singular matrix."""
     x = matrices(a, square=True)
-    return Arr(solved(x, ops.identity(x.type)))
+    return Arr(solved(x, matrix.identity(x.type)))
 
 
 @numpy("linalg.tensorsolve")
@@ -165,9 +166,9 @@ named = _named
 def cholesky(a: Any, /, *, upper: Any = False) -> Arr:
     """np.linalg.cholesky: reads one triangle, and the derivative goes to that triangle."""
     x = matrices(a, square=True)
-    low, info = ops.cholesky(ops.mt(x) if upper else x)
+    low, info = ops.cholesky(matrix.mt(x) if upper else x)
     failed(info, "Matrix is not positive definite")
-    return Arr(ops.mt(low) if upper else low)
+    return Arr(matrix.mt(low) if upper else low)
 
 
 @numpy("linalg.qr")
@@ -188,7 +189,7 @@ def _qr(x: Value, complete: bool) -> tuple[Value, Value]:
         return q, r
     whole = tuple(Slice(0, d) for d in x.type.shape[:-1])
     q, r = ops.qr(index(x, spec=(*whole, Slice(0, m))), full=False)
-    rest = ops.mm(q, index(x, spec=(*whole, Slice(m, n - m))), ta=True)
+    rest = matrix.mm(q, index(x, spec=(*whole, Slice(m, n - m))), ta=True)
     return q, concat(r, rest, axis=x.type.rank - 1)
 
 

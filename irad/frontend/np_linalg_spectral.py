@@ -13,9 +13,10 @@ from irad.frontend.np_functions import op
 from irad.frontend.np_linalg_solve import failed, float_type, matrices, named
 from irad.frontend.np_registry import numpy
 from irad.ir import Value
+from irad.ops import eigen, matrix, spectral
 from irad.ops import elementwise as ew
-from irad.ops import linalg, spectral
 from irad.ops.array import broadcast, max_, reshape_to, sum_
+from irad.ops.complex import complex_
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, full, select
 from irad.types import Type
@@ -70,6 +71,28 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Arr:
     return Arr(w)
 
 
+# ---- eigenvalues of general matrices -------------------------------------------------------------------------------------------------
+
+
+def _eig(a: Any) -> tuple[Value, ...]:
+    out: tuple[Value, ...] = eigen.eig(matrices(a, square=True))
+    failed(out[-1], _NO_EIG)
+    return out
+
+
+@numpy("linalg.eigvals")
+def eigvals(a: Any) -> Arr:
+    """np.linalg.eigvals of real matrices, always complex (NumPy makes them real where all happen to be)."""
+    return Arr(complex_(*_eig(a)[:2]))
+
+
+@numpy("linalg.eig")
+def eig(a: Any) -> Any:
+    """np.linalg.eig of real matrices, always complex. The eigenvectors have no derivative."""
+    out = _eig(a)
+    return named("eig", [np.eye(1)], (complex_(*out[:2]), complex_(*eigen.eig_vectors(*out[2:4]))))
+
+
 # ---- pseudo-inverse and least squares --------------------------------------------------------------------------------------------------
 
 
@@ -105,18 +128,18 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     columns = reshape_to(right, (m, 1)) if y.ndim == 1 else right
     p, info = spectral.pinv(mat, rcond=limit)
     failed(info, _NO_SVD)
-    out = linalg.mm(p, columns)
+    out = matrix.mm(p, columns)
     s = singular_values(mat)
     rank = _count_above(s, ew.mul(_largest(s), full(limit, _largest(s))))
     residuals = _residuals(mat, out, columns, rank, m, n)
-    return Arr(reshape_to(out, (n,)) if y.ndim == 1 else out), residuals, Arr(rank), Arr(s)
+    return Arr(reshape_to(out, (n,)) if y.ndim == 1 else out), residuals, Arr(cast_to(rank, "i32")), Arr(s)
 
 
 def _residuals(mat: Value, out: Value, columns: Value, rank: Value, m: int, n: int) -> Arr:
     """Sums of squares, for matrices of full rank with more rows than columns."""
     if m <= n:
         return Arr(const(value=0, type=Type(mat.type.dtype, (0,))))
-    off = ew.sub(columns, linalg.mm(mat, out))
+    off = ew.sub(columns, matrix.mm(mat, out))
     total = sum_(ew.mul(off, off), axes=(0,))
     short = broadcast(ew.lt(rank, full(n, rank)), shape=total.type.shape, dims=())
     return Arr(select(short, full(float("nan"), total), total))

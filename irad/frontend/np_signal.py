@@ -142,7 +142,7 @@ def _periodic(at: Arr, points: Arr, values: Arr, period: Any) -> tuple[Arr, Arr,
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
     """np.gradient: second-order central differences inside, one-sided of `edge_order` at the ends."""
     x = lift(f)
-    x = Arr(x.value) if is_float(x.name) else convert(x, "f64")
+    x = Arr(x.value) if x.type.differentiable else convert(x, "f64")
     axes = (
         list(normalize_axes(axis, x.ndim))
         if not isinstance(axis, (tuple, list))

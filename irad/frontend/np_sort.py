@@ -33,6 +33,7 @@ from irad.frontend.np_reduce import keep, sum_of
 from irad.frontend.np_registry import method, numpy
 from irad.frontend.np_shape import ravel
 from irad.ir import Value
+from irad.ops import array as array_ops
 from irad.ops import elementwise as ew
 from irad.ops import sorting
 from irad.ops.array import dim_value, reshape_to, transpose_to
@@ -233,7 +234,7 @@ def _plotting(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
     return lambda n, q: sub(add(mul(n, q), add(alpha, mul(q, 1 - alpha - beta))), 1)
 
 
-_PICKS = ("lower", "higher", "nearest")  # methods that give an element of the sample, in its own dtype
+_PICKS = ("lower", "higher", "nearest", "inverted_cdf")  # methods that give an element of the sample, in its own dtype
 _LESS_ONE = lambda n: sub(n, 1.0) if isinstance(n, Arr) else n - 1  # a Python number stays one, so that q decides the dtype
 _EVEN = lambda n, q: mul(_LESS_ONE(n), q)
 _POSITION: dict[str, Callable[[Any, Any], Any]] = {
@@ -242,6 +243,7 @@ _POSITION: dict[str, Callable[[Any, Any], Any]] = {
     "higher": lambda n, q: op("ceil")(_EVEN(n, q)),
     "midpoint": lambda n, q: mul(0.5, add(op("floor")(_EVEN(n, q)), op("ceil")(_EVEN(n, q)))),
     "nearest": lambda n, q: op("rint")(_EVEN(n, q)),
+    "inverted_cdf": lambda n, q: op("ceil")(sub(mul(n, q), 1.0)),
     "interpolated_inverted_cdf": _plotting(0.0, 1.0),
     "hazen": _plotting(0.5, 0.5),
     "weibull": _plotting(0.0, 0.0),
@@ -311,10 +313,10 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False,
     *, weights: Any = None, interpolation: Any = None,
 ) -> Arr:  # fmt: skip
-    """np.quantile, all methods but the discontinuous inverted_cdf ones; NaN if there is one."""
-    if weights is not None:
-        raise UnsupportedError("np.quantile with weights")
+    """np.quantile, all methods but "averaged_inverted_cdf" and "closest_observation"; NaN if there is one."""
     _check_q(q)
+    if weights is not None:
+        return _weighted(lift(a), q, axis, method, keepdims, weights)
     s, axes = _sorted_last(a, axis)
     n = s.shape[-1]
     if n == 0:
@@ -328,6 +330,30 @@ def quantile(
         return Arr(select(nan, convert(end, v.name).value, v.value))
 
     return _quantiles(s, shape_of(a), axes, q, method, keepdims, n if isinstance(n, int) else from_dim(n), finish)
+
+
+def _weighted(x: Arr, q: Any, axis: Any, method: str, keepdims: Any, weights: Any) -> Arr:
+    """Of all elements as one sample: the first one, in order, up to which the share of the weights reaches q."""
+    if method != "inverted_cdf":
+        raise IradValueError("Only method 'inverted_cdf' supports weights. Got: " + method + ".")
+    axes = normalize_axes(axis, x.ndim)
+    if len(axes) != x.ndim or shape_of(weights) != x.shape:
+        raise UnsupportedError("np.quantile with weights: of the whole array, with weights of its shape")
+    flat, w = ravel(x), ravel(convert(lift(weights), "f64"))
+    order = argsort(flat)
+    share = Arr(array_ops.cumsum(take_along_axis(w, order, 0).value, axis=0, reverse=False, exclusive=False))
+    share = op("divide")(share, getitem(share, -1))
+    none = apply_ufunc("equal", share, 0.0)  # elements of no weight come before every share
+    at = searchsorted(Arr(select(none.value, full(-1.0, share.value), share.value)), q)
+    at = op("minimum")(at, size_of(x.shape) - 1)
+    bound(at.value, 0, size_of(x.shape) - 1)
+    values = getitem(take_along_axis(flat, order, 0), at)
+    shape = (*shape_of(q), *((1,) * x.ndim if keepdims else ()))
+    end = getitem(take_along_axis(flat, order, 0), -1)
+    if is_float(x.name):
+        nan = materialise(Arr(in_f32(ew.isnan, end.value)), "bool", values.shape)
+        values = Arr(select(nan, materialise(end, x.name, values.shape), values.value))
+    return Arr(reshape_to(values.value, shape))
 
 
 @numpy("nanquantile")

@@ -170,10 +170,7 @@ class Array:
         """The content now: a NumPy array (not to be changed) or an `Arr`."""
         content = self.cell.content
         if self.stale:
-            raise StructureError(
-                "this variable was given another array in a loop or branch, and may be one that has been changed since; "
-                "copy the array when it is assigned (y = x.copy())"
-            )
+            raise StructureError(STALE)
         if not self.steps:
             return content if isinstance(content, np.ndarray) else Arr(content)
         if self._memo is not None and self._memo[0] is content and in_scope(self._memo[1]):
@@ -284,6 +281,12 @@ def f_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 # ---- other things a variable may hold ---------------------------------------------------------------------------
+
+
+STALE = (
+    "this variable was given another array in a loop or branch, and may be one that has been changed since; "
+    "copy the array when it is assigned (y = x.copy())"
+)
 
 
 class _Undefined:

@@ -10,7 +10,7 @@ from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.loop_arrays import ArrayRules
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
-from irad.frontend.objects import UNDEFINED, Array, Maybe, StructureError
+from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Emitted, run_region
 from irad.frontend.sequences import Seq
@@ -158,7 +158,7 @@ class Rolled:
                 self.r.state.assign(c.place, value)
         self.arrays.entered()
 
-    def _container(self, obj: Any) -> Any:
+    def _container(self, obj: Any, node: Any = None) -> Any:
         """A container that a carried variable holds at the start of a trip."""
         self.containers.append(obj)
         self.r.state.changed.discard(id(obj))
@@ -197,13 +197,13 @@ class Rolled:
 
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
-        joiner, changed = Joiner(), False
+        joiner, changed = Joiner(contents=(lambda x: x, body.content)), False
         for key, (place, init) in body.log.old.items():
             old = self.carries.get(key)
             if old is None and self._temporary(place):
                 continue
             final = body.log.new[key]
-            new = self._carry(joiner, place, init, final, old)
+            new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
             if new is None:
                 continue
             if isinstance(new.template, Bad) and self._needed(place):

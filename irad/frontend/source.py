@@ -11,6 +11,7 @@ import textwrap
 import types
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 from irad.errors import Loc
 from irad.records import dataclass
@@ -72,17 +73,29 @@ def _block(code: types.CodeType, lines: list[str]) -> Iterator[tuple[FunctionNod
     first = code.co_firstlineno - 1
     if first >= len(lines):
         return
-    text = "".join(inspect.getblock(lines[first:]))
-    shift = first
-    if lines[first][:1].isspace():
-        text, shift = "if 1:\n" + text, first - 1
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
+    indented = lines[first][:1].isspace()
+    head, shift = ("if 1:\n", first - 1) if indented else ("", first)
+    for end in _ends(code, lines):
+        try:
+            tree = ast.parse(head + "".join(lines[first:end]))
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+                yield node, shift
         return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            yield node, shift
+
+
+def _ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
+    """Where the block of a `def` may end: before lines that are indented no more than it, the first of which that leaves
+    text that parses (others lie inside brackets or strings). `inspect` knows, but its tokenizer is slow to start."""
+    indent = lambda line: len(line) - len(line.lstrip())
+    own = indent(lines[code.co_firstlineno - 1])
+    last = max(line for c in (code, *_walk(code)) for _, _, line in c.co_lines() if line)
+    outside = (k for k in range(last, len(lines)) if lines[k].strip() and indent(lines[k]) <= own)
+    ends = [*islice((k for k in outside if not lines[k].lstrip().startswith("#")), 8)]
+    yield from ends if len(ends) == 8 else [*ends, len(lines)]
+    yield code.co_firstlineno - 1 + len(inspect.getblock(lines[code.co_firstlineno - 1 :]))
 
 
 def _lambdas(code: types.CodeType, text: str) -> Iterator[tuple[FunctionNode, int]]:

@@ -6,6 +6,7 @@ branch starts from the same state and the two outcomes can be merged.
 
 from __future__ import annotations
 
+import copy
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,6 +128,7 @@ class State:
     def __init__(self) -> None:
         self.logs: list[Log] = [Log(None)]
         self._born: dict[int, tuple[Any, Builder | None]] = {}  # keeps the objects alive, so ids stay theirs
+        self._locked: dict[int, Any] = {}
         self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
 
@@ -154,7 +156,14 @@ class State:
     def _own(self, owner: Any, log: Log) -> bool:
         return log.builder is not None and self.born(owner) is log.builder
 
-    def made(self, obj: Any) -> Any:
+    def lock(self, obj: Any) -> None:
+        """A container that must not change any more."""
+        self._locked[id(obj)] = obj
+
+    def locked(self, obj: Any) -> bool:
+        return self._locked.get(id(obj)) is obj
+
+    def made(self, obj: Any, node: Any = None) -> Any:
         """Note that a mutable object (list, dict, instance, activation) was made now."""
         if self.log.builder is not None:
             self._born[id(obj)] = (obj, self.log.builder)
@@ -197,6 +206,7 @@ class Region:
 
     def __post_init__(self) -> None:
         self._defined: set[Value] | None = None
+        self._assigned: dict[int, dict[str, Any]] | None = None
 
     @property
     def nodes(self) -> list[Node]:
@@ -207,6 +217,35 @@ class Region:
         if self._defined is None:
             self._defined = {o for n in self.nodes for o in n.outputs} | set(self.params)
         return v in self._defined
+
+    def content(self, obj: Any) -> Any:
+        """A container or instance as it is at the end of the region: itself, or a copy with the changes."""
+        key = (Items.__name__, id(obj), None)
+        if key in self.log.new:
+            return self.log.new[key]
+        changes = self._attributes().get(id(obj))
+        if not changes:
+            return obj
+        new = copy.copy(obj)
+        for name, value in changes.items():
+            Attribute(new, name).set(value)
+        return new
+
+    def _attributes(self) -> dict[int, dict[str, Any]]:
+        """The attributes that were assigned in the region, by object."""
+        if self._assigned is None:
+            self._assigned = {}
+            for key, (place, _) in self.log.old.items():
+                if isinstance(place, Attribute):
+                    self._assigned.setdefault(id(place.owner), {})[place.name] = self.log.new[key]
+        return self._assigned
+
+    def stale(self, x: Any) -> bool:
+        """Is x an array whose content is not known any more at the end of the region?"""
+        if not isinstance(x, Array) or not (x.watch or isinstance(x, Either)):
+            return False
+        with self.log.replayed():
+            return x.stale
 
     def value(self, place: Place) -> Any:
         """What the place held at the end of the region."""

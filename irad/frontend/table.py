@@ -13,67 +13,75 @@ ZeroDivisionError and OverflowError at run time. `VIEWS` holds what returns a vi
 
 from __future__ import annotations
 
-import difflib
 import sys
+from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from irad.frontend import (  # noqa: F401  (importing registers)
     np_attributes,
     np_complex,
-    np_einsum,
     np_elementwise,
-    np_fft,
     np_functions,
     np_gather,
-    np_histogram,
     np_join,
     np_linalg,
-    np_linalg_complex,
-    np_linalg_norm,
-    np_linalg_solve,
-    np_linalg_spectral,
     np_make,
     np_move,
-    np_nan,
     np_operators,
-    np_pad,
     np_reduce,
     np_scan,
     np_shape,
-    np_signal,
     np_sort,
-    np_stats,
-    np_ufunc_methods,
-    sp_special,
 )
 from irad.frontend.arr import Arr, NeedStatic, is_traced, lift
 from irad.frontend.np_index import add_at, additem, augitem, check_same_kind, getitem, setitem
 from irad.frontend.np_registry import ATTRIBUTES, METHODS, NAMES, OPERATORS, TABLE, VIEWS, Builder
 from irad.ops.intervals import bound, interval
 
-_special_loaded = False
+# Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
+_more = [
+    "np_einsum", "np_fft", "np_histogram", "np_linalg_solve", "np_linalg_spectral", "np_linalg_norm", "np_linalg_complex",
+    "np_nan", "np_pad", "np_signal", "np_stats", "np_ufunc_methods", "np_float_parts", "np_sets", "np_unsupported",
+]  # fmt: skip
+_scipy = {"scipy.special": "sp_special", "scipy.linalg": "sp_linalg"}  # modules not registered yet
 
 
 def lookup(fn: Any) -> Builder | None:
-    """The builder of a function object, or None. scipy.special's are registered once the user has imported it."""
+    """The builder of a function object, or None. SciPy's are registered once the user has imported them."""
     try:
-        return TABLE.get(fn) or (TABLE.get(fn) if _load_special() else None)
+        found = TABLE.get(fn)
     except TypeError:  # not hashable
         return None
+    if found is None and _of_numpy(fn) and load_all():
+        found = TABLE.get(fn)
+    return found
 
 
-def _load_special() -> bool:
-    """Register scipy.special if it has been imported since the last look."""
-    global _special_loaded
-    if _special_loaded or "scipy.special" not in sys.modules:
-        return False
-    sp_special.register(sys.modules["scipy.special"])
-    _special_loaded = True
-    return True
+def _of_numpy(fn: Any) -> bool:
+    """Is it NumPy's or SciPy's?"""
+    if isinstance(fn, np.ufunc) or isinstance(getattr(fn, "__self__", None), np.ufunc):
+        return True
+    return str(getattr(fn, "__module__", "")).split(".")[0] in ("numpy", "scipy")
+
+
+def load_all() -> bool:
+    """Register the functions of the modules that are not imported yet, and what has been imported of SciPy; were there any?"""
+    more, found = list(_more), [name for name in _scipy if name in sys.modules]
+    for name in more:
+        import_module(f"irad.frontend.{name}")
+    _more.clear()
+    for name in found:
+        import_module(f"irad.frontend.{_scipy.pop(name)}").register(sys.modules[name])
+    return bool(more or found)
 
 
 def nearest(name: str) -> list[str]:
     """Up to three supported names close to an unsupported one, for "did you mean"; methods are given as `.sum`."""
+    import difflib
+
+    load_all()
     short = name.rsplit(".", 1)[-1]
     by_last = {k.rsplit(".", 1)[-1]: k for k in reversed(NAMES)}
     found = difflib.get_close_matches(short, by_last, n=3, cutoff=0.6)
@@ -82,5 +90,5 @@ def nearest(name: str) -> list[str]:
 
 __all__ = [
     "ATTRIBUTES", "Arr", "Builder", "METHODS", "NAMES", "NeedStatic", "OPERATORS", "TABLE", "VIEWS", "add_at", "additem",
-    "augitem", "bound", "check_same_kind", "getitem", "interval", "is_traced", "lift", "lookup", "nearest", "setitem",
+    "augitem", "bound", "check_same_kind", "getitem", "interval", "is_traced", "lift", "load_all", "lookup", "nearest", "setitem",
 ]  # fmt: skip

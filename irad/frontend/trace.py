@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradError, IradTypeError, Loc, UnsupportedError
 from irad.frontend import (  # noqa: F401  (handlers register)
     builtins,
     eval_array,
@@ -210,8 +210,11 @@ class _Attempt:
                 raise self._restart(e) from None
             except Dead:
                 out = None
-            results, values, out_tree = self._results(out)
-            mutated = self._mutations(values)
+            try:
+                results, values, out_tree = self._results(out)
+                mutated = self._mutations(values)
+            except IradError as e:
+                raise e.at(_definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         return self._traced(name, nodes, values, results, out_tree, mutated)
 
@@ -368,6 +371,14 @@ def _settled(x: Any) -> Any:
 def _statics(tree: TreeDef) -> list[Any]:
     """The parts of a tree that are no leaves, in order."""
     return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]
+
+
+def _definition(fn: Any) -> Loc | None:
+    """Where a function begins."""
+    while getattr(fn, "__wrapped__", None) is not None:
+        fn = fn.__wrapped__
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    return None if code is None else Loc(code.co_filename, code.co_firstlineno)
 
 
 def _kind(x: Any) -> str:

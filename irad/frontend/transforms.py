@@ -1,7 +1,7 @@
 """Derivatives inside compiled code: `irad.grad(f)(x)` becomes a `vjp` op that holds f as a region.
 
 The public functions are made elsewhere, on top of `Transform`; what they mean while a function is read is here. The
-functions of `CALLS` take the reader first. Arrays changed by the differentiated function are changed in its region only.
+functions of `MEANINGS` take the reader first. Arrays changed by the differentiated function are changed in its region only.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from irad.frontend.batching import apply_vmap
 from irad.frontend.jacobian import blocks, jacobian
 from irad.frontend.linearise import Linearised, arguments, is_leaf, linearise, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
-from irad.frontend.objects import Array, Closure, Native, Text, describe, is_number
+from irad.frontend.objects import Array, Closure, Native, Text, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
+from irad.frontend.transform import Transform
 from irad.ir import Graph, Value, copy, emit, inline, walk
 from irad.ops.array import zeros
 from irad.ops.constant import const
@@ -26,39 +27,6 @@ from irad.ops.control import checkpoint, jvp, vjp
 from irad.ops.elementwise import cast_to
 from irad.tree import flatten
 from irad.types import Type, is_complex
-
-KINDS = ("grad", "value_and_grad", "jacobian", "hessian", "hvp", "checkpoint", "vmap")
-
-
-class Transform:
-    """A function made from another one: `kind` of KINDS applied to `fun`.
-
-    `argnums`: position or name, or a tuple of them, of the arguments to differentiate by; `has_aux`: fun returns (value, aux);
-    `mode`: "reverse" or "forward", or "" to let the shapes decide; `axes`: the (in_axes, out_axes) of vmap.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        fun: Any,
-        argnums: Any = 0,
-        has_aux: bool = False,
-        mode: str = "",
-        axes: tuple[Any, Any] = (0, 0),
-    ):
-        if kind not in KINDS:
-            raise IradValueError(f"no transform {kind!r}; there are {', '.join(KINDS)}")
-        if not callable(fun):
-            raise IradTypeError(f"{kind} wants a function, got {describe(fun)}")
-        if mode not in ("", "reverse", "forward"):
-            raise IradValueError(f"mode must be 'reverse' or 'forward', got {mode!r}")
-        self.kind, self.fun, self.argnums, self.has_aux, self.mode = kind, fun, argnums, has_aux, mode
-        self.axes = axes
-        self.__wrapped__ = fun
-        self.__name__ = f"{kind}_{getattr(fun, '__name__', 'f').strip('<>')}"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(f"{self.kind} is called outside of compiled code")
 
 
 def apply_transform(r: Reader, t: Transform, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -325,11 +293,5 @@ def _checkpoint(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any]) ->
     return Maker(outs, fresh_array, r.state.made).make(template)
 
 
-CALLS: dict[Any, Callable[..., Any]] = {}
-"""Public functions (irad.vjp, irad.jvp...) and what they mean here; filled by `bind`."""
-
-
-def bind(fn: Any, name: str) -> None:
-    """Let a public function mean `name` ("vjp", "jvp", "linearize") in compiled code."""
-    meanings: dict[str, Callable[..., Any]] = {"vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize}
-    CALLS[fn] = meanings[name]
+MEANINGS: dict[Any, Callable[..., Any]] = {"vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize}
+"""Values of irad.frontend.transform.CALLS."""

@@ -1,6 +1,6 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array < complex, custom, fft, mask, sorting < control < loop, linalg < spectral < determinant: a module uses only those before it. `intervals`
+core < constant < elementwise < array < complex, custom, fft, mask, sorting < control < loop, matrix < eigen, linalg < spectral < determinant: a module uses only those before it. `intervals`
 reads graphs being built and makes no op.
 """
 
@@ -11,6 +11,7 @@ from irad.ops import (  # noqa: F401
     control,
     custom,
     determinant,
+    eigen,
     elementwise,
     fft,
     intervals,

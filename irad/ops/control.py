@@ -125,7 +125,7 @@ def _eval_raise_if(cond: Any, *values: Any, exc: str, message: str) -> tuple[()]
 
 
 def _eval_print(*values: Any, text: str) -> tuple[()]:
-    print(text.format(*values), end="")
+    print(text.format(*(v[()] if hasattr(v, "shape") else v for v in values)), end="")
     return ()
 
 

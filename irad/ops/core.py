@@ -62,13 +62,15 @@ class Op:
 
 def effects(node: Any) -> str:
     """none < raise < io: the strongest effect of a node and of the nodes in its regions."""
-    rank = {"none": 0, "raise": 1, "io": 2}
-    own = node.op.effects
+    own: str = node.op.effects
     for r in node.regions:
         if "effects" not in r.memo:
-            r.memo["effects"] = max((effects(n) for n in r.nodes), key=rank.__getitem__, default="none")
-        own = max(own, r.memo["effects"], key=rank.__getitem__)
+            r.memo["effects"] = max((effects(n) for n in r.nodes), key=_RANK.__getitem__, default="none")
+        own = max(own, r.memo["effects"], key=_RANK.__getitem__)
     return own
+
+
+_RANK = {"none": 0, "raise": 1, "io": 2}
 
 
 def type_error(what: str, *ts: Type) -> IradTypeError:

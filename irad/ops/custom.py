@@ -28,14 +28,19 @@ def float_types(values: Sequence[Any]) -> tuple[Type, ...]:
 
 
 def _infer_custom_vjp(*ts: Type, f: Graph, fwd: Graph, bwd: Graph) -> tuple[Type, ...]:
-    outs = types(f.results)
+    outs, kept = types(f.results), keeps(fwd, ts, len(f.results))
     if types(f.params) != ts or types(fwd.params) != ts:
         raise type_error("custom_vjp: the function and its forward take the operands", *ts, *types(f.params), *types(fwd.params))
-    if types(fwd.results)[: len(outs)] != outs:
+    if fwd.results and types(fwd.results)[: len(outs)] != outs:
         raise type_error("custom_vjp: the forward must give what the function gives, then residuals", *outs, *types(fwd.results))
-    if types(bwd.params) != (*types(fwd.results)[len(outs) :], *float_types(f.results)) or types(bwd.results) != ts:
+    if types(bwd.params) != (*kept, *float_types(f.results)) or types(bwd.results) != ts:
         raise type_error("custom_vjp: the backward takes residuals and cotangents, and gives cotangents", *types(bwd.params))
     return outs
+
+
+def keeps(fwd: Graph, operands: tuple[Type, ...], outputs: int) -> tuple[Type, ...]:
+    """Types of the residuals: the operands, if the forward gives nothing."""
+    return types(fwd.results)[outputs:] if fwd.results else operands
 
 
 def _infer_custom_jvp(*ts: Type, f: Graph, rule: Graph) -> tuple[Type, ...]:
@@ -48,7 +53,7 @@ def _infer_custom_jvp(*ts: Type, f: Graph, rule: Graph) -> tuple[Type, ...]:
 
 
 custom_vjp = Op("custom_vjp", _infer_custom_vjp, lambda *xs, f, fwd, bwd: tuple(f(*xs)), regions=("f", "fwd", "bwd"),
-                doc="f(x) -> y; fwd(x) -> (y, residuals); bwd(residuals, ct) -> cotangents of x, for the derivative")  # fmt: skip
+                doc="f(x) -> y; fwd(x) -> (y, residuals); bwd(residuals, ct) -> cotangents of x. A fwd without results: f itself, residuals x")  # fmt: skip
 custom_jvp = Op("custom_jvp", _infer_custom_jvp, lambda *xs, f, rule: tuple(f(*xs)), regions=("f", "rule"),
                 doc="f(x) -> y; rule(x, dx) -> (y, dy), for the derivative")  # fmt: skip
 
@@ -82,7 +87,7 @@ def _promised(x: Any, t: Type, label: str) -> np.ndarray:
     fits = found.shape == t.shape and (found.dtype == t.dtype or weak and np.can_cast(type(x), DTYPES[t.dtype], "same_kind"))
     if not fits:
         raise IradTypeError(f"callback {label} returned {found}, its result_types promise {t}")
-    return np.ascontiguousarray(np.asarray(x, t.numpy)).reshape(t.shape)
+    return np.ascontiguousarray(np.asarray(x, t.numpy)).reshape(t.dims)
 
 
 _numbers = itertools.count()

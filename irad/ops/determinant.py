@@ -13,11 +13,29 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.ir import Value
-from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_
+from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_, zeros
 from irad.ops.constant import const
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import abs_, add, cast_to, eq, exp, full, log, logical_or, mul, ne, remainder, select, sign, sub, szmul
-from irad.ops.linalg import along_rows, diagonal, from_diagonal, inverse_transposed, lu, mm, mt, square
+from irad.ops.elementwise import (
+    abs_,
+    add,
+    cast_to,
+    eq,
+    exp,
+    full,
+    log,
+    logical_or,
+    mul,
+    ne,
+    neg,
+    remainder,
+    select,
+    sign,
+    sub,
+    szmul,
+)
+from irad.ops.linalg import inverse_transposed, lu
+from irad.ops.matrix import along_rows, diagonal, from_diagonal, identity, mm, mt, plus, square
 from irad.ops.spectral import svd
 from irad.types import Type
 
@@ -162,22 +180,59 @@ def _eval_along(a: Any, e: Any) -> Any:
     return (u @ core @ vt * np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]).astype(a.dtype)
 
 
-def _no_third(node: Any) -> UnsupportedError:
-    return UnsupportedError("the third derivative of np.linalg.det, for matrices larger than 4 x 4", node.loc)
+LARGEST_THIRD = 12  # order of the largest matrix whose third derivative is given: the recurrence loses about a bit per row
+
+
+def _second(a: Value, e: Value, f: Value, node: Any) -> Value:
+    """The second derivative of the cofactors along e and f, without division by an element.
+
+    The recurrence of Faddeev and Le Verrier for the adjugate, M <- A M + c 1 with c = -tr(A M) / k, is carried out on
+    values together with their derivatives along e, along f and along both.
+    """
+    n = a.type.shape[-1]
+    if not isinstance(n, int) or n > LARGEST_THIRD:
+        raise UnsupportedError(
+            f"the third derivative of np.linalg.det, for matrices larger than {LARGEST_THIRD} x {LARGEST_THIRD}", node.loc
+        )
+    one = identity(a.type)
+    jet: list[Value | None] = [one, None, None, None]
+    for k in range(1, n):
+        jet = [plus(p, _shifted(p, one, k)) for p in _times(a, e, f, jet)]
+    out = mt(jet[3]) if jet[3] is not None else zeros(a.type)
+    return out if n % 2 else neg(out)
+
+
+def _shifted(p: Value | None, one: Value, k: int) -> Value | None:
+    """-tr(p) / k on the diagonal."""
+    if p is None:
+        return None
+    trace = sum_(diagonal(p), axes=(p.type.rank - 2,))
+    return mul(over_matrices(mul(trace, full(-1.0 / k, trace)), one), one)
+
+
+def _times(a: Value, e: Value, f: Value, m: list[Value | None]) -> list[Value | None]:
+    """The product rule, for A with its derivatives e and f, and M with its own."""
+    by = lambda x, y: None if y is None else mm(x, y)
+    return [
+        by(a, m[0]),
+        plus(by(e, m[0]), by(a, m[1])),
+        plus(by(f, m[0]), by(a, m[2])),
+        plus(by(e, m[2]), by(f, m[1]), by(a, m[3])),
+    ]
 
 
 def _vjp_along(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     a, e = node.inputs
     if ad.active(a):
-        raise _no_third(node)
+        adj.add(a, _second(ad.need(a), ad.need(e), cts[0], node))
     adj.add(e, cofactor_along(ad.need(a), cts[0]))
 
 
 def _jvp_along(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     a, e = node.inputs
-    if tan.get(a) is not None:
-        raise _no_third(node)
-    return [None if tan.get(e) is None else cofactor_along(a, tan.get(e))]
+    da, de = tan.get(a), tan.get(e)
+    second = None if da is None else _second(a, e, da, node)
+    return [plus(None if de is None else cofactor_along(a, de), second)]
 
 
 cofactor_along = Op("cofactor_along", _infer_along, _eval_along, _vjp_along, _jvp_along, extra={"expand": lambda a, e: (_along_by_svd(a, e),)},

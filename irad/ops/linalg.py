@@ -17,134 +17,24 @@ import numpy as np
 
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ir import Value
-from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
-from irad.ops.constant import const
 from irad.ops.core import Op
-from irad.ops.elementwise import add, eq, full, ge, gt, mul, neg, select, sub
-from irad.types import Dim, Type
-
-# ---- building blocks of the rules ----------------------------------------------------------------------------------------
-
-
-def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:
-    """Products of stacked matrices; `ta`, `tb`: of the transposed ones."""
-    k = a.type.rank - 2
-    return dot(a, b, contract=((k if ta else k + 1,), (k + 1 if tb else k,)), batch=(tuple(range(k)),) * 2)
-
-
-def mt(x: Value) -> Value:
-    """Transposes of stacked matrices."""
-    k = x.type.rank
-    return transpose_to(x, (*range(k - 2), k - 1, k - 2))
-
-
-def plus(*xs: Value | None) -> Value | None:
-    """The sum of what is there."""
-    out: Value | None = None
-    for x in xs:
-        out = x if out is None else out if x is None else add(out, x)
-    return out
-
-
-def _rows_and_columns(t: Type) -> tuple[Value, Value]:
-    i64 = t.with_dtype("i64")
-    return iota(type=i64, axis=t.rank - 2), iota(type=i64, axis=t.rank - 1)
-
-
-def triangle(x: Value, lower: bool = True, strict: bool = False) -> Value:
-    """x with the other triangle 0; `strict`: the diagonal too."""
-    i, j = _rows_and_columns(x.type)
-    a, b = (i, j) if lower else (j, i)
-    return select((gt if strict else ge)(a, b), x, full(0.0, x))
-
-
-def halved(x: Value) -> Value:
-    """The lower triangle of x with half of its diagonal."""
-    i, j = _rows_and_columns(x.type)
-    return select(eq(i, j), mul(x, full(0.5, x)), triangle(x))
-
-
-def symmetrised(x: Value) -> Value:
-    """The symmetric matrix that the lower triangle of x stands for."""
-    return add(triangle(x), mt(triangle(x, strict=True)))
-
-
-def from_symmetric(g: Value) -> Value:
-    """The cotangent of a matrix of which the lower triangle is read, given that of the symmetric matrix it stands for."""
-    i, j = _rows_and_columns(g.type)
-    return select(eq(i, j), g, triangle(add(g, mt(g)), strict=True))
-
-
-def identity(t: Type) -> Value:
-    """Stacked identity matrices of a type."""
-    i, j = _rows_and_columns(t)
-    return select(eq(i, j), const(value=1, type=t), zeros(t))
-
-
-def along_rows(v: Value, like: Value) -> Value:
-    """v[..., j] at every place (i, j) of `like`."""
-    k = like.type.rank
-    return broadcast(v, shape=like.type.shape, dims=(*range(k - 2), k - 1))
-
-
-def along_columns(v: Value, like: Value) -> Value:
-    """v[..., i] at every place (i, j) of `like`."""
-    k = like.type.rank
-    return broadcast(v, shape=like.type.shape, dims=tuple(range(k - 1)))
-
-
-def _diagonal_places(t: Type, n: Dim) -> tuple[list[Value], tuple[str, ...]]:
-    g = Type("i64", (*t.shape[:-2], n))
-    at = [iota(type=g, axis=min(k, t.rank - 2)) for k in range(t.rank)]
-    return at, ("g",) * t.rank
-
-
-def diagonal(x: Value) -> Value:
-    """The main diagonals."""
-    n = min(x.type.shape[-2:])  # type: ignore[type-var]
-    at, spec = _diagonal_places(x.type, n)
-    return index(x, *at, spec=spec)
-
-
-def from_diagonal(v: Value, t: Type) -> Value:
-    """Matrices of type t that are 0 but for their main diagonals v."""
-    at, spec = _diagonal_places(t, v.type.shape[-1])
-    return update_add(zeros(t), v, *at, spec=spec)
-
-
-def take_rows(x: Value, rows: Value) -> Value:
-    """x[..., rows[..., i], j]: the rows of each matrix in another order."""
-    t = x.type
-    g = t.with_dtype("i64")
-    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
-    return index(x, *at, spec=("g",) * t.rank)
-
-
-def place_rows(x: Value, rows: Value) -> Value:
-    """The transpose of `take_rows`: row i of x becomes row rows[..., i]."""
-    t = x.type
-    g = t.with_dtype("i64")
-    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
-    return update_add(zeros(t), x, *at, spec=("g",) * t.rank)
-
-
-def square(t: Type, what: str) -> Dim:
-    """The order of square float matrices. Raises ShapeError or IradTypeError."""
-    if t.rank < 2 or t.shape[-1] != t.shape[-2]:
-        raise ShapeError(f"{what}: the last 2 axes of the array must be square; it has type {t}")
-    check_float(t, what)
-    return t.shape[-1]
-
-
-def check_float(t: Type, what: str) -> None:
-    if t.dtype not in ("f32", "f64"):
-        raise IradTypeError(f"{what} wants float32 or float64, got {t}")
-
-
-def info_type(t: Type) -> Type:
-    """Of the output that says for each matrix whether all is well."""
-    return Type("i64", t.shape[:-2])
-
+from irad.ops.elementwise import add, full, mul, neg, sub
+from irad.ops.matrix import (
+    check_float,
+    from_symmetric,
+    halved,
+    identity,
+    info_type,
+    mm,
+    mt,
+    place_rows,
+    plus,
+    square,
+    symmetrised,
+    take_rows,
+    triangle,
+)
+from irad.types import Type
 
 # ---- LU -----------------------------------------------------------------------------------------------------------------------
 

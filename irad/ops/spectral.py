@@ -18,7 +18,7 @@ from irad.ir import Value
 from irad.ops.array import broadcast, max_
 from irad.ops.core import Op
 from irad.ops.elementwise import add, div, eq, full, gt, mul, neg, select, sub, szmul
-from irad.ops.linalg import (
+from irad.ops.matrix import (
     along_columns,
     along_rows,
     check_float,

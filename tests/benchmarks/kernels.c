@@ -2,21 +2,23 @@
 #include <math.h>
 #include <string.h>
 
-double chain(long n, const double *x, double *dx) {
+#define HALF_PI 1.57079632679489661923 /* sin and cos of one number become sincos, which has no vector form */
+
+double chain(long n, const double *restrict x, double *restrict dx) {
     double total = 0;
     for (long i = 0; i < n; i++) {
         double xi = x[i], e = exp(-0.5 * xi), q = 1 + xi * xi, s = sin(xi) * e, th = tanh(s + xi), t = th / q;
-        double root = sqrt(xi + 0.25), u = log(1 + t * t) + root, w = u * s, v = cos(w) - u / (2 + t);
+        double root = sqrt(xi + 0.25), u = log(1 + t * t) + root, w = u * s, v = sin(w + HALF_PI) - u / (2 + t);
         double dv = 2 * v, dw = -sin(w) * dv, du = dw * s - dv / (2 + t);
         double dt = s + dv * u / ((2 + t) * (2 + t)) + du * 2 * t / (1 + t * t), da = dt / q * (1 - th * th), ds = t + dw * u + da;
         total += v * v + s * t;
-        dx[i] = du * 0.5 / root - dt * t / q * 2 * xi + da + ds * (cos(xi) * e - 0.5 * s);
+        dx[i] = du * 0.5 / root - dt * t / q * 2 * xi + da + ds * (sin(xi + HALF_PI) * e - 0.5 * s);
     }
     return total;
 }
 
 /* one pass over X: each row gives its score and at once its share of the gradient */
-double logistic(long n, long d, const double *w, double b, const double *X, const double *y, double *dw, double *db) {
+double logistic(long n, long d, const double *restrict w, double b, const double *restrict X, const double *restrict y, double *restrict dw, double *db) {
     double total = 0, sum = 0;
     memset(dw, 0, d * sizeof *dw);
     for (long i = 0; i < n; i++) {

@@ -258,7 +258,7 @@ def with_torch(w: Workload, args: tuple[Any, ...], wrap: Callable[[Any], Any] = 
         return None
     torch.set_num_threads(1)
     f = wrap(_rebound(w.f, _torch_numpy()))
-    xs = [torch.tensor(x) for x in args]
+    xs = [torch.tensor(np.asarray(x)) for x in args]
     wanted = [xs[k].requires_grad_() for k in w.wrt]
 
     def run() -> Any:
@@ -276,6 +276,7 @@ def with_torch_compile(w: Workload, args: tuple[Any, ...]) -> Run | None:
 
     if w.name == "lstm":  # its loop would be written out fifty times
         return None
+    torch.compiler.reset()  # what it compiled for another size belongs to another copy of the function
     return with_torch(w, args, torch.compile)
 
 

@@ -55,11 +55,11 @@ def prepare(peer: str, workload: Any, args: tuple[Any, ...], want: Sequence[Any]
     try:
         start = time.perf_counter()
         run = PEERS[peer](workload, args)
-        got = run() if run is not None else None
+        if run is None:
+            return None
+        got = run()
         first = time.perf_counter() - start
     except ImportError:
-        return None
-    if run is None:
         return None
     check(f"{workload.name}, {peer}", got, want, workload.tolerance)
     run()

@@ -1,0 +1,148 @@
+"""Cheap loops go into the loops that read them: computed again at each place where they are read, never stored.
+
+Fusion joins loops over the same positions. Where a stencil reads its producer at shifted positions (the adjoint of `x[1:] - x[:-1]`,
+a Hessian-vector product of it), the two cannot share a loop, but a producer of a few additions and multiplications is cheaper
+computed twice than written to memory and read back. Runs after `fuse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from irad.ir import Graph, Node, Program, Value, captured, defs, reads
+from irad.ops.loop import Map, load, loop
+from irad.passes.rewrite import Env
+
+MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
+MAX_READS = 3  # places in large loops at which it is computed again
+SMALL = 64  # positions: a smaller loop that reads does not count
+LARGE = 2048  # elements: a smaller producer stays in cache, where reading it back is as cheap
+_CHEAP = {
+    *("add", "sub", "mul", "neg", "szmul", "abs", "maximum", "minimum", "select", "cast", "lt", "le", "gt", "ge", "eq", "ne"),
+    *("logical_and", "logical_or", "logical_not", "isnan", "const", "load"),
+}
+
+
+def recompute(program: Program) -> Program:
+    """The program with cheap producer loops inlined into the loops that read them."""
+    return {name: _graph(g) for name, g in program.items()}
+
+
+def _graph(graph: Graph) -> Graph:
+    nodes = []
+    for n in graph.nodes:
+        if n.regions and n.op is not loop:
+            regions = tuple(map(_graph, n.regions))
+            if any(a is not b for a, b in zip(regions, n.regions)):
+                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+        nodes.append(n)
+    k = 0
+    while k < len(nodes):
+        readers = _readers(graph, nodes, k) if _is_cheap(nodes[k]) else None
+        if readers:
+            for j in readers:
+                nodes[j] = _inlined(nodes[k], nodes[j])
+            del nodes[k]
+        else:
+            k += 1
+    return graph.replace(nodes=nodes)
+
+
+def _is_cheap(n: Node) -> bool:
+    """A large loop that only stores what little it computes, at the position it stands at."""
+    if n.op is not loop or not all(isinstance(d, int) for d in n.attrs["extents"]) or prod(n.attrs["extents"]) < LARGE:
+        return False
+    (body,) = n.regions
+    params, rank = set(body.params), len(body.params)
+    if any(o.kind != "store" or o.extra or o.map != Map.identity(rank) for o in n.attrs["outs"]):
+        return False
+    if any(v.type.shape != n.attrs["extents"] for v in n.outputs) or any(v in params for v in body.results):
+        return False
+    own = [m for m in body.nodes if m.op.name not in ("load", "const")]
+    return (
+        len(own) <= MAX_OPERATIONS
+        and all(m.op.name in _CHEAP and not m.regions for m in body.nodes)
+        and all(_plain_load(m, params) if m.op is load else not params & set(m.inputs) for m in body.nodes)
+    )
+
+
+def _plain_load(m: Node, params: set[Value]) -> bool:
+    return all(v in params for v in m.inputs[1:])
+
+
+def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
+    """The loops that read node k's outputs, element by element; None if something else does, or too often."""
+    made = set(nodes[k].outputs)
+    if made & set(graph.results):
+        return None
+    sources = set(captured(nodes[k]))
+    found, cost = [], 0
+    for j in range(k + 1, len(nodes)):
+        n = nodes[j]
+        if made & set(reads(n)):
+            if n.op is not loop or made & set(n.inputs) or any(m.regions for m in n.regions[0].nodes):
+                return None
+            hits = [m for m in n.regions[0].nodes if made & set(m.inputs)]
+            if not all(m.op is load for m in hits):
+                return None
+            extents = n.attrs["extents"]
+            small = all(isinstance(d, int) for d in extents) and prod(extents) <= SMALL
+            cost += 0 if small else len({(m.inputs, m.attrs["map"]) for m in hits})
+            found.append(j)
+        if sources & set(n.inputs) and n.op is not load and any(v.type.shape for v in sources & set(n.inputs)):
+            return None  # what the producer reads may be written over from here on
+    return found if cost <= MAX_READS else None
+
+
+class _Inliner:
+    """Computes the producer's results at places of a consumer's body; what is computed at one place is shared there."""
+
+    def __init__(self, producer: Node):
+        self.producer, (self.body,) = producer, producer.regions
+        self.made = defs(self.body)
+        self.at: dict[tuple[tuple[Value, ...], Map], Env] = {}
+        self.nodes: list[Node] = []
+
+    def result(self, k: int, idx: tuple[Value, ...], place: Map) -> Value:
+        """Result k at the position that `place` makes of the consumer's indices."""
+        return self._value(self.body.results[k], idx, place, self.at.setdefault((idx, place), {}))
+
+    def _value(self, v: Value, idx: tuple[Value, ...], place: Map, env: Env) -> Value:
+        if v in env or v not in self.made:
+            return env.get(v, v)
+        m = self.made[v]
+        out = Value(v.type, v.hint)
+        if m.op is load:
+            rows = [self._row(row, m.inputs[1:], place, len(idx)) for row in m.attrs["map"].rows]
+            new = Node(load, (m.inputs[0], *idx), (out,), {"map": Map(tuple(rows))}, (), m.loc, m.deriv)
+        else:
+            new = Node(m.op, tuple(self._value(x, idx, place, env) for x in m.inputs), (out,), m.attrs, (), m.loc, m.deriv)
+        self.nodes.append(new)
+        env[v] = out
+        return out
+
+    def _row(self, row: Sequence[int], operands: Sequence[Value], place: Map, n: int) -> tuple[int, ...]:
+        """A row of a load's map, over the producer's indices, as one over the consumer's."""
+        total = [0] * n + [row[-1]]
+        for c, v in zip(row, operands):
+            total = [a + c * b for a, b in zip(total, place.rows[self.body.params.index(v)])]
+        return tuple(total)
+
+
+def _inlined(producer: Node, consumer: Node) -> Node:
+    """The consumer with the producer's body in place of loads from its outputs."""
+    (body,) = consumer.regions
+    inliner, env, nodes = _Inliner(producer), Env(), list[Node]()
+    for m in body.nodes:
+        if m.op is load and m.inputs[0] in producer.outputs:
+            k = producer.outputs.index(m.inputs[0])
+            inliner.nodes = []
+            env[m.outputs[0]] = inliner.result(k, m.inputs[1:], m.attrs["map"])
+            nodes += inliner.nodes
+        elif any(v in env for v in m.inputs):
+            nodes.append(Node(m.op, tuple(env.get(v, v) for v in m.inputs), m.outputs, m.attrs, m.regions, m.loc, m.deriv))
+        else:
+            nodes.append(m)
+    region = Graph(body.params, tuple(nodes), tuple(env.get(v, v) for v in body.results), body.name)
+    return Node(loop, consumer.inputs, consumer.outputs, consumer.attrs, (region,), consumer.loc, consumer.deriv)

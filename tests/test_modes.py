@@ -1,0 +1,232 @@
+"""Forward and reverse: chosen by cost, nested in each other, through loops that run until they converge; linearize, names, aux."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irad
+from irad.frontend.trace import trace
+from irad.ir import walk
+from irad.passes.expand import expand
+
+RNG = np.random.default_rng(0)
+
+
+def difference(f, x, step=1e-5):
+    """Central difference with one step of Richardson extrapolation."""
+    d = lambda h: (f(x + h) - f(x - h)) / (2 * h)
+    return (4 * d(step / 2) - d(step)) / 3
+
+
+# ---- mode choice ------------------------------------------------------------------------------------------------------------
+
+
+def logistic(v, r, n):
+    for _ in range(n):
+        v = r * v * (1 - v)
+    return v
+
+
+def straight(v, r, n):
+    return np.sin(v) * r + n
+
+
+def many(x, n):
+    for _ in range(n):
+        x = x * np.sin(x)
+    return np.sum(x)
+
+
+def tapes(fn, *args):
+    """Does the derivative keep values on a tape?"""
+    program = expand(trace(fn, args).program)
+    return any(n.op.name in ("push", "pop") for g in program.values() for n in walk(g))
+
+
+@pytest.mark.parametrize("make", [irad.grad, irad.value_and_grad])
+def test_few_numbers_through_a_loop_go_forward(make):
+    auto, forward, reverse = (make(logistic, argnums=(0, 1), mode=m) for m in ("auto", "forward", "reverse"))
+    assert not tapes(auto, 0.3, 3.5, 50) and not tapes(forward, 0.3, 3.5, 50) and tapes(reverse, 0.3, 3.5, 50)
+    np.testing.assert_allclose(np.hstack(auto(0.3, 3.5, 50)), np.hstack(reverse(0.3, 3.5, 50)), rtol=1e-10)
+
+
+def test_many_numbers_go_backward():
+    assert tapes(irad.grad(many), RNG.normal(size=50), 5)
+    assert not tapes(irad.grad(many, mode="forward"), RNG.normal(size=50), 5)
+    x = RNG.normal(size=50)
+    np.testing.assert_allclose(irad.grad(many)(x, 5), irad.grad(many, mode="forward")(x, 5), rtol=1e-11)
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+def test_modes_agree_with_differences(mode):
+    got = irad.grad(straight, argnums=(0, 1), mode=mode)(0.3, 2.0, 4)
+    np.testing.assert_allclose(got, (2 * np.cos(0.3), np.sin(0.3)), rtol=1e-14)
+    value, slope = irad.value_and_grad(logistic, mode=mode)(0.3, 3.7, 12)
+    assert value == logistic(0.3, 3.7, 12)
+    np.testing.assert_allclose(slope, difference(lambda v: logistic(v, 3.7, 12), 0.3), rtol=1e-6)
+
+
+def test_a_mode_that_is_none():
+    with pytest.raises(irad.IradValueError, match="'auto', 'forward' or 'reverse'"):
+        irad.grad(straight, mode="sideways")
+
+
+# ---- derivatives of loops that differentiate ---------------------------------------------------------------------------------------
+
+
+def minimiser(a, b, mode):
+    """argmin over x of (x - a)**2 / 2 + b x**4 / 10, by gradient descent until the slope is small."""
+    x, g = 0.0 * a, 1.0
+    while abs(g) > 1e-11:
+        g = irad.grad(lambda t: (t - a) ** 2 * 0.5 + 0.1 * b * t**4, mode=mode)(x)
+        x = x - 0.3 * g
+    return x
+
+
+def solution(a, b):
+    """The same by Newton's method, in plain Python."""
+    x = a
+    for _ in range(60):
+        x -= (x - a + 0.4 * b * x**3) / (1 + 1.2 * b * x * x)
+    return x
+
+
+@pytest.mark.parametrize("inner", ["forward", "reverse"])
+@pytest.mark.parametrize("outer", ["forward", "reverse"])
+def test_gradient_descent_to_convergence(inner, outer):
+    f = lambda a, b: minimiser(a, b, inner) ** 2
+    got = irad.grad(f, argnums=(0, 1), mode=outer)(0.8, 0.7)
+    g = lambda a, b: solution(a, b) ** 2
+    want = difference(lambda a: g(a, 0.7), 0.8), difference(lambda b: g(0.8, b), 0.7)
+    np.testing.assert_allclose(got, want, rtol=1e-7)
+
+
+@pytest.mark.parametrize("inner", ["forward", "reverse"])
+def test_second_derivative_of_gradient_descent(inner):
+    slope = irad.grad(lambda a: minimiser(a, 0.7, inner) ** 2, mode="reverse")
+    for mode in ("forward", "reverse"):
+        got = irad.grad(lambda a: slope(a), mode=mode)(0.8)
+        np.testing.assert_allclose(got, difference(lambda a: slope(a), 0.8), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "modes", [(a, b, c) for a in ("forward", "reverse") for b in ("forward", "reverse") for c in ("forward", "reverse")]
+)
+def test_third_derivatives_through_control_flow(modes):
+    def f(x):
+        s = x
+        for i in range(4):
+            s = s * np.sin(s) + x if i % 2 == 0 else s / (1 + s * s)
+        n = 0
+        while abs(s) < 3.0:
+            s = s * 1.5 + 0.1 * x
+            n += 1
+        return s * s * x
+
+    d = f
+    for mode in modes:
+        d = irad.grad(d, mode=mode)
+    second = irad.grad(irad.grad(f))
+    np.testing.assert_allclose(d(0.7), difference(second, 0.7), rtol=1e-6)
+
+
+# ---- linearize ------------------------------------------------------------------------------------------------------------------------
+
+
+def tree(x, y):
+    return {"a": np.sin(x) * y, "b": np.sum(x) * y * y}
+
+
+def test_linearize_is_jvp():
+    x, y = RNG.normal(size=4), 2.0
+    out, along = irad.linearize(tree, x, y)
+    np.testing.assert_array_equal(out["a"], irad.compile(tree)(x, y)["a"])
+    x += 100.0  # what it needs is its own
+    x -= 100.0
+    for _ in range(3):
+        v = RNG.normal(size=4)
+        _, want = irad.jvp(tree, (x, y), (v, 0.5))
+        got = along(v, 0.5)
+        np.testing.assert_allclose(got["a"], want["a"], rtol=1e-13)
+        np.testing.assert_allclose(got["b"], want["b"], rtol=1e-13)
+
+
+def test_linearize_keeps_what_python_changes_later():
+    x = RNG.normal(size=4)
+    want = np.cos(x) * 2.0
+    _, along = irad.linearize(lambda t: np.sin(t), x)
+    x[:] = 0.0
+    np.testing.assert_allclose(along(np.full(4, 2.0)), want, rtol=1e-14)
+
+
+def test_linearize_through_loops_and_inside_compiled_code():
+    _, along = irad.linearize(lambda v: logistic(v, 3.7, 12), 0.3)
+    np.testing.assert_allclose(along(2.0), 2 * difference(lambda v: logistic(v, 3.7, 12), 0.3), rtol=1e-6)
+    x = RNG.normal(size=3)
+    inside = irad.compile(lambda x: irad.linearize(lambda t: np.sin(t), x)[1](x))
+    np.testing.assert_allclose(inside(x), np.cos(x) * x, rtol=1e-14)
+
+
+def test_linearize_wants_tangents_like_its_primals():
+    _, along = irad.linearize(lambda x: x * 2, np.ones(3))
+    with pytest.raises(irad.ShapeError, match=r"shape \(2,\)"):
+        along(np.ones(2))
+    with pytest.raises(irad.IradTypeError, match="2 leaves"):
+        along(np.ones(3), np.ones(3))
+
+
+# ---- names and auxiliary values ----------------------------------------------------------------------------------------------------------
+
+
+def named(w, b, *, s):
+    return np.sum(w * b) * s
+
+
+def test_arguments_by_name():
+    w, b = RNG.normal(size=3), RNG.normal(size=3)
+    np.testing.assert_allclose(irad.grad(named, argnames="b")(w, b, s=2.0), 2 * w)
+    np.testing.assert_allclose(irad.grad(named, argnames="b")(w, b=b, s=2.0), 2 * w)
+    ds, dw = irad.grad(named, argnames=("s", "w"))(w, b, s=2.0)
+    np.testing.assert_allclose(ds, np.sum(w * b))
+    np.testing.assert_allclose(dw, 2 * b)
+    value, db = irad.value_and_grad(named, argnames="b")(w, b, s=2.0)
+    np.testing.assert_allclose((value, *db), (named(w, b, s=2.0), *(2 * w)))
+    assert irad.hessian(named, argnames="w")(w, b, s=1.0).shape == (3, 3)
+    np.testing.assert_allclose(irad.compile(lambda w: irad.grad(named, argnames="w")(w, b, s=3.0))(w), 3 * b)
+
+
+def test_names_that_are_wrong():
+    with pytest.raises(irad.IradValueError, match="'z' is no argument of this call; the function takes w, b"):
+        irad.grad(named, argnames="z")(1.0, 2.0, s=1.0)
+    with pytest.raises(irad.IradValueError, match="not both"):
+        irad.grad(named, argnums=1, argnames="w")
+
+
+def test_auxiliary_values():
+    x = RNG.normal(size=3)
+    f = lambda x: (np.sum(x**3), {"n": x * 2})
+    value_aux, slope = irad.value_and_grad(f, has_aux=True)(x)
+    np.testing.assert_allclose(slope, 3 * x**2)
+    np.testing.assert_array_equal(value_aux[1]["n"], x * 2)
+    for mode in ("auto", "forward", "reverse"):
+        slope, aux = irad.grad(f, has_aux=True, mode=mode)(x)
+        np.testing.assert_allclose(slope, 3 * x**2)
+        np.testing.assert_array_equal(aux["n"], x * 2)
+    h, aux = irad.hessian(f, has_aux=True)(x)
+    np.testing.assert_allclose(h, np.diag(6 * x))
+    np.testing.assert_array_equal(aux["n"], x * 2)
+    g = lambda x: (x**2, x[0])
+    j, aux = irad.jacobian(g, has_aux=True)(x)
+    np.testing.assert_allclose(j, np.diag(2 * x))
+    out, pullback, aux = irad.vjp(g, x, has_aux=True)
+    np.testing.assert_allclose(out, x**2)
+    np.testing.assert_allclose(pullback(x)[0], 2 * x * x)
+    assert aux == x[0]
+    out, tangent, aux = irad.jvp(g, (x,), (x,), has_aux=True)
+    np.testing.assert_allclose(tangent, 2 * x * x)
+    assert aux == x[0]
+    with pytest.raises(irad.IradTypeError, match="must return"):
+        irad.grad(lambda x: np.sum(x), has_aux=True)(x)
+    with pytest.raises(irad.IradTypeError, match="must return"):
+        irad.vjp(lambda x: x, x, has_aux=True)

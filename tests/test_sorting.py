@@ -1,0 +1,104 @@
+"""Native sorting: stable, NaN last, any axis and dtype; slopes go with the elements."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.codegen import lower_sort
+from irad.codegen.emit import emit
+from irad.codegen.jit import load
+
+DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u1", "?"]
+NASTY = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.0, -1.0, -np.nan])
+
+
+def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    """Few different values, so that there are ties; nasty ones among the floats."""
+    rng = np.random.default_rng(seed)
+    if dtype[0] == "f":
+        pool = np.concatenate([NASTY, rng.normal(size=20)]).astype(dtype)
+        return rng.choice(pool, shape)
+    return rng.integers(-100, 100, shape).astype(dtype)
+
+
+def both(x: Any) -> Any:
+    return np.sort(x), np.argsort(x, kind="stable")
+
+
+def columns(x: Any) -> Any:
+    return np.sort(x, axis=0), np.argsort(x, axis=0, kind="stable")
+
+
+def same_bits(got: np.ndarray, want: np.ndarray) -> None:
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 17, 100, 1000])
+def test_line(dtype: str, n: int) -> None:
+    x = sample((n,), dtype, n)
+    for got, want in zip(irad.compile(both)(x), both(x), strict=True):
+        same_bits(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+@pytest.mark.parametrize("shape", [(5, 4), (1, 3), (40, 3), (2, 3, 17), (0, 3), (3, 0)], ids=str)
+def test_axes(dtype: str, shape: tuple[int, ...]) -> None:
+    x = sample(shape, dtype)
+    for f in (both, columns):
+        for got, want in zip(irad.compile(f)(x), f(x), strict=True):
+            same_bits(got, want)
+
+
+def test_equal_zeros_keep_their_order() -> None:
+    x = np.array([0.0, -0.0, -0.0, 0.0, -1.0])
+    got = irad.compile(both)(x)[0]
+    np.testing.assert_array_equal(np.signbit(got), [True, False, True, True, False])
+
+
+def test_inside_a_loop_and_a_function() -> None:
+    def rows(x: Any) -> Any:
+        out = np.zeros(x.shape[1])
+        for k in range(x.shape[0]):
+            out = out + np.sort(x[k] * (k + 1.0))
+        return out
+
+    x = sample((4, 600), "i4").astype(float)
+    np.testing.assert_array_equal(irad.compile(rows)(x), rows(x))
+
+
+def test_slopes() -> None:
+    def weighted(x: Any, w: Any) -> Any:
+        return np.sum(np.sort(x, axis=0) * w)
+
+    x, w = np.array([[3.0, 1.0], [1.0, 5.0], [2.0, 4.0]]), np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+    dx, dw = irad.grad(weighted, (0, 1))(x, w)
+    np.testing.assert_array_equal(dx, [[100, 2], [1, 200], [10, 20]])
+    np.testing.assert_array_equal(dw, np.sort(x, axis=0))
+    irad.check_grads(weighted, (x, w), order=2)
+
+
+def test_ties_keep_their_order_in_the_derivative() -> None:
+    got = irad.grad(lambda x: np.sum(np.sort(x) * np.array([1.0, 10.0, 100.0])))(np.array([2.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(got, [100, 1, 10])
+
+
+def test_kernel_leaves_its_neighbours_alone() -> None:
+    """The kernel itself, on strided memory with guards around."""
+    kernel = lower_sort.kernel("sort_f64", "f64")
+    library = load(emit([kernel]), ["sort_f64"])
+    pointer = ctypes.c_void_p
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[pointer] * 4, ctypes.c_int64, ctypes.c_int64)(library.address("sort_f64"))
+    x, y = np.arange(60.0)[::-1].copy(), np.full(60, -7.0)
+    a, b = np.full(22, -7.0), np.full(22, -7.0)
+    assert run(x.ctypes.data, y.ctypes.data + 8, a.ctypes.data + 8, b.ctypes.data + 8, 20, 2) == 0
+    want = np.full(60, -7.0)
+    want[1:41:2] = np.sort(x[0:40:2])
+    np.testing.assert_array_equal(y, want)
+    assert a[0] == a[21] == b[0] == b[21] == -7
