@@ -149,9 +149,13 @@ class Folds(Memory):
             raise IradError(f"fold `{name}` has {lanes} lanes; a vec loop of {self.lanes} lanes cannot combine into it")
         old = cell.slot(k)
         r = self.merge(cell.comb, old, [self.broadcast(v, lanes) for v in new], ordered)
-        if self.mask is not None:
+        if self.mask is not None and not (cell.shape and self._beyond(cell, idx)):
             r = [self.select(self.mask, p, q) for p, q in zip(r, old)]
         cell.put(k, r)
+
+    def _beyond(self, cell: FoldCell, idx: Sequence[Index]) -> bool:
+        """Are the inactive lanes past the end of the tile's last axis, where nothing is ever read?"""
+        return isinstance(self.active, int) and self.lin(idx[-1]).c + self.active >= cell.shape[-1]
 
     def _fold(self, name: str) -> FoldCell:
         cell = self.env.get(name)

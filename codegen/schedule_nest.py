@@ -32,11 +32,35 @@ def lower_loop(f: Frame, node: Node) -> None:
         return
     if lower_contraction(f, node):
         return
+    node = _own_starts(f, node)
     nest = BlockedNest(f, node)
     if nest.block > 1:
         nest.lower()
     else:
         NestedLoop(f, node).lower()
+
+
+def _own_starts(f: Frame, node: Node) -> Node:
+    """The nest with a start of its own for each inner result: rows are filled where they are summed up."""
+    (body,) = node.regions
+    made = {v: n for n in body.nodes if n.op.name in ("const", "empty") for v in n.outputs}
+    nodes, used = [], set()
+    for n in body.nodes:
+        if n.op is loop:
+            inputs = list(n.inputs)
+            for k, v in enumerate(inputs[: len(n.outputs)]):
+                if v in made and v in used and v.type.shape:
+                    start = made[v]
+                    inputs[k] = Value(v.type, v.hint)
+                    nodes.append(Node(start.op, (), (inputs[k],), start.attrs, (), start.loc, start.deriv))
+                    f.defs[inputs[k]] = nodes[-1]
+                used.add(v)
+            if tuple(inputs) != n.inputs:
+                n = Node(n.op, tuple(inputs), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
+        nodes.append(n)
+    if len(nodes) == len(body.nodes):
+        return node
+    return Node(node.op, node.inputs, node.outputs, node.attrs, (body.replace(nodes=nodes),), node.loc, node.deriv)
 
 
 class NestedLoop:

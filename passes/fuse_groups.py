@@ -48,6 +48,7 @@ class Grouping:
     def __init__(self, graph: Graph, outside: dict[Value, Node]):
         self.graph, self.defs = graph, {**outside, **defs(graph)}
         self.group_of: dict[Value, Group] = {}
+        self.made_by: dict[Value, Member] = {}
         self.groups: list[Group] = []
         self.members = {n: m for n in graph.nodes if (m := classify(n))}
         self.must = self._must()
@@ -124,6 +125,8 @@ class Grouping:
             self._raise(group, above)
         for v in node.outputs:
             self.group_of[v] = group
+            if m:
+                self.made_by[v] = m
         return last_effect
 
     def _raise(self, group: Group, above: int) -> None:
@@ -141,7 +144,7 @@ class Grouping:
             g = self.group_of.get(v)
             if g is None:
                 continue
-            producer = next((k for k in g.members if v in k.node.outputs), None)
+            producer = self.made_by.get(v)
             direct = identity and g.space == m.space and producer is not None and is_elementwise(producer)
             if direct:
                 if g not in candidates:
@@ -171,12 +174,12 @@ class Grouping:
         into.bits |= other.bits
         into.first = min(into.first, other.first)
         into.touches |= other.touches
-        into.deps |= other.deps
         self.groups.remove(other)
         for m in other.nodes:
             for v in m.outputs:
                 self.group_of[v] = into
-        into.deps = {v for v in into.deps if self.group_of.get(v) is not into}
+                into.deps.discard(v)
+        into.deps |= {v for v in other.deps if self.group_of.get(v) is not into}
         above = (into.above | other.above) & ~into.bits
         into.above = above
         for g in self.groups:

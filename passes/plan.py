@@ -41,7 +41,11 @@ class Place:
     moves: bool = False  # its name may stand for other memory at run time: never a result's own
 
     def overlaps(self, other: Place) -> bool:
-        return any(a < d and c < b for a, b in self.lives for c, d in other.lives)
+        for a, b in self.lives:
+            for c, d in other.lives:
+                if a < d and c < b:
+                    return True
+        return False
 
     @property
     def readonly(self) -> bool:
@@ -93,8 +97,10 @@ class _Places:
             self.of[a].moves = self.of[b].moves = True
         for a, b in sorted(lives.wanted, key=lambda w: -lives.depth[w[1]]):
             self.try_join(a, b)
+        matched: set[Value] = set()
         for a, b, at in sorted(lives.over, key=lambda w: -lives.depth[w[1]]):
-            self.try_over(a, b, at)
+            if a not in matched and b not in matched and self.try_over(a, b, at):
+                matched |= {a, b}
 
     def join(self, a: Value, b: Value) -> None:
         """One place for both, whatever else is there: the copies were put so that this is right."""
@@ -118,14 +124,18 @@ class _Places:
         if x is not y and not (x.fixed and y.fixed) and not x.readonly and not y.readonly and not x.overlaps(y):
             self.join(a, b)
 
-    def try_over(self, a: Value, b: Value, at: int) -> None:
-        """One place for an operand and the result that is written over it, if the operand dies there."""
+    def try_over(self, a: Value, b: Value, at: int) -> bool:
+        """One place for an operand and the result that is written over it, if the operand dies there. Is there one?"""
         place = self.of[a]
         before = place.lives
+        if not any([hi == at for _, hi in before]):
+            return place is self.of[b]
         place.lives = [(lo, at - 1 if hi == at else hi) for lo, hi in before]
         self.try_join(a, b)
-        if self.of[a] is not self.of[b]:
+        joined = self.of[a] is self.of[b]
+        if not joined:
             place.lives = before
+        return joined
 
     def layout(self) -> None:
         """First fit in the arena, larger places first."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.ir import Graph, Node, Value, captures, reads, substitute
+from irad.ir import Graph, Node, Value, captured, reads, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.loop import Out, load
 
@@ -138,15 +138,19 @@ class _Copies:
 
 def read_in_place(body: Graph, x: Value, out: Out) -> bool:
     """Is x read in the loop, and only at the very position that this trip stores to?"""
-    if x not in captures(body):
-        return False
-    idx = body.params
-    for n in body.nodes:
-        if n.regions and x in captures(n.regions[0]):
-            return False
-        if x in n.inputs and not (n.op is load and _same_position(n, idx, out)):
-            return False
-    return x not in body.results
+    readers = _readers(body).get(x, ())
+    return bool(readers) and x not in body.results and all(n.op is load and _same_position(n, body.params, out) for n in readers)
+
+
+def _readers(body: Graph) -> dict[Value, list[Node]]:
+    """The nodes that read each value, themselves or in their regions."""
+    if "readers" not in body.memo:
+        found: dict[Value, list[Node]] = {}
+        for n in body.nodes:
+            for v in dict.fromkeys((*n.inputs, *captured(n))):
+                found.setdefault(v, []).append(n)
+        body.memo["readers"] = found
+    return body.memo["readers"]
 
 
 def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from irad.ir import Graph, Node, Value, captured
 from irad.ops.loop import Out
 from irad.passes.plan_copies import read_in_place
+from irad.types import Type
 
 
 def _per_result(node: Node) -> list[Out]:
@@ -96,14 +97,16 @@ class Lives:
 
     def _loop(self, node: Node) -> None:
         (body,) = node.regions
-        outs = [o for o, d in zip(_per_result(node), node.inputs) if d.type.shape]
+        outs = {(o.map, o.extra): o for o, d in zip(_per_result(node), node.inputs) if d.type.shape}.values()
+        fresh: dict[Type, list[Value]] = {}
+        for d, v in zip(node.inputs, node.outputs):
+            if d in self._empty:
+                fresh.setdefault(v.type, []).append(v)
+        here = 2 * self._t + 2
         for x in captured(node):
-            alone = x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs)
-            self._use([x], 2 * self._t + 2)
-            here = 2 * self._t + 2
-            self.over += [
-                (x, v, here) for d, v in zip(node.inputs, node.outputs) if alone and d in self._empty and v.type == x.type
-            ]
+            self._use([x], here)
+            if x.type in fresh and x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs):
+                self.over += [(x, v, here) for v in fresh[x.type]]
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:
                 if d in self._empty:

@@ -353,3 +353,12 @@ def test_tiles_fit_the_registers(rows: tuple[int, ...], columns: int, groups: in
 def test_a_common_tile() -> None:
     t = choose_tile((512,), 512, 16, 1, 512)
     assert 16 <= prod(t.rows) * t.columns // t.lanes <= REGISTERS and t.lanes == 16
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 8])
+def test_small_products_in_a_row_start_from_zero_each(n: int) -> None:
+    """Two sums of one nest whose zeros are one constant."""
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(2, 3, n, n))
+    f = lambda a, b: np.swapaxes(a, -1, -2) @ b @ a
+    np.testing.assert_allclose(irad.compile(f)(a, b), f(a, b), rtol=1e-12, atol=1e-12)

@@ -7,6 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import scipy.linalg  # noqa: F401: names of what has been imported are listed
+import scipy.special  # noqa: F401
 
 from irad.frontend.eval_attr import MUTATING
 from irad.frontend.table import METHODS, NAMES, load_all

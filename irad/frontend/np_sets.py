@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irad.frontend.arr import Arr, lift, static_int
+from irad.frontend.arr import Arr, lift, materialise, static_int
 from irad.frontend.np_elementwise import apply_ufunc
 from irad.frontend.np_reduce import any_of
 from irad.frontend.np_registry import numpy
@@ -16,7 +16,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     """np.isin, comparing every element with every test element."""
     x, found = lift(element), ravel(test_elements)
     if not static_int(found.shape[0], "the number of test elements"):
-        hit = apply_ufunc("not_equal", x, x)
+        hit = Arr(materialise(False, "bool", x.shape))
     else:
         hit = any_of(apply_ufunc("equal", reshape_array(x, (*x.shape, 1)), found), -1)
     return apply_ufunc("logical_not", hit) if invert else hit

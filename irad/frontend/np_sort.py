@@ -345,8 +345,9 @@ def _weighted(x: Arr, q: Any, axis: Any, method: str, keepdims: Any, weights: An
     share = op("divide")(share, getitem(share, -1))
     none = apply_ufunc("equal", share, 0.0)  # elements of no weight come before every share
     at = searchsorted(Arr(select(none.value, full(-1.0, share.value), share.value)), q)
-    at = op("minimum")(at, size_of(x.shape) - 1)
-    bound(at.value, 0, size_of(x.shape) - 1)
+    last = static_int(size_of(x.shape), "the size of a weighted sample") - 1
+    at = op("minimum")(at, last)
+    bound(at.value, 0, int(last))
     values = getitem(take_along_axis(flat, order, 0), at)
     shape = (*shape_of(q), *((1,) * x.ndim if keepdims else ()))
     end = getitem(take_along_axis(flat, order, 0), -1)

@@ -131,6 +131,8 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
         return TracerArray(r, x, callee)
     if type(x) in (list, tuple):
         return type(x)(wrap(r, e, callee) for e in x)
+    if isinstance(x, tuple) and hasattr(x, "_make"):  # a named tuple, as np.linalg returns
+        return x._make(wrap(r, e, callee) for e in x)
     if type(x) is dict:
         return {k: wrap(r, v, callee) for k, v in x.items()}
     if isinstance(x, (Method, Closure)):
@@ -144,6 +146,8 @@ def unwrap(x: Any) -> Any:
         return x._object
     if type(x) in (list, tuple):
         return type(x)(map(unwrap, x))
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make(map(unwrap, x))
     if type(x) is dict:
         return {k: unwrap(v) for k, v in x.items()}
     return slice(*map(unwrap, (x.start, x.stop, x.step))) if isinstance(x, slice) else x

@@ -1,0 +1,93 @@
+"""Compile time grows with the program, not with its square: calls of Python functions are counted, not seconds."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.codegen import native
+from irad.codegen.arena import arena_size
+from irad.frontend.trace import trace
+from irad.ir import size
+from irad.pipeline import optimise
+
+
+def chain(n: int) -> str:
+    """n operations, each on the result of the last."""
+    return "".join(f" y = y * x + {0.25 + k / 1000}\n" if k % 8 else " y = np.tanh(y) + x\n" for k in range(n // 2))
+
+
+def windows(n: int) -> str:
+    """About n operations on parts of arrays, with sums, maxima and copies."""
+    part = " a = x[{0}:{1}] * {2}\n b = np.roll(a, 1) + a[::-1]\n y = y + np.sum(b * a) + np.max(b)\n"
+    return "".join(part.format(k % 7, k % 7 + 8, k + 1.5) for k in range(n // 8))
+
+
+def loops(n: int) -> str:
+    """Loops over time, one after the other."""
+    return "".join(f" for i in range(9):\n  y = y * 0.{k + 1} + np.cos(x) * i\n" for k in range(n // 4))
+
+
+def function(body: Callable[[int], str], n: int) -> Any:
+    text = f"def f(x):\n y = x\n{body(n)} return np.sum(y)\n"
+    name = f"<{body.__name__} {n}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+def front_and_passes(f: Any) -> Any:
+    return optimise(trace(irad.grad(f), (np.linspace(0.1, 0.2, 16),), {}).program)
+
+
+def work(f: Any) -> int:
+    """Calls that it takes from Python to LLVM text; those of builtin functions too, for what they loop over is not seen."""
+    count = 0
+
+    def seen(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        program = front_and_passes(f)
+        native.emit(native.lower(program, arena_size(next(iter(program.values())))).kernels)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(("body", "n"), [(chain, 150), (windows, 80), (loops, 24)])
+def test_work_is_linear(body: Callable[[int], str], n: int) -> None:
+    work(function(body, 8))  # what is made once: rules, tables
+    small, large = work(function(body, n)), work(function(body, 4 * n))
+    assert large < 4.8 * small, f"{small} calls for {n} operations, {large} for {4 * n}"
+
+
+def test_work_for_an_operation_is_bounded() -> None:
+    work(function(chain, 8))
+    assert work(function(chain, 400)) < 400 * 6000
+
+
+def test_long_chains_of_array_operations() -> None:
+    """More operations in one fused loop than Python's stack is deep."""
+    f = function(chain, 1600)
+    program = front_and_passes(f)
+    assert size(program) > 1600
+
+
+def test_a_pass_that_changes_nothing_gives_the_same_graphs() -> None:
+    from irad.passes.manager import PASSES
+
+    program = front_and_passes(function(chain, 100))
+    for name in ("inline", "cse", "dce", "fold", "licm", "tapes", "custom", "complex_parts"):
+        after = PASSES[name](program)
+        assert all(after[k] is g for k, g in program.items()), name
