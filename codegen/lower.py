@@ -273,8 +273,8 @@ class Frame:
 
 
 def flat_size(v: Value) -> int:
-    """Number of elements of a parameter or result (static)."""
-    return v.type.size
+    """Number of elements of a parameter or result; of run-time extents, more than there can be."""
+    return v.type.size if v.type.static else 1 << 40
 
 
 def _python(x: Any) -> Any:

@@ -11,7 +11,8 @@ import ctypes
 import functools
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,10 @@ from irad.codegen.kprint import show
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Lowered, lower
 from irad.codegen.lower_tape import GROW
 from irad.codegen.work import INTERRUPTED, LONG, POLL, poll_text, polled, work
-from irad.ir import Program, types
+from irad.ir import Program, Value, types
 from irad.ops.control import RaisedInGraph
 from irad.records import dataclass, field
-from irad.types import TAPE, Type
+from irad.types import TAPE, Extent, Type
 
 Signature = tuple[Sequence[Type], Sequence[Type]]  # of parameters, of results
 
@@ -76,6 +77,23 @@ class TapeMemory:
             _free(int(self.words[0]))
 
 
+@dataclass
+class Made:
+    """How the array of a result is made: of `shape`, or where extents are known at run time, cut to `dims`: affine functions
+    (constant, ((number of the result that holds it, coefficient), ...)) of other results."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    dims: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] | None = None
+
+    def of(self, a: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:
+        if self.dims is None:
+            return a
+        shape = tuple(max(0, c + sum(k * int(results[j]) for j, k in terms)) for c, terms in self.dims)
+        a.resize(shape, refcheck=False)
+        return a
+
+
 @dataclass(eq=False)
 class Native:
     """Compiled code of a program: `run` takes arrays of the parameters' types and gives fresh result arrays."""
@@ -85,6 +103,7 @@ class Native:
     library: Library
     params: tuple[Type, ...]
     results: tuple[Type, ...]
+    made: tuple[Made, ...]
     _contexts: list[Context] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -96,7 +115,8 @@ class Native:
         self.packed = self.library.address(PACKED)
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.packed)
         self._arguments = ctypes.c_int64 * self.argc
-        self._fresh = [(t.dims, t.numpy) for t in self.outputs]
+        self._fresh = [(m.shape, m.dtype) for m in self.made]
+        self._cut = len(self.made) != len(self.outputs) or any(m.dims is not None for m in self.made)
 
     @property
     def kernel_text(self) -> str:
@@ -125,7 +145,7 @@ class Native:
         code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
             self.fail(code, context.pointers[-1])
-        return out
+        return [m.of(a, out) for m, a in zip(self.made[: len(self.outputs)], out)] if self._cut else out
 
     def _run_with_tapes(self, args: list[Any]) -> list[Any]:
         context = Context(self.lowered)
@@ -153,11 +173,14 @@ class Native:
         raise RaisedInGraph(r.exc, r.message.format(*values), r.loc)
 
 
-def build(program: Program, outside: Signature | None = None, *, vector_bits: int = 512) -> Native:
+def build(
+    program: Program, outside: Signature | None = None, *, capacity: Mapping[Value, int] | None = None, vector_bits: int = 512
+) -> Native:
     """Native code of a planned program.
 
     `outside`: types of the parameters and results as callers see them, if they are not the program's: a complex array in the
-    place of an array of pairs.
+    place of an array of pairs; results of the program after those are the run-time extents of them. `capacity`: the most
+    elements of a result of run-time extents.
     """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry))
@@ -173,7 +196,27 @@ def build(program: Program, outside: Signature | None = None, *, vector_bits: in
     text = emit(lowered.kernels, vector_bits=vector_bits) + _packed(lowered.kernels[0])
     library = load(text, [PACKED, *(k.name for k in lowered.kernels)], lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
-    return Native(lowered, text, library, tuple(params), tuple(results))
+    made = _made(entry.results, results, capacity or {})
+    return Native(lowered, text, library, tuple(params), tuple(results), made)
+
+
+def _made(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
+    """How each result of the native code is made; tapes are no such."""
+    pairs = list(zip_longest(values, outside))
+    seen = [v for v in values if v.type != TAPE]
+    made = []
+    for v, t in pairs:
+        t = v.type if t is None else t
+        if t == TAPE:
+            continue
+        if v.type.static:
+            made.append(Made(t.dims, t.numpy))
+            continue
+        dims = [d if isinstance(d, Extent) else Extent(d, ()) for d in v.type.shape[: t.rank]]
+        places = tuple((d.const, tuple((seen.index(s), c) for s, c in d.terms)) for d in dims)
+        size = capacity[v] // (1 if v.type.rank == t.rank else 2)  # of a complex array, which is one of pairs here
+        made.append(Made((size,), t.numpy, places))
+    return tuple(made)
 
 
 def _packed(entry: kf.Kernel) -> str:

@@ -95,6 +95,7 @@ class FlatLoop:
         if any(e.const == 0 for e in self.extents):
             self._nothing()
             return
+        self._drop_units()
         self._collapse()
         self.order, self.vec = self._axes()
         self._emit()
@@ -135,9 +136,22 @@ class FlatLoop:
             at = at + pos * stride
         return at
 
+    def _drop_units(self) -> None:
+        """Take out axes of one trip: their index is 0."""
+        for k in reversed(range(len(self.names))):
+            if self.extents[k].const == 1 and len(self.names) > 1:
+                self._drop(k)
+
+    def _drop(self, k: int) -> None:
+        """Take out axis k, whose index becomes 0."""
+        self.f.env[self.body.params[k]] = Aff({})
+        del self.names[k], self.extents[k]
+        self.body = Graph(self.body.params[:k] + self.body.params[k + 1 :], self.body.nodes, self.body.results)
+        for r in self.results:
+            r.out = replace(r.out, map=Map(tuple(row[:k] + row[k + 1 :] for row in r.out.map.rows)))
+
     def _collapse(self) -> None:
         """Merge axis k into k+1 where every access walks both as one."""
-        f = self.f
         plain = {v for n in self.body.nodes if n.op is not load for v in n.inputs} | set(self.body.results)
         k = 0
         while k + 1 < len(self.names):
@@ -149,13 +163,8 @@ class FlatLoop:
                 and pb not in plain
                 and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses())
             ):
-                f.env[pa] = Aff({})
-                del self.names[k]
                 self.extents[k + 1] = self.extents[k] * m
-                del self.extents[k]
-                self.body = Graph(self.body.params[:k] + self.body.params[k + 1 :], self.body.nodes, self.body.results)
-                for r in self.results:
-                    r.out = replace(r.out, map=Map(tuple(row[:k] + row[k + 1 :] for row in r.out.map.rows)))
+                self._drop(k)
                 k = max(k - 1, 0)
             else:
                 k += 1
@@ -181,9 +190,21 @@ class FlatLoop:
             return list(range(n)), -1
         inner = [k for k in range(vec + 1, n)]
         small = all((self.extents[k].const or 1 << 30) <= 16 for k in inner)
-        if inner and not small:
-            return [k for k in range(n) if k != vec] + [vec], vec
-        return list(range(n)), vec
+        order = list(range(n)) if small else [k for k in range(n) if k != vec] + [vec]
+        if not self._lanes_meet(order, vec):
+            return order, vec
+        kept = next(k for k in self._kept() if vec not in k)
+        order = [k for k in order if k in kept] + [k for k in order if k not in kept]
+        return (list(range(n)), -1) if self._lanes_meet(order, vec) else (order, vec)
+
+    def _kept(self) -> list[set[int]]:
+        """For each fold with an op other than a sum, the axes that its result has."""
+        folds = [r for r in self.results if r.out.kind not in ("store", "add") and r.finals[0] not in self.accumulate]
+        return [{k for k in range(len(self.names)) if any(row[k] for row in r.out.map.rows)} for r in folds]
+
+    def _lanes_meet(self, order: Sequence[int], vec: int) -> bool:
+        """Would the lanes of the vector loop fold into one element in memory, which only a sum can do?"""
+        return any(vec not in kept and kept and not _inside(order, kept) for kept in self._kept())
 
     # ---- emission ------------------------------------------------------------------------------------------
 
@@ -195,11 +216,10 @@ class FlatLoop:
         for j, r in enumerate(self.results):
             if r.out.kind == "store" or r.finals[0] in self.accumulate:
                 continue
-            kept = [depth_of[k] for k in range(len(self.names)) if any(row[k] for row in r.out.map.rows)]
-            reduced = [d for d in range(len(self.order)) if d not in kept]
-            if r.out.extra or (kept and reduced and max(kept) > min(reduced)) or not reduced:
+            kept = {k for k in range(len(self.names)) if any(row[k] for row in r.out.map.rows)}
+            if r.out.extra or len(kept) == len(self.names) or not _inside(self.order, kept):
                 continue  # in memory, on what the destination holds
-            declare.setdefault(max(kept, default=-1) + 1, []).append(j)
+            declare.setdefault(max((depth_of[k] for k in kept), default=-1) + 1, []).append(j)
         self._open(0, declare)
 
     def _open(self, depth: int, declare: dict[int, list[int]]) -> None:
@@ -312,8 +332,21 @@ class FlatLoop:
                 staged = [self._widen(x, v, r) for x, v in zip(values, r.values)]
                 f.block.append(kf.Combine(self.folds[j], tuple(staged)))
                 continue
+            if r.out.width == 2:
+                self._fold_in_memory(r, values)
+                continue
             for v, x in zip(r.finals, values):
                 self._store(r, v, x)
+
+    def _fold_in_memory(self, r: Result, values: Sequence[kf.Operand]) -> None:
+        """An arg fold combined with the value and the index that its destinations hold."""
+        f, places = self.f, [self._position(r, v) for v in r.finals]
+        dtypes = tuple(v.type.dtype for v in r.finals)
+        old = tuple(f.let(kf.Load(at.buf, (at.offset,)), d) for at, d in zip(places, dtypes))
+        name = f.fresh("acc")
+        f.block += [Fold(name, r.out.kind, dtypes, old), kf.Combine(name, tuple(values))]
+        for k, (at, d) in enumerate(zip(places, dtypes)):
+            f.block.append(kf.Store(at.buf, (at.offset,), f.let(kf.Part(name, k), d)))
 
     def _widen(self, x: kf.Operand, v: Value, r: Result) -> kf.Operand:
         dtype = self._wide(r, v)
@@ -354,6 +387,11 @@ class FlatLoop:
             (bits(v.type.dtype) // 8 for n in self.body.nodes for v in n.outputs if v.type not in (I64, BOOL)), default=8
         )
         return REGISTER // widest
+
+
+def _inside(order: Sequence[int], kept: set[int]) -> bool:
+    """Do the axes of `kept` come first, so that the others reduce in registers?"""
+    return set(order[: len(kept)]) == kept
 
 
 HEAVY = {"pow", "logaddexp", "logaddexp2", "expit", "xlogy", "xlog1py"}

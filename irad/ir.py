@@ -122,15 +122,20 @@ def captured(node: Node) -> list[Value]:
 
 
 def reads(node: Node) -> tuple[Value, ...]:
-    """Everything a node reads: inputs, captures of its regions, values in the extents of a loop and of its result types."""
+    """Everything a node reads: inputs, captures of its regions, values in extents (of a loop, a slice, its result types)."""
     extra: list[Value] = captured(node) if node.regions else []
-    for d in node.attrs.get("extents", ()):
-        if not isinstance(d, int):
-            extra = [*extra, *(v for v, _ in d.terms)]
+    for d in extents_in(node):
+        extra = [*extra, *(v for v, _ in d.terms)]
     for v in node.outputs:
         if v.type.symbols:
             extra = [*extra, *(s for s in v.type.symbols if s not in node.outputs)]
     return (*node.inputs, *extra) if extra else node.inputs
+
+
+def extents_in(node: Node) -> list[Any]:
+    """The run-time extents in the attributes of a node: of a loop, or of the slices of an index or update."""
+    sizes = (getattr(s, "size", 0) for s in node.attrs.get("spec", ()))
+    return [d for d in (*node.attrs.get("extents", ()), *sizes) if not isinstance(d, int)]
 
 
 def walk(graph: Graph) -> Iterator[Node]:

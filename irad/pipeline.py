@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from irad.codegen.native import Native, Signature, build
 from irad.ir import Graph, Program, types
+from irad.passes.capacity import capacities
 from irad.passes.manager import Observer, run
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
 DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
 FINISH = (
+    "result_extents",
     "ranges",
     "simplify",
     "licm",
@@ -49,4 +51,4 @@ def signature(entry: Graph) -> Signature:
 
 def native(program: Program, outside: Signature | None = None) -> Native:
     """Native code of an optimised program. `outside`: types that its callers see, complex where the program has pairs."""
-    return build(program, outside)
+    return build(program, outside, capacity=capacities(next(iter(program.values()))))

@@ -43,6 +43,7 @@ class _Capacity:
         for node in graph.nodes:
             if node.op.name == "nonzero":
                 self._selected(node)
+        for node in graph.nodes:
             if node.regions:
                 learn_carries(self.facts, node)
                 for k, r in enumerate(node.regions):

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Program, Value, substitute, walk
+from irad.ir import Graph, Node, Program, Value, extents_in, substitute, walk
 from irad.passes.rebuild import rebuilt, retype
 from irad.types import TAPE
 
@@ -91,6 +91,7 @@ class _Mark:
         self.types(graph.params)
         for n in graph.nodes:
             self.types(n.outputs)
+            self.needs[n] += [v for d in extents_in(n) for v, _ in d.terms]
             if owner is not None:
                 self.needs[n].append(owner)
             if has_effects(n, self.effectful):

@@ -8,6 +8,7 @@ computes one element of a value at affine positions, following views and inlined
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from irad.ir import Node, Value, current, emit
 from irad.ops.array import Slice, dim_value
@@ -103,10 +104,8 @@ def _classify_dot(node: Node) -> Member | None:
     space, at_a, at_b = dot_axes(node)
     free_a = [k for k in range(a.rank) if k not in (*ca, *ba)]
     free_b = [k for k in range(b.rank) if k not in (*cb, *bb)]
-    size = 1
-    for d in space:
-        size = size * d if isinstance(d, int) else SMALL_DOT + 1
-    if free_a and free_b and size > SMALL_DOT and ca and a.dtype in ("f32", "f64"):
+    large = all(isinstance(d, int) for d in space) and prod(d for d in space if isinstance(d, int)) > SMALL_DOT
+    if free_a and free_b and large and ca and a.dtype in ("f32", "f64"):
         return None
     rows = (*(at_a[k] for k in ba), *(at_a[k] for k in free_a), *(at_b[k] for k in free_b))
     return Member(node, space, "add" if ca else "store", rows)

@@ -23,6 +23,7 @@ from irad.passes.pingpong import pingpong
 from irad.passes.plan import plan
 from irad.passes.ranges import ranges
 from irad.passes.recompute import recompute
+from irad.passes.result_extents import result_extents
 from irad.passes.scalarize import scalarize
 from irad.passes.simplify import simplify
 from irad.passes.strength import strength
@@ -43,6 +44,7 @@ PASSES: dict[str, Pass] = {
     "simplify": simplify,
     "fold": fold,
     "cse": cse,
+    "result_extents": result_extents,
     "licm": licm,
     "linear_carry": linear_carry,
     "ranges": ranges,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Graph, Node, Value, rename_attrs
+from irad.ir import Graph, Node, Value, extents_in, rename_attrs
 
 Env = dict[Value, Value]  # what each exchanged value became
 
@@ -40,7 +40,7 @@ def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
     get = lambda v: lookup(env, v)
     inputs = tuple([lookup(env, v) for v in node.inputs]) if any([v in env for v in node.inputs]) else node.inputs
     outputs, attrs = rename_bound(node.outputs, env), node.attrs
-    if attrs and ("extents" in attrs or any(v.type.symbols for v in node.outputs)):  # else attributes mention no value
+    if attrs and (extents_in(node) or any(v.type.symbols for v in node.outputs)):  # else attributes mention no value
         attrs = rename_attrs(attrs, get)
     if same and inputs is node.inputs and attrs is node.attrs and outputs is node.outputs:
         return node

@@ -58,6 +58,8 @@ def split(program: Program, args: int, results: int) -> Split:
         return n.op.cheap or n not in primal
 
     saved, again = choose(Graph(x, tuple(early), ()), needed, lambda v: False, cheap)
+    if any(not v.type.static for v in saved):  # what bounds the length of an array stands in the forward: run it again
+        saved, again = list(x), [n for n in early if n.outputs or not has_effects(n, effects)]
     order = {v: k for k, v in enumerate([*x, *(v for n in early for v in n.outputs)])}
     saved.sort(key=lambda v: (not v.type.static, order[v]))  # extents stand before what mentions them
     residuals, values = _sources(saved, x, y)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.errors import IradError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend import table
 from irad.frontend.arr import Arr
 from irad.interp import interpret
-from irad.ir import Value, build
+from irad.ir import Graph, Value, build
+from irad.pipeline import native, optimise, signature
 from irad.types import Type, type_of
 from irad.verify import verify
 
@@ -141,8 +142,29 @@ def run(fn: Any, *args: Any, module: Any = NP) -> Any:
 
     graph = build([v for v, _ in params], body)
     verify(graph)
-    values = iter(interpret(graph, *args))
+    found = interpret(graph, *args)
+    same = run_native(graph, args)
+    if same is not None:
+        _agree(found, same)
+    values = iter(found)
     return _fill(out[0], values)
+
+
+def run_native(graph: Graph, args: Any) -> list[np.ndarray] | None:
+    """The results of the graph's native code; None where an integer of no known bound shapes an array, which is refused."""
+    try:
+        code = native(optimise({"f": graph}), signature(graph))
+    except UnsupportedError as e:
+        assert "has no bound that could be found" in e.message
+        return None
+    return code.run([np.array(a, v.type.numpy, order="C").reshape(v.type.shape) for a, v in zip(args, graph.params)])
+
+
+def _agree(want: Any, got: Any) -> None:
+    for w, g in zip(want, got, strict=True):
+        w, g = np.asarray(w), np.asarray(g)
+        eps = 2048 * float(np.finfo(w.dtype).eps) if w.dtype.kind in "fc" else 0
+        np.testing.assert_allclose(g, w, rtol=eps, atol=eps, equal_nan=True, err_msg="native code")
 
 
 def _leaves(x: Any) -> list[Any]:

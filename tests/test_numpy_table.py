@@ -410,3 +410,29 @@ def test_every_entry_is_tested() -> None:
     names = [n.removeprefix("np.").removeprefix("scipy.special.").removeprefix("scipy.") for n in table.NAMES]
     outer = {n for n in names if n.endswith(".outer") and n.removesuffix(".outer") in words}
     assert [n for n in names if n not in words and f"np.{n}" not in words and n not in outer] == []
+
+
+FAR = np.array([0.0, -0.0, 5e-324, 1.0, np.inf, np.nan])
+
+
+@cases(
+    ("np.ldexp(x, y)", A, J),
+    ("np.ldexp(x, y)", F, I),
+    ("np.ldexp(x, 3)", Q),
+    ("np.ldexp(x, y)", E0, 1),
+    ("np.ldexp(x, 2050)", FAR),
+    ("np.ldexp(x, 2097)", FAR),
+    ("np.ldexp(x, 5000)", FAR),
+    ("np.ldexp(x, -2097)", FAR * 1e300),
+    ("np.ldexp(x, -5000)", FAR),
+    ("np.frexp(x)", A),
+    ("np.frexp(x)", F),
+    ("np.frexp(x)", Q),
+    ("np.isin(x, y)", I, J),
+    ("np.isin(x, y, invert=True)", I, J[0]),
+    ("np.isin(x, [1, 3])", I8),
+    ("np.isin(x, y)", N, N),
+    ("np.isin(x, y)", I, E0),
+)
+def test_float_parts_and_membership(expression: str, args: Any) -> None:
+    evaluate(expression, *args)

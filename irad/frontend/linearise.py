@@ -15,6 +15,11 @@ from irad.ops.elementwise import cast_to
 from irad.records import dataclass
 from irad.tree import TreeDef, flatten
 
+RAGGED = (
+    "the differentiated function returns an array whose length depends on data; reduce it to numbers there (np.sum), "
+    "or write into an array of fixed length"
+)
+
 
 @dataclass(eq=False)
 class Linearised:
@@ -61,6 +66,9 @@ def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argn
     if region.dead:
         raise UnsupportedError("the function to differentiate always raises")
     out_tree, out_kinds, results = region.result
+    made = {v for n in region.nodes for v in n.outputs}
+    if any(s in made for v in results for s in v.type.symbols):
+        raise UnsupportedError(RAGGED)
     graph = Graph(tuple(params), tuple(region.nodes), tuple(results))
     return Linearised(graph, primals, [k == "number" for k in kinds], kinds, trees, out_tree, out_kinds)
 

@@ -17,17 +17,17 @@ _FAR = 2200  # an exponent beyond which every float64 has over- or underflown
 
 
 def _scaled(x: Value, n: Value) -> Value:
-    """x * 2**n for an i64 n, in two exact steps, as 2**n alone may over- or underflow."""
+    """x * 2**n for an i64 n, in three steps, as 2**n alone, or the half of it, may over- or underflow."""
     n = ew.minimum(ew.maximum(n, full(-_FAR, n)), full(_FAR, n))
-    half = ew.floor_divide(n, full(2, n))
-    for part in (half, ew.sub(n, half)):
+    third = ew.floor_divide(n, full(3, n))
+    for part in (third, third, ew.sub(n, ew.add(third, third))):
         x = ew.mul(x, ew.exp2(cast_to(part, x.type.dtype)))
     return x
 
 
 @numpy("ldexp")
 def ldexp(x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, **_: Any) -> Arr:
-    """np.ldexp: x1 * 2**x2; a subnormal result may be rounded twice."""
+    """np.ldexp: x1 * 2**x2; a subnormal result may be rounded more than once."""
     if where is not True:
         raise UnsupportedError("np.ldexp with where=: write np.where around it")
     if not is_int(dtype_of(x2)) and dtype_of(x2) != "bool":
