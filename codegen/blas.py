@@ -8,12 +8,12 @@ distributions `cblas_dgemm` (32-bit). None of this is a documented interface, so
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 
 import numpy as np
 
 from irad.codegen.kform import Apply, Call, Const, Index, Let, Operand, Stmt
+from irad.once import once
 from irad.records import dataclass
 from irad.types import DTYPES
 
@@ -37,11 +37,11 @@ class Blas:
 
     def gemm(
         self, dtype: str, a: str, b: str, c: str, mnk: tuple[Index, Index, Index], ld: tuple[Index, Index, Index], *,
-        trans: tuple[bool, bool] = (False, False), alpha: float = 1.0, beta: float = 0.0, name: str = "blas",
+        trans: tuple[bool, bool] = (False, False), alpha: float = 1.0, beta: float = 0.0, name: str = "blas", guarded: bool = True,
     ) -> list[Stmt]:  # fmt: skip
         """Statements for C = alpha op(A) op(B) + beta C on one thread; row-major buffers, leading dimensions `ld`.
 
-        A is m x k (k x m if trans[0]), B k x n (n x k if trans[1]), C m x n. `name` makes the bound names unique.
+        A is m x k (k x m if trans[0]), B k x n (n x k if trans[1]), C m x n. `name` makes the bound names unique. Not `guarded`: the caller sees to the one thread.
         """
         flags: list[Operand] = [Const(_ROW_MAJOR, "i32"), *[Const(_TRANSPOSED if t else _PLAIN, "i32") for t in trans]]
         before, (m, n, k, lda, ldb, ldc) = self._integers((*mnk, *ld), name)
@@ -49,7 +49,7 @@ class Blas:
         args = (*flags, m, n, k, Const(alpha, dtype), a, lda, b, ldb, Const(beta, dtype), c, ldc)
         signature = ("void", "i32", "i32", "i32", i, i, i, f, "ptr", i, "ptr", i, f, "ptr", i)
         call = Call(self.symbol(f"cblas_{_LETTER[dtype]}gemm"), args, signature, writes=(c,))
-        return [*before, *self._on_one_thread(call, name)]
+        return [*before, *(self.on_one_thread([call], name) if guarded else [call])]
 
     def gemv(
         self, dtype: str, a: str, x: str, y: str, mn: tuple[Index, Index], lda: Index, *,
@@ -62,7 +62,7 @@ class Blas:
         args = (*flags, m, n, Const(alpha, dtype), a, ld, x, one, Const(beta, dtype), y, one)
         signature = ("void", "i32", "i32", i, i, f, "ptr", i, "ptr", i, f, "ptr", i)
         call = Call(self.symbol(f"cblas_{_LETTER[dtype]}gemv"), args, signature, writes=(y,))
-        return [*before, *self._on_one_thread(call, name)]
+        return [*before, *self.on_one_thread([call], name)]
 
     def _integers(self, xs: tuple[Index, ...], name: str) -> tuple[list[Stmt], list[Operand]]:
         """Integer arguments in the type that this BLAS takes."""
@@ -78,20 +78,20 @@ class Blas:
                 out.append(f"{name}_i{k}")
         return lets, out
 
-    def _on_one_thread(self, call: Call, name: str) -> list[Stmt]:
-        """The call with OpenBLAS's thread count at 1, which is set back after it."""
+    def on_one_thread(self, calls: list[Stmt], name: str) -> list[Stmt]:
+        """The calls with OpenBLAS's thread count at 1, which is set back after them."""
         get, put = self.symbol("openblas_get_num_threads"), self.symbol("openblas_set_num_threads")
         if get not in self.symbols or put not in self.symbols:
-            return [call]
+            return calls
         return [
             Call(get, (), ("i32",), f"{name}_threads", "i32"),
             Call(put, (Const(1, "i32"),), ("void", "i32")),
-            call,
+            *calls,
             Call(put, (f"{name}_threads",), ("void", "i32")),
         ]
 
 
-@functools.cache
+@once
 def find() -> Blas | None:
     """NumPy's BLAS, tested, or None if it has none of the known symbols or one gives a wrong result."""
     package = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"

@@ -18,6 +18,7 @@ from math import prod
 from irad.codegen import kform as kf
 from irad.codegen.contract_form import Form, Sum, coef
 from irad.codegen.kform import Aff, Const
+from irad.codegen.loop_notes import note_contraction
 from irad.codegen.lower import Frame
 from irad.codegen.schedule import element
 from irad.ir import Node
@@ -33,6 +34,7 @@ def lower_contraction(f: Frame, node: Node) -> bool:
     c = Contraction.of(f, node)
     if c is None or not c.choose_axes():
         return False
+    note_contraction(f, c)
     c.lower()
     return True
 

@@ -13,6 +13,7 @@ from typing import Any
 from irad.codegen import poly_rare
 from irad.codegen.emit_control import Control
 from irad.codegen.emit_folds import Rule
+from irad.codegen.emit_functions import Functions
 from irad.codegen.emit_index import Buf, Cell, Lin
 from irad.codegen.emit_loops import deref_family
 from irad.codegen.emit_text import LLVM, MEMORY, Val
@@ -33,6 +34,7 @@ from irad.codegen.kform import (
     Let,
     Load,
     Operand,
+    Parallel,
     Param,
     Part,
     Prefetch,
@@ -64,20 +66,25 @@ def emit(kernels: Sequence[Kernel], *, vector_bits: int = 512, rules: Mapping[st
 
         rules = RULES
     names = frozenset(k.name for k in kernels)
+    functions = Functions(kernels)
     declarations: dict[str, str] = {}
     outlined: set[str] = set()
     bodies = []
     for k in kernels:
-        e = Emitter(dict(rules), names)
+        e = Emitter(dict(rules), names, functions)
         try:
             verify(k)
-            bodies.append(e.kernel(k))
+            bodies += [e.kernel(k), *e.tasks]
         except VerifyError:
             raise
         except IradError as error:
             raise IradError(f"kernel `{k.name}`: {error.message}", error.loc) from error
         declarations.update(e.declarations)
         outlined |= e.outlined
+    for e in functions.made.values():
+        declarations.update(e.declarations)
+        outlined |= e.outlined
+    bodies += functions.texts
     definitions, more = poly_rare.text(outlined)
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}" }}'
     return "\n".join([*bodies, *definitions, *sorted({*declarations.values(), *more}), attributes, ""])
@@ -86,11 +93,12 @@ def emit(kernels: Sequence[Kernel], *, vector_bits: int = 512, rules: Mapping[st
 class Emitter(Control):
     """One kernel."""
 
-    def __init__(self, rules: dict[str, Rule], kernels: frozenset[str]) -> None:
+    def __init__(self, rules: dict[str, Rule], kernels: frozenset[str], functions: Functions) -> None:
         super().__init__(rules)
-        self.kernels = kernels
+        self.kernels, self.functions = kernels, functions
         self.allocas: list[str] = []
         self.cold: list[str] = []
+        self.tasks: list[str] = []
         self._statements: dict[type, Callable[[Any], None]] = {
             Let: self.let,
             Store: self.store_stmt,
@@ -103,6 +111,7 @@ class Emitter(Control):
             While: self.while_loop,
             Raise: self.raise_stmt,
             Call: self.call,
+            Parallel: self.parallel,
             Buffer: self.buffer,
             View: self.view,
             Deref: self.deref,
@@ -178,6 +187,8 @@ class Emitter(Control):
         if rule is None:
             raise IradError(f"no rule to lower `{e.op}`")
         args = [self.operand(a) for a in e.args]
+        if e.op in self.functions.often:
+            return self.functions.call(self, e.op, args, s.dtype)
         if not (s.contract and e.op in _CONTRACT):
             return rule(self, args, s.dtype)
         self.flags = True
@@ -344,6 +355,24 @@ class Emitter(Control):
             raise IradError(f"an argument of type {v.ty} is passed where {ty} is expected")
         return f"{ty} {v.n}"
 
+    def parallel(self, s: Parallel) -> None:
+        """The arguments go to a frame in this kernel's; `{kernel}_task` takes them from there in each thread."""
+        types = ["ptr" if buffer else MEMORY[dtype] for dtype, buffer in s.types]
+        args = [self._argument(a, ty) for a, ty in zip(s.args, types)]
+        trips = self.uniform(self.lin(s.trips), "a trip count")
+        self.count += 1
+        frame = f"%.{self.count}"
+        self.allocas.append(f" {frame} = alloca [{max(1, len(args))} x i64], align 8")
+        for k, a in enumerate(args):
+            slot = self.here(f"getelementptr i64, ptr {frame}, i64 {k}", "ptr").n
+            self.line(f" store {a}, ptr {slot}, align 8")
+        self.declare("irad_parallel", "i64", "ptr, ptr, i64, i64, i64")
+        counts = f"i64 {trips.n}, i64 {s.chunk}, i64 {s.threads}"
+        self.here(f"call i64 @irad_parallel(ptr @{s.kernel}_task, ptr {frame}, {counts})", "i64")
+        for b in s.writes:
+            self.written(self.buf(b).family)
+        self.tasks.append(_task(s.kernel, types))
+
     # ---- memory ----
 
     def buffer(self, s: Buffer) -> None:
@@ -383,3 +412,13 @@ class Emitter(Control):
         for o in range(0, reach, _LINE):
             q = p if o == 0 else self.offset(p, o, "i8")
             self.line(f" call void @llvm.prefetch.p0(ptr {q.n}, i32 0, i32 3, i32 1)")
+
+
+def _task(kernel: str, types: Sequence[str]) -> str:
+    """The function that a thread runs for a chunk of a parallel loop."""
+    lines, args = [], []
+    for k, ty in enumerate(types):
+        lines += [f" %q{k} = getelementptr i64, ptr %frame, i64 {k}", f" %a{k} = load {ty}, ptr %q{k}"]
+        args.append(f"{ty} %a{k}")
+    lines.append(f" %s = call i64 @{kernel}({', '.join([*args, 'i64 %from', 'i64 %to'])})")
+    return "\n".join([f"define internal void @{kernel}_task(ptr %frame, i64 %from, i64 %to) {{", *lines, " ret void", "}", ""])

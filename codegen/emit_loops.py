@@ -26,6 +26,7 @@ from irad.codegen.kform import (
     If,
     Let,
     LinScan,
+    Parallel,
     Stmt,
     Store,
     Swap,
@@ -89,7 +90,7 @@ class Loops(Folds):
                 cells.add(s.expr.var)
             elif isinstance(s, Store):
                 bufs.add(s.buf)
-            elif isinstance(s, Call):
+            elif isinstance(s, (Call, Parallel)):
                 bufs.update(s.writes)
             elif isinstance(s, Swap):
                 cells.update((s.a, s.b))

@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import entry_match as layout
-from irad.codegen import entry_text
+from irad.codegen import entry_text, memory
 from irad.codegen.jit import HOST, Library, Target, compile_object, load_object
 from irad.codegen.native import Context, Native, python_address
+from irad.once import once
 from irad.types import Type
 
 _FASTCALL_KEYWORDS = 0x82
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-_FREE, _FIRST_REGISTER, _HEADER = 3, 5, 6  # words of a program
+_FIRST_REGISTER, _HEADER = 5, 6  # words of a program
 _ERROR, _ARGV = 4, 5  # words of a frame
 _CELL = 2  # words of the largest scalar, a complex number
 
@@ -72,7 +73,7 @@ def _layout_known() -> bool:
     )
 
 
-@functools.cache
+@once
 def numpy_table() -> Any:
     """The addresses of NumPy's C interface, by number."""
     try:
@@ -84,7 +85,7 @@ def numpy_table() -> Any:
     return ctypes.cast(get(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
 
 
-@functools.cache
+@once
 def _machine() -> Library:
     numpy = numpy_table()
     symbols = {f: python_address(f) for f in entry_text.PYTHON} | {f: numpy[at] for f, (at, _) in entry_text.NUMPY.items()}
@@ -106,9 +107,16 @@ class _Plain(Target):
         return llvm.Target.from_default_triple().create_target_machine(opt=0, reloc="pic", codemodel="default")
 
 
-@functools.cache
+@once
 def _operation(name: str) -> int:
     return _machine().address(name)
+
+
+@functools.cache
+def _locked(name: str, n: int) -> Callable[..., int]:
+    """A function of the machine that takes n addresses and is called with the GIL held."""
+    found: Callable[..., int] = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * n)(_operation(name))
+    return found
 
 
 # ---- callables -----------------------------------------------------------------------------------------------------------
@@ -123,7 +131,7 @@ class _MethodDef(ctypes.Structure):
     ]  # fmt: skip
 
 
-@functools.cache
+@once
 def _method(name: str) -> _MethodDef:
     return _MethodDef(name.encode(), _operation(name), _FASTCALL_KEYWORDS, None)
 
@@ -144,7 +152,7 @@ def builtin(cell: list[Any], function: Any) -> Any:
     return _builtin("irad_call", (cell, function))
 
 
-@functools.cache
+@once
 def invoke() -> Callable[..., Any]:
     """invoke()(cell, function, *args, **kwargs) is builtin(cell, function)(*args, **kwargs)."""
     return _builtin("irad_invoke", None)
@@ -169,6 +177,11 @@ class Frame:
         for k, b in self.buffers.items():
             self.words[_ARGV + k] = address(b)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds."""
+        return self.context.nbytes + self.words.nbytes + sum(b.nbytes for b in self.buffers.values())
+
 
 class Program:
     """The program of one specialisation, while it is written and after `finish`.
@@ -184,7 +197,7 @@ class Program:
         self.first = self.raiser_word + 1
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
-        self.frames: list[Frame] = []
+        self.frames: dict[int, Frame] = {}  # by the address of their words
         self.buffers: dict[int, int] = {}
         positional, keywords = names
         self.maker = self.add_frame
@@ -237,11 +250,23 @@ class Program:
 
     def add_frame(self) -> None:
         """One more frame for calls at the same time. Called by the machine when it has no free one."""
-        assert self.memory is not None
+        memory.keeps(self, self.native.lowered.arena)
         frame = Frame(self)
-        self.frames.append(frame)
-        frame.words[0] = self.memory[_FREE]
-        self.memory[_FREE] = address(frame.words)
+        at = address(frame.words)
+        self.frames[at] = frame
+        _locked("irad_add_frame", 2)(self.address, at)
+
+    def held(self) -> int:
+        """Bytes of the frames, those in use among them."""
+        return sum(f.nbytes for f in list(self.frames.values()))
+
+    def release(self) -> int:
+        """Let the free frames go; how many bytes those were."""
+        freed, at = 0, _locked("irad_take_frames", 1)(self.address)
+        while at:
+            frame = self.frames.pop(at)
+            freed, at = freed + frame.nbytes, int(frame.words[0])
+        return freed
 
     # ---- arguments ----
 

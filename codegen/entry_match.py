@@ -20,6 +20,12 @@ define i64 @op_argument(ptr %c, ptr %x, ptr %p, i64 %n) {
   ret i64 %s
 }
 
+; The object p itself.
+define i64 @op_object(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %s = call i64 @keep(ptr %c, ptr %p)
+  ret i64 %s
+}
+
 define i64 @op_function(ptr %c, ptr %x, ptr %p, i64 %n) {
   %q = getelementptr ptr, ptr %c, i64 3
   %o = load ptr, ptr %q

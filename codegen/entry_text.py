@@ -128,29 +128,47 @@ no:
   ret i64 0
 }
 
-; A free frame, or null with an exception set.
+; A free frame, or null with an exception set. Another thread may take the one that was made, so this looks again.
 define internal ptr @frame(ptr %program) {
+entry:
   %p = getelementptr ptr, ptr %program, i64 3
-  %free = load ptr, ptr %p
-  %none = icmp eq ptr %free, null
+  %p4 = getelementptr ptr, ptr %program, i64 4
+  br label %look
+look:
+  %c = load ptr, ptr %p
+  %none = icmp eq ptr %c, null
   br i1 %none, label %make, label %take
 make:
-  %p4 = getelementptr ptr, ptr %program, i64 4
   %maker = load ptr, ptr %p4
   %made = call ptr @PyObject_CallNoArgs(ptr %maker)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %no, label %made_one
 made_one:
   call void @Py_DecRef(ptr %made)
-  %fresh = load ptr, ptr %p
-  br label %take
+  br label %look
 take:
-  %c = phi ptr [ %free, %0 ], [ %fresh, %made_one ]
   %next = load ptr, ptr %c
   store ptr %next, ptr %p
   ret ptr %c
 no:
   ret ptr null
+}
+
+; Put a frame on the free list. Called with the GIL held, as the next one: nothing comes between its steps.
+define i64 @irad_add_frame(ptr %program, ptr %c) {
+  %p = getelementptr ptr, ptr %program, i64 3
+  %head = load ptr, ptr %p
+  store ptr %head, ptr %c
+  store ptr %c, ptr %p
+  ret i64 0
+}
+
+; Take the whole free list: its first frame.
+define i64 @irad_take_frames(ptr %program) {
+  %p = getelementptr ptr, ptr %program, i64 3
+  %head = load i64, ptr %p
+  store i64 0, ptr %p
+  ret i64 %head
 }
 
 ; The result, null with an exception set, or 1 for a miss.

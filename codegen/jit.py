@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from irad.errors import IradError
+from irad.once import COMPILER, once
 from irad.records import dataclass, field
 
 _names = itertools.count()
@@ -60,7 +61,7 @@ class Library:
         return assembly(self.text)
 
 
-@functools.cache
+@once
 def _llvm() -> ModuleType:
     import llvmlite.binding as llvm
 
@@ -73,7 +74,7 @@ def _llvm() -> ModuleType:
 HOST = Target()
 
 
-@functools.cache
+@once
 def _jit() -> Any:
     llvm = _llvm()
     return llvm.create_lljit_compiler(Target().machine)
@@ -111,17 +112,20 @@ def _parse(text: str, target: Target) -> Any:
 def compile_object(text: str, target: Target = HOST, times: dict[str, float] | None = None) -> bytes:
     """The bytes of an object file. Raises JitError if LLVM rejects the text."""
     t = times if times is not None else {}
-    t0 = time.perf_counter()
-    module = _parse(text, target)
-    t1 = time.perf_counter()
-    out = target.machine.emit_object(module)
-    t["parse"], t["codegen"] = t1 - t0, time.perf_counter() - t1
+    with COMPILER:
+        t0 = time.perf_counter()
+        module = _parse(text, target)
+        t1 = time.perf_counter()
+        out = target.machine.emit_object(module)
+        t["parse"], t["codegen"] = t1 - t0, time.perf_counter() - t1
+        del module  # LLVM frees it, under a lock of llvmlite's, which a fork must not meet
     return out
 
 
 def assembly(text: str, target: Target = HOST) -> str:
     """The assembly of a module."""
-    return target.machine.emit_assembly(_parse(text, target))
+    with COMPILER:
+        return target.machine.emit_assembly(_parse(text, target))
 
 
 def load(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None) -> Library:
@@ -149,9 +153,14 @@ def load_object(
     times: dict[str, float] | None = None,
 ) -> Library:
     """Load object bytes made by `compile_object` for this machine (`host_id`)."""
+    with COMPILER:
+        return _linked(data, exports, symbols or {}, text, times if times is not None else {})
+
+
+def _linked(data: bytes, exports: Iterable[str], symbols: Mapping[str, int], text: str, times: dict[str, float]) -> Library:
     t0 = time.perf_counter()
     builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
-    for name, address in (symbols or {}).items():
+    for name, address in symbols.items():
         builder.import_symbol(name, address)
     for name in exports:
         builder.export_symbol(name)
@@ -159,6 +168,5 @@ def load_object(
         tracker = builder.link(_jit(), f"irad{next(_names)}")
     except RuntimeError as e:
         raise JitError(f"a generated object cannot be linked: {e}") from e
-    t = times if times is not None else {}
-    t["link"] = time.perf_counter() - t0
-    return Library(text, data, t, tracker)
+    times["link"] = time.perf_counter() - t0
+    return Library(text, data, times, tracker)

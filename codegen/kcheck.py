@@ -46,7 +46,7 @@ class _Verifier:
         self.table: dict[type, Callable[[Any], None]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.bind_statement, kf.View: self.view, kf.Deref: self.deref,
             kf.Var: self.var, kf.Assign: self.assign, kf.Fold: self.fold, kf.Combine: self.combine, kf.For: self.loop, kf.While: self.while_loop,
-            kf.If: self.branch, kf.Call: self.call, kf.Raise: self.raise_if, kf.Swap: self.swap,
+            kf.If: self.branch, kf.Call: self.call, kf.Parallel: self.parallel, kf.Raise: self.raise_if, kf.Swap: self.swap,
             kf.Prefetch: self.prefetch,
         }  # fmt: skip
 
@@ -223,6 +223,13 @@ class _Verifier:
             self.get(b, *_BUFFERS)
         if s.name:
             self.bind(s.name, s.dtype or "i64")
+
+    def parallel(self, s: kf.Parallel) -> None:
+        self.index(s.trips)
+        for a, (dtype, buffer) in zip(s.args, s.types, strict=True):
+            self.expect(f"argument `{a}`", dtype, self.element_dtype(self.get(a, *_BUFFERS)) if buffer else self.dtype(a))
+        if s.chunk < 1 or s.threads < 1:
+            raise self.fail(f"{s.kernel} runs in chunks of {s.chunk} on {s.threads} threads")
 
     def raise_if(self, s: kf.Raise) -> None:
         self.expect("the condition of a raise", "bool", self.dtype(s.cond))

@@ -28,11 +28,13 @@ class Aff:
     @staticmethod
     def of(x: Index) -> Aff:
         """An int, a name or an Aff as an Aff."""
-        if isinstance(x, Aff):
+        if type(x) is Aff:
             return x
-        return Aff({(): x}) if isinstance(x, int) else Aff({(x,): 1})
+        return Aff({(): x}) if isinstance(x, int) else Aff({(x,): 1})  # type: ignore[dict-item]
 
     def __add__(self, other: Index) -> Aff:
+        if type(other) is int and not other:
+            return self
         out = dict(self.terms)
         for k, v in Aff.of(other).terms.items():
             out[k] = out.get(k, 0) + v
@@ -41,6 +43,10 @@ class Aff:
     __radd__ = __add__
 
     def __mul__(self, other: Index) -> Aff:
+        if type(other) is Aff and other.terms.keys() <= _ONE:
+            other = other.terms.get((), 0)
+        if type(other) is int:
+            return self if other == 1 else Aff({k: v * other for k, v in self.terms.items()})
         out: dict[tuple[str, ...], int] = {}
         for k, v in self.terms.items():
             for l, w in Aff.of(other).terms.items():
@@ -81,6 +87,7 @@ class Aff:
         return out or "0"
 
 
+_ONE = {()}
 Index = Union[int, str, Aff]
 
 
@@ -286,6 +293,22 @@ class Call:
 
 
 @dataclass
+class Parallel:
+    """Run `kernel(*args, from, to)` over all of [0, trips), in chunks, on as many as `threads` threads (irad.codegen.pool).
+
+    `args` are buffers and numbers, `types` their dtypes and whether they are buffers; no chunk touches what another one writes.
+    """
+
+    kernel: str
+    args: tuple[str, ...]
+    types: tuple[tuple[str, bool], ...]
+    trips: Index
+    chunk: int
+    threads: int
+    writes: tuple[str, ...] = ()
+
+
+@dataclass
 class Raise:
     """Where `cond` holds: store `values` (as i64, or the bits of an f64) in the error record and return `code` from the kernel.
 
@@ -311,7 +334,7 @@ class Prefetch:
     idx: tuple[Index, ...]
 
 
-Stmt = Union[Let, Store, Buffer, View, Deref, Var, Assign, Fold, Combine, For, While, If, Call, Raise, Swap, Prefetch]
+Stmt = Union[Let, Store, Buffer, View, Deref, Var, Assign, Fold, Combine, For, While, If, Call, Parallel, Raise, Swap, Prefetch]
 
 
 @dataclass
@@ -335,7 +358,15 @@ class Kernel:
 
 def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:
     """Every statement, nested ones included."""
-    for s in body:
-        yield s
-        for part in ("test", "body", "then", "orelse"):
-            yield from walk(getattr(s, part, ()))
+    stack = [iter(body)]
+    while stack:
+        for s in stack[-1]:
+            yield s
+            if type(s) in _NESTED:
+                stack += [iter(getattr(s, part)) for part in _NESTED[type(s)]]
+                break
+        else:
+            stack.pop()
+
+
+_NESTED = {For: ("body",), While: ("body", "test"), If: ("orelse", "then")}  # the last one is walked first

@@ -163,6 +163,7 @@ _SIMPLE: dict[type, Any] = {
     kf.Fold: _fold,
     kf.Combine: _combine,
     kf.Call: _call,
+    kf.Parallel: lambda s: f"parallel({', '.join([s.kernel, operand(s.trips), *s.args])})",
     kf.Raise: lambda s: f"raise_if({', '.join([operand(s.cond), str(s.code), *map(operand, s.values)])})",
     kf.Swap: lambda s: f"swap({s.a}, {s.b})",
     kf.Prefetch: lambda s: f"prefetch({_element(s.buf, s.idx)})",

@@ -17,8 +17,10 @@ import numpy as np
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Operand, Param, Stmt
 from irad.codegen.skew import skew
+from irad.codegen.tape_flow import Sources, TapeFlow, tape_sources
 from irad.errors import Loc, UnsupportedError
 from irad.ir import Graph, Node, Program, Value, walk
+from irad.notes import Notes
 from irad.records import dataclass, field
 from irad.types import DTYPES, I64, TAPE, Dim
 
@@ -49,8 +51,10 @@ class Lowered:
     tape_results: dict[int, int] = field(default_factory=dict)  # result number -> word of its slot
     grows: bool = False
     functions: dict[str, str] = field(default_factory=dict)  # graphs that are called -> their kernels
+    sources: Sources = field(default_factory=dict)  # where the tape results of graphs come from
     raises: list[Raised] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
+    notes: Notes | None = None
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
 
 
@@ -71,9 +75,9 @@ class Tape:
     top: str
 
 
-def lower(program: Program, arena: int, name: str = "irad_kernel") -> Lowered:
-    """The kernel form of a planned program. `arena`: bytes that its places need."""
-    out = Lowered([], arena)
+def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes | None = None) -> Lowered:
+    """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided."""
+    out = Lowered([], arena, sources=tape_sources(program), notes=notes)
     entry = next(iter(program.values()))
     out.kernels.insert(0, Frame(out, program).kernel(entry, name))
     return out
@@ -91,7 +95,8 @@ class Frame:
         self.defs: dict[Value, Node] = {}
         self.views: set[str] = set()
         self.names: dict[str, int] = {}
-        self.tapes: dict[Value, Tape] = {}
+        self.flow = TapeFlow(Graph((), (), ()), {})
+        self.tapes: dict[Value, Tape] = {}  # by the first of what is one tape
         self.frame_tapes: list[str] = []
 
     # ---- the kernel ----------------------------------------------------------------------------------------
@@ -105,18 +110,19 @@ class Frame:
             Param("ctx", "i64", (1 << 20,)),
             Param("err", "i64", (ERROR_SLOTS,)),
         ]
+        self.flow = TapeFlow(graph, self.out.sources)
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
-                self.tapes[v] = self._tape_param(k)
+                self.tapes[self.flow.root(v)] = self._tape_param(k)
             elif not v.type.shape:
                 self.env[v] = self.let(Load(f"p{k}", ()), v.type.dtype, v.hint or f"x{k}")
         self.body(graph)
         for k, v in enumerate(graph.results):
             if v.type == TAPE:
-                tape = self.tapes[v]
+                tape = self.tape(v)
                 self.out.tape_results[k] = tape.slot
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
-        return Kernel(name, params, skew([*self.head, *self.block]))
+        return Kernel(name, params, skew([*self.head, *self.block], self.out.notes))
 
     def _tape_param(self, k: int) -> Tape:
         top = self.fresh("top")
@@ -130,11 +136,30 @@ class Frame:
         self.defs = {v: n for n in walk(graph) for v in n.outputs}
         for k, v in enumerate(graph.params):
             if v.type.shape:
-                self.places[v] = Place(f"p{k}")
+                self.places[v] = Place(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
         self.nodes(graph.nodes)
         for k, v in enumerate(graph.results):
             if not v.type.shape and v.type != TAPE:
                 self.block.append(kf.Store(f"r{k}", (), self.operand(v)))
+
+    def tape(self, v: Value) -> Tape:
+        """Where a tape is. One that starts at several places (in branches, or in what is called) has its slot from the outset."""
+        root = self.flow.root(v)
+        if root not in self.tapes:
+            top = self.fresh("top")
+            self.head.append(kf.Var(top, "i64", Aff.of(0)))
+            self.tapes[root] = self.new_slot(top)
+        return self.tapes[root]
+
+    def start_tape(self, v: Value) -> None:
+        """An empty tape."""
+        root = self.flow.root(v)
+        if root not in self.tapes and self.flow.made[root] == 1:
+            top = self.fresh("top")
+            self.block.append(kf.Var(top, "i64", Aff.of(0)))
+            self.tapes[root] = self.new_slot(top)
+        else:
+            self.block.append(kf.Assign(self.tape(v).top, Aff.of(0)))
 
     def new_slot(self, top: str) -> Tape:
         """A slot for a tape made here: in the context, or in the frame of a called function."""

@@ -1,7 +1,7 @@
 """Lowering of calls: each called graph is a kernel of its own; frames live on the machine stack.
 
 A called kernel takes array parameters and results by address, scalars by value, tapes by the address of their slot (whose
-top is stored before the call and read after it), then `ctx`, `err` and the depth of calls. Its arena is in its frame. Too deep a
+top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), then `ctx`, `err` and the depth of calls. Its arena is in its frame. Too deep a
 recursion raises RecursionError before the stack overflows.
 """
 
@@ -11,6 +11,7 @@ from irad.codegen import kform as kf
 from irad.codegen.arena import arena_size
 from irad.codegen.kform import Aff, Apply, Const, Param
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
+from irad.codegen.tape_flow import NEW, TapeFlow, tapes_of
 from irad.ir import Graph, Node, Value
 from irad.types import DTYPES, TAPE
 
@@ -27,8 +28,11 @@ def _call(f: Frame, node: Node) -> None:
     for v in node.inputs:
         _argument(f, v, args, signature)
     results: dict[Value, str] = {}
+    made = _made_tapes(f, node)
     for v in node.outputs:
         if v.type == TAPE:
+            if v in made:
+                _tape_argument(f, v, args, signature)
             continue
         results[v] = _result(f, v)
         args.append(results[v])
@@ -36,17 +40,14 @@ def _call(f: Frame, node: Node) -> None:
     depth: kf.Operand = Const(1, "i64") if f.entry else f.let(Apply("add", ("depth", Const(1, "i64"))), "i64", "deeper")
     args += ["ctx", "err", depth]
     signature += ["ptr", "ptr", "i64"]
-    writes = tuple(dict.fromkeys([*results.values(), *(t.buf for v in node.inputs if (t := f.tapes.get(v)))]))
+    writes = tuple(dict.fromkeys([*results.values(), *(f.tape(v).buf for v in (*node.inputs, *made) if v.type == TAPE)]))
     f.block.append(kf.Call(name, tuple(args), tuple(signature), f.fresh("status"), "i64", writes=writes, check=True))
-    _after(f, node, graph, results)
+    _after(f, node, results)
 
 
 def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
     if v.type == TAPE:
-        tape = f.tapes[v]
-        f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
-        args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
-        signature.append("ptr")
+        _tape_argument(f, v, args, signature)
     elif v.type.shape:
         place = f.place(v)
         args.append(_view(f, place.buf, place.offset, v.type.dtype, v.type.size))
@@ -54,6 +55,18 @@ def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) 
     else:
         args.append(f.operand(v))
         signature.append(_llvm(v.type.dtype))
+
+
+def _tape_argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
+    tape = f.tape(v)
+    f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+    args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
+    signature.append("ptr")
+
+
+def _made_tapes(f: Frame, node: Node) -> list[Value]:
+    """Tapes that the called graph makes: their slots are the caller's."""
+    return [v for v, k in zip(tapes_of(node.outputs), f.out.sources[node.attrs["callee"]]) if k == NEW]
 
 
 def _llvm(dtype: str) -> str:
@@ -76,53 +89,12 @@ def _result(f: Frame, v: Value) -> str:
     return name
 
 
-def _after(f: Frame, node: Node, graph: Graph, results: dict[Value, str]) -> None:
+def _after(f: Frame, node: Node, results: dict[Value, str]) -> None:
     for v, name in results.items():
         if not v.type.shape:
             f.env[v] = f.let(kf.Load(name, (0,)), v.type.dtype, v.hint or "v")
-    tapes = [v for v in node.inputs if v.type == TAPE]
-    inner = [v for v in graph.params if v.type == TAPE]
-    for v, out in zip(node.outputs, graph.results):
-        if v.type == TAPE:  # tapes pass through in the order of the parameters they came in by
-            f.tapes[v] = f.tapes[tapes[_source(graph, out, inner)]]
-    for v in tapes:
-        tape = f.tapes[v]
+    for tape in dict.fromkeys(f.tape(v) for v in (*node.inputs, *node.outputs) if v.type == TAPE):
         f.block.append(kf.Assign(tape.top, f.let(kf.Load(tape.buf, (tape.slot + 2,)), "i64", "top")))
-
-
-def _source(graph: Graph, out: Value, inner: list[Value]) -> int:
-    """Which tape parameter a tape result is: followed back through the nodes that pass it on."""
-    by_output = {v: n for n in graph.nodes for v in n.outputs}
-    while out not in inner:
-        n = by_output[out]
-        k = n.outputs.index(out)
-        tapes_in = [v for v in n.inputs if v.type == TAPE]
-        if n.op.name in ("for", "while"):
-            out = n.inputs[k + (n.op.name == "for")]
-        elif n.op.name == "if":
-            out = _region_source(n, k)
-        else:
-            order = [v for v in n.outputs if v.type == TAPE]
-            out = tapes_in[order.index(out)]
-    return inner.index(out)
-
-
-def _region_source(n: Node, k: int) -> Value:
-    """The tape from outside that result k of an `if` continues."""
-    region = n.regions[0]
-    by_output = {v: m for m in region.nodes for v in m.outputs}
-    v = region.results[k]
-    while v in by_output:
-        m = by_output[v]
-        j = m.outputs.index(v)
-        if m.op.name == "if":
-            v = _region_source(m, j)
-        elif m.op.name in ("for", "while"):
-            v = m.inputs[j + (m.op.name == "for")]
-        else:
-            order = [x for x in m.outputs if x.type == TAPE]
-            v = [x for x in m.inputs if x.type == TAPE][order.index(v)]
-    return v
 
 
 def _function(f: Frame, name: str, graph: Graph) -> str:
@@ -140,7 +112,13 @@ class _Called(Frame):
     def callee(self, graph: Graph, name: str) -> kf.Kernel:
         arena = arena_size(graph)
         params = [Param(f"p{k}", *self._param(v)) for k, v in enumerate(graph.params)]
-        params += [Param(f"r{k}", v.type.dtype, self.shape(v)) for k, v in enumerate(graph.results) if v.type != TAPE]
+        self.flow = TapeFlow(graph, self.out.sources)
+        made = [k for k, v in enumerate(graph.results) if v.type == TAPE and self.flow.root(v) not in self.flow.params]
+        params += [
+            Param(f"r{k}", "i64", (SLOT,)) if v.type == TAPE else Param(f"r{k}", v.type.dtype, self.shape(v))
+            for k, v in enumerate(graph.results)
+            if v.type != TAPE or k in made
+        ]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
         if arena:
             self.head.append(kf.Buffer("arena", "u8", (arena,)))
@@ -150,20 +128,26 @@ class _Called(Frame):
         self.block.append(kf.Raise(deep, len(self.out.raises)))
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
-                top = self.fresh("top")
-                self.tapes[v] = Tape(f"p{k}", 0, top)
-                self.block.append(kf.Var(top, "i64", self.let(kf.Load(f"p{k}", (2,)), "i64")))
+                self._slot_of_caller(v, f"p{k}")
             elif not v.type.shape:
                 self.env[v] = Aff.of(f"p{k}") if v.type.dtype == "i64" else f"p{k}"
+        for k in made:
+            self._slot_of_caller(graph.results[k], f"r{k}")
         self.body(graph)
         for v in graph.results:
             if v.type == TAPE:
-                tape = self.tapes[v]
+                tape = self.tape(v)
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
         for tape_buffer in self.frame_tapes:
             memory = self.let(kf.Load(tape_buffer, (0,)), "i64")
             self.block.append(kf.Call("free", (memory,), ("void", "i64")))
         return kf.Kernel(name, params, [*self.head, *self.block])
+
+    def _slot_of_caller(self, v: Value, name: str) -> None:
+        """A tape whose slot is in the caller's frame."""
+        top = self.fresh("top")
+        self.tapes[self.flow.root(v)] = Tape(name, 0, top)
+        self.block.append(kf.Var(top, "i64", self.let(kf.Load(name, (2,)), "i64")))
 
     def _param(self, v: Value) -> tuple[str, tuple[kf.Index, ...] | None]:
         if v.type == TAPE:

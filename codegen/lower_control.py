@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.loop_notes import note_for
 from irad.codegen.lower import Frame, Raised, rule
 from irad.ir import Graph, Node, Value
 from irad.types import TAPE
@@ -124,13 +125,6 @@ def _bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> Non
             f.env[v] = n
 
 
-def bind_tapes(f: Frame, *rows: Sequence[Value]) -> None:
-    """A tape is linear: what is passed on is the same tape. The first row's tapes are known."""
-    for first, *others in zip(*rows):
-        if first.type == TAPE:
-            f.tapes.update(dict.fromkeys(others, f.tapes[first]))
-
-
 def _region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
     def body() -> None:
         f.nodes(graph.nodes)
@@ -146,7 +140,6 @@ def _if(f: Frame, node: Node) -> None:
     cond = f.operand(node.inputs[0])
     a, b = _region(f, then, names), _region(f, orelse, names)
     f.block.append(kf.If(cond, a, b))
-    bind_tapes(f, then.results, node.outputs)
     _freeze(f, node.outputs, names)
 
 
@@ -154,7 +147,6 @@ def _if(f: Frame, node: Node) -> None:
 def _checkpoint(f: Frame, node: Node) -> None:
     (body,) = node.regions
     f.nodes(body.nodes)
-    bind_tapes(f, body.results, node.outputs)
     for v, r in zip(node.outputs, body.results):
         if not v.type.shape and v.type != TAPE:
             f.env[v] = f.operand(r)
@@ -166,9 +158,9 @@ def _for(f: Frame, node: Node) -> None:
     (body,) = node.regions
     names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
     i = f.fresh(body.params[0].hint or "i")
+    note_for(f, node, f.aff(trips))
     f.env[body.params[0]] = Aff.of(i)
     _bind(f, body.params[1:], names)
-    bind_tapes(f, init, body.params[1:], node.outputs)
     stmts = _region(f, body, names) + _swaps(f, node, body.params[1:])
     f.block.append(kf.For(i, "seq", 0, _name(f, f.aff(trips)), stmts))
     _freeze(f, node.outputs, names)
@@ -180,7 +172,6 @@ def _while(f: Frame, node: Node) -> None:
     names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
     _bind(f, cond.params, names)
     _bind(f, body.params, names)
-    bind_tapes(f, node.inputs, cond.params, body.params, node.outputs)
     test = f.within(lambda: f.nodes(cond.nodes))
     stop = f.operand(cond.results[0])
     f.block.append(kf.While(test, stop, _region(f, body, names) + _swaps(f, node, body.params)))

@@ -12,9 +12,13 @@ from math import prod
 from irad.codegen import blas
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.loop_notes import note_product
 from irad.codegen.lower import Frame, rule
 from irad.codegen.lower_control import fill
 from irad.ir import Node, Value
+
+SHARED = 1 << 24  # multiplications from which on a product is shared out among threads
+PANEL, PANELS = 128, 16  # rows or columns of a panel at least; panels at most
 
 
 @rule("dot")
@@ -37,6 +41,7 @@ def _dot(f: Frame, node: Node) -> None:
     views = [_view(f, v, at * s, s) for v, s in ((a, m * k), (b, k * n), (out, m * n))]
     stmts: list[kf.Stmt] = [*views, *_product(f, out.type.dtype, [v.name for v in views], (m, n, k), trans)]
     f.block.append(kf.For(t, "seq", 0, batch, stmts))
+    note_product(f, node, (m, n, k), batch, blas.find() is not None)
 
 
 def _first(x: Sequence[int], y: Sequence[int]) -> bool:
@@ -56,7 +61,30 @@ def _product(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int
         return _loops(f, dtype, bufs, mnk, trans)
     f.out.symbols.update(found.symbols)
     ld = (m if trans[0] else k, k if trans[1] else n, n)
-    return found.gemm(dtype, a, b, c, mnk, ld, trans=trans, name=f.fresh("blas"))
+    if m * n * k < SHARED or max(m, n) < 2 * PANEL:
+        return found.gemm(dtype, a, b, c, mnk, ld, trans=trans, name=f.fresh("blas"))
+    return _panels(f, found, dtype, bufs, mnk, ld, trans)
+
+
+def _panels(
+    f: Frame, found: blas.Blas, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], ld: tuple[int, int, int],
+    trans: tuple[bool, bool],
+) -> list[kf.Stmt]:  # fmt: skip
+    """A large product as a parallel loop over panels of rows, or of columns: each is a product on one thread."""
+    (a, b, c), (m, n, k), name = bufs, mnk, f.fresh("blas")
+    rows = m >= 2 * PANEL
+    whole = m if rows else n
+    count = min(PANELS, whole // PANEL)
+    size = -(-whole // count)
+    i, x, y = f.fresh("panel"), f.fresh("mat"), f.fresh("mat")
+    start = Aff.of(i) * size
+    many = f.fresh("many")
+    length = kf.Let(many, "i64", Apply("minimum", (Const(size, "i64"), whole - start)))
+    moved = (a, start * (1 if trans[0] else ld[0])) if rows else (b, start * (ld[1] if trans[1] else 1))
+    views = [kf.View(x, moved[0], (m * n * k,), moved[1]), kf.View(y, c, (m * n,), start * (n if rows else 1))]
+    at, shape = ((x, b, y), (many, n, k)) if rows else ((a, x, y), (m, many, k))
+    call = found.gemm(dtype, *at, shape, ld, trans=trans, name=name, guarded=False)
+    return found.on_one_thread([kf.For(i, "par", 0, -(-whole // size), [length, *views, *call])], name)
 
 
 def _loops(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]) -> list[kf.Stmt]:

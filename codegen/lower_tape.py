@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.loop_notes import note_push
 from irad.codegen.lower import SLOT, Frame, Raised, Tape, rule
 from irad.codegen.lower_control import over
 from irad.ir import Node, Value
@@ -53,18 +54,17 @@ def words(f: Frame, v: Value) -> Aff:
 
 @rule("tape")
 def _tape(f: Frame, node: Node) -> None:
-    top = f.fresh("top")
-    f.block.append(kf.Var(top, "i64", Aff.of(0)))
-    f.tapes[node.out] = f.new_slot(top)
+    f.start_tape(node.out)
 
 
 @rule("push")
 def _push(f: Frame, node: Node) -> None:
     t, *entries = node.inputs
-    tape = f.tapes[node.out] = f.tapes[t]
+    tape = f.tape(t)
     total = Aff.of(0)
     for v in entries:
         total = total + words(f, v)
+    note_push(f, node, total)
     need = f.let(Apply("add", (tape.top, total)), "i64", "need")
     capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
     full = f.let(Apply("gt", (need, capacity)), "bool", "full")
@@ -104,7 +104,7 @@ def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
 
 @rule("pop")
 def _pop(f: Frame, node: Node) -> None:
-    tape = f.tapes[node.outputs[0]] = f.tapes[node.inputs[0]]
+    tape = f.tape(node.inputs[0])
     entries = node.outputs[1:]
     if not entries:
         return

@@ -8,7 +8,6 @@ warm.
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,9 @@ from irad.codegen import (  # noqa: F401  (they register their lowerings)
     lower_linalg,
     lower_sort,
     lower_spectral,
+    memory,
     opaque,
+    pool,
     schedule_nest,
 )
 from irad.codegen.arena import arena_size
@@ -35,11 +36,15 @@ from irad.codegen.jit import Library, load
 from irad.codegen.kprint import show
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Lowered, lower
 from irad.codegen.lower_tape import GROW
+from irad.codegen.outline import outlined
+from irad.codegen.parallel import shared
 from irad.codegen.work import INTERRUPTED, LONG, POLL, poll_text, polled, work
 from irad.ir import Program, Value, types
+from irad.notes import Notes
+from irad.once import once
 from irad.ops.control import RaisedInGraph
 from irad.records import dataclass, field
-from irad.types import TAPE, Extent, Type
+from irad.types import TAPE, Extent, Type, is_float
 
 Signature = tuple[Sequence[Type], Sequence[Type]]  # of parameters, of results
 
@@ -50,15 +55,21 @@ _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 
 class Context:
-    """Memory of one call: the arena, and `ctx` with the slots of tapes, whose memory it owns. `owned`: the slots' first words."""
+    """Memory of one call: the arena, and `ctx` with the slots of tapes, whose memory it owns. `slots`: the words of the slots."""
 
     def __init__(self, lowered: Lowered):
-        self.arena = np.empty(max(lowered.arena, 1) + 64, np.uint8)
+        self.arena, start = memory.aligned(lowered.arena)
         self.ctx = np.array([*lowered.ctx, 0], np.int64)
         self.error = np.zeros(ERROR_SLOTS, np.int64)
         constants = set(lowered.constant_words)
         self.slots = [w for w in range(0, len(lowered.ctx)) if w not in constants]
-        self.pointers = [_aligned(self.arena), _address(self.ctx), _address(self.error)]
+        self.pointers = [start, _address(self.ctx), _address(self.error)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds."""
+        tapes = sum(int(self.ctx[w + 1]) for w in self.slots[::SLOT])
+        return self.arena.nbytes + self.ctx.nbytes + self.error.nbytes + 8 * tapes
 
     def __del__(self) -> None:
         for w in self.slots[::SLOT]:
@@ -96,7 +107,10 @@ class Made:
 
 @dataclass(eq=False)
 class Native:
-    """Compiled code of a program: `run` takes arrays of the parameters' types and gives fresh result arrays."""
+    """Compiled code of a program: `run` takes arrays of the parameters' types and gives fresh result arrays.
+
+    `donated`: results that take the memory of a parameter, given by its number.
+    """
 
     lowered: Lowered
     text: str
@@ -104,7 +118,8 @@ class Native:
     params: tuple[Type, ...]
     results: tuple[Type, ...]
     made: tuple[Made, ...]
-    _contexts: list[Context] = field(default_factory=list)
+    donated: Mapping[int, int] = field(default_factory=dict)
+    _contexts: list[Context] = field(default_factory=list)  # the idle ones
 
     def __post_init__(self) -> None:
         entry = self.lowered.kernels[0]
@@ -134,18 +149,41 @@ class Native:
         try:
             context = self._contexts.pop()
         except IndexError:
+            memory.keeps(self, self.lowered.arena)
             context = Context(self.lowered)
         try:
             return self._call(args, context)
         finally:
             self._contexts.append(context)
 
+    def held(self) -> int:
+        """Bytes of the idle contexts."""
+        return sum(c.nbytes for c in list(self._contexts))
+
+    def release(self) -> int:
+        """Let the idle contexts go; how many bytes those were."""
+        freed = 0
+        while self._contexts:
+            try:
+                freed += self._contexts.pop().nbytes
+            except IndexError:  # taken by another thread
+                break
+        return freed
+
     def _call(self, args: Sequence[Any], context: Context) -> list[Any]:
-        out = [np.empty(shape, dtype) for shape, dtype in self._fresh]
+        out = [np.empty(shape, dtype) for shape, dtype in self._fresh] if not self.donated else self._out(args)
         code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
             self.fail(code, context.pointers[-1])
         return [m.of(a, out) for m, a in zip(self.made[: len(self.outputs)], out)] if self._cut else out
+
+    def _out(self, args: Sequence[Any]) -> list[np.ndarray]:
+        """Memory for the results, some of it that of donated arguments."""
+        out = []
+        for k, (shape, dtype) in enumerate(self._fresh):
+            given = args[self.donated[k]] if k in self.donated else np.empty(shape, dtype)
+            out.append(given if given.shape == shape else given.reshape(shape))
+        return out
 
     def _run_with_tapes(self, args: list[Any]) -> list[Any]:
         context = Context(self.lowered)
@@ -174,16 +212,28 @@ class Native:
 
 
 def build(
-    program: Program, outside: Signature | None = None, *, capacity: Mapping[Value, int] | None = None, vector_bits: int = 512
+    program: Program,
+    outside: Signature | None = None,
+    *,
+    capacity: Mapping[Value, int] | None = None,
+    vector_bits: int = 512,
+    threads: int | None = None,
+    contract: bool = False,
+    notes: Notes | None = None,
 ) -> Native:
     """Native code of a planned program.
 
     `outside`: types of the parameters and results as callers see them, if they are not the program's: a complex array in the
     place of an array of pairs; results of the program after those are the run-time extents of them. `capacity`: the most
-    elements of a result of run-time extents.
+    elements of a result of run-time extents. `threads`: how many a call may use; None: `irad.codegen.pool.default_threads`.
+    `contract`: whether a*b + c may be one fma everywhere, not in derivatives only. `notes`: where to say what was decided.
     """
     entry = next(iter(program.values()))
-    lowered = lower(program, arena_size(entry))
+    lowered = lower(program, arena_size(entry), notes=notes)
+    if contract:
+        _contracted(lowered.kernels)
+    if pool.available():
+        lowered.kernels = [shared(k) for k in lowered.kernels]
     lowered.kernels = (
         [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
     )
@@ -193,11 +243,38 @@ def build(
         lowered.symbols["irad_grow"] = _grow().address("irad_grow")
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
-    text = emit(lowered.kernels, vector_bits=vector_bits) + _packed(lowered.kernels[0])
+    kernels = outlined(lowered.kernels, min(threads, pool.MOST) if threads else pool.default_threads())
+    if notes is not None:
+        _note_threads(notes, kernels)
+    if len(kernels) > len(lowered.kernels):
+        lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
+    text = emit(kernels, vector_bits=vector_bits) + _packed(lowered.kernels[0])
     library = load(text, [PACKED, *(k.name for k in lowered.kernels)], lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
     made = _made(entry.results, results, capacity or {})
-    return Native(lowered, text, library, tuple(params), tuple(results), made)
+    return Native(lowered, text, library, tuple(params), tuple(results), made, entry.memo.get("donated", {}))
+
+
+def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:
+    found = [s for k in kernels for s in kf.walk(k.body) if isinstance(s, kf.Parallel)]
+    for s in found:
+        text = f"{s.kernel}: {s.trips} iterations in chunks of {s.chunk} on at most {s.threads} threads"
+        notes.add("threads", text, threads=s.threads, trips=s.trips, chunk=s.chunk)
+    if not found:
+        notes.add("threads", "one thread: no loop has enough independent work to share out", threads=1)
+
+
+def _contracted(kernels: Sequence[kf.Kernel]) -> None:
+    """Let every sum and difference take in a product, in place."""
+    for k in kernels:
+        for s in kf.walk(k.body):
+            if (
+                isinstance(s, kf.Let)
+                and isinstance(s.expr, kf.Apply)
+                and s.expr.op in ("add", "sub", "mul")
+                and is_float(s.dtype)
+            ):
+                s.contract = True
 
 
 def _made(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
@@ -229,7 +306,7 @@ def _packed(entry: kf.Kernel) -> str:
     return "\n".join([f"define i64 @{PACKED}(ptr %v) {{", *lines, "}", ""])
 
 
-@functools.cache
+@once
 def _poll() -> Library:
     """What long loops call, shared by all kernels."""
     symbols = {f: python_address(f) for f in ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")}
@@ -250,7 +327,7 @@ def python_address(name: str) -> int:
     return found
 
 
-@functools.cache
+@once
 def _grow() -> Library:
     """The function that gives a tape more memory, shared by all kernels."""
     return load(GROW, ["irad_grow"], {"realloc": _libc_address("realloc")})
@@ -264,7 +341,3 @@ def _libc_address(name: str) -> int:
 
 def _address(a: np.ndarray) -> Any:
     return a.__array_interface__["data"][0]
-
-
-def _aligned(arena: np.ndarray) -> int:
-    return -(-_address(arena) // 64) * 64

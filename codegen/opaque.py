@@ -9,6 +9,7 @@ from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.lower import Frame, rule
 from irad.ir import Node, Value
 from irad.ops.array import Slice
+from irad.types import is_float
 
 
 def element_position(f: Frame, x: Value, spec: Sequence[int | str | Slice], operands: Sequence[Value]) -> Aff:
@@ -41,8 +42,12 @@ def _update(f: Frame, node: Node) -> None:
 @rule("cumsum", "cumprod")
 def _scan(f: Frame, node: Node) -> None:
     """Lanes over the axes after the scanned one, the running value in memory; along the last axis one by one."""
-    comb, unit = ("add", 0) if node.op.name == "cumsum" else ("mul", 1)
     (x,), (y,) = node.inputs, node.outputs
+    comb, unit = ("add", 0.0) if node.op.name == "cumsum" else ("mul", 1.0)
+    if not is_float(y.type.dtype):
+        unit = int(unit)
+    elif not unit and not node.attrs["exclusive"]:
+        unit = -0.0  # added to either zero it gives that
 
     def step(v: str, at: Aff, carry: str) -> list[kf.Stmt]:
         a, b = f.place(x), f.place(y)

@@ -129,10 +129,11 @@ def _quarter(E: Builder, x: Any) -> tuple[Any, Any]:
 
 
 def sinh(E: Builder, x: Any) -> Any:
-    """(e + e / (e + 1)) / 2 with e = expm1(|x|)."""
+    """(e + e / (e + 1)) / 2 with e = expm1(|x|); at least |x|, which a quarter of a subnormal e would lose."""
     quarter, inverse = _quarter(E, x)
-    half = E.fma(quarter, inverse, quarter)
-    return with_sign(E, E.add(half, half), x)
+    half, a = E.fma(quarter, inverse, quarter), fabs(E, x)
+    s = E.add(half, half)
+    return with_sign(E, E.select(E.cmp("lt", s, a), a, s), x)
 
 
 def cosh(E: Builder, x: Any) -> Any:

@@ -172,11 +172,11 @@ def _gammaln_positive(E: Builder, w: Any) -> Any:
 
 @_in_f64
 def gammaln(E: Builder, x: Any) -> Any:
-    """log |gamma(x)|; for x < 0 log(pi / |sin(pi x)|) - gammaln(1 - x), inf at the poles; -inf at -inf, as SciPy."""
+    """log |gamma(x)|; for x < 0 -log(|sin(pi x)| / pi) - gammaln(1 - x), inf at the poles; -inf at -inf, as SciPy."""
     negative, w, f = _reflected(E, x)
     r, s = _gammaln_positive(E, w), fabs(E, _sin_pi(E, f))
     inf = c(E, x, INF)
-    mirrored = E.sub(poly_log.log(E, E.fdiv(c(E, x, math.pi), s)), r)
+    mirrored = E.sub(E.neg(poly_log.log(E, E.mul(s, c(E, x, 1 / math.pi)))), r)
     mirrored = E.select(E.cmp("eq", s, c(E, x, 0.0)), inf, mirrored)
     return E.select(E.cmp("eq", x, E.neg(inf)), x, E.select(negative, mirrored, r))
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Fold
+from irad.codegen.loop_notes import note_flat
 from irad.codegen.lower import Frame, Place
 from irad.ir import Graph, Node, Value
 from irad.ops.loop import Map, Out, load
@@ -79,7 +80,7 @@ class FlatLoop:
         self.f, self.node = f, node
         (self.body,) = node.regions
         self.results = results(node)
-        self.accumulate, self.tiles = accumulate or {}, tiles or {}
+        self.accumulate, self.tiles, self.inner = accumulate or {}, tiles or {}, accumulate is not None
         self.extents: list[Aff] = [f.dim(d) for d in node.attrs["extents"]]
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
@@ -221,6 +222,7 @@ class FlatLoop:
                 continue  # in memory, on what the destination holds
             declare.setdefault(max((depth_of[k] for k in kept), default=-1) + 1, []).append(j)
         self._open(0, declare)
+        note_flat(self.f, self, self.inner)
 
     def _open(self, depth: int, declare: dict[int, list[int]]) -> None:
         f = self.f

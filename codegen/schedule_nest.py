@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from irad.codegen import kform as kf
 from irad.codegen.contract import lower_contraction
 from irad.codegen.kform import Aff, Apply, Const, Fold
+from irad.codegen.loop_notes import note_rows
 from irad.codegen.lower import Frame, Place, rule
 from irad.codegen.lower_control import over
 from irad.codegen.schedule import HEAVY, REGISTER, FlatLoop, Result, accumulator, element, results
@@ -35,9 +36,12 @@ def lower_loop(f: Frame, node: Node) -> None:
     node = _own_starts(f, node)
     nest = BlockedNest(f, node)
     if nest.block > 1:
+        note_rows(f, nest, nest.block)
         nest.lower()
     else:
-        NestedLoop(f, node).lower()
+        rows = NestedLoop(f, node)
+        note_rows(f, rows, 1)
+        rows.lower()
 
 
 def _own_starts(f: Frame, node: Node) -> Node:

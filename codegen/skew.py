@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Load, Stmt
+from irad.notes import Notes
 from irad.records import dataclass
 
 ROWS = 4
@@ -20,14 +21,18 @@ MAX_BODY = 60  # statements: the start and the end copy the body about 4 * ROWS 
 MIN_TRIPS = 24
 
 
-def skew(body: list[Stmt]) -> list[Stmt]:
+def skew(body: list[Stmt], notes: Notes | None = None) -> list[Stmt]:
     """The statements with every sweep that allows it run R rows at a time."""
     out: list[Stmt] = []
     for s in body:
         for part in ("test", "body", "then", "orelse"):
             if hasattr(s, part):
-                setattr(s, part, skew(getattr(s, part)))
+                setattr(s, part, skew(getattr(s, part), notes))
         sweep = _sweep(s)
+        if notes is not None and sweep is not None:
+            over = f"{sweep.outer.var}={sweep.rows}, {sweep.inner.var}={sweep.columns}"
+            text = f"in-place sweep over {over}: {ROWS} rows at a time, each {sweep.lag} behind the one above"
+            notes.add("loop", text, form="skewed", rows=ROWS, lag=sweep.lag)
         out += sweep.schedule() if sweep is not None else [s]
     return out
 

@@ -72,9 +72,10 @@ class _Chunks:
             return [replace(s, then=self.block(s.then, outermost), orelse=self.block(s.orelse, outermost))]
         if isinstance(s, kf.While):
             return self.while_loop(replace(s, test=self.block(s.test, False), body=self.block(s.body, False)))
-        if isinstance(s, kf.For) and s.kind == "seq":
+        if isinstance(s, kf.For) and s.kind in ("seq", "par"):
             inner = replace(s, body=self.block(s.body, False))
-            return self.counted(inner) if outermost and s.step > 0 and _cost(s) > _POLLED else [inner]
+            long = outermost and s.step > 0 and _cost(s) > _POLLED and not (s.kind == "par" and _folds_outside(s))
+            return self.counted(inner) if long else [inner]
         return [s]
 
     def poll_if(self, cond: str) -> kf.Stmt:
@@ -114,6 +115,12 @@ class _Chunks:
             self.poll_if(again),
         ]
         return [kf.Var(run, "bool", Const(True, "bool")), kf.While([], run, outer)]
+
+
+def _folds_outside(s: kf.For) -> bool:
+    """Does a loop combine into folds declared outside of it?"""
+    inside = list(kf.walk(s.body))
+    return bool({c.fold for c in inside if isinstance(c, kf.Combine)} - {f.name for f in inside if isinstance(f, kf.Fold)})
 
 
 def _chunk(body: Sequence[kf.Stmt]) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from irad.frontend.eval_numpy import _MUTATING
 from irad.frontend.np_unsupported import REASONS
+from irad.frontend.py_numbers import BUILTINS
 from irad.frontend.table import TABLE, load_all
 
 TARGET = Path(__file__).with_name("numpy.md")
@@ -33,7 +34,7 @@ Methods of arrays (`x.sum()`, `x @ y`) and operators are those of the functions.
 """
 # Results that carry no slope, whatever they are computed from.
 NO_SLOPE = set(
-    "all any argmax argmin argpartition argsort argwhere array_equal array_equiv allclose isclose bincount bitwise_and bitwise_invert "
+    "all any argmax argmin argpartition argsort argwhere array_equal array_equiv allclose isclose bincount bitwise_and bitwise_invert bitwise_count "
     "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil count_nonzero digitize equal fix flatnonzero floor "
     "floor_divide gcd greater greater_equal invert iscomplex iscomplexobj isfinite isin isinf isnan isneginf isposinf isreal isrealobj "
     "isscalar lcm left_shift less less_equal lexsort logical_and logical_not logical_or logical_xor nanargmax nanargmin ndim "
@@ -54,10 +55,10 @@ def functions() -> Iterator[tuple[str, str, Any]]:
 def verdict(prefix: str, name: str, fn: Any) -> str:
     """What becomes of a function."""
     path = f"{prefix}.{name}".removeprefix("np.")
+    if fn in _MUTATING or fn in BUILTINS:
+        return "works"
     if path in REASONS:
         return f"not supported: {REASONS[path]}"
-    if fn in _MUTATING:
-        return "works"
     if fn not in TABLE:
         return "static only"
     return "no derivative" if path in NO_SLOPE else "works"

@@ -21,10 +21,12 @@ from irad.api import (
     vmap,
 )
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
+from irad.garbage import uncollected
 from irad.tree import register as register_type
 
 if TYPE_CHECKING:
     from irad.checks import check_grads
+    from irad.codegen.memory import release_memory
     from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
     from irad.reading import load
 
@@ -50,6 +52,7 @@ __all__ = [
     "linearize",
     "load",
     "register_type",
+    "release_memory",
     "stop_gradient",
     "value_and_grad",
     "vjp",
@@ -62,12 +65,17 @@ _LATER = {
     "custom_jvp": "irad.custom",
     "custom_vjp": "irad.custom",
     "load": "irad.reading",
+    "release_memory": "irad.codegen.memory",
     "stop_gradient": "irad.custom",
 }
 
 
+with uncollected():
+    import_module("irad.runtime")  # the compiler itself, which the first call needs: a call should not wait for it
+
+
 def __getattr__(name: str) -> Any:
-    """Names whose modules need the compiler; they are imported when they are first asked for."""
+    """Names of modules that few programs need; they are imported when they are first asked for."""
     if name not in _LATER:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)

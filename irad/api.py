@@ -3,18 +3,20 @@
 Every transform compiles. Outside of compiled code `grad(f)(x)` traces, differentiates and compiles `f` at the first call for
 each structure and types of arguments; inside, it becomes an operation that the autodiff pass expands, so transforms nest.
 
-The compiler is imported by the functions that need it, when they are called: `import irad` costs next to nothing.
+What few programs need is imported by the functions that need it, when they are called.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irad.errors import IradTypeError, IradValueError
-from irad.frontend.transform import Transform, bind
+from irad.frontend.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.garbage import uncollected
+from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
+from irad.tree import map_leaves
 
 if TYPE_CHECKING:
     from irad.linear import Linear
@@ -27,20 +29,24 @@ Names = str | Sequence[str] | None
 
 
 class Function(Transform):
-    """A transformed function: call it like the original."""
+    """A transformed function: call it like the original. It is compiled with the options of a compiled original."""
+
+    def __init__(self, kind: str, f: Any, argnums: Any = 0, has_aux: bool = False, mode: str = "", axes: Any = (0, 0)):
+        super().__init__(kind, _plain(f), argnums, has_aux, mode, axes)
+        self.options = _options(f)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self, self, args, kwargs)
 
 
 def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function, or a transform of one, compiled for these arguments, as a call of the object `called`.
+    """Run a function, or a transform of one, compiled for these arguments, as a call of the object `called` with its options.
 
     Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
     """
     with uncollected():
         from irad.runtime import cache_for
-    cache = cache_for(fn)
+    cache = cache_for(fn, called.options)
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
     called._calls += 1
@@ -57,19 +63,19 @@ def attach(called: Any, cache: Cache, fn: Any) -> None:
         called.__class__ = type(base.__name__, (base,), {**names, "__call__": entry.builtin(cache.cell, fn)})
 
 
-class Compiled:
+class Compiled(Wrapper):
     """A compiled function. Call it like the original; `__wrapped__` is the original.
 
     `value_and_grad`: (value, gradient) of a function that returns one float; nothing is changed. `grad`: the gradient, like the
     argument `argnums`, or a tuple if `argnums` is one.
     """
 
-    def __init__(self, fn: Callable[..., Any], argnums: int | tuple[int, ...]):
+    def __init__(self, fn: Callable[..., Any], argnums: Any, options: Options = DEFAULT):
         self.__wrapped__ = fn
-        self.argnums = argnums
+        self.argnums, self.options = argnums, options
         functools.update_wrapper(self, fn, updated=())
-        self.value_and_grad = Function("value_and_grad", fn, argnums)
-        self.grad = Function("grad", fn, argnums)
+        self.value_and_grad = Function("value_and_grad", self, argnums)
+        self.grad = Function("grad", self, argnums)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value; arguments are changed where the function changes them."""
@@ -81,37 +87,63 @@ class Compiled:
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
         """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents."""
-        return vjp(self.__wrapped__, *args)
+        return vjp(self, *args)
 
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
-        """What is compiled for these arguments: `.ir`, `.llvm`, `.asm`, `.kernel`, `.passes`. `grad`: of `value_and_grad`."""
+        """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
         from irad.lowered import Lowered
 
-        return Lowered.of(self.value_and_grad if grad else self.__wrapped__, args, kwargs)
+        return Lowered.of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
 
 
-def compile(f: Any = None, *, argnums: int | Sequence[int] = 0) -> Any:
+def compile(
+    f: Any = None,
+    argnums: Numbers = 0,
+    *,
+    static: Which = None,
+    threads: int | None = None,
+    fastmath: bool | str | Iterable[str] = False,
+    donate: Which = (),
+) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
 
     `argnums`: what `.grad` and `.value_and_grad` differentiate by: one position (one gradient) or several (a tuple).
-    Usable as a decorator. The result is called like `f` and has `.value_and_grad`, `.grad`, `.vjp` and `.lower`.
-    Compilation happens at the first call for each structure and types of arguments. Raises IradTypeError if `f` is neither.
-    """
-    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
-    if f is None:
-        return functools.partial(compile, argnums=argnums)
-    if isinstance(f, dict):
-        from irad.graphs import CompiledGraph
+    Usable as a decorator, with options too: `@irad.compile(threads=1)`. The result is called like `f` and has
+    `.value_and_grad`, `.grad`, `.vjp` and `.lower`; the options hold for all of them, and for transforms of the result.
+    Compilation happens at the first call for each structure and types of arguments.
 
-        return CompiledGraph(f, numbers)
-    if isinstance(f, Compiled):
-        return Compiled(f.__wrapped__, numbers)
+    `static`: positions or names of arguments whose numbers are constants of the compiled code, which is made anew for each
+    value (strings, bools and other objects always are). `threads`: how many threads a call may use, instead of the default.
+    `fastmath`: True, or names of flags: liberties with rounding and special values that NumPy does not take; see
+    `irad.options.FLAGS`. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
+    shape takes their memory, and is the very array that was given.
+
+    Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
+    """
+    numbers = _numbers(argnums)
+    if f is None:
+        return functools.partial(compile, argnums=argnums, static=static, threads=threads, fastmath=fastmath, donate=donate)
+    if isinstance(f, dict):
+        return _compiled_graph(f, numbers, threads, fastmath, static, donate)
     if not callable(f):
         raise IradTypeError(f"compile wants a function or a graph, not {type(f).__name__}")
-    return Compiled(f, numbers)
+    plain = f.__wrapped__ if isinstance(f, Compiled) else f
+    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate))
+
+
+def _compiled_graph(graph: Any, numbers: Any, threads: Any, fastmath: Any, static: Which, donate: Which) -> Any:
+    from irad.graphs import CompiledGraph
+
+    if (static, donate) != (None, ()):
+        raise IradValueError("static and donate are for Python functions, not for graphs")
+    many = numbers if isinstance(numbers, tuple) else (numbers,)
+    count = len(next(iter(graph.values())).params)
+    if any(isinstance(k, str) or not -count <= k < count for k in many):
+        raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
+    return CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None))
 
 
 def _plain(f: Any) -> Any:
@@ -123,13 +155,22 @@ def _plain(f: Any) -> Any:
     return f
 
 
+def _options(f: Any) -> Options:
+    """Those of a compiled function, which its transforms take over."""
+    return f.options if isinstance(f, (Compiled, Function)) else DEFAULT
+
+
 def _numbers(argnums: Any, argnames: Any = None) -> Any:
     """Positions or names of the arguments to differentiate by: one, or a tuple."""
     if argnames is not None:
         if argnums != 0:
             raise IradValueError("argnums or argnames, not both; a tuple in argnums may mix positions and names")
         argnums = argnames
-    numbers = argnums if isinstance(argnums, (int, str)) else tuple(argnums)
+    single = isinstance(argnums, (int, str))
+    many = (argnums,) if single or not isinstance(argnums, (list, tuple)) else argnums
+    if any(isinstance(k, bool) or not isinstance(k, (int, str)) for k in many):
+        raise IradTypeError(f"argnums is a position, a name, or a tuple of them, not {argnums!r}")
+    numbers = argnums if single else tuple(many)
     if isinstance(numbers, tuple) and len(set(numbers)) < len(numbers):
         raise IradValueError(f"argnums {argnums} names an argument twice")
     return numbers
@@ -145,7 +186,7 @@ def grad(
     (value, aux), and the gradient comes with aux. `mode`: see `value_and_grad`. Raises IradTypeError if the result is not
     one float, IradValueError if `argnums` is out of range or a name is no argument.
     """
-    return Function("grad", _plain(f), _numbers(argnums, argnames), has_aux, _mode(mode))
+    return Function("grad", f, _numbers(argnums, argnames), has_aux, _mode(mode))
 
 
 def value_and_grad(
@@ -156,7 +197,7 @@ def value_and_grad(
     `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
     keep every trip's values, and reverse otherwise.
     """
-    return Function("value_and_grad", _plain(f), _numbers(argnums, argnames), has_aux, _mode(mode))
+    return Function("value_and_grad", f, _numbers(argnums, argnames), has_aux, _mode(mode))
 
 
 def _mode(mode: str) -> str:
@@ -171,13 +212,14 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing. With
     `has_aux` f returns (value, aux), and what comes is (value, pullback, aux).
     """
-    fn = _plain(f)
+    fn, given = _plain(f), _options(f)
     make, Cache, cache_of, code_key = _vjp_parts()
     if not has_aux:
-        return cache_of(("vjp", code_key(fn)), make).run(fn, primals, {})
+        return cache_of(("vjp", given, code_key(fn)), lambda: make(fn, given)).run(fn, primals, {})
     from irad.linear import make_vjp_aux
 
-    (out, aux), pullback = cache_of(("vjp, aux", code_key(fn)), lambda: Cache(make_vjp_aux(_joint_aux))).run(fn, primals, {})
+    fresh = lambda: Cache(make_vjp_aux(_joint_for(fn, given, True)), options=given)
+    (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
     return out, pullback, aux
 
 
@@ -187,17 +229,51 @@ def _vjp_parts() -> Any:
     from irad.pullback import make_vjp
     from irad.runtime import Cache, cache_of, code_key
 
-    return lambda: Cache(make_vjp(_joint)), Cache, cache_of, code_key
+    make = lambda fn, given: Cache(make_vjp(_joint_for(fn, given, False)), options=given)
+    return make, Cache, cache_of, code_key
+
+
+def _joint_for(fn: Any, given: Options, has_aux: bool) -> Any:
+    """How `joint` of functions like fn is made."""
+    static = positions_of(fn, given.static)
+    if static:
+        return lambda fn: _joint_static(fn, static, has_aux)
+    return _joint_aux if has_aux else _joint
+
+
+def _joint_static(fn: Any, static: Sequence[int], has_aux: bool) -> Callable[[Any, Any], Any]:
+    """As `_joint` or `_joint_aux`; no derivative is taken by static arguments, and their cotangents are 0."""
+
+    def joint(primals: Any, cotangent: Any) -> Any:
+        rest = [k for k in range(len(primals)) if k not in static]
+        bound = lambda *xs: fn(*[xs[rest.index(k)] if k in rest else x for k, x in enumerate(primals)])
+        if has_aux:
+            value, pullback, aux = vjp(bound, *[primals[k] for k in rest], has_aux=True)
+            out, cts = (value, aux), pullback(cotangent)
+        else:
+            out, cts = _pulled(bound, [primals[k] for k in rest], cotangent)
+        return out, tuple([cts[rest.index(k)] if k in rest else map_leaves(_zero, x) for k, x in enumerate(primals)])
+
+    return joint
+
+
+def _zero(x: Any) -> float:
+    return 0.0
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
     """fn as a function of its primals and a cotangent of its result."""
 
     def joint(primals: Any, cotangent: Any) -> Any:
-        out, pullback = vjp(fn, *primals)
-        return out, pullback(cotangent)
+        return _pulled(fn, primals, cotangent)
 
     return joint
+
+
+def _pulled(fn: Any, primals: Any, cotangent: Any) -> Any:
+    """fn(*primals) and the cotangents of the primals, of one run of fn: what it prints and calls back happens once."""
+    out, pullback = vjp(fn, *primals)
+    return out, pullback(cotangent)
 
 
 def _joint_aux(fn: Any) -> Callable[[Any, Any], Any]:
@@ -215,11 +291,18 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
     A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
     """
-    from irad.runtime import Cache, cache_of, code_key
+    from irad.runtime import Cache, cache_of, code_key, specialise
 
-    fn = _plain(f)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise IradTypeError("jvp wants tuples of primals and of tangents; write irad.jvp(f, (x,), (v,)) for one argument")
+    fn, given = _plain(f), _options(f).without_donation()
     along = _along_aux(fn) if has_aux else _along(fn)
-    return cache_of(("jvp", has_aux, code_key(fn)), Cache).run(along, (tuple(primals), tuple(tangents)), {})
+
+    def make(along: Any, args: Any, kwargs: Any, options: Options) -> Any:
+        return specialise(along, args, kwargs, options, static=static_leaves(fn, options, args[0], {}))
+
+    fresh = lambda: Cache(make if given.static else None, options=given)
+    return cache_of(("jvp", has_aux, given, code_key(fn)), fresh).run(along, (tuple(primals), tuple(tangents)), {})
 
 
 def _along(fn: Any) -> Callable[[Any, Any], Any]:
@@ -249,16 +332,34 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
     from irad.linear import make_linear
     from irad.runtime import Cache, cache_of, code_key
 
-    fn = _plain(f)
-    result: tuple[Any, Linear] = cache_of(("linearize", code_key(fn)), lambda: Cache(make_linear(_beside))).run(fn, primals, {})
+    fn, given = _plain(f), _options(f)
+    static = positions_of(fn, given.static)
+    beside = (lambda fn: _beside_static(fn, static)) if static else _beside
+    fresh = lambda: Cache(make_linear(beside), options=given)
+    result: tuple[Any, Linear] = cache_of(("linearize", given, code_key(fn)), fresh).run(fn, primals, {})
     return result
+
+
+def _beside_static(fn: Any, static: Sequence[int]) -> Callable[[Any, Any], Any]:
+    """As `_beside`; the tangents of static arguments do not count."""
+
+    def beside(primals: Any, tangents: Any) -> Any:
+        tangent = _tangent(fn, primals, tuple([None if k in static else t for k, t in enumerate(tangents)]))
+        return fn(*primals), tangent
+
+    return beside
+
+
+def _tangent(fn: Any, primals: Any, tangents: Any) -> Any:
+    """The tangent of a function whose result is computed beside it, with what it prints."""
+    return jvp(fn, primals, tangents)[1]
 
 
 def _beside(fn: Any) -> Callable[[Any, Any], Any]:
     """fn's result, which no tangent has a part in, and its tangent, as a function of primals and tangents."""
 
     def beside(primals: Any, tangents: Any) -> Any:
-        tangent = jvp(fn, primals, tangents)[1]  # first: fn may change its arguments
+        tangent = _tangent(fn, primals, tangents)  # first: fn may change its arguments
         return fn(*primals), tangent
 
     return beside
@@ -295,17 +396,17 @@ def hessian(
 def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse: bool) -> Any:
     if sparse and has_aux:
         raise IradValueError("sparse=True with has_aux=True: compute the auxiliary values by a call of their own")
-    dense = Function(kind, _plain(f), numbers, has_aux, mode)
+    dense = Function(kind, f, numbers, has_aux, mode)
     if not sparse:
         return dense
     from irad.sparse import SparseFunction
 
-    return SparseFunction(dense)
+    return SparseFunction(dense, dense.options)
 
 
 def hvp(f: Callable[..., Any]) -> Function:
     """(x, v) -> Hessian of f at x times v, without making the Hessian."""
-    return Function("hvp", _plain(f))
+    return Function("hvp", f)
 
 
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
@@ -317,7 +418,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
     between elements; arrays that f changes are changed inside only. Raises ShapeError if the batched extents differ,
     IradValueError if nothing is batched.
     """
-    return Function("vmap", _plain(f), axes=(_frozen(in_axes), _frozen(out_axes)))
+    return Function("vmap", f, axes=(_frozen(in_axes), _frozen(out_axes)))
 
 
 def _frozen(axes: Any) -> Any:
@@ -329,9 +430,12 @@ def _frozen(axes: Any) -> Any:
 
 def checkpoint(f: Callable[..., Any]) -> Function:
     """f, whose values are computed again in the backward instead of being kept."""
-    return Function("checkpoint", _plain(f))
+    return Function("checkpoint", f)
 
 
 bind(vjp, "vjp")
+bind(_pulled, "pulled")
+bind(_tangent, "tangent")
 bind(jvp, "jvp")
 bind(linearize, "linearize")
+OUTSIDE[Compiled.lower] = "it shows what is compiled; call it outside"

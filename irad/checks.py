@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from irad.api import jvp, vjp
-from irad.errors import IradValueError
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.transform import OUTSIDE
 from irad.tree import flatten
 
 STEP = 2e-4  # relative; Richardson extrapolation leaves an error of order STEP**4
@@ -32,6 +33,10 @@ def check_grads(
         raise IradValueError(f"modes are 'fwd' and 'rev', not {modes!r}")
     if order < 1:
         raise IradValueError(f"order must be 1 or more, not {order}")
+    if not isinstance(args, (tuple, list)):
+        raise IradTypeError(f"args is the tuple of f's arguments, not {type(args).__name__}; write (x,) for one")
+    if not any(np.asarray(x).dtype.kind in "fc" for x in flatten(tuple(args))[0]):
+        raise IradValueError("there is no float or complex number among the arguments, so nothing to compare with differences")
     rng = np.random.default_rng(0)
     for mode in modes:
         _check(f, tuple(args), mode, order, rng, rtol, atol)
@@ -116,3 +121,6 @@ def _along(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[Any, .
 def _inexact(x: Any) -> np.ndarray:
     """A result as float64 or complex128."""
     return np.asarray(x, complex if np.iscomplexobj(x) else float)
+
+
+OUTSIDE[check_grads] = "it compiles and compares by itself; call it outside"

@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from irad import pipeline
+from irad import __version__, pipeline
 from irad.errors import IradError, IradValueError
 from irad.interp import resolve_dim
 from irad.ir import Program, Value, size
+from irad.notes import Notes
 from irad.ops import OPS
+from irad.options import flags, options
+from irad.passes.autodiff import grad
 from irad.passes.manager import PASSES, run
 from irad.text import load, show
 from irad.types import DTYPES, Type
@@ -27,6 +30,7 @@ from irad.types import DTYPES, Type
 _EPILOG = """examples:
   irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient
   irad dump model.py:loss f64[3] f64[100,3] --steps       after every pass that changed it
+  irad explain model.py:loss f64[3] f64[100,3] --grad     what was decided: loops, lanes, contractions, memory
   irad opt graph.irad -p cse,dce --diff                   what two passes change in a graph file
   irad run graph.irad --random 0 --grad                   results and gradients of a graph, native
   irad train                                              logistic regression and a perceptron on real digits
@@ -78,12 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="irad", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    p.add_argument("--version", action="version", version=f"irad {__version__}")
     sub = p.add_subparsers(required=True, metavar="COMMAND")
     d = sub.add_parser("dump", help="the graph of a Python function, at any stage down to assembly")
     d.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file")
     d.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
     d.add_argument("--grad", action="store_true", help="value and gradient by the float arguments")
     d.add_argument("--loc", action="store_true", help="source places as comments")
+    d.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=(fast := "flags of irad.compile's fastmath, or all"))
     stage = d.add_mutually_exclusive_group()
     stage.add_argument("--after", metavar="PASS", help="stop after this pass (input: before the first)")
     stage.add_argument("--steps", action="store_true", help="the graph after each pass that changed it, with times")
@@ -92,10 +98,18 @@ def _parser() -> argparse.ArgumentParser:
     stage.add_argument("--llvm", action="store_true", help="LLVM IR")
     stage.add_argument("--asm", action="store_true", help="assembly")
     d.set_defaults(run=_dump)
+    e = sub.add_parser("explain", help="what was decided for a function: loops, lanes, contractions, memory")
+    e.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
+    e.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
+    e.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    e.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
+    e.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
+    e.set_defaults(run=_explain)
     o = sub.add_parser("opt", help="run passes on a graph file")
     o.add_argument("file", metavar="FILE.irad", help="a graph; - for standard input")
     o.add_argument("-p", "--passes", required=True, metavar="PASS,PASS", help=f"of {', '.join(sorted(PASSES))}")
     o.add_argument("--diff", action="store_true", help="show what changed instead of the result")
+    o.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
     o.set_defaults(run=_opt)
     r = sub.add_parser("run", help="run a graph file natively")
     r.add_argument("file", metavar="FILE.irad")
@@ -158,18 +172,43 @@ def load_function(spec: str) -> Any:
     return getattr(module, name)
 
 
-def _dump(a: argparse.Namespace) -> int:
-    from irad.api import value_and_grad
+def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
+    """The program of the function that the arguments name, or with --grad of its value and gradient."""
+    from irad.api import Compiled, value_and_grad
     from irad.frontend.trace import Spec, trace
 
     types = [parse_type(t) for t in a.types]
     function = load_function(a.function)
-    function = getattr(function, "__wrapped__", function)
+    if isinstance(function, Compiled):  # what it compiles; other wrappers are part of what is asked for
+        function = function.__wrapped__
     if a.grad:
         wrt = tuple(k for k, t in enumerate(types) if t.differentiable)
         function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
     with _running(a.function):
-        program = trace(function, tuple(Spec(t) for t in types), {}).program
+        return trace(function, tuple(Spec(t) for t in types), {}, notes=notes).program
+
+
+def _explain(a: argparse.Namespace) -> int:
+    from irad.explain import report
+
+    notes = Notes()
+    if a.function.endswith(".irad"):
+        if a.types:
+            raise IradValueError(f"{a.function} is a graph, whose parameters have types; leave out {' '.join(a.types)}")
+        program = _load(a.function)
+        if a.grad:
+            entry = next(iter(program.values()))
+            program = grad(program, [k for k, v in enumerate(entry.params) if v.type.differentiable])
+    else:
+        program = _traced(a, notes)
+    given = options(None, a.threads, _flags(a), None, None)
+    program = pipeline.optimise(program, None, given, notes=notes)
+    print(report(program, pipeline.native(program, None, given, notes), notes))
+    return 0
+
+
+def _dump(a: argparse.Namespace) -> int:
+    program = _traced(a)
     names = list(pipeline.PIPELINE)
     if a.after:
         if a.after != "input" and a.after not in names:
@@ -179,13 +218,18 @@ def _dump(a: argparse.Namespace) -> int:
         print(f"# input: {size(program)} nodes")
         if a.steps:
             print(show(program, loc=a.loc))
-    program = run(program, names, _observer(a))
+    given = options(None, None, _flags(a), None, None)
+    program = run(program, names, _observer(a), given.fastmath)
     if a.kernel or a.llvm or a.asm:
-        native = pipeline.native(program)
+        native = pipeline.native(program, None, given)
         print(native.kernel_text if a.kernel else native.text if a.llvm else native.library.asm)
     elif not (a.steps or a.diff):
         print(show(program, loc=a.loc))
     return 0
+
+
+def _flags(a: argparse.Namespace) -> frozenset[str]:
+    return flags(a.fastmath == "all" or [name.strip() for name in a.fastmath.split(",") if name.strip()])
 
 
 def _observer(a: argparse.Namespace) -> Any:
@@ -211,17 +255,20 @@ def _load(path: str) -> Program:
     if path == "-":
         from irad.text import parse
 
-        return parse(sys.stdin.read(), "<stdin>")
+        try:
+            return parse(sys.stdin.read(), "<stdin>")
+        except UnicodeDecodeError as e:
+            raise IradValueError(f"<stdin> is not a text: {e.reason} at byte {e.start}") from None
     return load(path)
 
 
 def _opt(a: argparse.Namespace) -> int:
-    names = [n.strip() for n in a.passes.split(",") if n.strip()]
+    names = [n.strip() for n in a.passes.split(",")]
     unknown = [n for n in names if n not in PASSES]
     if unknown:
         raise IradValueError(f"there is no pass {unknown[0]!r}; there are {', '.join(sorted(PASSES))}")
     before = _load(a.file)
-    after = run(before, names)
+    after = run(before, names, None, _flags(a))
     print(_diff(show(before), show(after)) if a.diff else show(after))
     return 0
 
@@ -251,6 +298,8 @@ def _inputs(a: argparse.Namespace, params: Sequence[Any]) -> list[Any]:
         name, eq, path = item.partition("=")
         if not eq:
             raise IradValueError(f"--input {item}: write NAME=FILE.npy")
+        if name in given:
+            raise IradValueError(f"--input {name} is given twice")
         given[name] = _load_array(path)
     names = [v.hint or str(k) for k, v in enumerate(params)]
     for name in given:

@@ -10,7 +10,8 @@ irad.stop_gradient(x)                               irad.callback(g, np.zeros(3)
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,24 @@ from irad.frontend.custom import (
     positional,
 )
 from irad.frontend.linearise import is_leaf, kind_of
-from irad.frontend.objects import Closure
 from irad.frontend.reader import Reader
 from irad.frontend.transform import CALLS
 from irad.ops.custom import HostFunction
 from irad.tree import TreeDef, flatten
 from irad.types import DTYPES, Type, dtype_name, type_of
+
+
+@contextmanager
+def _reading_rule(r: Reader, custom: Any) -> Iterator[None]:
+    """A function with a rule is being read, its rule too: it would not end if that called the function again."""
+    if sum(c is custom for c in r.rules) > 1:
+        name = _name(custom.fun)
+        raise UnsupportedError(f"{name}, or its rule, calls {name} itself: call the function without its rule, {name}.fun(...)")
+    r.rules.append(custom)
+    try:
+        yield
+    finally:
+        r.rules.pop()
 
 
 class custom_vjp(Special):  # noqa: N801  (a decorator)
@@ -58,7 +71,8 @@ class custom_vjp(Special):  # noqa: N801  (a decorator)
         if self.fwd is None:
             raise UnsupportedError(f"{_name(self.fun)} has no rule yet: call {_name(self.fun)}.defvjp(fwd, bwd)")
         args, kwargs = positional(self.fun, args, kwargs)
-        return apply_custom_vjp(r, self.part(r, "fun"), self.part(r, "fwd"), self.part(r, "bwd"), args, kwargs)
+        with _reading_rule(r, self):
+            return apply_custom_vjp(r, self.part(r, "fun"), self.part(r, "fwd"), self.part(r, "bwd"), args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)
@@ -87,7 +101,8 @@ class custom_jvp(Special):  # noqa: N801
         if self.rule is None:
             raise UnsupportedError(f"{_name(self.fun)} has no rule yet: call {_name(self.fun)}.defjvp(rule)")
         args, kwargs = positional(self.fun, args, kwargs)
-        return apply_custom_jvp(r, self.part(r, "fun"), self.part(r, "rule"), args, kwargs)
+        with _reading_rule(r, self):
+            return apply_custom_jvp(r, self.part(r, "fun"), self.part(r, "rule"), args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)
@@ -106,8 +121,6 @@ class Callback(Special):
     """A Python function that compiled code may call. Made by `callback`."""
 
     def __init__(self, fun: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None, pure: bool):
-        if isinstance(fun, Closure):
-            raise UnsupportedError("irad.callback of a function that is defined in compiled code: define it outside")
         self.fun, self.pure, self.vjp = _function(fun, "callback"), pure, vjp
         leaves, self.tree = flatten(result_types, _is_type)
         made = [_result_type(x) for x in leaves]
@@ -127,6 +140,9 @@ class Callback(Special):
         return differentiable_callback(r, lambda a, k: self._emit(r, a, k), self.part(r, "vjp"), args, kwargs)
 
     def _emit(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        path = r.captures.path(self)
+        if path is not None:  # the code holds the function itself: another one of the same code may have other captured values
+            r.captures.guard(path, "is", self)
         leaves, tree = flatten((tuple(args), kwargs), is_leaf)
         kinds = tuple(map(kind_of, leaves))
         key = tree, kinds
@@ -187,4 +203,9 @@ def _result_type(x: Any) -> tuple[Type, str]:
     return type_of(x), "array" if isinstance(x, np.ndarray) else "generic" if isinstance(x, np.generic) else "number"
 
 
+def _made_inside(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    raise UnsupportedError("irad.callback in compiled code: make it outside, `host = irad.callback(...)`, and call host(...)")
+
+
 CALLS[stop_gradient] = apply_stop_gradient
+CALLS[callback] = _made_inside

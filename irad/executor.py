@@ -133,7 +133,7 @@ class Step:
     outputs: tuple[Node, ...]
     python: tuple[Node, ...]
     reads: tuple[Read, ...]
-    exceptions: Mapping[str, type[BaseException]]
+    exceptions: Mapping[str, type[BaseException] | BaseException]
     last: bool
 
     def holds(self) -> bool:
@@ -181,7 +181,7 @@ class _Planner:
         self.python: list[Node] = []
         self.reads: list[Read] = []
         self.captured: list[Value] = []
-        self.exceptions: dict[str, type[BaseException]] = {}
+        self.exceptions: dict[str, type[BaseException] | BaseException] = {}
 
     def _needed(self, order: Sequence[Node]) -> list[Node]:
         """The nodes to compute: what is wanted and not known, and its inputs, in order."""

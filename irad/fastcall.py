@@ -8,15 +8,15 @@ for which no program fits, take the path in Python, which is exact about everyth
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from types import FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from irad.codegen.entry import Program
 from irad.codegen.native import Native
-from irad.frontend.captures import Capture, Guard, Path
+from irad.frontend.captures import Capture, Fixed, Guard, Path
 from irad.frontend.trace import Leaf, Result, Traced
 from irad.frontend.transform import Transform
 from irad.tree import TreeDef, rebuild
@@ -37,17 +37,26 @@ class Writer:
     """Writes the program of one specialisation.
 
     `fn`: what was traced; another function of the same code may be called later. `root`: the path of the called function,
-    if that is only a part of what was traced.
+    if that is only a part of what was traced. `donated`: argument leaves whose memory the kernel may write; their parameters.
     """
 
     def __init__(
-        self, traced: Traced, native: Native, fn: Any, raiser: Raiser, args: TreeDef, kwargs: TreeDef, root: Path = CALLED
+        self,
+        traced: Traced,
+        native: Native,
+        fn: Any,
+        raiser: Raiser,
+        args: TreeDef,
+        kwargs: TreeDef,
+        root: Path = CALLED,
+        donated: Mapping[int, int] = MappingProxyType({}),
     ):
         if native.tapes or any(not t.static for t in (*native.params, *native.outputs)):
             raise NoProgram
         self.traced, self.native, self.fn, self.root = traced, native, fn, root
         self.infos = traced.in_leaves[: args.size + kwargs.size]
         self.inputs = len(native.params)
+        self.donated = donated
         self.results, self.mutated = traced.results, traced.mutated
         self.program = Program(native, raiser, (len(args.children), tuple(kwargs.meta or ())))
         self.children = (*args.children, *kwargs.children)
@@ -131,7 +140,7 @@ class Writer:
             self.program.strided(at, t, arg, strides)
 
     def written(self) -> set[tuple[str, int]]:
-        return {m.target for m in self.mutated}
+        return {m.target for m in self.mutated} | {("arg", k) for k in self.donated}
 
     # ---- captured state ----
 
@@ -185,6 +194,8 @@ class Writer:
         if path == self.root:
             return p.push("function"), self._object(path)
         if not path.steps:
+            if isinstance(path.root, Fixed):
+                return p.push("object", 0, p.object(path.root.obj)), path.root.obj
             return self.statics[path.root]
         (kind, key), before = path.steps[-1], Path(path.root, path.steps[:-1])
         at, obj = self._path(before)
@@ -212,6 +223,8 @@ class Writer:
                 raise NoProgram
             self._values(at, g.expected[1])
         else:
+            if g.kind == "lacks":
+                raise NoProgram
             p.op({"is": "is", "eq": "equal", "type": "class", "code": "code"}[g.kind], at, p.object(g.expected))
 
     def _capture(self, c: Capture, arg: int, writeable: bool) -> None:
@@ -235,21 +248,36 @@ class Writer:
         """Memory for the results, the kernel, and what it changes."""
         p = self.program
         written = {m.index: m for m in self.mutated}
-        arrays = self._arrays() if self.mutated else []
+        arrays = self._arrays() if self.mutated or self.donated else []
         for m in self.mutated:
             target, size = self._target_arg(m.target), _bytes(self.native.outputs[m.index])
             for arg, other in arrays:
                 if arg != target:
                     p.apart(target, size, arg, other)
+        sizes = dict(arrays)
+        for param in self.donated.values():
+            for arg, other in arrays:
+                if arg != param:
+                    p.apart(param, sizes[param], arg, other)
         returned = {r.index for r in self.results if r.kind == "ndarray"}
         for k, out in enumerate(self.native.outputs):
-            if k in written:
+            if k in self.native.donated:
+                self.arrays[k] = self._donated_array(k, out)
+            elif k in written:
                 p.buffer(self.inputs + k, _bytes(out))
             elif out.shape or k in returned:
                 self.arrays[k] = p.new(out, self.inputs + k)
         p.run()
         for m in self.mutated:
             p.copy_back(self._target_arg(m.target), _bytes(self.native.outputs[m.index]), self.inputs + m.index)
+
+    def _donated_array(self, k: int, out: Type) -> int:
+        """The register of the argument whose memory output k takes."""
+        leaf = next(leaf for leaf, param in self.donated.items() if param == self.native.donated[k])
+        if self.infos[leaf].type != out:
+            raise NoProgram
+        self.program.array(self.leaves[leaf], out, self.inputs + k, True)
+        return self.leaves[leaf]
 
     def _arrays(self) -> list[tuple[int, int]]:
         """Kernel arguments that are arrays of the caller's, with their sizes in bytes."""
@@ -336,11 +364,11 @@ def _contiguous(t: Type, strides: Sequence[int]) -> bool:
     return True
 
 
-def write(traced: Traced, native: Native, fn: Any, raiser: Raiser) -> Program | None:
+def write(traced: Traced, native: Native, fn: Any, raiser: Raiser, donated: Mapping[int, int]) -> Program | None:
     """The program of a traced function, or None if the machine cannot express it."""
     try:
         args, kwargs = traced.in_tree.children
-        w = Writer(traced, native, fn, raiser, args, kwargs)
+        w = Writer(traced, native, fn, raiser, args, kwargs, CALLED, donated)
         w.arguments()
         w.outside()
         w.kernel()

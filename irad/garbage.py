@@ -6,17 +6,35 @@ Both make many objects that live on; walking them again and again takes up to a 
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_held_off: set[int] = set()  # threads that have switched it off
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """No cyclic garbage collection meanwhile, in any thread; at the end it is as it was."""
-    active = gc.isenabled()
+    active, thread = gc.isenabled(), threading.get_ident()
+    if active:
+        _held_off.add(thread)
     gc.disable()
     try:
         yield
     finally:
         if active:
+            _held_off.discard(thread)
             gc.enable()
+
+
+def _after_fork() -> None:
+    """In a child: who held it off in the parent, in another thread, is not here to let it go on."""
+    if _held_off - {threading.get_ident()}:
+        _held_off.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -8,19 +8,21 @@ import numpy as np
 
 from irad.codegen.native import Native
 from irad.errors import IradTypeError, IradValueError
+from irad.frontend.transform import OUTSIDE
 from irad.ir import Program
 from irad.ops.control import RaisedInGraph
+from irad.options import DEFAULT, Options
 from irad.passes.autodiff import grad, vjp
 from irad.pipeline import native, optimise, signature
 from irad.runtime import user_exception
-from irad.types import Type
+from irad.types import Type, dtype_name
 
 
 class CompiledGraph:
     """A compiled graph: takes one array or number per parameter, returns its result, or a tuple of its results."""
 
-    def __init__(self, program: Program, argnums: int | tuple[int, ...]):
-        self.program, self.argnums = program, argnums
+    def __init__(self, program: Program, argnums: int | tuple[int, ...], options: Options = DEFAULT):
+        self.program, self.argnums, self.options = program, argnums, options
         self.entry = next(iter(program.values()))
         self._made: dict[str, Native] = {}
 
@@ -33,15 +35,18 @@ class CompiledGraph:
                 "vjp": lambda: vjp(self.program, wrt),
             }
             program = source[kind]()
-            self._made[kind] = native(optimise(program), signature(next(iter(program.values()))))
+            outside = signature(next(iter(program.values())))
+            self._made[kind] = native(optimise(program, None, self.options), outside, self.options)
         return self._made[kind]
 
     def _run(self, kind: str, args: tuple[Any, ...]) -> list[Any]:
         code = self._native(kind)
         if len(args) != len(code.params):
             raise IradTypeError(f"@{self.entry.name} takes {len(code.params)} arguments, {len(args)} were given")
+        hints = [v.hint for v in self.entry.params]
+        names = [f"%{h}" if h else str(k) for k, h in enumerate([*hints, *[""] * (len(args) - len(hints))])]
         try:
-            return code.run([_argument(x, t, k) for k, (x, t) in enumerate(zip(args, code.params))])
+            return code.run([_argument(x, t, name) for x, t, name in zip(args, code.params, names)])
         except RaisedInGraph as e:
             raise user_exception(e, {}) from None
 
@@ -74,8 +79,14 @@ class CompiledGraph:
         return self(*args), pullback
 
 
-def _argument(x: Any, t: Type, k: int) -> np.ndarray:
+def _argument(x: Any, t: Type, name: str) -> np.ndarray:
     a = np.asarray(x)
     if a.shape != t.shape or not np.can_cast(a.dtype, t.numpy, "same_kind"):
-        raise IradValueError(f"argument {k} has type {a.dtype}{list(a.shape)}; parameter {k} has type {t}")
+        dtype = dtype_name(a.dtype)
+        given = Type(dtype, a.shape) if dtype else f"dtype {a.dtype} and shape {a.shape}"
+        raise IradValueError(f"argument {name} must be {t}, not {given}")
     return np.ascontiguousarray(a, t.numpy).reshape(t.dims)
+
+
+for _name in ("__call__", "value_and_grad", "grad", "vjp"):
+    OUTSIDE[getattr(CompiledGraph, _name)] = "a compiled graph is run as it is; call it outside, and pass what it gives"

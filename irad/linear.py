@@ -9,6 +9,8 @@ from typing import Any
 
 from irad.errors import IradTypeError
 from irad.frontend.trace import Spec, trace
+from irad.frontend.transform import OUTSIDE
+from irad.options import DEFAULT, Options, static_leaves
 from irad.pullback import Joint, VjpSpecialisation, cotangent_type
 from irad.tree import flatten
 from irad.types import Type, type_of
@@ -17,11 +19,12 @@ from irad.types import Type, type_of
 def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
     """How a linearisation of a function is compiled; `joint(fn)(primals, tangents)` gives the result and its tangent."""
 
-    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LinearSpecialisation:
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> LinearSpecialisation:
         leaves, tree = flatten(args)
         specs = [Spec(_tangent_type(type_of(x))) for x in leaves]
-        traced = trace(joint(fn), (args, tree.unflatten(specs)))
-        return LinearSpecialisation(joint, traced, specs)
+        static = static_leaves(fn, options, args, kwargs)
+        traced = trace(joint(fn), (args, tree.unflatten(specs)), static=static)
+        return LinearSpecialisation(joint, traced, specs, options)
 
     return make
 
@@ -32,14 +35,15 @@ def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
     `joint(fn)(primals, cotangent)` gives ((value, aux), cotangents of the primals).
     """
 
-    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> VjpSpecialisation:
-        plain = trace(fn, args, kwargs)
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
+        static = static_leaves(fn, options, args, kwargs)
+        plain = trace(fn, args, kwargs, static=static)
         if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
             raise IradTypeError("with has_aux=True the function must return (value, aux)")
         value = plain.out_tree.children[0]
         specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
-        traced = trace(joint(fn), (args, value.unflatten(specs)))
-        return VjpSpecialisation(joint, traced, specs)
+        traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
+        return VjpSpecialisation(joint, traced, specs, options)
 
     return make
 
@@ -50,6 +54,8 @@ def _tangent_type(t: Type) -> Type:
 
 class LinearSpecialisation(VjpSpecialisation):
     """Native code of a function and of its derivative, for one structure and types of the primals."""
+
+    given = "the tuple of tangents"
 
     def pullback(self, kept: Sequence[Any]) -> Any:
         """The derivative for what a forward has kept."""
@@ -70,3 +76,6 @@ class Linear:
     def __call__(self, *tangents: Any) -> Any:
         """One tangent per primal, of its structure and shapes. Raises IradTypeError or ShapeError if they have others."""
         return self._made.pull(self._kept, tangents)
+
+
+OUTSIDE[Linear.__call__] = "this linear function was made outside; call it there, or irad.linearize inside"

@@ -5,29 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from irad.codegen.native import Native
+from irad.explain import report
 from irad.frontend.trace import trace
 from irad.ir import Program
+from irad.notes import Notes
+from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
 from irad.records import dataclass
+from irad.runtime import donated_parameters
 from irad.text import show
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """The stages of one specialisation. `passes`: (name, text after it, seconds) of each pass, the traced graph first."""
+    """The stages of one specialisation. `passes`: (name, text after it, seconds) of each pass, the traced graph first; `notes`: what
+    was decided."""
 
     program: Program
     passes: tuple[tuple[str, str, float], ...]
     native: Native
+    notes: Notes
 
     @staticmethod
-    def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
+    def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> Lowered:
         """Trace, optimise and compile, keeping every stage."""
-        found = trace(fn, args, kwargs)
+        notes = Notes()
+        found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes)
         traced = found.program
         passes = [("input", show(traced), 0.0)]
-        program = optimise(traced, lambda name, before, after, seconds: passes.append((name, show(after), seconds)))
-        return Lowered(program, tuple(passes), native(program, signature(found.graph)))
+        observe = lambda name, before, after, seconds: passes.append((name, show(after), seconds))
+        donated = donated_parameters(found, leaves_of(fn, options.donate, args, kwargs))
+        program = optimise(traced, observe, options, frozenset(donated.values()), notes)
+        return Lowered(program, tuple(passes), native(program, signature(found.graph), options, notes), notes)
+
+    @property
+    def explain(self) -> str:
+        """What was decided, one line each: loops and lanes, contractions, what the backward keeps, memory."""
+        return report(self.program, self.native, self.notes)
 
     @property
     def ir(self) -> str:

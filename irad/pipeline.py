@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from irad.codegen.native import Native, Signature, build
 from irad.ir import Graph, Program, types
+from irad.notes import Notes
+from irad.options import DEFAULT, Options
 from irad.passes.capacity import capacities
 from irad.passes.manager import Observer, run
 
@@ -13,6 +17,7 @@ FINISH = (
     "result_extents",
     "ranges",
     "simplify",
+    "reciprocal",
     "licm",
     "cse",
     "dce",
@@ -39,9 +44,15 @@ FINISH = (
 PIPELINE = (*DIFFERENTIATE, *FINISH)
 
 
-def optimise(program: Program, observe: Observer | None = None) -> Program:
-    """The program after all passes: fused and planned."""
-    return run(program, PIPELINE, observe)
+def optimise(
+    program: Program,
+    observe: Observer | None = None,
+    options: Options = DEFAULT,
+    donated: Set[int] = frozenset(),
+    notes: Notes | None = None,
+) -> Program:
+    """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run."""
+    return run(program, PIPELINE, observe, options.fastmath, donated, notes)
 
 
 def signature(entry: Graph) -> Signature:
@@ -49,6 +60,7 @@ def signature(entry: Graph) -> Signature:
     return types(entry.params), types(entry.results)
 
 
-def native(program: Program, outside: Signature | None = None) -> Native:
+def native(program: Program, outside: Signature | None = None, options: Options = DEFAULT, notes: Notes | None = None) -> Native:
     """Native code of an optimised program. `outside`: types that its callers see, complex where the program has pairs."""
-    return build(program, outside, capacity=capacities(next(iter(program.values()))))
+    capacity, contract = capacities(next(iter(program.values()))), "contract" in options.fastmath
+    return build(program, outside, capacity=capacity, threads=options.threads, contract=contract, notes=notes)

@@ -13,16 +13,19 @@ import numpy as np
 
 from irad.codegen import entry
 from irad.codegen.native import Native
-from irad.errors import IradTypeError, ShapeError
+from irad.errors import ShapeError
 from irad.fastcall_vjp import write_backward, write_forward
 from irad.frontend.trace import Spec, Traced, trace
+from irad.frontend.transform import OUTSIDE
 from irad.ir import Graph, types
 from irad.ops.control import RaisedInGraph
+from irad.options import DEFAULT, Options, static_leaves
 from irad.passes.manager import run
 from irad.passes.split import split
 from irad.pipeline import DIFFERENTIATE, FINISH, native
+from irad.records import replace
 from irad.runtime import Conditions, Leaves, finish, user_exception
-from irad.tree import flatten
+from irad.tree import flatten, leaves_like
 from irad.types import Type
 
 Joint = Callable[[Any], Callable[[Any, Any], Any]]  # fn -> (primals, cotangent) -> (result, cotangents of the primals)
@@ -31,11 +34,12 @@ Joint = Callable[[Any], Callable[[Any, Any], Any]]  # fn -> (primals, cotangent)
 def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
     """How a vjp of a function is compiled, given how its joint function is written."""
 
-    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> VjpSpecialisation:
-        plain = trace(fn, args, kwargs)
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
+        static = static_leaves(fn, options, args, kwargs)
+        plain = trace(fn, args, kwargs, static=static)
         specs = [Spec(cotangent_type(plain, k)) for k in range(len(plain.results))]
-        traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)))
-        return VjpSpecialisation(joint, traced, specs)
+        traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)), static=static)
+        return VjpSpecialisation(joint, traced, specs, options)
 
     return make
 
@@ -57,10 +61,15 @@ def cotangent_type(t: Traced, k: int) -> Type:
 class VjpSpecialisation:
     """Forward and backward native code for one structure and types of the primals."""
 
-    def __init__(self, joint: Joint, traced: Traced, specs: Sequence[Spec]):
+    given = "the cotangent"  # what a derivative is called with
+
+    def __init__(self, joint: Joint, traced: Traced, specs: Sequence[Spec], options: Options = DEFAULT):
+        if not traced.out_tree.children:  # it always raises
+            traced = replace(traced, out_tree=flatten((None, None))[1])
         self.joint, self.traced, self.specs = joint, traced, specs
         primals = len(traced.in_leaves) - len(specs)
-        program = run(traced.program, DIFFERENTIATE)
+        passes = lambda program, names: run(program, names, None, options.fastmath)
+        program = passes(traced.program, DIFFERENTIATE)
         graph = next(iter(program.values()))
         late = [info.param for info in traced.in_leaves[primals:]]
         own = [p for k, p in enumerate(graph.params) if k not in late]
@@ -75,8 +84,9 @@ class VjpSpecialisation:
         outputs = types(traced.graph.results)
         kept = types(next(iter(halves.forward.values())).results)[self.own_results :]
         taken = types(next(iter(halves.backward.values())).params)
-        self.forward = native(run(halves.forward, FINISH), (params, (*outputs[: self.own_results], *kept)))
-        self.backward = native(run(halves.backward, FINISH), (taken, outputs[self.own_results :]))
+        given = (params, (*outputs[: self.own_results], *kept))
+        self.forward = native(passes(halves.forward, FINISH), given, options)
+        self.backward = native(passes(halves.backward, FINISH), (taken, outputs[self.own_results :]), options)
         self.conditions = Conditions(traced, params, primals)
         self.programs: dict[tuple[type, ...], entry.Program | None] = {}  # of pullbacks, by what they keep and take
         self.cell: list[Any] = [entry.table(self.pull, ())]
@@ -135,12 +145,8 @@ class VjpSpecialisation:
 
     def pull(self, kept: Sequence[Any], cotangent: Any, /) -> tuple[Any, ...]:
         """Run the backward."""
-        found, tree = flatten(cotangent)
-        out_tree, grad_tree = self.traced.out_tree.children
-        if len(found) != len(self.specs):
-            raise IradTypeError(
-                f"the cotangent has {len(found)} leaves, the result has {len(self.specs)}: {tree!r} for {out_tree!r}"
-            )
+        grad_tree = self.traced.out_tree.children[1]
+        found = leaves_like(self.traced.in_tree.children[0].children[1], cotangent, self.given)
         cts = []
         for x, s in zip(found, self.specs):
             if np.shape(x) != s.type.shape:
@@ -180,3 +186,6 @@ class Pullback:
             result: tuple[Any, ...] = entry.invoke()(self._made.cell, self._kept, cotangent)
             return result
         return self._made.pull(self._kept, cotangent)
+
+
+OUTSIDE[Pullback.__call__] = "this pullback was made outside; call it there, or irad.vjp inside"

@@ -41,7 +41,15 @@ def attr_names(op: Op) -> dict[str, bool]:
 
 def load(path: str | Path) -> Program:
     """The program in a file; errors name its lines."""
-    return parse(Path(path).read_text(encoding="utf-8"), str(path))
+    return parse(decoded(Path(path).read_bytes(), str(path)), str(path))
+
+
+def decoded(data: bytes, file: str) -> str:
+    """The text of a graph file. Raises ParseError if it is no text."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise ParseError(f"{file} is not a text file: {e.reason} at byte {e.start}") from None
 
 
 def parse(text: str, file: str = "<text>") -> Program:
@@ -49,6 +57,8 @@ def parse(text: str, file: str = "<text>") -> Program:
 
     Raises ParseError for text that is not a program, and the op's own IradTypeError or ShapeError for one that is ill-typed.
     """
+    if not text.strip():
+        raise ParseError("no graph in an empty text; write func @name(%x: f64) -> f64 { ... }", Loc(file, 1))
     try:
         tree = _parser().parse(text.rstrip() + "\n")
         program: Program = {}

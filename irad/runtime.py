@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import builtins
 import functools
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,6 +28,7 @@ from irad.frontend.transform import Transform
 from irad.garbage import uncollected
 from irad.ir import Program, walk
 from irad.ops.control import RaisedInGraph
+from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
 from irad.tree import LEAF, TreeDef, flatten
 from irad.types import Type, dtype_name
@@ -39,7 +42,8 @@ Leaves = Sequence[Any]
 def leaf_key(x: Any) -> Any:
     """What of a leaf the compiled code depends on: Python type of a number; dtype, shape and layout of an array."""
     if isinstance(x, np.ndarray):
-        return x.dtype, x.shape, None if x.flags.c_contiguous else x.strides
+        key = x.dtype, x.shape, None if x.flags.c_contiguous else x.strides
+        return key if type(x) is np.ndarray else (*key, type(x))
     return x.dtype if isinstance(x, np.generic) else type(x)
 
 
@@ -93,18 +97,18 @@ class Conditions:
 
 
 class Specialisation:
-    """A traced function with its native code."""
+    """A traced function with its native code. `donate`: argument leaves whose memory may be written."""
 
-    def __init__(self, traced: Traced):
-        self.traced = traced
-        self.program: Program = optimise(traced.program)
-        self.native: Native = native(self.program, signature(traced.graph))
+    def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
+        self.traced, self.donated = traced, donated_parameters(traced, donate)
+        self.program: Program = optimise(traced.program, None, options, frozenset(self.donated.values()))
+        self.native: Native = native(self.program, signature(traced.graph), options)
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
-        return write(self.traced, self.native, fn, self.raiser)
+        return write(self.traced, self.native, fn, self.raiser, self.donated)
 
     def raiser(self, status: int, record: int) -> None:
         """Raise what a status of the native code stands for."""
@@ -123,13 +127,23 @@ class Specialisation:
             if not a.flags.writeable:
                 raise ValueError("assignment destination is read-only")
         try:
-            out = self.native.run(self.conditions.arguments(fn, leaves, rest))
+            args = self.conditions.arguments(fn, leaves, rest)
+            if self.donated:
+                self._own(args)
+            out = self.native.run(args)
         except RaisedInGraph as e:
             raise user_exception(e, t.exceptions) from None
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
         results = [self._result(r, out, fn, leaves, rest) for r in t.results]
         return t.out_tree.unflatten(results)
+
+    def _own(self, args: list[np.ndarray]) -> None:
+        """Copies of donated arrays that are read-only, or lie in memory of another argument."""
+        for j in self.donated.values():
+            others = [x for k, x in enumerate(args) if k != j and np.may_share_memory(x, args[j])]
+            if not args[j].flags.writeable or any(np.shares_memory(x, args[j]) for x in others):
+                args[j] = args[j].copy()
 
     def _target(self, where: tuple[str, int], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         kind, k = where
@@ -159,6 +173,15 @@ class Specialisation:
         return fn(*args, **kwargs)
 
 
+def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:
+    """Those of the argument leaves whose memory is free for results, with their parameters: arrays that the function neither
+    changes nor returns, given once."""
+    kept = {m.target for m in t.mutated} | {r.same_as for r in t.results if r.same_as is not None}
+    twice = {info.alias for info in t.in_leaves}
+    infos = [(k, t.in_leaves[k]) for k in leaves if ("arg", k) not in kept and k not in twice]
+    return {k: i.param for k, i in infos if i.kind == "ndarray" and i.type.shape and i.param is not None and i.alias is None}
+
+
 def finish(kind: str, value: np.ndarray) -> Any:
     """A native result as what NumPy or Python would return."""
     if kind == "ndarray":
@@ -178,7 +201,7 @@ def _small(path: Path, fn: Any, rest: Sequence[Any]) -> bool:
     """Is there an int of 32 bits?"""
     try:
         x = path.get(fn, rest)
-    except (LookupError, AttributeError, ValueError):
+    except (LookupError, AttributeError, ValueError, TypeError):  # something of another kind stands there now
         return False
     return type(x) is int and INT32[0] <= x <= INT32[1]
 
@@ -201,59 +224,87 @@ def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype) or "", x.shape) == c.type
 
 
-def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException]]) -> BaseException:
+def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:
     """The exception that the user's code, or NumPy in its place, would raise; a note says where."""
     cls = known.get(e.exc) or getattr(builtins, e.exc, None)
-    is_exception = isinstance(cls, type) and issubclass(cls, BaseException)
-    error = cls(e.message) if is_exception else IradError(f"{e.exc}: {e.message}")  # type: ignore[operator, misc]
+    error = _made(cls, e.message) if cls is not None else IradError(f"{e.exc}: {e.message}")
     if e.loc is not None:
         excerpt = e.loc.excerpt()
         error.add_note(f"raised in compiled code at {e.loc}" + (f"\n{excerpt}" if excerpt else ""))
     return error
 
 
+def _made(kind: Any, message: str) -> BaseException:
+    """An exception of a class, or like one that was raised while the program was read."""
+    if isinstance(kind, BaseException):
+        made = type(kind).__new__(type(kind), *kind.args)
+        made.__dict__.update({k: v for k, v in vars(kind).items() if k != "__notes__"})
+        return made
+    try:
+        return kind(message)  # type: ignore[no-any-return]
+    except TypeError:  # its __init__ wants something else
+        return kind.__new__(kind, message)  # type: ignore[no-any-return]
+
+
 def specialise(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], live: frozenset[Path] = frozenset(), **options: Any
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options = DEFAULT,
+    live: frozenset[Path] = frozenset(),
+    static: frozenset[int] | None = None,
 ) -> Specialisation:
-    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants."""
-    trial = lambda live: _with_live(fn, args, kwargs, live, **options)
+    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
+
+    `static`: leaves that are constants, if the options do not say it.
+    """
+    if static is None:
+        static = static_leaves(fn, options, args, kwargs)
+    trial = lambda live: _with_live(fn, args, kwargs, static, live)
     traced = trial(live) if live else None
     if traced is None and len(live) > 1:
         live = frozenset(path for path in live if trial(frozenset([path])))
         traced = trial(live)
-    return Specialisation(traced or trace(fn, args, kwargs, **options))
+    return Specialisation(traced or trace(fn, args, kwargs, static=static), options, leaves_of(fn, options.donate, args, kwargs))
 
 
-def _with_live(fn: Any, args: Any, kwargs: Any, live: frozenset[Path], **options: Any) -> Traced | None:
+def _with_live(fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path]) -> Traced | None:
     """The trace with these captured ints read at each call, if it can be made and all shapes are known in it."""
     try:
-        traced = trace(fn, args, kwargs, live=live, **options)
+        traced = trace(fn, args, kwargs, static=static, live=live)
     except (IradError, TypeError, ValueError):
         return None
     return traced if all(v.type.static for g in traced.program.values() for n in walk(g) for v in n.outputs) else None
 
 
+_every: weakref.WeakSet[Cache] = weakref.WeakSet()
+
+
 class Cache:
     """The specialisations of one piece of code. `cell` holds the table of irad.codegen.entry that a call tries first.
 
-    `code`: the `code_key` of its functions, if they are to be found again where their code is replaced.
+    `make(fn, args, kwargs, options)` makes a specialisation. `code`: the `code_key` of its functions, if they are to be found
+    again where their code is replaced.
     """
 
     def __init__(
         self,
         make: Callable[..., Any] | None = None,
         code: Any = None,
+        options: Options = DEFAULT,
     ):
-        self.make, self.code = make or specialise, code
+        self.make: Callable[..., Any] = make or specialise
+        self.code, self.options = code, options
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
         self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
         self.cell: list[Any] = [entry.table(self.call, ())]
         self.lock = threading.RLock()
+        _every.add(self)
 
     def call(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run a function of this code, through Python; such calls run without from the next one on, where that can be."""
         if self.code is not None and code_key(fn) != self.code:
-            return cache_for(fn).call(fn, *args, **kwargs)
+            return cache_for(fn, self.options).call(fn, *args, **kwargs)
         s, leaves, rest = self.find(fn, args, kwargs)
         return s(fn, leaves, rest)
 
@@ -263,14 +314,14 @@ class Cache:
             return entry.invoke()(self.cell, fn, *args, **kwargs)
         return self.call(fn, *args, **kwargs)
 
-    def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> tuple[Any, list[Any], list[Any]]:
+    def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
         """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
         if not kwargs and all(type(a) is np.ndarray for a in args):
             leaves, tree, rest = list(args), _arrays(len(args)), []
         else:
             leaves, tree = flatten((args, kwargs))
             rest = statics(tree)
-        key = (tree, *map(leaf_key, leaves), *options.items())
+        key = (tree, *map(leaf_key, leaves))
         s = self._known(key, fn, leaves, rest)
         if s is not None:
             self._prefer(s, fn)
@@ -280,7 +331,7 @@ class Cache:
             if s is None:
                 live = self._live(key, fn, rest)
                 with uncollected():
-                    s = self.make(fn, args, kwargs, **options, **({"live": live} if live else {}))
+                    s = self.make(fn, args, kwargs, self.options, *([live] if live else ()))
                 self._add(key, s)
         return s, leaves, rest
 
@@ -331,10 +382,22 @@ _caches: OrderedDict[Any, Cache] = OrderedDict()
 _caches_lock = threading.Lock()
 
 
-def cache_for(fn: Any) -> Cache:
-    """The cache of a function's code."""
+def _after_fork() -> None:
+    """In a child: locks that other threads of the parent held, who are not here, are nobody's."""
+    global _caches_lock
+    _caches_lock = threading.Lock()
+    for cache in _every:
+        cache.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def cache_for(fn: Any, options: Options = DEFAULT) -> Cache:
+    """The cache of a function's code, compiled with these options."""
     key = code_key(fn)
-    return cache_of(key, lambda: Cache(code=key))
+    return cache_of(key if options is DEFAULT else (options, key), lambda: Cache(code=key, options=options))
 
 
 def cache_of(key: Any, make: Callable[[], Cache]) -> Cache:

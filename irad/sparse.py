@@ -14,9 +14,10 @@ import numpy as np
 from irad.codegen import entry
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.frontend.transform import Transform
+from irad.frontend.transform import OUTSIDE, Transform
 from irad.ir import Value, captures, types, walk
 from irad.ops.control import RaisedInGraph
+from irad.options import DEFAULT, Options, static_leaves
 from irad.passes.expand import expand_sparse
 from irad.passes.manager import run
 from irad.pipeline import FINISH, native
@@ -30,26 +31,27 @@ _AFTER = ("custom", "complex_parts", "simplify", "fold", "cse", "dce")
 class SparseFunction:
     """A Jacobian or Hessian as a function that returns `scipy.sparse.csr_array`s of shape (result.size, argument.size)."""
 
-    def __init__(self, dense: Transform):
-        self.dense = dense
+    def __init__(self, dense: Transform, options: Options = DEFAULT):
+        self.dense, self.options = dense, options
         self.__wrapped__ = dense.fun
         self.__name__ = f"sparse_{dense.__name__}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = ("sparse", code_key(self.dense))
-        return cache_of(key, lambda: Cache(_make)).run(self.dense, args, kwargs)
+        key = ("sparse", self.options, code_key(self.dense))
+        return cache_of(key, lambda: Cache(SparseSpecialisation, options=self.options)).run(self.dense, args, kwargs)
 
 
-def _make(fn: Transform, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SparseSpecialisation:
-    return SparseSpecialisation(fn, args, kwargs)
+OUTSIDE[SparseFunction.__call__] = (
+    "sparse=True makes SciPy arrays, which compiled code cannot hold; call it outside, or leave out sparse=True"
+)
 
 
 class SparseSpecialisation:
     """Native code for the entries, and where they stand, for one structure and types of arguments."""
 
-    def __init__(self, fn: Transform, args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, fn: Transform, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT):
         self.csr = _scipy()
-        self.traced = trace(fn, args, kwargs)
+        self.traced = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs))
         graph = self.traced.graph
         self.conditions = Conditions(self.traced, types(graph.params), len(self.traced.in_leaves))
         program = run(self.traced.program, _BEFORE)
@@ -61,7 +63,8 @@ class SparseSpecialisation:
         program, blocks = expand_sparse(program, {first.params[k]: x[()] for k, x in zip(self.shaping, self.known)})
         self.blocks = [_Rows(b.rows, b.cols, b.shape) for b in blocks]
         signature = (types(first.params), types(next(iter(program.values())).results))
-        self.native = native(run(program, (*_AFTER, *FINISH)), signature)
+        program = run(program, (*_AFTER, *FINISH), None, options.fastmath)
+        self.native = native(program, signature, options)
 
     def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
         """Do a call's static values, captured state and the integers that shape the pattern fit?"""

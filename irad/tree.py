@@ -193,6 +193,42 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
     return new
 
 
+def leaves_like(tree: TreeDef, obj: Any, what: str, leaf: Callable[[Any], bool] = is_leaf) -> list[Any]:
+    """The leaves of `obj`, in the order of `tree`; a bool counts as a leaf, dicts may have another order of their keys.
+
+    Raises IradTypeError where `obj` (called `what`) is not nested like `tree`; static parts of `tree` are not compared.
+    """
+    found: list[Any] = []
+    _take_like(tree, obj, leaf, found, what, obj, tree)
+    return found
+
+
+def _take_like(tree: TreeDef, obj: Any, leaf: Callable[[Any], bool], out: list[Any], what: str, top: Any, whole: TreeDef) -> None:
+    if tree.cls is TreeDef:
+        return
+    if tree.cls is None:
+        if not (leaf(obj) or type(obj) is bool):
+            raise _unlike(whole, top, what, leaf)
+        out.append(obj)
+        return
+    node = None if leaf(obj) else parts(obj)
+    if node is None or node[0] is not tree.cls or len(node[2]) != len(tree.children):
+        raise _unlike(whole, top, what, leaf)
+    children: Sequence[Any] = node[2]
+    if isinstance(obj, dict):
+        keys = tree.meta if tree.cls is dict else tree.meta[0]
+        if any(k not in obj for k in keys):
+            raise _unlike(whole, top, what, leaf)
+        children = [obj[k] for k in keys]
+    for t, child in zip(tree.children, children):
+        _take_like(t, child, leaf, out, what, top, whole)
+
+
+def _unlike(tree: TreeDef, obj: Any, what: str, leaf: Callable[[Any], bool]) -> IradTypeError:
+    given = flatten(obj, lambda x: leaf(x) or type(x) is bool)[1]
+    return IradTypeError(f"{what} is nested like {given!r}, but must be nested like {tree!r} (* stands for a number or an array)")
+
+
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`f` on corresponding leaves of trees of one structure. Raises IradTypeError if the structures differ."""
     leaves, treedef = flatten(tree)

@@ -202,8 +202,19 @@ class Type:
 F64, F32, I64, BOOL, TAPE = Type("f64"), Type("f32"), Type("i64"), Type("bool"), Type("tape")
 
 
+def is_plain(x: np.ndarray) -> bool:
+    """Is an array no more than its numbers: no masked array, matrix, quantity with a unit..."""
+    return type(x) is np.ndarray or isinstance(x, np.memmap)
+
+
 def type_of(x: Any) -> Type:
-    """Type of a NumPy array, NumPy scalar or Python number."""
+    """Type of a NumPy array, NumPy scalar or Python number. Raises TypeError for others, subclasses of arrays included."""
+    if isinstance(x, np.ndarray) and not is_plain(x):
+        raise TypeError(
+            f"a {type(x).__name__} is not supported: it may mean something else than its numbers; pass np.asarray(...) of it"
+        )
+    if type(x) is int and not -(2**63) <= x < 2**63:
+        raise TypeError(f"the int {x} does not fit into 64 bits")
     a = np.asarray(x)
     name = dtype_name(a.dtype)
     if name is None:

@@ -21,6 +21,7 @@ from irad.ops.array import Slice, dim_value, index, update, zeros
 from irad.ops.constant import const, empty
 from irad.ops.control import for_
 from irad.ops.elementwise import cast_to, full
+from irad.ops.parts import in_parts
 from irad.passes import complex_functions as cf
 from irad.passes.complex_functions import Real
 from irad.passes.fold import fold
@@ -161,6 +162,8 @@ class _Split:
             self.give(n.outputs, self.function_of(n, cf.FUNCTIONS[name]))
         elif name in ("if", "for", "while", "checkpoint", "push", "pop", "call"):
             self.control(n)
+        elif (op := in_parts(name, n.inputs[0].type)) is not None:
+            self.give(n.outputs, emit(op, *self.flat(n.inputs), **self.attrs(n)))
         else:
             raise UnsupportedError(
                 f"{name} of complex numbers ({', '.join(map(str, types(n.inputs)))}) is not supported; write it with .real and .imag",

@@ -26,8 +26,8 @@ def dce(program: Program) -> Program:
 
 
 def effectful(program: Program) -> set[str]:
-    """Names of the functions that raise or print, themselves or by a call."""
-    own = {name: any(n.op.effects != "none" for n in walk(g)) for name, g in program.items()}
+    """Names of the functions that raise, print or may never end, themselves or by a call."""
+    own = {name: any(n.op.effects != "none" or endless(n) for n in walk(g)) for name, g in program.items()}
     callers: dict[str, list[str]] = defaultdict(list)
     for name, g in program.items():
         for n in walk(g):
@@ -43,8 +43,21 @@ def effectful(program: Program) -> set[str]:
 
 
 def has_effects(n: Node, effectful: set[str]) -> bool:
-    """Does the node itself, not its regions, raise or print? `effectful`: functions that do."""
-    return n.op.effects != "none" or n.op.name == "call" and n.attrs["callee"] in effectful
+    """Does the node itself, not its regions, raise, print or never end? `effectful`: functions that do."""
+    return n.op.effects != "none" or endless(n) or n.op.name == "call" and n.attrs["callee"] in effectful
+
+
+def endless(n: Node) -> bool:
+    """Is it a `while` of the function (not of a derivative) whose test reads nothing that a trip changes?
+
+    It makes no trip or never ends, which Python shows too. Any other loop is taken to end: without readers it may go.
+    """
+    if n.op.name != "while" or n.deriv:
+        return False
+    cond, body = n.regions
+    still = {c for c, p, new in zip(cond.params, body.params, body.results) if new is p}
+    read = {v for m in walk(cond) for v in m.inputs} | set(cond.results)
+    return not any(c in read and c not in still for c in cond.params)
 
 
 def _pick(xs: Sequence[Any], ks: Iterable[int]) -> tuple[Any, ...]:
@@ -260,7 +273,7 @@ def _sweep_loop(s: _Sweep, n: Node) -> Node | None:
         body = substitute(body.replace(params=params, results=_pick(body.results, js)), env)
         cond = [substitute(r.replace(params=_pick(r.params, js)), env) for r in cond]
         inputs, ks = (*inputs[:off], *_pick(init, js)), [ks[j] for j in js]
-    if not ks and not _has_effects(s, [*cond, body]):
+    if not ks and not _has_effects(s, [*cond, body]) and not endless(n):
         return None
     return s.made(n, inputs, _pick(n.outputs, ks), (*cond, body))
 

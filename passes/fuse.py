@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from irad.ir import Builder, Graph, Node, Program, Value, current, reads
+from irad.notes import Notes
 from irad.ops.array import Slice, dim_value, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fuse_access import Elements, Member, Position, as_dim, classify, inlinable
 from irad.passes.fuse_groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fuse_nests import merge_rows
+from irad.passes.fuse_notes import note_unit
 from irad.passes.matrix_form import matrix_form
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
@@ -26,30 +28,31 @@ from irad.types import I64, Dim, Type, is_float
 IDENTITY = {"add": 0, "mul": 1, "logical_or": False, "logical_and": True}
 
 
-def fuse(program: Program) -> Program:
+def fuse(program: Program, notes: Notes | None = None) -> Program:
     """Every graph of the program with its dense computation in `loop` nodes."""
-    return {name: _fuse_graph(g, {}) for name, g in program.items()}
+    return {name: _fuse_graph(g, {}, notes) for name, g in program.items()}
 
 
-def _fuse_graph(graph: Graph, outside: dict[Value, Node]) -> Graph:
+def _fuse_graph(graph: Graph, outside: dict[Value, Node], notes: Notes | None) -> Graph:
     """One graph; `outside`: constants of the surrounding graphs, which are written out where they are read."""
     known = {**outside, **{n.outputs[0]: n for n in graph.nodes if splat_of(n) is not None}}
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(_fuse_graph(r, known) for r in n.regions)
+            regions = tuple(_fuse_graph(r, known, notes) for r in n.regions)
             if any(a is not b for a, b in zip(regions, n.regions)):
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
         nodes.append(n)
     graph = graph.replace(nodes=[m for n in nodes for m in _prepared(n)])
     if not any(v.type.shape for n in graph.nodes for v in n.outputs) and not any(classify(n) for n in graph.nodes):
         return graph
-    return Fusion(graph, outside).run()
+    return Fusion(graph, outside, notes).run()
 
 
 class Fusion:
-    def __init__(self, graph: Graph, outside: dict[Value, Node]):
-        self.graph, self.grouping = graph, Grouping(graph, outside)
+    def __init__(self, graph: Graph, outside: dict[Value, Node], notes: Notes | None = None):
+        self.graph, self.grouping, self.notes = graph, Grouping(graph, outside, notes), notes
+        self.said: list[Notes] = []
         self.needed: set[Value] = set(self.grouping.must)
         self.needed.update(graph.results)
         self._here: set[Node] = set()
@@ -57,6 +60,8 @@ class Fusion:
     def run(self) -> Graph:
         units = merge_rows(self.grouping, self.accesses)
         out = [self.emit(unit) for unit in reversed(units)]
+        for said in reversed(self.said):
+            self.notes.decisions += said.decisions  # type: ignore[union-attr]
         return self.graph.replace(nodes=[n for nodes in reversed(out) for n in nodes])
 
     # ---- one group or nest ---------------------------------------------------------------------------------
@@ -67,6 +72,8 @@ class Fusion:
             (node,) = group.nodes
             self.needed.update(reads(node))
             return [node]
+        if self.notes is not None:
+            self.said.append(note_unit(self.grouping, unit, self.needed))
         with Builder() as b:
             if unit.prefix:
                 self._nest(unit)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.ir import Builder, Graph, Node, Program, Value, current, defs, emit, reads
+from irad.notes import Notes
 from irad.ops.array import Slice
 from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
@@ -31,12 +32,12 @@ MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks
 MAX_SUMS = 8  # products in one nest
 
 
-def fuse_dot(program: Program) -> Program:
+def fuse_dot(program: Program, notes: Notes | None = None) -> Program:
     """The program with its contractions as nests."""
-    return {name: _graph(g, None)[0] for name, g in program.items()}
+    return {name: _graph(g, None, notes)[0] for name, g in program.items()}
 
 
-def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
+def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple[Graph, list[Node]]:
     """A graph with its contractions as nests, and nodes for the graph around it: copies that no trip changes.
 
     `outer`: the values from outside that may be used there (None: nothing can be moved out).
@@ -45,17 +46,30 @@ def _graph(graph: Graph, outer: set[Value] | None) -> tuple[Graph, list[Node]]:
     known = set(graph.params) | (outer or set())
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            inner = [_graph(r, known if n.op.name in ("for", "while") else None) for r in n.regions]
+            inner = [_graph(r, known if n.op.name in ("for", "while") else None, notes) for r in n.regions]
             nodes += [m for _, moved in inner for m in moved]
             if any(g is not r for (g, _), r in zip(inner, n.regions)):
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(g for g, _ in inner), n.loc, n.deriv)
         nodes.append(n)
         known.update(n.outputs)
     graph = pooling_elementwise(graph.replace(nodes=nodes))
+    if notes is not None:
+        _note_others(notes, graph)
     if not any(wanted(n) for n in graph.nodes):
         return graph, []
     graph = unscatter_windows(split_slices(graph, wanted), wanted)
-    return _Contractions(graph, outer).run()
+    return _Contractions(graph, outer, notes).run()
+
+
+def _note_others(notes: Notes, graph: Graph) -> None:
+    """Say what becomes of products that get no nest of their own."""
+    for n in graph.nodes:
+        if n.op.name == "dot" and not wanted(n):
+            what = " x ".join(str(v.type) for v in n.inputs)
+            if classify(n) is not None:
+                notes.add("contraction", f"{what}: a plain loop, which fuses with what is around it", n.loc, kind="loop")
+            else:
+                notes.add("contraction", f"{what}: a BLAS call or plain loops; not fused", n.loc, kind="apart")
 
 
 def wanted(node: Node) -> bool:
@@ -90,7 +104,8 @@ class Unit:
 class _Contractions:
     """The nests of one graph."""
 
-    def __init__(self, graph: Graph, outer: set[Value] | None):
+    def __init__(self, graph: Graph, outer: set[Value] | None, notes: Notes | None = None):
+        self.notes = notes
         self.graph, self.defs = graph, defs(graph)
         self.number = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.users: dict[Value, list[int]] = {}
@@ -113,6 +128,8 @@ class _Contractions:
         at: dict[int, list[Unit]] = {}
         for u in units:
             self._absorb_before(u)
+            if self.notes is not None:
+                self._note(self.notes, u)
             at.setdefault(u.after, []).append(u)
         nodes: list[Node] = []
         for k, n in enumerate(self.graph.nodes):
@@ -121,6 +138,12 @@ class _Contractions:
             for u in at.get(k, ()):
                 nodes += _Nest(self, u).nodes()
         return self.graph.replace(nodes=nodes), self.operands.moved
+
+    def _note(self, notes: Notes, u: Unit) -> None:
+        what = ", ".join(" x ".join(str(v.type) for v in d.inputs) for d in u.dots)
+        more = [n.op.name for n in (*u.nodes, *u.stores) if n not in u.dots]
+        text = f"{what}: a nest of its own" + (f" with {', '.join(more)} in it (epilogue)" if more else "")
+        notes.add("contraction", text, u.dots[0].loc, kind="nest", dots=len(u.dots), epilogue=more)
 
     # ---- what belongs to a nest --------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ def _small_maxima(graph: Graph) -> Graph:
 
 def _slices(n: Node, made: dict[Value, Node]) -> list[Callable[[], Value]] | None:
     """The elements that a maximum is taken over, in order, as slices of the shape of its result; None if not a few."""
-    if n.op.name not in ("max", "min", "argmax", "argmin") or not n.out.type.static or not n.out.type.shape:
+    if n.op.name not in ("max", "min", "argmax", "argmin") or not n.inputs[0].type.static or not n.out.type.shape:
         return None
     (x,) = n.inputs
     axes = n.attrs["axes"] if "axes" in n.attrs else (n.attrs["axis"],)

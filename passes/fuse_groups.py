@@ -11,23 +11,28 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from irad.ir import Graph, Node, Value, defs, reads
+from irad.notes import Notes
 from irad.ops.core import effects
 from irad.passes.fuse_access import FOLDS, Member, classify, dot_axes, inlinable, is_view
+from irad.passes.fuse_notes import why_apart
 from irad.records import dataclass
 from irad.types import Dim
 
+MOST = 1000  # operations in the body of a loop (a transcendental function counts as POLY): registers and compile time are bounded
+POLY = 12
 SMALL_SPACE = 4096  # elements: loops this small are merged even if they share no memory
 
 
 class Group:
     """Nodes that run together: one loop over `space`, or (space None) one other node."""
 
-    __slots__ = ("space", "members", "nodes", "bits", "above", "first", "deps", "touches")
+    __slots__ = ("space", "members", "nodes", "bits", "above", "first", "deps", "touches", "weight")
 
     def __init__(self, number: int, space: tuple[Dim, ...] | None):
         self.space, self.first, self.bits, self.above = space, number, 1 << number, 0
         self.members: list[Member] = []
         self.nodes: list[Node] = []
+        self.weight = 0
         self.deps: set[Value] = set()  # values read from other groups
         self.touches: set[Value] = set()  # arrays read from memory, to find groups worth merging
 
@@ -45,8 +50,10 @@ class Nest:
 class Grouping:
     """The groups of one graph. `must`: values that have to be in memory (results, operands of other nodes)."""
 
-    def __init__(self, graph: Graph, outside: dict[Value, Node]):
-        self.graph, self.defs = graph, {**outside, **defs(graph)}
+    def __init__(self, graph: Graph, outside: dict[Value, Node], notes: Notes | None = None):
+        self.graph, self.defs, self.notes = graph, {**outside, **defs(graph)}, notes
+        self.apart: dict[Node, dict[Value, str]] = {}  # with notes: what a node reads of other loops -> why it is not in them
+        self.merged: dict[Group, str] = {}  # with notes: why a loop holds what does not read each other
         self.group_of: dict[Value, Group] = {}
         self.made_by: dict[Value, Member] = {}
         self.groups: list[Group] = []
@@ -106,6 +113,7 @@ class Grouping:
             self.groups.append(group)
         if m:
             group.members.append(m)
+            group.weight += _weight(node)
         group.nodes.append(node)
         above = 0
         for v, _ in roots:
@@ -146,11 +154,14 @@ class Grouping:
                 continue
             producer = self.made_by.get(v)
             direct = identity and g.space == m.space and producer is not None and is_elementwise(producer)
-            if direct:
+            if direct and g.weight + _weight(m.node) <= MOST:
                 if g not in candidates:
                     candidates.append(g)
             else:
                 elsewhere |= g.bits | g.above
+            if self.notes is not None:
+                reason = why_apart(self.defs, v, m, g, producer, direct)
+                self.apart.setdefault(m.node, {})[v] = reason
         chosen: Group | None = None
         for g in candidates:
             if g.bits & elsewhere:
@@ -158,7 +169,7 @@ class Grouping:
             if chosen is None:
                 if not any(c is not g and (c.above & g.bits) for c in candidates):
                     chosen = g
-            elif not (g.above & chosen.bits) and not (chosen.above & g.bits):
+            elif not (g.above & chosen.bits) and not (chosen.above & g.bits) and g.weight + chosen.weight <= MOST:
                 self._merge(chosen, g)
         if chosen is None:
             return None
@@ -170,6 +181,7 @@ class Grouping:
 
     def _merge(self, into: Group, other: Group) -> None:
         into.members += other.members
+        into.weight += other.weight
         into.nodes += other.nodes
         into.bits |= other.bits
         into.first = min(into.first, other.first)
@@ -193,7 +205,12 @@ class Grouping:
                 bucket = buckets.setdefault(g.space, [])
                 for other in bucket:
                     free = not (g.above & other.bits) and not (other.above & g.bits)
-                    if free and (g.touches & other.touches or _size(g.space) <= SMALL_SPACE):
+                    shared = g.touches & other.touches if free else set()
+                    light = g.weight + other.weight <= MOST
+                    if free and light and (shared or _size(g.space) <= SMALL_SPACE):
+                        if self.notes is not None:
+                            why = "they read the same memory" if shared else "both are small"
+                            self.merged[other] = f"siblings in one loop: {why}"
                         self._merge(other, g)
                         break
                 else:
@@ -238,6 +255,10 @@ def _positions(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def _weight(node: Node) -> int:
+    return POLY if node.op.lowering.startswith("poly") else 1
 
 
 def is_elementwise(m: Member) -> bool:

@@ -3,18 +3,23 @@
 A loop runs no faster than the chain of operations through what it carries. Cotangents and tangents are linear in the
 carried ones, so a scalar that a trip computes from them is `a1 * ct1 + ... + b`, where the coefficients do not wait for
 the trip before. They are computed beside the chain, and the carried terms come last, one multiply-add each, if that takes
-few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart.
+few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart; under
+`fastmath`'s flag "reassoc" all are, and elements count as carried that the trip before stored in an array that is carried:
+in a Gauss-Seidel sweep `A[i, j] = (... + A[i, j - 1] + ...) / 9` becomes `rest / 9 + A[i, j - 1] * (1 / 9)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any
 
-from irad.ir import Builder, Graph, Node, Program, Value, reads
+from irad.ir import Builder, Graph, Node, Program, Value, defs, reads
 from irad.ops.constant import const
 from irad.ops.core import effects
 from irad.ops.elementwise import add, div, mul, neg, sub, szmul
+from irad.passes.rewrite import splat_of
 from irad.records import dataclass, replace
+from irad.types import I64, Dim, affine
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
@@ -22,38 +27,46 @@ _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
 _COST = {"div": 4}  # of a link in the chain, in multiplications
 
 Factor = Value | float  # numbers stand for constants until they are needed
+Numbers = Mapping[Value, Any]  # constants and what they are
 
 
-def linear_carry(program: Program) -> Program:
-    """The program with short chains through the scalars that its derivative loops carry."""
-    return {name: _graph(g) for name, g in program.items()}
+def linear_carry(program: Program, fastmath: Set[str] = frozenset()) -> Program:
+    """The program with short chains through the scalars that its derivative loops carry, or all loops: see above."""
+    everywhere = "reassoc" in fastmath
+    return {name: _graph(g, everywhere, {}) for name, g in program.items()}
 
 
-def _graph(graph: Graph) -> Graph:
-    return graph.replace(nodes=[_node(n) if n.regions else n for n in graph.nodes])
+def _graph(graph: Graph, everywhere: bool, outer: Numbers) -> Graph:
+    if not any(n.regions for n in graph.nodes):
+        return graph
+    numbers = {**outer, **{n.out: splat_of(n) for n in graph.nodes if n.op.name == "const"}}
+    return graph.replace(nodes=[_node(n, everywhere, numbers) if n.regions else n for n in graph.nodes])
 
 
-def _node(node: Node) -> Node:
-    regions = [_graph(r) for r in node.regions]
+def _node(node: Node, everywhere: bool, outer: Numbers) -> Node:
+    regions = [_graph(r, everywhere, outer) for r in node.regions]
     if node.op.name == "for":
-        regions = [_shortened(regions[0])]
+        numbers = {**outer, **{n.out: splat_of(n) for n in regions[0].nodes if n.op.name == "const"}}
+        regions = [_shortened(regions[0], numbers, derivative=True)]
+        if everywhere:
+            regions = [_through_memory(_shortened(regions[0], numbers, derivative=False), numbers)]
     if all(a is b for a, b in zip(regions, node.regions)):
         return node
     return Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
 
 
-def _shortened(body: Graph) -> Graph:
-    """The body with those results regrouped for which it pays."""
-    groups = _cycles(body)
+def _shortened(body: Graph, numbers: Numbers, derivative: bool) -> Graph:
+    """The body with those results regrouped for which it pays. `derivative`: only operations of one may be regrouped."""
+    groups = _cycles(body, derivative)
     if not groups:
         return body
     results, alive = list(body.results), _Alive(body)
     least = len(alive.of(results))
-    with Builder(deriv=True) as b:
+    with Builder(deriv=derivative) as b:
         for group in groups:
             if len(group) > WIDE:
                 continue
-            forms = _Forms(body, group)
+            forms = _Forms(body, group, numbers, derivative)
             for k, (p, r) in enumerate(zip(body.params[1:], body.results)):
                 form = forms.of.get(r)
                 if p not in group or form is None or len(form.factors) >= forms.length[r]:
@@ -64,6 +77,55 @@ def _shortened(body: Graph) -> Graph:
                 if count <= least + EXTRA:
                     results, least = trial, count
     return body.replace(nodes=alive.nodes(results), results=results) if results != list(body.results) else body
+
+
+def _through_memory(body: Graph, numbers: Numbers) -> Graph:
+    """The body with what it stores regrouped so that the element that the trip before stored comes last."""
+    for read, store in _stored_before(body, numbers):
+        with Builder(store.loc, store.deriv) as b:
+            forms = _Forms(body, [read], numbers, derivative=False)
+            form = forms.of.get(store.inputs[1])
+            if form is None or not form.factors or len(form.factors) >= forms.length[store.inputs[1]]:
+                continue
+            value = form.value()
+        at = body.nodes.index(store)
+        new = Node(store.op, (store.inputs[0], value, *store.inputs[2:]), store.outputs, store.attrs, (), store.loc, store.deriv)
+        nodes = [*body.nodes[:at], *b.nodes, new, *body.nodes[at + 1 :]]
+        alive = _Alive(Graph(body.params, tuple(nodes), body.results))
+        if len(alive.of(body.results)) <= len(_Alive(body).of(body.results)) + EXTRA:
+            return body.replace(nodes=alive.nodes(body.results))
+    return body
+
+
+def _stored_before(body: Graph, numbers: Numbers) -> list[tuple[Value, Node]]:
+    """Elements of carried arrays that the trip before has stored, with the node that stores the next ones.
+
+    Whether they surely are does not matter: to regroup a sum is no less right if they are not.
+    """
+    known, out = defs(body), []
+    place = lambda at: [_affine(v, known, numbers) for v in at]
+    for array, result in zip(body.params[1:], body.results):
+        store = known.get(result)
+        if store is None or store.op.name != "update" or store.inputs[0] is not array or set(store.attrs["spec"]) != {"i"}:
+            continue
+        target = place(store.inputs[2:])
+        before = [t - (0 if isinstance(t, int) else dict(t.terms).get(body.params[0], 0)) for t in target]
+        for n in body.nodes if before != target else ():
+            if n.op.name == "index" and n.inputs[0] is array and set(n.attrs["spec"]) == {"i"}:
+                if place(n.inputs[1:]) == before:
+                    out.append((n.out, store))
+    return out
+
+
+def _affine(v: Value, known: Mapping[Value, Node], numbers: Numbers) -> Dim:
+    """An integer as a constant and multiples of values, seen through sums."""
+    n, number = known.get(v), numbers.get(v)
+    if number is not None:
+        return int(number)
+    if n is not None and v.type == I64 and n.op.name in ("add", "sub"):
+        x, y = (_affine(a, known, numbers) for a in n.inputs)
+        return x + y if n.op.name == "add" else x - y
+    return affine(0, {v: 1})
 
 
 class _Alive:
@@ -97,9 +159,9 @@ class _Alive:
         return sorted(self.of(results), key=self.order.__getitem__)
 
 
-def _cycles(body: Graph) -> list[list[Value]]:
-    """The carried scalars of a derivative, in groups that depend on each other from trip to trip."""
-    primal = {v for n in body.nodes if not n.deriv for v in reads(n)}
+def _cycles(body: Graph, derivative: bool) -> list[list[Value]]:
+    """The carried scalars, of a derivative or all, in groups that depend on each other from trip to trip."""
+    primal = {v for n in body.nodes if derivative and not n.deriv for v in reads(n)}
     carry = [p for p in body.params[1:] if p.type.differentiable and not p.type.shape and p not in primal]
     on: dict[Value, frozenset[Value]] = {p: frozenset([p]) for p in carry}
     for n in body.nodes if carry else ():
@@ -194,7 +256,8 @@ class _Forms:
     the carries are `broken`.
     """
 
-    def __init__(self, body: Graph, carry: Sequence[Value]):
+    def __init__(self, body: Graph, carry: Sequence[Value], numbers: Numbers, derivative: bool):
+        self.numbers, self.derivative = numbers, derivative
         self.of = {p: Form({p: 1.0}, None) for p in carry}
         self.length = dict.fromkeys(carry, 0)
         self.products: set[Value] = set()  # a sum takes them in with one multiply-add
@@ -206,7 +269,7 @@ class _Forms:
         used = reads(n)
         if not any(v in self.of or v in self.broken for v in used):
             return
-        linear = n.op.name in _LINEAR and n.deriv and not n.out.type.shape
+        linear = n.op.name in _LINEAR and (n.deriv or not self.derivative) and not n.out.type.shape
         form = self.form(n) if linear and not any(v in self.broken for v in used) else None
         if form is None:
             self.broken.update(n.outputs)
@@ -232,6 +295,9 @@ class _Forms:
             return None
         x, by, op = xs[k], n.inputs[1 - k], n.op
         if name == "div":
+            number = self.numbers.get(by)
+            if number:
+                return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: div(r, by))
             return x.each(lambda c, p: div(_made(c, p), by), lambda r: div(r, by))
         new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, by))
         return replace(new, strong=x.strong or name == "szmul")

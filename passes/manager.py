@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from time import perf_counter
 
 from irad.ir import Program
+from irad.notes import Notes
 from irad.passes.autodiff import grad, vjp
 from irad.passes.complex_parts import complex_parts
 from irad.passes.covered import covered
@@ -22,6 +23,7 @@ from irad.passes.linear_carry import linear_carry
 from irad.passes.pingpong import pingpong
 from irad.passes.plan import plan
 from irad.passes.ranges import ranges
+from irad.passes.reciprocal import reciprocal
 from irad.passes.recompute import recompute
 from irad.passes.result_extents import result_extents
 from irad.passes.scalarize import scalarize
@@ -31,7 +33,7 @@ from irad.passes.tapes import tapes
 from irad.passes.unscatter import unscatter
 from irad.verify import verify
 
-Pass = Callable[[Program], Program]
+Pass = Callable[..., Program]
 Observer = Callable[[str, Program, Program, float], None]
 
 PASSES: dict[str, Pass] = {
@@ -45,6 +47,7 @@ PASSES: dict[str, Pass] = {
     "fold": fold,
     "cse": cse,
     "result_extents": result_extents,
+    "reciprocal": reciprocal,
     "licm": licm,
     "linear_carry": linear_carry,
     "ranges": ranges,
@@ -62,8 +65,23 @@ PASSES: dict[str, Pass] = {
 }
 
 
-def run(program: Program, names: Iterable[str], observe: Observer | None = None) -> Program:
+# Passes that also take the flags of `irad.compile(fastmath=)`: liberties with numbers that are no derivatives.
+FLAGGED = ("simplify", "reciprocal", "linear_carry")
+NOTED = ("scalarize", "fuse_dot", "fuse", "recompute", "plan")
+
+
+def run(
+    program: Program,
+    names: Iterable[str],
+    observe: Observer | None = None,
+    fastmath: Set[str] = frozenset(),
+    donated: Set[int] = frozenset(),
+    notes: Notes | None = None,
+) -> Program:
     """The program after the named passes, in order; each result is verified.
+
+    `fastmath`: flags, see irad.options. `donated`: parameters of the entry whose memory `plan` may use. `notes`: where passes
+    of `NOTED` say what they decide.
 
     `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
     Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.
@@ -72,7 +90,9 @@ def run(program: Program, names: Iterable[str], observe: Observer | None = None)
         if name not in PASSES:
             raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
         start = perf_counter()
-        after = PASSES[name](program)
+        more = fastmath if name in FLAGGED else donated if name == "plan" else ()
+        said = {"notes": notes} if notes is not None and name in NOTED else {}
+        after = PASSES[name](program, more, **said) if more else PASSES[name](program, **said)
         seconds = perf_counter() - start
         verify(after, name)
         if observe is not None:

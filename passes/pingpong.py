@@ -2,13 +2,13 @@
 
 `u[1:-1] += f(u[2:], u[:-2])` reads neighbours that it overwrites, so it cannot run in place. Inside a loop the array gets a
 second buffer instead of being copied twice a trip: each trip writes the new state into the other buffer, and the two change
-places. What the store leaves alone is equal in both buffers from the start. Runs after fuse; the plan pass and codegen
+places. What the store leaves alone is equal in both buffers from the start; so each trip must store to the same elements. Runs after fuse; the plan pass and codegen
 exchange the buffers by name (`swap` on the loop: pairs of carries).
 """
 
 from __future__ import annotations
 
-from irad.ir import Builder, Graph, Node, Program, Value, captures, uses
+from irad.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
 
@@ -45,17 +45,20 @@ def _loop(node: Node) -> Node:
 def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     """The loops that store into carry p, one after another, to make `result`, and which of their outs do.
 
-    Empty if they could run in place, or if this is not all that happens to p.
+    Empty if they could run in place, if this is not all that happens to p, or if trips store to different elements.
     """
     if not p.type.shape or body.results.count(result) > 1 or p in body.results:
         return []
     made = {v: n for n in body.nodes if n.op is loop for v in n.outputs}
+    inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
     count = uses(body)
     sites: list[tuple[Node, int]] = []
     v = result
     while v is not p:
         n = made.get(v)
         if n is None or count[v] > 1 or len(n.inputs) != len(n.attrs["outs"]):
+            return []
+        if any(v in inside for d in extents_in(n) for v, _ in d.terms):
             return []
         j = n.outputs.index(v)
         out = n.attrs["outs"][j]

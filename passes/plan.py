@@ -4,23 +4,33 @@ First copies are put wherever a store, a loop carry, a branch or a result needs 
 values joined by a copy or a destination share one place where their lives do not overlap, so most copies vanish;
 last, the places that are not a parameter's or a result's are laid out in one arena by first fit. The result is an
 ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
+
+A donated parameter is memory like any other: a result may be written into it once it is dead (then its place is the result's,
+"r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
+import numpy as np
+
 from irad.ir import Graph, Node, Program, Value, copy, substitute_node, walk
+from irad.notes import Notes
 from irad.ops.array import copy as copy_op
 from irad.passes.capacity import capacities
 from irad.passes.plan_copies import insert_copies
 from irad.passes.plan_lives import Lives
+from irad.passes.plan_notes import note_plan
 from irad.records import dataclass
 
 ALIGN = 64
 
 
-def plan(program: Program) -> Program:
-    """The program with a place for every array."""
-    return {name: _plan_graph(g) for name, g in program.items()}
+def plan(program: Program, donated: Set[int] = frozenset(), notes: Notes | None = None) -> Program:
+    """The program with a place for every array. `donated`: parameters of the entry whose memory may be written."""
+    entry = next(iter(program))
+    return {name: _plan_graph(g, donated if name == entry else frozenset(), notes, name == entry) for name, g in program.items()}
 
 
 def byte_size(v: Value, capacity: dict[Value, int]) -> int:
@@ -52,12 +62,15 @@ class Place:
         return self.fixed[:1] in ("p", "c")
 
 
-def _plan_graph(graph: Graph) -> Graph:
+def _plan_graph(graph: Graph, donated: Set[int], notes: Notes | None, entry: bool) -> Graph:
     graph = insert_copies(copy(graph, {}))
-    places = _Places(Lives(graph), graph)
+    lives = Lives(graph)
+    places = _Places(lives, graph, donated if all(v.type.static for v in graph.results) else frozenset())
     places.layout()
+    if notes is not None:
+        note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
     graph = _without_free_copies(graph, {})
-    graph.memo["arena"] = places.arena
+    graph.memo["arena"], graph.memo["donated"] = places.arena, places.donated
     return graph
 
 
@@ -77,13 +90,13 @@ def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:
 
 
 class _Places:
-    def __init__(self, lives: Lives, graph: Graph):
+    def __init__(self, lives: Lives, graph: Graph, donated: Set[int]):
         self.of: dict[Value, Place] = {}
         capacity = capacities(graph)
         for v, spans in lives.spans.items():
             self.of[v] = Place([v], list(spans), size=byte_size(v, capacity))
         for k, v in enumerate(graph.params):
-            if v in self.of:
+            if v in self.of and k not in donated:
                 self.of[v].fixed = f"p{k}"
         for n in walk(graph):
             if n.op.name == "const" and n.outputs[0] in self.of and hasattr(n.attrs["value"], "shape"):
@@ -98,9 +111,22 @@ class _Places:
         for a, b in sorted(lives.wanted, key=lambda w: -lives.depth[w[1]]):
             self.try_join(a, b)
         matched: set[Value] = set()
+        self.over: list[tuple[Value, Value]] = []  # operands and the results that are written over them
         for a, b, at in sorted(lives.over, key=lambda w: -lives.depth[w[1]]):
             if a not in matched and b not in matched and self.try_over(a, b, at):
                 matched |= {a, b}
+                self.over.append((a, b))
+        self.donated = self.give({k: graph.params[k] for k in donated if graph.params[k] in self.of}, graph.results)
+
+    def give(self, donated: dict[int, Value], results: Sequence[Value]) -> dict[int, int]:
+        """Results that are in the memory of donated parameters; what no result takes stays a parameter's place."""
+        for v in donated.values():
+            for r in results:
+                if r.type == v.type and self.of[r] is not self.of[v]:
+                    self.try_join(v, r)
+        for k, v in donated.items():
+            self.of[v].fixed = self.of[v].fixed or f"p{k}"
+        return {int(self.of[v].fixed[1:]): k for k, v in donated.items() if self.of[v].fixed[0] == "r"}
 
     def join(self, a: Value, b: Value) -> None:
         """One place for both, whatever else is there: the copies were put so that this is right."""
@@ -138,18 +164,45 @@ class _Places:
         return joined
 
     def layout(self) -> None:
-        """First fit in the arena, larger places first."""
+        """First fit in the arena, larger places first. Buffers that swap keep their memory for themselves: after the loop their
+        names may stand for each other's, so nothing else can tell which of the two is free.
+        """
         free = list(dict.fromkeys(p for p in self.of.values() if not p.fixed))
-        laid: list[Place] = []
+        laid = _Laid(sum(len(p.lives) for p in free))
         for p in sorted(free, key=lambda p: (-p.size, min(p.lives))):
-            taken = sorted((q.offset, q.offset + q.size) for q in laid if q.overlaps(p))
-            at = 0
-            for lo, hi in taken:
-                if at + p.size <= lo:
-                    break
-                at = max(at, hi)
-            p.offset = at
-            laid.append(p)
+            p.offset = laid.first_fit(p)
+            laid.add(p)
         for v, p in self.of.items():
             v.at = p.fixed or f"a{p.offset}"
-        self.arena = max((p.offset + p.size for p in laid), default=0)
+        self.arena = max((p.offset + p.size for p in free), default=0)
+
+
+class _Laid:
+    """The places that have their offsets: a row for each of their lives."""
+
+    def __init__(self, rows: int):
+        self.lo, self.hi, self.start, self.end = (np.zeros(rows, np.int64) for _ in range(4))
+        self.moves = np.zeros(rows, bool)
+        self.count = 0
+
+    def add(self, p: Place) -> None:
+        for lo, hi in p.lives:
+            k, self.count = self.count, self.count + 1
+            self.lo[k], self.hi[k], self.start[k], self.end[k], self.moves[k] = lo, hi, p.offset, p.offset + p.size, p.moves
+
+    def first_fit(self, p: Place) -> int:
+        """The lowest offset where the place overlaps none that is in use at the same time."""
+        n = self.count
+        if p.moves:
+            taken = np.ones(n, bool)
+        else:
+            taken = self.moves[:n].copy()
+            for lo, hi in p.lives:
+                taken |= (self.lo[:n] < hi) & (lo < self.hi[:n])
+        start, end = self.start[:n][taken], self.end[:n][taken]
+        order = np.argsort(start, kind="stable")
+        before = np.concatenate(
+            ([0], np.maximum.accumulate(end[order]))
+        )  # up to where all is taken, before each and after the last
+        gaps = np.flatnonzero(start[order] - before[:-1] >= p.size)
+        return int(before[gaps[0] if len(gaps) else -1])

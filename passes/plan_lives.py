@@ -36,6 +36,7 @@ class Lives:
         self._born: dict[Value, tuple[int, int]] = {}  # position, loop depth at the definition
         self._dies: dict[Value, int] = {}
         self._loops: list[list[Value]] = []  # per open loop: values from outside that are read inside
+        self.nodes: dict[int, Node] = {}  # by position
         self._t = 0
         self._define(graph.params)
         self._graph(graph)
@@ -67,6 +68,7 @@ class Lives:
     def _graph(self, graph: Graph) -> None:
         for node in graph.nodes:
             self._t += 1
+            self.nodes[self._t] = node
             rule = getattr(self, "_empty_" if node.op.name == "empty" else f"_{node.op.name}", None)
             if rule is not None:
                 rule(node)

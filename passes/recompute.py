@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from irad.ir import Graph, Node, Program, Value, captured, defs, reads
+from irad.notes import Notes
 from irad.ops.loop import Map, load, loop
 from irad.passes.rewrite import Env
 
@@ -24,22 +25,24 @@ _CHEAP = {
 }
 
 
-def recompute(program: Program) -> Program:
+def recompute(program: Program, notes: Notes | None = None) -> Program:
     """The program with cheap producer loops inlined into the loops that read them."""
-    return {name: _graph(g) for name, g in program.items()}
+    return {name: _graph(g, notes) for name, g in program.items()}
 
 
-def _graph(graph: Graph) -> Graph:
+def _graph(graph: Graph, notes: Notes | None) -> Graph:
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(map(_graph, n.regions))
+            regions = tuple(_graph(r, notes) for r in n.regions)
             if any(a is not b for a, b in zip(regions, n.regions)):
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
         nodes.append(n)
     k = 0
     while k < len(nodes):
         readers = _readers(graph, nodes, k) if _is_cheap(nodes[k]) else None
+        if notes is not None:
+            _note(notes, nodes[k], readers)
         if readers:
             for j in readers:
                 nodes[j] = _inlined(nodes[k], nodes[j])
@@ -47,6 +50,15 @@ def _graph(graph: Graph) -> Graph:
         else:
             k += 1
     return graph.replace(nodes=nodes)
+
+
+def _note(notes: Notes, n: Node, readers: list[int] | None) -> None:
+    """Say what becomes of a loop that is cheap enough to be computed again."""
+    if readers or readers is None and _is_cheap(n):
+        count = len(readers or ())
+        where = f"computed again in {count} loops" if count else "stored: it is read whole, or at too many places"
+        own = sum(m.op.name not in ("load", "const") for m in n.regions[0].nodes)
+        notes.add("recompute", f"a loop of {own} operations over {n.attrs['extents']} is {where}", n.loc, readers=count)
 
 
 def _is_cheap(n: Node) -> bool:

@@ -182,7 +182,7 @@ class Reverse:
             for v in outs:  # a tape's zero is a fresh tape: its readers and writers
                 if v.type == TAPE and v not in adj:  # are never skipped, so that they stay paired
                     adj[v] = tape_new()
-            if any(v in adj for v in outs):
+            if any(v in adj for v in outs) or any(v.type == TAPE for v in reads(node)):  # its last reader may give no tape
                 cts = [adj.pop(v, None) for v in outs]
                 if node.op.name in RULES:
                     RULES[node.op.name](self, node, cts, adj)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irad.ir import Builder, Graph, Node, Value, captured, captures, copy, types
+from irad.errors import UnsupportedError
+from irad.ir import Builder, Graph, Node, Value, captured, captures, copy, types, walk
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, for_, if_, pop, push, zero
 from irad.ops.elementwise import add, mul, sub
@@ -166,7 +167,11 @@ def _for(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     back = _backward(ad, node, trips)
     expected = ad.final_values.expected(node.inputs[0])
     again = frame.direct and not ad.once  # what a checkpoint runs again is short enough, or the user's choice
-    if not again and worthwhile(expected, back.side.frame.saved, sum(map(bytes_of, node.outputs))):
+    if (
+        not again
+        and not any(map(_asks_host, walk(node.regions[0])))
+        and worthwhile(expected, back.side.frame.saved, sum(map(bytes_of, node.outputs)))
+    ):
         return _cut(ad, node, cts, adj)
     frame.nested += expected * back.side.frame.saved
     _sweep_loop(ad, node, trips, back, cts, adj)
@@ -243,10 +248,24 @@ def _checkpoint(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     adj.update(zip(wrt, joint(ad.diff, again, wrt, cts, accs, once=False)))
 
 
+def _asks_host(n: Node) -> bool:
+    """Is it a call of Python code that must run once, and has a result?"""
+    return n.op.effects == "io" and bool(n.outputs)
+
+
 def _without_effects(graph: Graph) -> Graph:
-    """The graph without checks and output: the forward has run them."""
+    """The graph without checks and output: the forward has run them.
+
+    Raises UnsupportedError for a callback whose result is needed again.
+    """
     nodes = []
     for n in graph.nodes:
+        if _asks_host(n):
+            raise UnsupportedError(
+                "a callback inside irad.checkpoint would be called again by the backward; if it may be, say "
+                "irad.callback(..., pure=True), else call it outside of the checkpoint and pass its result in",
+                n.loc,
+            )
         if n.op.effects == "none":
             regions = tuple(map(_without_effects, n.regions))
             same = all(a is b for a, b in zip(regions, n.regions))

@@ -5,14 +5,15 @@ all of the kinds (b, i, u, f as in NumPy) that head the section; `p`, `q` stand 
 with these very bits: `x + -0.0` is not `x + 0.0`.
 
 EXACT rules hold bit for bit, for every NaN (all NaNs are one), infinity, zero of either sign, subnormal and wrapped
-integer; those for `pow` within the accuracy of that function. DERIVATIVE rules apply to nodes of a derivative only: they
-may re-associate, so round otherwise, and change the sign of a zero. None for floats removes `x * 0`.
+integer; those for `pow` within the accuracy of that function. DERIVATIVE rules apply to nodes of a derivative, and to others
+under the flags of `irad.compile(fastmath=)` that head them: they may re-associate, so round otherwise, and change the sign of
+a zero. FASTMATH rules apply under their flags only; in derivatives too, where nothing else removes `x * 0`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache, cached_property
 from typing import Any
 
@@ -134,19 +135,76 @@ EXACT = {
     """,
 }
 
+# Flags -> rules for floats.
 DERIVATIVE = {
-    "f": """
+    "nsz": """
         x + 0.0 -> x
         0.0 - x -> -x
         x - -0.0 -> x
         -(x - y) -> y - x
+    """,
+    "reassoc": """
         (x * A) * B -> x * (A * B)
         (x * A) / B -> x * (A / B)
         (x / A) * B -> x * (B / A)
+    """,
+    "": """
         szmul(x, 1.0) -> x
         szmul(x, -1.0) -> -x
         szmul(-x, y) -> -szmul(x, y)
         szmul(x, -y) -> -szmul(x, y)
+    """,
+}
+
+FASTMATH = {
+    "nnan": """
+        x - x -> 0.0
+        x / x -> 1.0
+        isnan(x) -> False
+        eq(x, x) -> True
+        ne(x, x) -> False
+        le(x, x) -> True
+        ge(x, x) -> True
+        logical_not(lt(x, y)) -> ge(x, y)
+        logical_not(le(x, y)) -> gt(x, y)
+        logical_not(gt(x, y)) -> le(x, y)
+        logical_not(ge(x, y)) -> lt(x, y)
+    """,
+    "ninf": """
+        isinf(x) -> False
+    """,
+    "nnan ninf": """
+        isfinite(x) -> True
+    """,
+    "nnan nsz": """
+        x * 0.0 -> 0.0
+        x * -0.0 -> 0.0
+        0.0 / x -> 0.0
+        minimum(x, minimum(x, y)) -> minimum(x, y)
+        maximum(x, maximum(x, y)) -> maximum(x, y)
+    """,
+    "reciprocal": """
+        x / A -> x * (1.0 / A)
+    """,
+    "reassoc": """
+        (x + A) + B -> x + (A + B)
+        (x - A) + B -> x + (B - A)
+        (x + A) - B -> x + (A - B)
+        (x - A) - B -> x - (A + B)
+    """,
+    "reassoc nsz": """
+        (x + y) - y -> x
+        (x - y) + y -> x
+        x + (y - x) -> y
+        x - (x - y) -> y
+    """,
+    "reassoc nnan": """
+        (x * y) / y -> x
+        (x / y) * y -> x
+    """,
+    "reassoc reciprocal": """
+        (x / y) / z -> x / (y * z)
+        x / (y / z) -> (x * z) / y
     """,
 }
 
@@ -175,13 +233,24 @@ class Term:
 
 @dataclass(frozen=True)
 class Rule:
-    """`before -> after` for operands of the dtype kinds `kinds`; `derivative`: in derivatives only."""
+    """`before -> after` for operands of the dtype kinds `kinds`, always unless `derivative`: in derivatives, or `flags` are there:
+    under all of them."""
 
     text: str
     before: Term
     after: Term
     kinds: str
-    derivative: bool
+    derivative: bool = False
+    flags: frozenset[str] = frozenset()
+
+    @cached_property
+    def exact(self) -> bool:
+        """Does it hold bit for bit?"""
+        return not self.derivative and not self.flags
+
+    def applies(self, derivative: bool, fastmath: Set[str]) -> bool:
+        """To a node, of a derivative or not, under these flags?"""
+        return self.exact or (derivative and self.derivative) or (bool(self.flags) and self.flags <= fastmath)
 
     @cached_property
     def needs(self) -> frozenset[str]:
@@ -214,11 +283,13 @@ def _term(e: ast.expr) -> Term:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Every rule, read from the tables, all sides as the lines of one text: Python's parser is slow to start."""
-    tables = ((EXACT, False), (DERIVATIVE, True))
-    lines = [(line.strip(), k, d) for table, d in tables for k, text in table.items() for line in text.strip().splitlines()]
-    sides = ast.parse("\n".join(side.strip() for line, _, _ in lines for side in line.split("->"))).body
+    sections = [(text, kinds, False, "") for kinds, text in EXACT.items()]
+    sections += [(text, "f", True, flags) for flags, text in DERIVATIVE.items()]
+    sections += [(text, "f", False, flags) for flags, text in FASTMATH.items()]
+    lines = [(line.strip(), k, d, frozenset(f.split())) for text, k, d, f in sections for line in text.strip().splitlines()]
+    sides = ast.parse("\n".join(side.strip() for line, *_ in lines for side in line.split("->"))).body
     terms = [_term(s.value) for s in sides]  # type: ignore[attr-defined]
-    return tuple(Rule(line, b, a, k, d) for (line, k, d), b, a in zip(lines, terms[::2], terms[1::2], strict=True))
+    return tuple(Rule(line, b, a, k, d, f) for (line, k, d, f), b, a in zip(lines, terms[::2], terms[1::2], strict=True))
 
 
 @cache

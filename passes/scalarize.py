@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from irad.ir import Builder, Graph, Node, Program, Value, captured, current, emit, reads, rename_attrs, substitute, walk
+from irad.notes import Notes
 from irad.ops.array import Slice, numpy_key
 from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
@@ -35,9 +36,9 @@ def empty_elements(shape: tuple[int, ...]) -> Any:
     return np.empty(shape, dtype=object)
 
 
-def scalarize(program: Program) -> Program:
+def scalarize(program: Program, notes: Notes | None = None) -> Program:
     """The program with small arrays inside loops as scalars."""
-    return {name: _Outside().graph(g) for name, g in program.items()}
+    return {name: _Outside(notes).graph(g) for name, g in program.items()}
 
 
 def small(v: Value) -> bool:
@@ -57,15 +58,23 @@ def splittable(node: Node) -> bool:
 
 
 class _Outside:
-    """Looks for loops; what is not inside one stays as it is."""
+    """Looks for loops; what is not inside one stays as it is, but for the entries of tapes, on which all must agree."""
 
-    def graph(self, graph: Graph) -> Graph:
+    def __init__(self, notes: Notes | None = None):
+        self.notes = notes
+
+    def graph(self, graph: Graph, loops: bool = True) -> Graph:
+        """`loops`: split them, where that pays."""
         nodes: list[Node] = []
         for n in graph.nodes:
-            if n.op.name in ("for", "while"):
-                nodes += _split_loop(n)
+            done = _split_loop(n, self.notes) if loops and n.op.name in ("for", "while") else None
+            if done is not None:
+                nodes += done
+            elif n.op.name in ("push", "pop"):
+                nodes += _entries(n)
             elif n.regions:
-                regions = tuple(self.graph(r) for r in n.regions)
+                inner = loops and n.op.name not in ("for", "while")
+                regions = tuple(self.graph(r, inner) for r in n.regions)
                 same = all(a is b for a, b in zip(regions, n.regions))
                 nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
             else:
@@ -73,12 +82,30 @@ class _Outside:
         return graph.replace(nodes=nodes)
 
 
-def _split_loop(node: Node) -> list[Node]:
+def _entries(node: Node) -> list[Node]:
+    """A push or a pop outside of loops that are split."""
+    if not any(map(small, (*node.inputs, *node.outputs))):
+        return [node]
+    split = _Split()
+    with Builder(node.loc, deriv=node.deriv) as b:
+        split.node(node)
+        for v in node.outputs:
+            if v in split.elements:
+                split.pack(v)
+    return b.nodes
+
+
+def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
+    """The loop with small arrays as scalars; None if that does not pay."""
     cost = sum(
         max((v.type.size for v in n.outputs if small(v)), default=0) for r in node.regions for n in walk(r) if splittable(n)
     )
+    if notes is not None and cost:
+        where = "in registers, element by element" if cost <= MAX_NODES else f"in memory: they are over {MAX_NODES} operations"
+        text = f"operations on arrays of at most {MAX_SIZE} numbers in this {node.op.name} are {where}"
+        notes.add("registers", text, node.loc, operations=cost)
     if not cost or cost > MAX_NODES:
-        return [node]
+        return None
     split = _Split()
     with Builder(node.loc, deriv=node.deriv) as b:
         split.node(node)
@@ -146,10 +173,16 @@ class _Split:
         for v in captured(n):
             if v in self.elements or v in self.env:
                 self.env[v] = self.whole(v)
-        regions = tuple(_renamed(r, self.env) for r in n.regions)
-        current().nodes.append(
-            Node(n.op, ins, n.outputs, rename_attrs(n.attrs, lambda v: self.env.get(v, v)), regions, n.loc, n.deriv)
-        )
+        regions = tuple(_Outside().graph(_renamed(r, self.env), loops=False) for r in n.regions)
+        attrs = rename_attrs(n.attrs, lambda v: self.env.get(v, v))
+        current().nodes.append(Node(n.op, ins, tuple(map(self.bound, n.outputs)), attrs, regions, n.loc, n.deriv))
+
+    def bound(self, v: Value) -> Value:
+        """A parameter or result: a new one if an extent that its type mentions has another name now."""
+        if any(s in self.env for s in v.type.symbols):
+            self.env[v] = Value(v.type.rename(lambda s: self.env.get(s, s)), v.hint)
+            return self.env[v]
+        return v
 
     def split(self, n: Node) -> None:
         name = n.op.name
@@ -167,7 +200,9 @@ class _Split:
             self.env[v] = out.item() if isinstance(out, np.ndarray) else out
 
     def tape(self, n: Node) -> None:
-        """Entries of a tape as scalars, on both sides: decided by their type alone."""
+        """Entries of a tape as scalars. Decided by their type alone: the other side may be in a loop that is not split, or in
+        another program.
+        """
         if n.op.name == "push":
             ins = [self.whole(n.inputs[0])]
             for v in n.inputs[1:]:
@@ -229,7 +264,7 @@ class _Region:
                 s.elements[v] = _fresh(v)
                 outs += list(s.elements[v].flat)
             else:
-                outs.append(v)
+                outs.append(s.bound(v))
         current().nodes.append(Node(n.op, tuple(ins), tuple(outs), n.attrs, tuple(regions), n.loc, n.deriv))
 
     def _region(self, r: Graph, offset: int, yields: bool) -> Graph:
@@ -241,7 +276,7 @@ class _Region:
                 s.elements[v] = _fresh(v)
                 params += list(s.elements[v].flat)
             else:
-                params.append(v)
+                params.append(s.bound(v))
         with Builder() as b:
             for n in r.nodes:
                 s.node(n)
@@ -331,7 +366,8 @@ def _update_add(n: Node, x: Elements, v: Any) -> Elements:
     return out
 
 
-def _dot(n: Node, a: Elements, b: Elements) -> Any:
+def _dot(n: Node, *arrays: Any) -> Any:
+    a, b = (np.asarray(x, object) for x in arrays)  # the adjoint of an inner product has a scalar for one
     (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
     fa, fb = [k for k in range(a.ndim) if k not in (*ca, *ba)], [k for k in range(b.ndim) if k not in (*cb, *bb)]
     x = a.transpose(*ba, *fa, *ca).reshape(*(a.shape[k] for k in (*ba, *fa)), -1)

@@ -7,7 +7,7 @@ root, and what a rule emits is simplified in turn. Regions see the definitions a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 
 import numpy as np
 
@@ -24,13 +24,17 @@ Bound = dict[str, Value]
 Defs = Callable[[Value], Node | None]
 
 
-def simplify(program: Program) -> Program:
-    """The program with fewer or cheaper nodes that compute the same; the values that survive keep their names."""
-    return {name: collect(_Simplifier().graph(g)) for name, g in program.items()}
+def simplify(program: Program, fastmath: Set[str] = frozenset()) -> Program:
+    """The program with fewer or cheaper nodes that compute the same; the values that survive keep their names.
+
+    `fastmath`: flags (irad.options) that allow more than NumPy's numbers do.
+    """
+    return {name: collect(_Simplifier(fastmath).graph(g), "reassoc" in fastmath) for name, g in program.items()}
 
 
 class _Simplifier:
-    def __init__(self) -> None:
+    def __init__(self, fastmath: Set[str]) -> None:
+        self.fastmath = fastmath
         self.env: Env = {}
         self.defs: dict[Value, Node] = {}
 
@@ -94,7 +98,7 @@ class _Simplifier:
         rules = rules_of(node.op.name)
         below = {d.op.name for d in map(self.definition, node.inputs) if d is not None} if rules else set()
         for rule in rules:
-            if rule.needs <= below and (node.deriv or not rule.derivative):
+            if rule.needs <= below and rule.applies(node.deriv, self.fastmath):
                 for bound in match(rule.before, node, self.definition):
                     if all(v.type.dtype[0] in rule.kinds for k, v in bound.items() if rule.is_typed(k)):
                         out = instantiate(rule, bound, node.out.type, self.definition)
@@ -170,19 +174,20 @@ def instantiate(rule: Rule, bound: Bound, result: Type, definition: Defs) -> Val
         args = [go(a, sibling) for a in t.args]
         if any(a is None for a in args):
             return None
-        return _emit(t.op, [a for a in args if a is not None], rule.derivative, definition)
+        return _emit(t.op, [a for a in args if a is not None], rule.exact, definition)
 
     return go(rule.after, result)
 
 
-def _emit(op: str, args: list[Value], derivative: bool, definition: Defs) -> Value | None:
+def _emit(op: str, args: list[Value], exact: bool, definition: Defs) -> Value | None:
     """The node, or its value if every operand is a constant that spreads one number."""
-    splats = [splat_of(definition(a)) for a in args]
+    fresh = {n.out: n for n in current().nodes if n.op.name == "const"}  # numbers of the rule itself
+    splats = [splat_of(definition(a) or fresh.get(a)) for a in args]
     if any(s is None for s in splats):
         return OPS[op](*args)
     with np.errstate(all="ignore"):
         value = OPS[op].eval(*splats)  # type: ignore[misc]
-    if derivative and not (np.isfinite(value) and abs(value) >= np.finfo(value.dtype).tiny):
+    if not exact and not (np.isfinite(value) and abs(value) >= np.finfo(value.dtype).tiny):
         return None
     (t,) = OPS[op].infer(*(a.type for a in args))
     return const(value=value.item(), type=t)

@@ -109,7 +109,7 @@ class Analysis:
         rule = RULES.get(n.op.name)
         if rule is not None:
             return rule(self, n, facts, t)
-        if n.op.elementwise or n.op.name in ("complex", "real", "imag"):
+        if n.op.elementwise or n.op.name in ("complex", "real", "imag", "polygamma"):
             return Pattern.union([x.deps for x in facts if x.deps is not None])
         return Pattern.union([_everywhere(x.deps, t.size) for x in facts if x.deps is not None])
 

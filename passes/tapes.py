@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from irad.ir import Graph, Node, Program, Value, substitute_node, walk
 from irad.passes.rewrite import splat_of
+from irad.types import TAPE
 
 Keep = tuple[tuple[int, Node | None], ...]  # per entry: the entry that stands for it, or the constant that it is
 
@@ -21,7 +22,10 @@ def tapes(program: Program) -> Program:
 
 
 def _plans(program: Program) -> dict[int, Keep]:
-    """What to keep of each site's record, for sites that can be shortened."""
+    """What to keep of each site's record, for sites that can be shortened: none if another program reads or writes records."""
+    first = next(iter(program.values()))
+    if any(v.type == TAPE for v in (*first.params, *first.results)):
+        return {}
     found: dict[int, Keep] = {}
     for g in program.values():
         defs = {v: n for n in walk(g) for v in n.outputs}

@@ -12,6 +12,7 @@ from irad.ir import Program
 from irad.passes.autodiff import jvp, vjp
 from irad.passes.expand import expand
 from irad.verify import verify
+from tests.agree import agree
 
 Args = Sequence[Any]
 
@@ -58,8 +59,8 @@ def check_first(program: Program, xs: Args, rtol: float = 1e-8, h: float = 1e-4)
     plain = interpret(verify(expand(program)), *xs)
     vs = directions(rng, xs, real)
     u = rng.normal(size=np.shape(plain[0]))[()]
-    out = interpret(reverse, *xs, u)
-    tangents = interpret(forward, *xs, *(vs[k] for k in real))
+    out = agree(reverse, *xs, u)
+    tangents = agree(forward, *xs, *(vs[k] for k in real))
     for a, b, c in zip(plain, out, tangents):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
@@ -82,12 +83,12 @@ def check(program: Program, xs: Args, rtol: float = 1e-8, h: float = 1e-4) -> No
     want = numeric(first, [*xs, u], vs, slice(-n, None), h)
     scale = np.abs(want).max(initial=0) + np.abs(flat(gradient)).max(initial=0) + 1e-6
     along = [vs[k] for k in real]
-    got = interpret(verify(jvp(first, wrt=real)), *xs, u, *along)[-n:]
+    got = agree(verify(jvp(first, wrt=real)), *xs, u, *along)[-n:]
     close(flat(got), want, scale, rtol)
     m = len(plain)
-    other = interpret(verify(vjp(fwd, wrt=real, results=[m])), *xs, *along, u)[-n:]
+    other = agree(verify(vjp(fwd, wrt=real, results=[m])), *xs, *along, u)[-n:]
     close(flat(other), flat(got), scale, min(rtol, 1e-9))
     twice = verify(vjp(first, wrt=real, results=range(m, m + n)))
-    out = interpret(twice, *xs, u, *along)
+    out = agree(twice, *xs, u, *along)
     np.testing.assert_allclose(flat(out[m : m + n]), flat(gradient), rtol=1e-12, atol=1e-12 * scale)
     close(flat(out[-n:]), flat(got), scale, min(rtol, 1e-9))

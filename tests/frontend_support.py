@@ -10,7 +10,9 @@ import numpy as np
 
 from irad.frontend.trace import Traced, trace
 from irad.interp import interpret
+from irad.ir import walk
 from irad.tree import TreeDef, flatten, is_leaf
+from tests.agree import agree
 
 
 def statics(tree: TreeDef) -> list[Any]:
@@ -27,7 +29,8 @@ def run(traced: Traced, fn: Any, args: tuple, kwargs: dict | None = None) -> Any
         assert leaf.param is not None or x == leaf.value
     dynamic = [x for leaf, x in zip(traced.in_leaves, leaves) if leaf.param is not None and leaf.alias is None]
     captured = [c.get(fn, statics(tree)) for c in traced.captures]
-    out = [np.array(x)[()] for x in interpret(traced.program, *dynamic, *captured)]
+    quiet = not any(n.op.effects == "io" for g in traced.program.values() for n in walk(g))
+    out = [np.array(x)[()] for x in (agree if quiet else interpret)(traced.program, *dynamic, *captured)]
     for m in traced.mutated:
         kind, k = m.target
         (leaves[k] if kind == "arg" else captured[k])[...] = out[m.index]

@@ -15,6 +15,7 @@ from irad.passes.final_values import FinalValues
 from irad.passes.polyhedron import is_empty
 from irad.types import I64, affine
 from irad.verify import verify
+from tests.agree import agree
 from tests.programs import For, If, Sym, exp, fn, lt, sin, vec
 
 
@@ -98,10 +99,13 @@ def test_random_nests(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
         fewer += pushes(joints[1]) < pushes(joints[0])
         for want, got in zip(*(interpret(joint, x, u) for joint in joints), strict=True):
             np.testing.assert_array_equal(got, want)
+        if seed % 3 == 0:
+            agree(joints[1], x, u)
         if seed % 6 == 0:
             second = [verify(vjp(joint, wrt=[0], results=[1])) for joint in joints]
             for want, got in zip(*(interpret(joint, x, u, v) for joint in second), strict=True):
                 np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+            agree(second[1], x, u, v)
     assert fewer >= 3
 
 

@@ -10,12 +10,11 @@ import pytest
 
 from irad.interp import interpret
 from irad.ir import Program
-from irad.passes.autodiff import vjp
 from irad.passes.dce import dce
 from irad.passes.expand import expand
-from irad.passes.split import split
 from irad.types import F64, I64
 from irad.verify import verify
+from tests.agree import halves_agree
 from tests.derivatives import check
 from tests.programs import Call, Checkpoint, For, Grad, If, Sym, While, cos, fn, lt, sin, to_float, vec
 
@@ -168,11 +167,4 @@ def test_random_program(seed: int) -> None:
     y = interpret(plain, *args)
     np.testing.assert_array_equal(interpret(verify(dce(plain)), *args), y)
     check(program, args, rtol=1e-5, h=1e-6)
-    joint = vjp(program)
-    halves = split(joint, 3, 1)
-    out = interpret(verify(halves.forward), *args)
-    where = {"argument": args, "result": out[:1], "value": out[1:]}
-    kept = [where[r.source][r.index] for r in halves.residuals]
-    got = [*out[:1], *interpret(verify(halves.backward), *kept, 1.0)]
-    for a, b in zip(got, interpret(joint, *args, 1.0), strict=True):
-        np.testing.assert_array_equal(a, b)
+    halves_agree(program, args, 1.0)

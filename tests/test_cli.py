@@ -224,6 +224,16 @@ def test_opt(irad: Run) -> None:
     verify(parse(out))
 
 
+def test_fastmath(irad: Run) -> None:
+    """Flags of the passes, and of the kernel."""
+    code, out, _ = irad("opt", "g.irad", "-p", "simplify,cse,dce", "--fastmath", "reassoc")
+    assert code == 0 and "const[value=4.0]" in out and " add " not in out
+    assert "contract" in irad("dump", "m.py:wave", "f64[3]", "--llvm", "--fastmath", "all")[1]
+    assert "contract(" not in irad("dump", "m.py:wave", "f64[3]", "--kernel")[1]
+    code, _, err = irad("opt", "g.irad", "-p", "cse", "--fastmath", "fast")
+    assert code == 1 and "there is no flag 'fast'" in err
+
+
 def test_opt_diff(irad: Run) -> None:
     out = irad("opt", "g.irad", "--passes", "cse,dce", "--diff")[1]
     assert "-  %d: f64[3] = const[value=2.0]" in out.splitlines() and " func @f(%x: f64[3], %n: i64) -> f64 {" in out.splitlines()
@@ -265,8 +275,8 @@ def test_run_with_random_numbers(irad: Run) -> None:
     (["--input", "x"], "--input x: write NAME=FILE.npy"),
     (["--input", "x=none.npy"], "none.npy: No such file or directory"),
     (["--input", "x=g.irad"], "g.irad is not a .npy file of numbers"),
-    (["--input", "x=n.npy", "--input", "n=n.npy"], "parameter 0 has type f64[3]"),
-    (["--input", "x=x.npy", "--input", "n=minus.npy"], "parameter 1 has type i64"),
+    (["--input", "x=n.npy", "--input", "n=n.npy"], "argument %x must be f64[3], not i64"),
+    (["--input", "x=x.npy", "--input", "n=minus.npy"], "argument %n must be i64, not f64"),
 ])  # fmt: skip
 def test_run_errors(irad: Run, argv: list[str], message: str) -> None:
     code, out, err = irad("run", "g.irad", *argv)
@@ -302,3 +312,78 @@ def test_the_program_exits_with_the_code(irad: Run, tmp_path: Path) -> None:
 def test_a_reader_that_stops_early_is_no_error(irad: Run, tmp_path: Path) -> None:
     piped = command("irad ops | head -1", tmp_path)
     assert piped.stdout.startswith("op ") and piped.stderr == ""
+
+
+# ---- what a user tries first ---------------------------------------------------------------------------------------------
+
+MORE = """
+import functools
+
+import numpy as np
+import irad
+
+
+def loss(w, X):
+    return np.sum((X @ w) ** 2)
+
+
+def doubled(f):
+    @functools.wraps(f)
+    def run(*args):
+        return 2 * f(*args)
+
+    return run
+
+
+@doubled
+def wrapped(x):
+    return x + 1
+
+
+class Model:
+    def __call__(self, q):
+        return q * q
+
+
+gradient = irad.grad(loss)
+model = Model()
+
+
+def boom(x):
+    raise RuntimeError("hey")
+"""
+
+
+def test_dump_of_what_a_name_stands_for(irad: Run) -> None:
+    """A transform and a decorated function are dumped as they are, with the user's names for arguments."""
+    Path("more.py").write_text(MORE)
+    code, out, _ = irad("dump", "more.py:gradient", "f64[3]", "f64[4,3]", "--after", "input")
+    assert code == 0 and "@grad_loss(%w: f64[3], %X: f64[4,3]) -> f64[3] {" in out
+    code, out, _ = irad("dump", "more.py:wrapped", "f64", "--after", "input")
+    assert code == 0 and "mul" in out and "%x: f64" in out
+    code, out, _ = irad("dump", "more.py:model", "f64", "--grad", "--after", "input")
+    assert code == 0 and "(%q: f64)" in out
+    code, out, _ = irad("dump", "more.py:loss", "f64[3]", "f64[4,3]", "--grad")
+    assert code == 0 and "%arg" not in out
+
+
+def test_an_exception_of_the_function_says_where(irad: Run) -> None:
+    Path("more.py").write_text(MORE)
+    code, _, err = irad("dump", "more.py:boom", "f64")
+    assert code == 1 and "RuntimeError" in err and "raise RuntimeError" in err and "more.py:" in err and "Traceback" not in err
+
+
+def test_version(irad: Run) -> None:
+    code, out, _ = irad("--version")
+    assert code == 0 and out.startswith("irad 0.")
+
+
+def test_files_that_are_no_graphs(irad: Run) -> None:
+    Path("binary.irad").write_bytes(bytes(range(200, 256)))
+    Path("empty.irad").write_text("")
+    for file, words in (("binary.irad", "is not a text file"), ("empty.irad", "no graph in an empty text")):
+        for argv in (("opt", file, "-p", "cse"), ("run", file, "--random", "0")):
+            code, out, err = irad(*argv)
+            assert code == 1 and not out and words in err and "Traceback" not in err
+    assert irad("opt", "g.irad", "-p", ",")[0] == 1
+    assert "given twice" in irad("run", "g.irad", "--input", "x=x.npy", "--input", "x=x.npy")[2]

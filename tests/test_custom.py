@@ -280,11 +280,29 @@ def test_results_are_checked() -> None:
     for call in (wrong, irad.compile(lambda x: wrong(x))):
         with pytest.raises(IradTypeError, match=r"returned f64\[3\], its result_types promise f64\[2\]"):
             call(1.0)
-    with pytest.raises(UnsupportedError, match="define it outside"):
+    with pytest.raises(UnsupportedError, match="make it outside"):
         irad.compile(lambda x: irad.callback(lambda v: v, 0.0)(x))(1.0)
+    outside = lambda v: v * 2.0
+    with pytest.raises(UnsupportedError, match="make it outside"):
+        irad.compile(lambda x: irad.callback(outside, np.zeros(3))(x))(np.ones(3))
     pair = irad.callback(lambda x: {"a": x}, {"b": 0.0})
     with pytest.raises(IradTypeError, match="promise"):
         irad.compile(lambda x: pair(x))(1.0)
+
+
+def test_callbacks_of_the_same_code() -> None:
+    """A function that is made anew around another callback calls that one."""
+
+    def scaled(k: float) -> Any:
+        host = irad.callback(lambda x: x * k, np.zeros(3))
+        return irad.compile(lambda x: host(x) + 1.0)
+
+    for _ in range(3):
+        for k in (2.0, 5.0):
+            assert np.array_equal(scaled(k)(np.ones(3)), [k + 1.0] * 3)
+    a, b = scaled(2.0), scaled(5.0)
+    for _ in range(3):
+        assert a(np.ones(3))[0] == 3.0 and b(np.ones(3))[0] == 6.0
 
 
 def test_kinds_of_results() -> None:

@@ -54,3 +54,16 @@ def test_fences_have_a_language(path: Path) -> None:
 def test_there_are_listings() -> None:
     names = {p.stem for p in FILES if any(True for _ in blocks(p, "python"))}
     assert {"ir", "add-a-pass", "add-an-op"} <= names
+
+
+def test_environment_variables_are_documented() -> None:
+    code = "".join(p.read_text(encoding="utf-8") for d in ("irad", "codegen", "passes") for p in (ROOT / d).rglob("*.py"))
+    names = set(re.findall(r'"(IRAD_[A-Z_]+)"', code))
+    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert names and all(f"`{name}" in text for name in names)
+
+
+def test_operations_without_derivative_have_a_reason() -> None:
+    text = (ROOT / "docs" / "edges.md").read_text(encoding="utf-8").split("## Operations without a derivative")[1]
+    without = {op.name for op in OPS.values() if op.vjp is None and op.jvp is None and op.effects == "none" and not op.regions}
+    assert "callback" in OPS and all(f"`{name}`" in text for name in ("callback", "pure_callback", "loop", "load")), without

@@ -78,7 +78,7 @@ def test_put() -> None:
     irad.check_grads(f, args)
 
 
-@pytest.mark.parametrize("name", ["unique", "union1d", "roots", "polyfit", "histogram2d"])
+@pytest.mark.parametrize("name", ["unique", "union1d", "roots", "polydiv", "histogram2d"])
 def test_refused_with_a_reason(name: str) -> None:
     with pytest.raises(UnsupportedError, match=REASONS[name][:30]):
         irad.compile(lambda x: getattr(np, name)(x, x, 2))(C)
@@ -93,3 +93,16 @@ def test_docs_table_is_up_to_date() -> None:
         assert text == made["table"]()
     for name in ("sum", "sort", "det", "fft"):
         assert f"| `{name}` | works |" in text
+
+
+def test_bits_gcd_and_exponents_of_every_integer_type() -> None:
+    for dt in "?bhilBHIL":
+        low, high = (0, 1) if dt == "?" else (int(np.iinfo(dt).min), int(np.iinfo(dt).max))
+        x = np.array([0, 1, low, high, 5 % (high + 1)]).astype(dt) if dt != "L" else np.array([0, 1, 2**63, high, 5], dt)
+        for f in (np.bitwise_count, np.frexp, lambda v: np.ldexp(v, 3), lambda v: np.ldexp(v, np.int8(2))):
+            for got, want in zip(*(np.atleast_2d(*(r if isinstance(r, tuple) else (r, r))) for r in (irad.compile(f)(x), f(x)))):
+                np.testing.assert_array_equal(got, want)
+                assert got.dtype == want.dtype
+        if dt != "?":
+            for g in (np.gcd, np.lcm):
+                np.testing.assert_array_equal(irad.compile(lambda a, b: g(a, b))(x, x[::-1].copy()), g(x, x[::-1]))  # noqa: B023

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import irad
+from irad.ir import walk
+from irad.pipeline import optimise
+from irad.text import parse
+from tests.agree import agree
 
 
 def test_a_result_of_another_width_does_not_overwrite_an_operand_that_dies() -> None:
@@ -55,3 +59,40 @@ def test_earlier_results_and_arguments_are_never_overwritten() -> None:
     for r, k in zip(first, kept):
         np.testing.assert_array_equal(r, k)
     np.testing.assert_array_equal(x, np.arange(1000.0))
+
+
+def test_buffers_that_swap_keep_their_memory_for_themselves() -> None:
+    """After a loop of an odd number of trips their names stand for each other's memory; a smaller array that followed in one
+    of the two overlapped what the other name stood for."""
+    text = """
+func @f(%x: f64[8,8], %n: i64, %m: i64) -> f64[8,8] {
+  %out: f64[8,8] = for %n, %x body { |%i: i64, %u: f64[8,8]|
+    %v: f64[8,8] = for %m, %u body { |%j: i64, %w: f64[8,8]|
+      %up: f64[6,8] = index[spec=(2:6,0:8)] %w
+      %down: f64[6,8] = index[spec=(0:6,0:8)] %w
+      %s: f64[6,8] = add %up, %down
+      %y: f64[8,8] = update_add[spec=(1:6,0:8)] %w, %s
+      yield %y
+    }
+    %a: f64[6,8] = index[spec=(0:6,0:8)] %v
+    %b: f64[6,8] = cumsum[axis=0, reverse=false, exclusive=false] %a
+    %c: f64[6,8] = cumsum[axis=1, reverse=false, exclusive=false] %b
+    %d: f64[6,8] = add %b, %c
+    %top: f64[2,8] = index[spec=(0:2,0:8)] %c
+    %e: f64[8,8] = concat[axis=0] %d, %top
+    yield %e
+  }
+  return %out
+}
+"""
+    planned = optimise(parse(text))["f"]
+    arrays = {v for n in walk(planned) for v in n.outputs if v.at.startswith("a") and v.type.static}
+    spans = {v.at: (int(v.at[1:]), int(v.at[1:]) + v.type.size * v.type.numpy.itemsize) for v in arrays}
+    loops = [n for n in walk(planned) if "swap" in n.attrs]
+    assert loops
+    for at in {v.at for n in loops for k in n.attrs["swap"][0] for v in [n.outputs[k]]}:
+        lo, hi = int(at[1:]), int(at[1:]) + 8 * 64
+        assert all(b <= lo or hi <= a for name, (a, b) in spans.items() if name != at)
+    x = np.random.default_rng(0).uniform(size=(8, 8))
+    for m in (1, 2, 3):
+        agree(parse(text), x, 4, m)

@@ -14,7 +14,7 @@ from irad.frontend.arr import Arr, lift
 from irad.frontend.linearise import is_leaf
 from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import run_region
+from irad.frontend.regions import always_raises, run_region
 from irad.ir import Graph, Value, emit
 from irad.ops.array import transpose_to
 from irad.ops.control import vmap
@@ -39,7 +39,7 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
 
     region = run_region(r, body)
     if region.dead:
-        raise UnsupportedError("the function under vmap always raises")
+        raise always_raises(region, "the function under vmap")
     if any(True for _ in region.log.old):
         raise UnsupportedError("a function under vmap changes arrays or variables of its caller; return the new values")
     out_tree, results = region.result

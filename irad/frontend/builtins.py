@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
-import itertools
-import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -26,10 +25,12 @@ from irad.frontend.sequences import (
     enumerate_,
     enumerated,
     filter_,
+    go_over,
     iterate,
+    iterator,
     map_,
+    next_,
     positions_of,
-    product_,
     reversed_,
     static_length,
     traced_range,
@@ -42,17 +43,18 @@ from irad.ops.elementwise import select
 # ---- sequences ------------------------------------------------------------------------------------------------------------
 
 BUILTINS.update(
-    {
+    (fn, lambda r, *args, _made=made, **kwargs: iterator(r, _made(r, *args, **kwargs)))
+    for fn, made in {
         enumerate: enumerate_,
         zip: zip_,
         reversed: reversed_,
         map: map_,
         filter: filter_,
-        itertools.product: product_,
         np.ndindex: positions_of,
         np.ndenumerate: enumerated,
-    }
+    }.items()
 )
+BUILTINS[next] = next_
 
 
 @builtin(range)
@@ -77,6 +79,8 @@ def len_(r: Reader, obj: Any) -> Any:
             raise TypeError("len() of unsized object")
         return from_dim(obj.shape[0])
     if isinstance(obj, Seq):
+        if obj.state is not None:
+            raise TypeError("an iterator has no len()")
         return obj.length
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
@@ -100,16 +104,27 @@ def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
     return r.state.made(out | kwargs)
 
 
-@builtin(set, frozenset)
+@builtin(set)
 def set_(r: Reader, obj: Any = ()) -> Any:
+    return r.state.made(set(_elements(r, obj)))
+
+
+@builtin(frozenset)
+def frozenset_(r: Reader, obj: Any = ()) -> Any:
+    return frozenset(_elements(r, obj))
+
+
+def _elements(r: Reader, obj: Any) -> list[Any]:
     items = r.items(obj)
     static_value([r.operand(x) for x in items], "an element of a set")
-    return r.state.made(set(items))
+    return items
 
 
 @builtin(iter)
-def iter_(r: Reader, obj: Any) -> Any:
-    return builtins.iter(r.items(obj))
+def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
+    if sentinel:
+        raise UnsupportedError("iter(function, sentinel): write a while loop")
+    return obj if isinstance(obj, Generator) or (isinstance(obj, Seq) and obj.state is not None) else iterator(r, iterate(r, obj))
 
 
 @builtin(sorted)
@@ -121,13 +136,26 @@ def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: bool = False) -> A
     return r.state.made([items[k] for k in order])
 
 
-@builtin(itertools.accumulate)
-def accumulate_(r: Reader, obj: Any, func: Any = operator.add, *, initial: Any = None) -> Any:
-    items = ([] if initial is None else [initial]) + r.items(obj)
-    out: list[Any] = []
-    for x in items:
-        out.append(r.call(func, [out[-1], x]) if out else x)
-    return out
+@builtin(copy.copy)
+def copy_(r: Reader, x: Any) -> Any:
+    if isinstance(x, Array):
+        return r.call(r.getattr(x, "copy"), [])
+    return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
+
+
+@builtin(copy.deepcopy)
+def deepcopy_(r: Reader, x: Any) -> Any:
+    """Arrays, and lists, tuples and dicts of them; anything else by Python."""
+    if isinstance(x, (Array, Arr)):
+        return copy_(r, x)
+    if type(x) in (list, tuple):
+        out = [deepcopy_(r, v) for v in x]
+        return r.state.made(out) if type(x) is list else tuple(out)
+    if type(x) is dict:
+        return r.state.made({k: deepcopy_(r, v) for k, v in x.items()})
+    if any(isinstance(v, Array) or is_traced_deep(v) for v in getattr(x, "__dict__", {}).values()):
+        raise UnsupportedError(f"copy.deepcopy of {describe(x)} that holds traced numbers: make it anew from copies of its parts")
+    return r.state.made(copy.deepcopy(x))
 
 
 @builtin(functools.reduce)
@@ -147,6 +175,7 @@ def reduce_(r: Reader, func: Any, obj: Any, *initial: Any) -> Any:
 def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
     if isinstance(obj, Generator) and obj.element is None:
+        go_over(r, obj.state)
         box = [start]
 
         def consume(x: Any) -> None:
@@ -295,6 +324,7 @@ def getattr_(r: Reader, obj: Any, name: str, *default: Any) -> Any:
         return r.getattr(obj, name)
     except AttributeError:
         if default:
+            r.captures.without(obj, name)
             return default[0]
         raise
 
@@ -304,6 +334,7 @@ def hasattr_(r: Reader, obj: Any, name: str) -> bool:
     try:
         r.getattr(obj, name)
     except AttributeError:
+        r.captures.without(obj, name)
         return False
     return True
 

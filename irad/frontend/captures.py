@@ -6,19 +6,22 @@ length of a list) is guarded, and only if it was read.
 
 from __future__ import annotations
 
+import enum
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irad.errors import IradTypeError
 from irad.frontend.arr import Arr
 from irad.frontend.objects import Array, Cell
+from irad.frontend.source import is_library
 from irad.ir import Value
 from irad.ops.intervals import bound
 from irad.records import dataclass
 from irad.tree import is_leaf
-from irad.types import Type, type_of
+from irad.types import Type, is_plain, type_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ class Guard:
     """A condition on outside state that the traced program relies on.
 
     `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
-    code, "len" or "keys" a container of the same class and length or keys.
+    code, "lacks" an object without an attribute, "len" or "keys" a container of the same class and length or keys.
     """
 
     path: Path
@@ -111,6 +114,7 @@ _GUARDS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda x, e: type(x) is type(e) and bool(x == e),
     "type": lambda x, e: type(x) is e,
     "code": lambda x, e: getattr(x, "__code__", None) is e,
+    "lacks": lambda x, e: not hasattr(x, e),
     "len": lambda x, e: (type(x), len(x)) == e,
     "keys": lambda x, e: type(x) is e[0] and tuple(x) == e[1],
 }
@@ -145,6 +149,19 @@ class Captures:
             self.note(obj, found)
         return found
 
+    def pin(self, *objs: Any) -> None:
+        """The program relies on which objects these are: compared by identity, or given to Python as a whole."""
+        for obj in objs:
+            found = self.path(obj)
+            if found is not None and not isinstance(found.root, Fixed) and id(obj) not in self.mirrors:
+                self.guard(found, "is", obj)
+
+    def without(self, obj: Any, name: str) -> None:
+        """The program relies on an object's not having an attribute."""
+        found = self.path(obj)
+        if found is not None:
+            self.guard(found, "lacks", name)
+
     def note(self, obj: Any, path: Path) -> None:
         self.paths.setdefault(id(obj), (obj, path))
 
@@ -172,7 +189,9 @@ class Captures:
         if isinstance(obj, np.ndarray):
             try:
                 t = type_of(obj)
-            except TypeError:
+            except TypeError as e:
+                if not is_plain(obj):
+                    raise IradTypeError(f"{path}: {e}") from None
                 self.guard(path, "is", obj)
                 return obj
             value = self._param(path, t, False)
@@ -226,10 +245,19 @@ class Captures:
             self.note(obj.__self__, path.child("self"))
             self.note(obj.__func__, path.child("func"))
             self.guard(path, "type", types.MethodType)
+            if isinstance(obj.__func__, types.FunctionType):
+                self.guard(path.child("func"), "code", obj.__func__.__code__)
+        elif isinstance(obj, enum.Enum) or _whole(type(obj).__module__):
+            self.guard(path, "is", obj)
         elif hasattr(obj, "__dict__") and type(obj).__flags__ & (1 << 9):  # an instance of a class written in Python
             self.guard(path, "type", type(obj))
         else:
             self.guard(path, "is", obj)
+
+
+def _whole(module: str) -> bool:
+    """Do objects of a module's classes count as a whole (a Fraction, a Path), rather than by the attributes that are read?"""
+    return is_library(module) and module.split(".")[0] != "irad"
 
 
 def _hint(path: Path) -> str:

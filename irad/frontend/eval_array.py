@@ -37,6 +37,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         key = Arr(key.value) if isinstance(key, Arr) and not key.shape else key.item() if isinstance(key, np.ndarray) else key
     if isinstance(key, Arr):
         return _traced_position(r, obj, key)
+    r.captures.pin(key)
     if isinstance(key, slice) and is_traced_deep(key):
         key = slice(
             *(None if k is None else static_int(k, "a bound of a slice of a list") for k in (key.start, key.stop, key.step))
@@ -105,6 +106,7 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         r.call(method, [obj, key, value])
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
         position = static_int(key, f"an index into a {type(obj).__name__}") if isinstance(key, Arr) else key
+        r.captures.pin(key)
         change(r, obj)
         obj[position] = value
     else:

@@ -101,6 +101,8 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
     found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
     if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+        if not is_library(type(obj).__module__):
+            r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
         return r.call(found.fget, [obj])
     own = getattr(obj, "__dict__", None)
     path = r.captures.path(obj)
@@ -112,19 +114,25 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     if found is None and python_method(obj, "__getattr__") is not None:
         return r.call(python_method(obj, "__getattr__"), [obj, name])
     value = getattr(obj, name)
-    if callable(value) or is_library(type(obj).__module__):
+    if is_library(type(obj).__module__) or isinstance(found, _C_METHODS):
         return value
+    if callable(value):  # a static or class method, a function kept as data
+        return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
     if found is not None and not hasattr(type(found), "__get__"):  # data of the class
         return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
     return value if path is None else r.captures.take(value, path.child("attr", name))
 
 
 def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
-    """A method's globals and closure are found through the object, or through its class."""
+    """A method, its globals and closure are found through the object, or through its class: either may get another one."""
     path = r.captures.path(obj)
-    r.captures.note(
-        f, r.captures.origin(type(obj)).child("attr", name) if path is None else path.child("attr", name).child("func")
-    )
+    if path is None:
+        found = r.captures.origin(type(obj)).child("attr", name)
+    else:
+        found = path.child("attr", name).child("func")
+    r.captures.note(f, found)
+    if not is_library(type(obj).__module__):
+        r.captures.guard(found, "code", f.__code__)
 
 
 def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import functools
 import inspect
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,12 @@ from irad.frontend.eval_native import call_builtin, run_native
 from irad.frontend.eval_numpy import call_numpy, hashed
 from irad.frontend.flow import block, flag
 from irad.frontend.liveness import Liveness
-from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native, Poison, is_traced_deep
+from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native, Poison, describe, is_traced_deep
 from irad.frontend.py_numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.recursion import recursive_call
 from irad.frontend.source import NoSource, Source, is_library, source_of
-from irad.frontend.transform import CALLS, Transform
+from irad.frontend.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
 
 MAX_DEPTH = 400
@@ -105,15 +107,15 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
-    wrapped = getattr(fn, "__wrapped__", None)
     traced = is_traced_deep(args) or is_traced_deep(kwargs)
+    _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     if is_library(fn.__module__) and not traced:
         return run_native(r, fn, args, kwargs)
+    if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")
     try:
         source = source_of(fn.__code__)
     except NoSource as e:
-        if wrapped is not None:
-            return r.call(wrapped, args, kwargs)
         return r.without_source(fn, args, kwargs, str(e))
     return _enter(r, fn, source, args, kwargs)
 
@@ -259,13 +261,22 @@ def _partial(r: Reader, p: functools.partial[Any], args: list[Any], kwargs: dict
     return r.call(fn, [*first, *args], named | kwargs)
 
 
+def _refuse_outside(name: str, fns: Iterable[Any], args: Any) -> None:
+    """Raises UnsupportedError for what is irad's own and compiled code has no use of, on traced values."""
+    words = next((OUTSIDE[fn] for fn in fns if fn is not None and fn in OUTSIDE), None)
+    if words is not None and is_traced_deep(args):
+        raise UnsupportedError(f"{name} in compiled code: {words}")
+
+
 def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    calls = [vars(k).get("__call__") for k in type(obj).__mro__]
+    _refuse_outside(getattr(obj, "__name__", type(obj).__name__), calls, [args, list(kwargs.values())])
     method = next((vars(k)["__call__"] for k in type(obj).__mro__ if "__call__" in vars(k)), None)
-    if isinstance(method, types.FunctionType):
+    if isinstance(method, types.FunctionType) and not isinstance(obj, Wrapper):
         note_method(r, obj, "__call__", method)
         return r.call(method, [obj, *args], kwargs)
     if method is None:
-        raise TypeError(f"'{type(obj).__name__}' object is not callable")
+        raise TypeError(f"{describe(obj)} is not callable")
     wrapped = getattr(obj, "__wrapped__", None)
     if wrapped is not None:  # functools.lru_cache and the like
         path = r.captures.path(obj)
@@ -276,6 +287,10 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
 def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
     init, new = cls.__init__, cls.__new__  # type: ignore[misc]
+    if not _holds_anything(cls) and (is_traced_deep(args) or is_traced_deep(kwargs)):
+        raise UnsupportedError(
+            f"{cls.__module__}.{cls.__qualname__}(...) of traced values: its numbers must be known at compile time"
+        )
     if issubclass(cls, BaseException) or cls.__module__.split(".")[0] == "irad" or not cls.__flags__ & (1 << 9):
         return r.state.made(run_native(r, cls, args, kwargs))
     if isinstance(cls, type(type)) and type(cls).__call__ is not type.__call__:
@@ -289,6 +304,15 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     obj = r.state.made(object.__new__(cls))
     r.call(init, [obj, *args], kwargs)
     return obj
+
+
+_HOLDERS = (BaseException, tuple, list, dict, collections.deque, slice, types.SimpleNamespace, functools.partial, type, property)
+
+
+def _holds_anything(cls: type) -> bool:
+    """May traced values be given to a class: the user's, which are read or hold them, and containers? Others want numbers."""
+    plain = cls is not collections.Counter and issubclass(cls, _HOLDERS)
+    return plain or (bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__))
 
 
 def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.rolled import Loop, Unrollable
-from irad.frontend.sequences import Generator, Seq, iterate
+from irad.frontend.sequences import Generator, Seq, iterate, new_state, static_length
 from irad.frontend.state import Name
 from irad.types import Type
 
@@ -70,7 +70,7 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
         raise StructureError(
             "a comprehension over a range whose length is not known at compile time; use an array and a for loop"
         )
-    for k in range(seq.length):
+    for k in range(static_length(seq)):
         assign(r, g.target, seq.get(k))
         keep = _conditions(r, g.ifs)
         if isinstance(keep, Arr):
@@ -148,7 +148,7 @@ def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
 
     single = len(e.generators) == 1
     plain = single and not e.generators[0].ifs
-    return Generator(first, all_of, element if plain else None, filtered if single else None)
+    return Generator(first, all_of, element if plain else None, filtered if single else None, new_state(r))
 
 
 # ---- folds -------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import numbers
 import operator
 import types
 from typing import Any
@@ -11,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.arr import Arr, static_value
-from irad.frontend.eval_text import escape
+from irad.frontend.arr import Arr, materialise, static_value
 from irad.frontend.flow import branch, conjunction, negated
 from irad.frontend.objects import (
     UNDEFINED,
@@ -27,6 +27,7 @@ from irad.frontend.objects import (
 )
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import Dead, raise_always
+from irad.frontend.regions import braces_doubled as escape
 from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
 from irad.ops.control import raise_if
@@ -152,17 +153,44 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if not any(isinstance(x, (Arr, Array)) for x in xs):
         if any(map(is_traced_deep, xs)):
             return _on_containers(r, name, *xs)
+        if name in ("eq", "ne"):
+            r.captures.pin(*xs)
         return r.state.made(getattr(operator, name)(*xs))
     operands = [r.operand(x) for x in xs]
     if not any(map(is_traced_deep, operands)):
         with np.errstate(all="ignore"):
             return r.wrap(getattr(operator, name)(*operands))
-    for x in operands:
-        if not isinstance(x, (Arr, np.ndarray, np.generic, int, float, complex, list, tuple)):
-            raise IradTypeError(f"unsupported operand for {name.rstrip('_')}: {describe(x)}")
+    if name in ("eq", "ne") and (_never_equal(*xs) or _never_equal(*xs[::-1])):
+        return _unequal(r, name == "ne", *xs)
+    _check_operands(name, operands)
     if name == "mul" and any(isinstance(x, (list, tuple, str)) for x in xs):
         static_value(next(x for x in operands if isinstance(x, Arr)), "the number of repetitions of a list")
     return r.wrap(OPERATORS[name](*operands))
+
+
+def _never_equal(x: Any, y: Any) -> bool:
+    """Is y of a kind that the traced x is never equal to, whatever its value? (To NumPy a list is an array.)"""
+    if isinstance(x, Arr) and x.weak and isinstance(y, (list, tuple)):
+        return True
+    plain = isinstance(y, (Arr, Array, numbers.Number, list, tuple)) or hasattr(y, "__array__")
+    return isinstance(x, (Arr, Array)) and not plain
+
+
+def _unequal(r: Reader, result: bool, x: Any, y: Any) -> Any:
+    """The result of == or != of things never equal, as Python and NumPy give it: a bool, np.bool or array of them."""
+    traced, other = (x, y) if isinstance(x, (Arr, Array)) else (y, x)
+    if isinstance(traced, Array):
+        return r.wrap(Arr(materialise(result, "bool", traced.shape)) if traced.shape else np.bool_(result))
+    return np.bool_(result) if isinstance(other, str) and not traced.weak else result
+
+
+def _check_operands(name: str, xs: list[Any]) -> None:
+    """Raises IradTypeError for what no arithmetic or order is defined on."""
+    known: tuple[type, ...] = (Arr, np.ndarray, np.generic, int, float, complex)
+    if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
+        known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
+    if not all(isinstance(x, known) for x in xs):
+        raise IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
 
 
 def _on_containers(r: Reader, name: str, *xs: Any) -> Any:

@@ -47,6 +47,7 @@ def compare(r: Reader, e: ast.Compare) -> Any:
 
 def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, (ast.Is, ast.IsNot)):
+        r.captures.pin(x, y)
         same = x is y or (isinstance(x, (Arr, Array)) and isinstance(y, (Arr, Array)) and _same_object(x, y))
         return same is isinstance(op, ast.Is)
     if isinstance(op, (ast.In, ast.NotIn)):
@@ -70,6 +71,7 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
         hits = r.operator("eq", container, x)
         return r.truth(r.call(np.any, [hits]))
     if not is_traced_deep(x) and not is_traced_deep(container):
+        r.captures.pin(x)
         return x in container
     if isinstance(container, range) and isinstance(x, Arr):
         return _in_range(r, x, container)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.eval_attr import call_method
-from irad.frontend.objects import Callback, Method, is_traced_deep
+from irad.frontend.objects import Array, Callback, Method, is_traced_deep
 from irad.frontend.reader import Reader
-from irad.frontend.sequences import Seq
+from irad.frontend.sequences import Seq, iterator
 from irad.frontend.source import is_library
+
+_LONGEST = 1_000_000
 
 # modules whose functions give another result each time
 _IMPURE = {"random", "time", "secrets", "uuid", "datetime", "_random", "_datetime"}
@@ -24,6 +28,12 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
     if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):
+        if isinstance(owner, np.ndarray):  # a method bound to an array from outside
+            path = r.captures.path(fn)
+            array = r.wrap(owner) if path is None else r.captures.take(owner, path.child("self"))
+            return r.call(r.getattr(array, fn.__name__), args, kwargs)
+        if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
+            return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
         return r.without_source(fn, args, kwargs, "it is implemented in C")
     return run_native(r, fn, args, kwargs)
 
@@ -47,10 +57,21 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
+    r.captures.pin(*args, *kwargs.values())
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
     with np.errstate(all="ignore"):
-        return r.wrap(fn(*operands, **named))
+        out = fn(*operands, **named)
+    made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
+    return _iterated(r, out) if made_now else r.wrap(out)
+
+
+def _iterated(r: Reader, it: Iterator[Any]) -> Seq:
+    """An iterator that Python made, as one that the program moves."""
+    found = list(itertools.islice(it, _LONGEST + 1))
+    if len(found) > _LONGEST:
+        raise UnsupportedError(f"{type(it).__name__} gives more than {_LONGEST} elements at compile time")
+    return iterator(r, Seq(len(found), lambda i: r.wrap(found[i]), False))
 
 
 def _callback(r: Reader, x: Any) -> Any:

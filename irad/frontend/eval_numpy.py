@@ -12,7 +12,7 @@ from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, is_traced
 from irad.frontend.eval_attr import into
 from irad.frontend.flow import branch
-from irad.frontend.np_registry import NAMES
+from irad.frontend.np_elementwise import AT
 from irad.frontend.objects import Array, Either, describe
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
@@ -118,15 +118,20 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 def _is_numpy(fn: Any) -> bool:
     module = getattr(fn, "__module__", None) or getattr(type(fn), "__module__", "")
+    if isinstance(getattr(fn, "__self__", None), np.ufunc):  # a method of a ufunc
+        return True
     return isinstance(fn, np.ufunc) or str(module).split(".")[0] in ("numpy", "scipy") and not isinstance(fn, type)
 
 
 def _unknown(fn: Any) -> UnsupportedError:
     name = getattr(fn, "__name__", str(fn))
     module = str(getattr(fn, "__module__", "numpy") or "numpy")
-    shown = f"{'np' if module.split('.')[0] == 'numpy' else module}.{name}"
+    if isinstance(fn, np.ufunc) and getattr(np, name, None) is not fn:  # SciPy's say that they are NumPy's
+        module = "scipy.special"
+    owner = f"{fn.__self__.__name__}." if isinstance(getattr(fn, "__self__", None), np.ufunc) else ""
+    shown = f"{'np' if module.split('.')[0] == 'numpy' else module}.{owner}{name}"
     close = nearest(name)
-    hint = f"; near it: {', '.join(close)}" if close else f"; irad ops lists the {len(NAMES)} functions that are"
+    hint = f"; near it: {', '.join(close)}" if close else "; docs/numpy.md lists those that are"
     return UnsupportedError(f"{shown} of traced arrays is not supported{hint}")
 
 
@@ -147,6 +152,26 @@ def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
     _add_at(r, x, key, r.operator("neg", v))
 
 
+def _ufunc_at(name: str) -> Callable[..., None]:
+    def call(r: Reader, x: Any, key: Any, *operand: Any) -> None:
+        from irad.frontend.eval_array import put, writable
+        from irad.frontend.np_ufunc_folds import at
+
+        writable(x)
+        put(r, x, at(name, _lifted(r, x), r.operand(key), *map(r.operand, operand)))
+
+    return call
+
+
+def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """The functions, which may be the user's, are called here with the whole array; the builder chooses."""
+    items = [f if isinstance(f, Array) or isinstance(r.operand(f), (Arr, int, float, complex, np.generic, np.ndarray)) else
+             r.call(f, [x, *args], kw) for f in r.items(funclist)]  # fmt: skip
+    builder = lookup(np.piecewise)
+    assert builder is not None
+    return r.wrap(builder(r.operand(x), _function_operand(r, condlist), [r.operand(f) for f in items]))
+
+
 def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if where is True:
         r.setitem(dst, Ellipsis, src)
@@ -164,8 +189,19 @@ _MUTATING: dict[Any, Callable[..., Any]] = {
     np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
     np.putmask: lambda r, a, mask, values: _copyto(r, a, values, where=mask),
     np.put: lambda r, a, ind, v, mode="raise": _put(r, a, ind, v, mode),
-    np.place: lambda r, arr, mask, vals: r.setitem(arr, mask, vals),
+    np.place: lambda r, arr, mask, vals: _place(r, arr, mask, vals), np.piecewise: _piecewise,
+    **{getattr(np, name).at: _ufunc_at(name) for name in AT},
 }  # fmt: skip
+
+
+def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
+    """arr[mask] = the first values, repeated as need be: element k of the places that hold gets number k."""
+    flat = r.call(np.ravel, [r.call(np.asarray, [mask])])
+    values = r.call(np.ravel, [r.call(np.asarray, [vals])])
+    (n,) = values.shape
+    order = r.operator("sub", r.call(np.cumsum, [flat]), 1)
+    chosen = r.getitem(values, r.call(np.remainder, [r.call(np.maximum, [order, 0]), n]))
+    r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, arr.shape]), arr]))
 
 
 def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str) -> None:

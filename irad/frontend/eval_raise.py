@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 from typing import Any
 
@@ -11,16 +12,21 @@ import numpy as np
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
-from irad.frontend.eval_text import escape, text_of
+from irad.frontend.eval_text import text_of
 from irad.frontend.flow import block, flag, jumps, stopped, unless_stopped
 from irad.frontend.objects import Text, is_traced_deep
 from irad.frontend.reader import Reader, Restart, statement
-from irad.frontend.regions import Dead, raise_always
+from irad.frontend.regions import Dead, Emitted, braces_doubled, kept_exception, known_exception, raise_always
 from irad.frontend.state import Name
 from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.core import effects
 from irad.ops.elementwise import logical_not
+
+_CAUGHT = (
+    "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
+    "test the condition with if instead of catching the exception"
+)
 
 
 @statement(ast.Raise)
@@ -34,8 +40,8 @@ def raise_(r: Reader, s: ast.Raise) -> None:
         exc = exc()
     if not isinstance(exc, BaseException):
         raise TypeError("exceptions must derive from BaseException")
-    if not r.conditional and not any(is_traced_deep(a) for a in exc.args):
-        raise exc
+    if not any(is_traced_deep(a) for a in exc.args):
+        raise exc  # a handler of the program may catch it; a branch or loop around raises it at run time
     name, template, operands = described(r, exc)
     raise_always(name, template, [o.value for o in operands])
     raise Dead
@@ -43,12 +49,13 @@ def raise_(r: Reader, s: ast.Raise) -> None:
 
 def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
     """Class name, message template and operands of an exception that is raised at run time."""
+    if not any(is_traced_deep(a) for a in exc.args):
+        return *known_exception(r, exc), []
     name = type(exc).__qualname__
-    r.exceptions[name] = type(exc)
-    if any(is_traced_deep(a) for a in exc.args):
-        texts = [text_of(r, a) if is_traced_deep(a) else Text(escape(str(a)), ()) for a in exc.args]
-        return name, ", ".join(t.template for t in texts), [o for t in texts for o in t.operands if not o.shape]
-    return name, escape(str(exc) if len(exc.args) != 1 else str(exc.args[0])), []
+    if getattr(builtins, name, None) is not type(exc):
+        name = kept_exception(r, type(exc))
+    texts = [text_of(r, a) if is_traced_deep(a) else Text(braces_doubled(str(a)), ()) for a in exc.args]
+    return name, ", ".join(t.template for t in texts), [o for t in texts for o in t.operands if not o.shape]
 
 
 @statement(ast.Assert)
@@ -61,7 +68,7 @@ def assert_(r: Reader, s: ast.Assert) -> None:
     exc = AssertionError(*([message] if s.msg is not None else []))
     r.at(s)
     if not isinstance(ok, Arr):
-        if not r.conditional:
+        if not any(is_traced_deep(a) for a in exc.args):
             raise exc
         name, template, operands = described(r, exc)
         raise_always(name, template, [o.value for o in operands])
@@ -77,9 +84,11 @@ def try_(r: Reader, s: ast.Try) -> None:
     depth, loops = len(r.frames), len(r.frame.loops)
     try:
         block(r, s.body)
-    except (Dead, Restart):
+    except Dead:
+        if s.handlers:
+            raise UnsupportedError(_CAUGHT, r.loc(s)) from None
         raise
-    except IradError:
+    except (Restart, IradError, Emitted):
         raise
     except BaseException as e:
         del r.frames[depth:]
@@ -90,10 +99,7 @@ def try_(r: Reader, s: ast.Try) -> None:
         _finally(r, s.finalbody)
         return
     if s.handlers and any(effects(n) == "raise" for n in current().nodes[before:]):
-        raise UnsupportedError(
-            "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
-            "test the condition with if instead of catching the exception"
-        )
+        raise UnsupportedError(_CAUGHT)
     if s.orelse:
         unless_stopped(r, s.orelse)
     _finally(r, s.finalbody)

@@ -15,11 +15,7 @@ from irad.frontend.objects import (
     is_traced_deep,
 )
 from irad.frontend.reader import Reader, expression
-
-
-def escape(s: str) -> str:
-    """A string as a format template."""
-    return s.replace("{", "{{").replace("}", "}}")
+from irad.frontend.regions import braces_doubled as escape
 
 
 @expression(ast.JoinedStr)

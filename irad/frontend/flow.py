@@ -100,7 +100,7 @@ def block(r: Reader, stmts: Sequence[ast.stmt]) -> None:
             if _step(r, s, stmts[k + 1 :]):
                 return
         except IradError as e:
-            raise e.at(r.loc(s)) from e.__cause__
+            raise e.at(r.place(s)) from e.__cause__
 
 
 def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
@@ -142,7 +142,7 @@ def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt]) -> bool:
     try:
         cond = r.truth(r.expr(s.test))
     except IradError as e:
-        raise e.at(r.loc(s.test)) from e.__cause__
+        raise e.at(r.place(s.test)) from e.__cause__
     if not isinstance(cond, Arr):
         block(r, s.body if cond else s.orelse)
         return False

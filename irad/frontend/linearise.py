@@ -55,16 +55,17 @@ def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argn
             primals.append(float_value(r, x))
     params = [Value(v.type, v.hint) for v in primals]
 
-    def body() -> tuple[TreeDef, list[Any], list[Value]]:
-        objects = iter([object_of(v, kind) for v, kind in zip(params, kinds)])
+    def body(given: Sequence[Value]) -> tuple[TreeDef, list[Any], list[Value]]:
+        objects = iter([object_of(v, kind) for v, kind in zip(given, kinds)])
         inner = list(args)
         for k, tree in zip(argnums, trees):
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
         return outcome(r, r.call(fun, inner, kwargs))
 
-    region = run_region(r, body)
-    if region.dead:
-        raise UnsupportedError("the function to differentiate always raises")
+    region = run_region(r, lambda: body(params))
+    if region.dead:  # so does its derivative
+        body(primals)
+        raise UnsupportedError("the function to differentiate always raises an exception")
     out_tree, out_kinds, results = region.result
     made = {v for n in region.nodes for v in n.outputs}
     if any(s in made for v in results for s in v.type.symbols):
@@ -125,5 +126,8 @@ def positions(argnums: Any, n: int) -> tuple[list[int], bool]:
     many = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
     for k in many:
         if not isinstance(k, int) or not -n <= k < n:
-            raise IradValueError(f"argnums {argnums} is out of range for a call with {n} positional arguments")
+            words = "argument" if n == 1 else "arguments"
+            raise IradValueError(f"argnums {argnums} is out of range for a call with {n} positional {words}")
+    if len({k % n for k in many}) < len(many):
+        raise IradValueError(f"argnums {argnums} names an argument twice")
     return [k % n for k in many], not isinstance(argnums, (tuple, list))

@@ -99,6 +99,8 @@ def _scopes(function: ast.FunctionDef | ast.Lambda) -> tuple[Names, Names, Names
             local.update((x.asname or x.name).split(".")[0] for x in n.names)
         elif isinstance(n, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) and n.name:
             local.add(n.name)
+        elif isinstance(n, ast.MatchMapping) and n.rest:
+            local.add(n.rest)
         if isinstance(n, _SCOPES):
             local.update([n.name] if not isinstance(n, ast.Lambda) else [])
         elif isinstance(n, _COMPREHENSIONS):

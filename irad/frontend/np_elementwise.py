@@ -107,7 +107,18 @@ def _gcd(x: Value, y: Value) -> Value:
     pair = [_magnitude(x), _magnitude(y)]
     types = [v.type for v in pair]
     cond: Graph = build_graph(types, pending)
-    return while_(*pair, regions=(cond, build_graph(types, step)))[0]
+    return _magnitude(while_(*pair, regions=(cond, build_graph(types, step)))[0])  # the least int is its own magnitude
+
+
+def _bit_count(x: Value) -> Value:
+    """Bits set in the magnitude: sums of neighbouring groups of bits, ever wider, in one word."""
+    v = cast_to(_magnitude(cast_to(x, "i64") if x.type.dtype[0] == "i" else x), "u64")
+    for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
+        half = lambda u, mask=mask: ew.bitwise_and(u, full(mask, u))
+        v = ew.add(half(v), half(ew.right_shift(v, full(shift, v))))
+    for shift in (8, 16, 32):
+        v = ew.add(v, ew.right_shift(v, full(shift, v)))
+    return cast_to(ew.bitwise_and(v, full(0x7F, v)), "u8")
 
 
 def _lcm(x: Value, y: Value) -> Value:
@@ -144,10 +155,13 @@ LOWER: dict[str, Callable[..., Any]] = {
     "logical_not": _logical(ew.logical_not), "bitwise_and": _bits(ew.logical_and, ew.bitwise_and),
     "bitwise_or": _bits(ew.logical_or, ew.bitwise_or), "bitwise_xor": _bits(ew.logical_xor, ew.bitwise_xor),
     "invert": _bits(ew.logical_not, ew.invert), "left_shift": ew.left_shift, "right_shift": ew.right_shift,
-    "gcd": _gcd, "lcm": _lcm, "conjugate": _same,
+    "gcd": _gcd, "lcm": _lcm, "conjugate": _same, "bitwise_count": _bit_count,
 }  # fmt: skip
 COMPARE = {"less": ew.lt, "less_equal": ew.le, "greater": ew.gt, "greater_equal": ew.ge, "equal": ew.eq, "not_equal": ew.ne}
 _ALIASES = {"true_divide": "divide", "abs": "absolute", "bitwise_not": "invert"}
+
+# Ufuncs whose method `at` goes place by place; those of add and subtract are one op
+AT = [n for n in LOWER if n not in ("add", "subtract", "divmod", "modf") and isinstance(getattr(np, n, None), np.ufunc)]
 
 # ---- calling -----------------------------------------------------------------------------------------------------
 

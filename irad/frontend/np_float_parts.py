@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.arr import Arr, broadcast_shapes, dtype_of, lift, materialise, shape_of
+from irad.frontend.arr import Arr, broadcast_shapes, dtype_of, lift, materialise, resolve, shape_of
 from irad.frontend.np_elementwise import convert
 from irad.frontend.np_registry import numpy
 from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.elementwise import cast_to, full, select
-from irad.types import is_float, is_int
+from irad.types import is_int
 
 _FAR = 2200  # an exponent beyond which every float64 has over- or underflown
 
@@ -32,7 +34,7 @@ def ldexp(x1: Any, x2: Any, /, out: Any = None, *, where: Any = True, **_: Any) 
         raise UnsupportedError("np.ldexp with where=: write np.where around it")
     if not is_int(dtype_of(x2)) and dtype_of(x2) != "bool":
         raise IradTypeError(f"np.ldexp wants integer exponents, got {dtype_of(x2)}")
-    name = dtype_of(x1) if is_float(dtype_of(x1)) else "f64"
+    name = resolve(np.ldexp, x1, x2)[-1]
     shape = broadcast_shapes(shape_of(x1), shape_of(x2))
     n = materialise(x2, "i64", shape)
     return Arr(cast_to(_scaled(materialise(x1, "f64", shape), n), name))
@@ -43,7 +45,7 @@ def frexp(x: Any, /, out: Any = None, *, where: Any = True, **_: Any) -> tuple[A
     """np.frexp: x = m * 2**e with 1/2 <= |m| < 1; the exponent has no slope."""
     if where is not True:
         raise UnsupportedError("np.frexp with where=: write np.where around it")
-    a = convert(lift(x), dtype_of(x) if is_float(dtype_of(x)) else "f64")
+    a = convert(lift(x), resolve(np.frexp, x)[0])
     v = cast_to(a.value, "f64")
     size = ew.abs_(v)
     ordinary = ew.logical_and(ew.isfinite(v), ew.ne(v, full(0.0, v)))

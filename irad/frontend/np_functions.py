@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, ShapeError
+from irad.frontend import complex_ufuncs
 from irad.frontend.arr import (
     Arr,
     broadcast_shapes,
@@ -58,7 +59,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
 
 def _bounded(ufunc: str, x: Arr, limit: Any, dtype: str) -> Arr:
     shape = broadcast_shapes(x.shape, shape_of(limit))
-    return Arr(in_f32(getattr(ew, ufunc), materialise(x, dtype, shape), materialise(limit, dtype, shape)))
+    values = [materialise(v, dtype, shape) for v in (x, limit)]
+    return Arr(in_f32(complex_ufuncs.lowering(ufunc, values, getattr(ew, ufunc)), *values))
 
 
 @numpy("where")
@@ -227,7 +229,8 @@ def sinc(x: Any) -> Arr:
 
     def value(v: Value) -> Value:
         y = ew.mul(full(math.pi, v), v)
-        small = ew.lt(ew.abs_(y), full(0.25, y))
+        size = complex_ufuncs.lowering("absolute", [y], ew.abs_)(y)
+        small = ew.lt(size, full(0.25, size))
         safe = select(small, full(1.0, y), y)
         near = select(small, y, full(0.0, y))
         return select(small, horner(_SINC, ew.mul(near, near)), ew.div(ew.sin(safe), safe))
@@ -282,6 +285,8 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * mat
     """np.unwrap: jumps larger than half a period are taken out."""
     x = lift(p, result_dtype(p, period))
     k, n = normalize_axis(axis, x.ndim), x.shape[axis]
+    if n == 0:
+        return x
     half = period / 2
     d = diff(x, axis=k)
     wrapped = sub(op("remainder")(add(d, half), period), half) if is_float(x.name) else _wrapped_int(d, period)

@@ -184,7 +184,9 @@ def resize(a: Any, new_shape: Any) -> Arr:
     x = ravel(a)
     n = _static_extent(x.shape[0], "np.resize")
     shape = tuple(static_int(d, "an extent") for d in (new_shape if isinstance(new_shape, (tuple, list)) else (new_shape,)))
-    return getitem(x, np.arange(int(np.prod(shape))).reshape(shape) % max(n, 1))
+    if n == 0:
+        return lift(np.zeros(shape, x.value.type.numpy))
+    return getitem(x, np.arange(int(np.prod(shape))).reshape(shape) % n)
 
 
 @numpy("lib.stride_tricks.sliding_window_view", view=True)

@@ -22,10 +22,10 @@ from irad.frontend.arr import (
     static_int,
 )
 from irad.frontend.np_index import getitem
-from irad.frontend.np_registry import numpy
+from irad.frontend.np_registry import TABLE, numpy
 from irad.frontend.np_shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from irad.ops.array import concat, reshape_to, slice_axis
-from irad.types import Dim
+from irad.types import DTYPES, Dim
 
 # ---- joining -------------------------------------------------------------------------------------------------------
 
@@ -212,3 +212,35 @@ numpy("dsplit", view=True)(_split_along("dsplit", 2, 3))
 def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Arr, ...]:
     """np.unstack: the array as a tuple along an axis."""
     return tuple(items_of(moveaxis(x, axis, 0)))
+
+
+# ---- np.r_ and np.c_ -----------------------------------------------------------------------------------------------------------
+
+
+def _items(key: Any, what: str) -> tuple[list[Arr], str]:
+    """The items as arrays of one axis or more, and their dtype; numbers are weak, as in NumPy."""
+    items = list(key) if isinstance(key, (tuple, list)) else [key]
+    if any(isinstance(x, str) for x in items):
+        raise UnsupportedError(f"{what} with a string among its items: use np.concatenate or np.stack with axis=")
+    items = [np.r_[x] if isinstance(x, slice) else x for x in items]
+    return [atleast_1d(lift(lift_strong(x))) for x in items], result_dtype(*items)
+
+
+def _rows(key: Any) -> Arr:
+    """np.r_[...]: arrays, numbers and slices one after the other along the first axis."""
+    arrays, name = _items(key, "np.r_")
+    return join_values(arrays, 0, DTYPES[name])
+
+
+def _columns(key: Any) -> Arr:
+    """np.c_[...]: vectors become columns, and all are joined along the last axis."""
+    arrays, name = _items(key, "np.c_")
+    wide = [Arr(reshape_to(x.value, (*x.shape, 1))) if x.ndim == 1 else x for x in arrays]
+    return join_values(wide, wide[0].ndim - 1, DTYPES[name])
+
+
+def _concatenator(which: Any, key: Any) -> Arr:
+    return _rows(key) if which is np.r_ else _columns(key)
+
+
+TABLE[type(np.r_).__getitem__] = _concatenator

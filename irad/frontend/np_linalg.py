@@ -151,8 +151,8 @@ def _outer_product(x: Value, y: Value) -> Arr:
 
 @numpy("vecdot", "linalg.vecdot")
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **_: Any) -> Arr:
-    """np.vecdot: inner products along an axis."""
-    p = apply_ufunc("multiply", x1, x2)
+    """np.vecdot: inner products along an axis, the first operand conjugated."""
+    p = apply_ufunc("multiply", conj(x1), x2)
     return sum_of(p, normalize_axis(axis, p.ndim), p.value.type.numpy)
 
 

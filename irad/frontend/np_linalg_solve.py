@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,29 +23,55 @@ from irad.ops.determinant import det as det_op
 from irad.ops.determinant import polynomial
 from irad.ops.determinant import slogdet as slogdet_op
 from irad.ops.elementwise import full
-from irad.types import is_float
+from irad.types import is_complex, is_float
 
 SMALL_DET = 4  # orders up to it are expanded
 
 
 def float_type(*xs: Any) -> str:
-    """The dtype in which numpy.linalg computes: float32 or float64. Raises IradTypeError for float16."""
+    """The dtype in which numpy.linalg computes: float32, float64 or complex. Raises IradTypeError for float16."""
     name = result_dtype(*xs)
-    if name[0] == "c":
-        raise UnsupportedError("numpy.linalg on complex matrices")
     if name == "f16":
         raise IradTypeError("array type float16 is unsupported in linalg")
-    return name if is_float(name) else "f64"
+    return name if is_float(name) or is_complex(name) else "f64"
 
 
 def matrices(a: Any, square: bool = False) -> Value:
-    """The operand as float matrices. Raises ShapeError with NumPy's words."""
+    """The operand as matrices of floats or complex numbers. Raises ShapeError with NumPy's words."""
     x = lift(a)
     if x.ndim < 2:
         raise ShapeError(f"{x.ndim}-dimensional array given. Array must be at least two-dimensional")
     if square and x.shape[-1] != x.shape[-2]:
         raise ShapeError("Last 2 dimensions of the array must be square")
     return convert(x, float_type(x)).value
+
+
+def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder that computes in double precision and gives single where its first two operands are single, as numpy.linalg does."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        first = [x for x in args[:2] if isinstance(x, (Arr, np.ndarray, list, tuple))]
+        name = result_dtype(*first) if first else "f64"
+        if name not in SINGLE:
+            return function(*args, **kwargs)
+        out = function(*(convert(lift(x), SINGLE[name]) if any(x is y for y in first) else x for x in args), **kwargs)
+        if not isinstance(out, tuple):
+            return narrowed(out)
+        parts = [narrowed(x) for x in out]
+        cls: Any = type(out)
+        return cls(parts) if cls is tuple else cls(*parts)
+
+    return run
+
+
+SINGLE = {"f32": "f64", "c64": "c128"}
+
+
+def narrowed(x: Arr) -> Arr:
+    """A result in single precision."""
+    narrow = {wide: name for name, wide in SINGLE.items()}
+    return convert(x, narrow.get(x.name, x.name))
 
 
 def fail_if(bad: Value, message: str) -> None:
@@ -97,12 +124,14 @@ def with_columns(a: Any, b: Any, solve: Any) -> Arr:
 
 
 @numpy("linalg.solve")
+@widened
 def solve(a: Any, b: Any) -> Arr:
     """np.linalg.solve; LinAlgError for a singular matrix."""
     return with_columns(a, b, solved)
 
 
 @numpy("linalg.inv")
+@widened
 def inv(a: Any) -> Arr:
     """np.linalg.inv; LinAlgError for a singular matrix."""
     x = matrices(a, square=True)
@@ -136,6 +165,7 @@ def tensorinv(a: Any, ind: Any = 2) -> Arr:
 
 
 @numpy("linalg.det")
+@widened
 def det(a: Any) -> Arr:
     """np.linalg.det; right derivatives at singular matrices too."""
     x = matrices(a, square=True)
@@ -144,6 +174,7 @@ def det(a: Any) -> Arr:
 
 
 @numpy("linalg.slogdet")
+@widened
 def slogdet(a: Any) -> Any:
     """np.linalg.slogdet: (0, -inf) for a singular matrix."""
     x = matrices(a, square=True)
@@ -163,15 +194,17 @@ named = _named
 
 
 @numpy("linalg.cholesky")
+@widened
 def cholesky(a: Any, /, *, upper: Any = False) -> Arr:
     """np.linalg.cholesky: reads one triangle, and the derivative goes to that triangle."""
     x = matrices(a, square=True)
-    low, info = ops.cholesky(matrix.mt(x) if upper else x)
+    low, info = ops.cholesky(matrix.mh(x) if upper else x)
     failed(info, "Matrix is not positive definite")
-    return Arr(matrix.mt(low) if upper else low)
+    return Arr(matrix.mh(low) if upper else low)
 
 
 @numpy("linalg.qr")
+@widened
 def qr(a: Any, mode: str = "reduced") -> Any:
     """np.linalg.qr: modes "reduced", "complete" and "r"."""
     if mode not in ("reduced", "complete", "r"):
@@ -182,14 +215,14 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _qr(x: Value, complete: bool) -> tuple[Value, Value]:
-    """A wide matrix [X Y] has the Q of X, and R = [R of X, Q^T Y]."""
+    """A wide matrix [X Y] has the Q of X, and R = [R of X, Q^H Y]."""
     m, n = (static_int(d, "extent") for d in x.type.shape[-2:])
     if m >= n:
         q, r = ops.qr(x, full=complete and m > n)
         return q, r
     whole = tuple(Slice(0, d) for d in x.type.shape[:-1])
     q, r = ops.qr(index(x, spec=(*whole, Slice(0, m))), full=False)
-    rest = matrix.mm(q, index(x, spec=(*whole, Slice(m, n - m))), ta=True)
+    rest = matrix.hmm(q, index(x, spec=(*whole, Slice(m, n - m))))
     return q, concat(r, rest, axis=x.type.rank - 1)
 
 

@@ -10,28 +10,31 @@ from irad.errors import IradValueError, ShapeError
 from irad.frontend.arr import Arr, lift, materialise, static_int, static_value
 from irad.frontend.np_elementwise import convert
 from irad.frontend.np_functions import op
-from irad.frontend.np_linalg_solve import failed, float_type, matrices, named
+from irad.frontend.np_linalg_solve import SINGLE, fail_if, failed, float_type, matrices, named, widened
+from irad.frontend.np_reduce import squared_modulus
 from irad.frontend.np_registry import numpy
 from irad.ir import Value
 from irad.ops import eigen, matrix, spectral
 from irad.ops import elementwise as ew
 from irad.ops.array import broadcast, max_, reshape_to, sum_
-from irad.ops.complex import complex_
+from irad.ops.complex import imag, real
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, full, select
-from irad.types import Type
+from irad.types import Type, is_complex, real_dtype
 
 _NO_SVD, _NO_EIG = "SVD did not converge", "Eigenvalues did not converge"
 
 
 def singular_values(x: Value) -> Value:
-    """Singular values, descending; LinAlgError at run time if they are not found."""
-    s, info = spectral.svdvals(x)
+    """Singular values, descending, found in double precision; LinAlgError at run time if there are none."""
+    dtype = real_dtype(x.type.dtype)
+    s, info = spectral.svdvals(cast_to(x, SINGLE.get(x.type.dtype, x.type.dtype)))
     failed(info, _NO_SVD)
-    return s
+    return cast_to(s, dtype)
 
 
 @numpy("linalg.svd")
+@widened
 def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
     """np.linalg.svd. Derivatives of U and V need full_matrices=False unless the matrices are square."""
     x = matrices(a)
@@ -56,6 +59,7 @@ def _lower(uplo: str) -> bool:
 
 
 @numpy("linalg.eigh")
+@widened
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """np.linalg.eigh: reads one triangle, and the derivative goes to that triangle."""
     w, v, info = spectral.eigh(matrices(a, square=True), lower=_lower(UPLO))
@@ -64,6 +68,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
 
 
 @numpy("linalg.eigvalsh")
+@widened
 def eigvalsh(a: Any, UPLO: str = "L") -> Arr:
     """np.linalg.eigvalsh: reads one triangle, and the derivative goes to that triangle."""
     w, info = spectral.eigvalsh(matrices(a, square=True), lower=_lower(UPLO))
@@ -74,23 +79,31 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Arr:
 # ---- eigenvalues of general matrices -------------------------------------------------------------------------------------------------
 
 
-def _eig(a: Any) -> tuple[Value, ...]:
-    out: tuple[Value, ...] = eigen.eig(matrices(a, square=True))
-    failed(out[-1], _NO_EIG)
-    return out
+def _finite(a: Any) -> Value:
+    """Square matrices; LinAlgError at run time if one has an infinite or NaN element."""
+    x = matrices(a, square=True)
+    parts = (real(x), imag(x)) if is_complex(x.type.dtype) else (x,)
+    for part in parts:
+        fail_if(ew.logical_not(ew.isfinite(part)), "Array must not contain infs or NaNs")
+    return x
 
 
 @numpy("linalg.eigvals")
+@widened
 def eigvals(a: Any) -> Arr:
-    """np.linalg.eigvals of real matrices, always complex (NumPy makes them real where all happen to be)."""
-    return Arr(complex_(*_eig(a)[:2]))
+    """np.linalg.eigvals, always complex (NumPy makes those of a real matrix real where all happen to be)."""
+    w, info = eigen.eigvals(_finite(a))
+    failed(info, _NO_EIG)
+    return Arr(w)
 
 
 @numpy("linalg.eig")
+@widened
 def eig(a: Any) -> Any:
-    """np.linalg.eig of real matrices, always complex. The eigenvectors have no derivative."""
-    out = _eig(a)
-    return named("eig", [np.eye(1)], (complex_(*out[:2]), complex_(*eigen.eig_vectors(*out[2:4]))))
+    """np.linalg.eig, always complex. The eigenvectors' length is 1 and their largest element real, and the derivative keeps that."""
+    w, v, info = eigen.eig(_finite(a))
+    failed(info, _NO_EIG)
+    return named("eig", [np.eye(1)], (w, eigen.eig_vectors(v)))
 
 
 # ---- pseudo-inverse and least squares --------------------------------------------------------------------------------------------------
@@ -101,6 +114,7 @@ def _static_float(x: Any, what: str) -> float:
 
 
 @numpy("linalg.pinv")
+@widened
 def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Arr:
     """np.linalg.pinv, for a static rcond."""
     x = matrices(a)
@@ -112,6 +126,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None)
 
 
 @numpy("linalg.lstsq")
+@widened
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """np.linalg.lstsq by the pseudo-inverse. Where NumPy gives no residuals for want of rank, they are NaN."""
     x, y = lift(a), lift(b)
@@ -138,9 +153,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
 def _residuals(mat: Value, out: Value, columns: Value, rank: Value, m: int, n: int) -> Arr:
     """Sums of squares, for matrices of full rank with more rows than columns."""
     if m <= n:
-        return Arr(const(value=0, type=Type(mat.type.dtype, (0,))))
+        return Arr(const(value=0, type=Type(real_dtype(mat.type.dtype), (0,))))
     off = ew.sub(columns, matrix.mm(mat, out))
-    total = sum_(ew.mul(off, off), axes=(0,))
+    total = sum_(squared_modulus(Arr(off)).value, axes=(0,))
     short = broadcast(ew.lt(rank, full(n, rank)), shape=total.type.shape, dims=())
     return Arr(select(short, full(float("nan"), total), total))
 

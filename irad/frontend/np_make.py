@@ -32,7 +32,7 @@ from irad.frontend.np_registry import numpy
 from irad.frontend.np_shape import moveaxis, ravel, shape_argument
 from irad.ir import Value
 from irad.ops import elementwise as ew
-from irad.ops.array import dim_value, iota, reshape_to
+from irad.ops.array import any_, dim_value, iota, reshape_to
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, full
@@ -224,7 +224,11 @@ def logspace(
 @numpy("geomspace")
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0) -> Arr:
     """np.geomspace: a geometric progression between two numbers of one sign; the ends are exact."""
-    a, b = (convert(x, "f64" if not is_float(dtype_of(x)) else dtype_of(x)) for x in (start, stop))
+    a, b = (convert(x, "f64") for x in (start, stop))
+    for end in (a, b):
+        zero = apply_ufunc("equal", end, 0.0).value
+        zero = any_(zero, axes=tuple(range(zero.type.rank))) if zero.type.rank else zero
+        raise_if(zero, exc="ValueError", message="Geometric sequence cannot include zero")
     sign = apply_ufunc("sign", a)
     logs = [apply_ufunc("log10", apply_ufunc("absolute", x)) for x in (a, b)]
     y = apply_ufunc("multiply", sign, logspace(logs[0], logs[1], num, endpoint))

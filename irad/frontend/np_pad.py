@@ -18,7 +18,7 @@ from irad.frontend.np_registry import numpy
 from irad.frontend.np_scan import join, part
 from irad.frontend.np_sort import median
 from irad.ops.array import iota
-from irad.types import Dim, Type, is_float
+from irad.types import Dim, Type, is_complex, is_float
 
 
 def _pairs(x: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
@@ -91,6 +91,8 @@ def _pad_axis(x: Arr, k: int, before: int, after: int, mode: str, kw: dict[str, 
         right = _ramp(x, k, n - 1, after, high)  # type: ignore[arg-type]
         return join([flip_axis(left, k), x, right], k)
     if mode in ("maximum", "minimum", "mean", "median"):
+        if n == 0:
+            raise IradValueError(f"can't extend empty axis {k} using modes other than 'constant' or 'empty'")
         lengths = _pairs(kw.get("stat_length"), x.ndim, "stat_length")[k]
         sides = [_statistic(x, k, mode, lengths[0], True, before), _statistic(x, k, mode, lengths[1], False, after)]
         return join([sides[0], x, sides[1]], k)
@@ -140,12 +142,12 @@ def _ramp(x: Arr, k: int, at: int, width: int, end: Any) -> Arr:
     """From next to the edge (excluded) to the end value, `width` elements."""
     edge = part(x, k, at, 1)
     t = tuple(width if j == k else 1 for j in range(x.ndim))
-    work = x.name if is_float(x.name) else "f64"
+    work = x.name if is_float(x.name) or is_complex(x.name) else "f64"
     steps = convert(Arr(iota(type=Type("i64", t), axis=k)), work)
     last = materialise(end, work, edge.shape)
     slope = div(sub(convert(edge, work), Arr(last)), width) if width else edge
     ramp = add(mul(sub(width - 1, steps), slope), Arr(last))
-    return convert(ramp if is_float(x.name) else apply_ufunc("floor", ramp), x.name)
+    return convert(ramp if work == x.name else apply_ufunc("floor", ramp), x.name)
 
 
 def _statistic(x: Arr, k: int, mode: str, length: Any, front: bool, width: int) -> Arr:
@@ -155,7 +157,7 @@ def _statistic(x: Arr, k: int, mode: str, length: Any, front: bool, width: int) 
     statistics: dict[str, Callable[..., Arr]] = {"maximum": max_of, "minimum": min_of, "mean": mean, "median": median}
     f = statistics[mode]
     v = f(block, k, keepdims=True)
-    if not is_float(x.name):
+    if not (is_float(x.name) or is_complex(x.name)):
         v = apply_ufunc("rint", v)
     shape = tuple(width if j == k else d for j, d in enumerate(x.shape))
     return Arr(materialise(convert(v, x.name), x.name, shape))

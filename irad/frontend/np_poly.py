@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.arr import Arr, lift, result_dtype, static_int
-from irad.frontend.np_elementwise import apply_ufunc
-from irad.frontend.np_functions import add, op, sub
+from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend.arr import Arr, float_dtype, lift, result_dtype, static_int
+from irad.frontend.np_complex import conj
+from irad.frontend.np_elementwise import apply_ufunc, convert
+from irad.frontend.np_functions import add, div, mul, op, sub
 from irad.frontend.np_index import getitem
 from irad.frontend.np_join import concatenate
 from irad.frontend.np_linalg import matmul
+from irad.frontend.np_linalg_spectral import lstsq
+from irad.frontend.np_reduce import sum_of
 from irad.frontend.np_registry import numpy
 from irad.frontend.np_shape import ravel, reshape_array
-from irad.frontend.np_signal import convolve
+from irad.frontend.np_signal import convolve, vander
+from irad.types import is_complex
 
 
 def _padded(a: Any, b: Any) -> tuple[Arr, Arr]:
@@ -47,6 +51,43 @@ def polymul(a1: Any, a2: Any) -> Arr:
     return product
 
 
+@numpy("poly")
+def poly(seq_of_zeros: Any) -> Arr:
+    """np.poly of real roots: the coefficients of the product of x - root."""
+    z = lift(seq_of_zeros)
+    if z.ndim > 1 or is_complex(z.name):
+        raise UnsupportedError(
+            "np.poly of a matrix or of complex roots: whether the result is real depends on the data; multiply with np.convolve"
+        )
+    z = convert(z if z.ndim else reshape_array(z, (1,)), float_dtype(z))
+    one = lift(np.ones(1, z.value.type.numpy))
+    out = one if z.shape[0] else lift(np.float64(1.0))
+    for k in range(static_int(z.shape[0], "the number of roots")):
+        out = convolve(out, concatenate([one, apply_ufunc("negative", getitem(z, (slice(k, k + 1),)))]))
+    return out
+
+
+@numpy("polyfit")
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Arr:
+    """np.polyfit: least squares with columns scaled to length 1, as NumPy."""
+    if full or cov:
+        raise UnsupportedError("np.polyfit with full or cov: use np.linalg.lstsq of np.vander")
+    at, right = (convert(v, float_dtype(v)) for v in map(lift, (x, y)))
+    if at.ndim != 1 or right.ndim not in (1, 2) or right.shape[0] != at.shape[0]:
+        raise IradTypeError("np.polyfit wants a vector x, and y with one or two axes, the first one as long as x")
+    if at.shape[0] == 0:
+        raise IradTypeError("expected non-empty vector for x")
+    left = vander(at, static_int(deg, "deg") + 1)
+    if w is not None:
+        weights = reshape_array(lift(w), (at.shape[0], 1))
+        left = mul(left, weights)
+        right = mul(right, weights if right.ndim == 2 else ravel(weights))
+    scale = apply_ufunc("sqrt", sum_of(mul(left, left), 0))
+    eps = float(np.finfo(at.value.type.numpy).eps) * static_int(at.shape[0], "the number of points")
+    c = lstsq(div(left, scale), right, eps if rcond is None else rcond)[0]
+    return div(c, reshape_array(scale, (scale.shape[0], 1)) if c.ndim == 2 else scale)
+
+
 @numpy("polyint")
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Arr:
     """np.polyint: m times, with one constant of integration for all or one each."""
@@ -74,10 +115,8 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Arr:
 
 @numpy("vecmat")
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Arr:
-    """np.vecmat of real vectors."""
-    v = lift(x1)
-    if v.name[0] == "c":
-        raise UnsupportedError("np.vecmat of complex vectors, which it conjugates: write np.conj(v) @ m")
+    """np.vecmat: the vectors are conjugated."""
+    v = conj(x1)
     y = matmul(reshape_array(v, (*v.shape[:-1], 1, v.shape[-1])), x2)
     return reshape_array(y, (*y.shape[:-2], y.shape[-1]))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend import complex_order, complex_ufuncs
 from irad.frontend.arr import (
     Arr,
     broadcast_shapes,
@@ -124,15 +125,22 @@ def _nonempty(x: Value, axes: tuple[int, ...], what: str) -> None:
 
 def lowest(name: str) -> Any:
     """The unit of maximum in a dtype."""
+    if is_complex(name):
+        return complex(-INF, -INF)
     return False if name == "bool" else -INF if is_float(name) else int_range(name)[0]
 
 
 def highest(name: str) -> Any:
     """The unit of minimum in a dtype."""
+    if is_complex(name):
+        return complex(INF, INF)
     return True if name == "bool" else INF if is_float(name) else int_range(name)[1]
 
 
-def _extreme(op: Callable[..., Value], ufunc: str, unit: Callable[[str], Any]) -> Callable[..., Arr]:
+def _extreme(real_op: Callable[..., Value], ufunc: str, unit: Callable[[str], Any]) -> Callable[..., Arr]:
+    def op(x: Value, *, axes: tuple[int, ...]) -> Value:
+        return complex_order.extreme(x, axes, ufunc == "maximum") if is_complex(x.type.dtype) else real_op(x, axes=axes)
+
     def call(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True
     ) -> Arr:
@@ -149,7 +157,8 @@ def _extreme(op: Callable[..., Value], ufunc: str, unit: Callable[[str], Any]) -
                 shape = tuple(d for k, d in enumerate(x.type.shape) if k not in axes)
                 return keep(materialise(Arr(start), x.type.dtype, shape), x.type.shape, axes, keepdims)
             v = in_f32(op, x, axes=axes) if axes else x
-            v = in_f32(getattr(ew, ufunc), v, materialise(Arr(start), x.type.dtype, v.type.shape))
+            better = complex_ufuncs.lowering(ufunc, [v], getattr(ew, ufunc))
+            v = in_f32(better, v, materialise(Arr(start), x.type.dtype, v.type.shape))
             return keep(v, x.type.shape, axes, keepdims)
         _nonempty(x, axes, f"zero-size array to reduction operation {ufunc} which has no identity")
         if any(d == 0 for k, d in enumerate(x.type.shape) if k not in axes):
@@ -184,7 +193,10 @@ def _position(op: Callable[..., Value], name: str) -> Callable[..., Arr]:
         line = reshape_to(x, (size_of(x.type.shape),)) if flat else x
         k = 0 if flat else normalize_axis(axis, x.type.rank)
         _nonempty(line, (k,), f"attempt to get {name} of an empty sequence")
-        v = in_f32(op, line, axis=k)
+        if is_complex(x.type.dtype):
+            v = complex_order.position(line, k, name == "argmax")
+        else:
+            v = in_f32(op, line, axis=k)
         return keep(v, x.type.shape, tuple(range(x.type.rank)) if flat else (k,), keepdims)
 
     return call

@@ -139,6 +139,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Arr:
         d = diff(lift(x), axis=-1 if len(shape_of(x)) == 1 else k)
         if d.ndim == 1:
             d = Arr(reshape_to(d.value, tuple(d.shape[0] if j == k else 1 for j in range(v.ndim))))
-    n = v.shape[k] - 1
-    both = apply_ufunc("add", part(v, k, 1, n), part(v, k, 0, n))
+    size = v.shape[k]
+    n = max(size - 1, 0) if isinstance(size, int) else size - 1
+    both = apply_ufunc("add", part(v, k, 1 if v.shape[k] != 0 else 0, n), part(v, k, 0, n))
     return sum_of(apply_ufunc("divide", apply_ufunc("multiply", d, both), 2.0), k)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
-from irad.frontend.arr import Arr, is_traced, lift, normalize_axes, result_dtype, shape_of, static_int
+from irad.frontend.arr import Arr, dtype_of, is_traced, lift, normalize_axes, result_dtype, shape_of, static_int
+from irad.frontend.np_complex import conj
 from irad.frontend.np_elementwise import apply_ufunc, convert
 from irad.frontend.np_functions import add, div, mul, op, sub, where
 from irad.frontend.np_gather import sliding_window_view
@@ -15,7 +16,7 @@ from irad.frontend.np_index import getitem
 from irad.frontend.np_join import stack
 from irad.frontend.np_linalg import contract
 from irad.frontend.np_move import flip_axis
-from irad.frontend.np_pad import pad_constant
+from irad.frontend.np_reduce import sum_of
 from irad.frontend.np_registry import numpy
 from irad.frontend.np_scan import diff, join, part
 from irad.frontend.np_sort import argsort, searchsorted
@@ -23,7 +24,7 @@ from irad.ir import Value
 from irad.ops.array import reshape_to
 from irad.ops.constant import const
 from irad.ops.intervals import bound
-from irad.types import Dim, Type, is_float
+from irad.types import Dim, Type, is_complex, is_float
 
 # ---- convolution -----------------------------------------------------------------------------------------------------
 
@@ -31,16 +32,30 @@ from irad.types import Dim, Type, is_float
 def _full_convolution(a: Value, v: Value) -> Arr:
     """sum_k v[k] * a[i - k] for all i where they overlap: shifted products if v is short, else windows times v."""
     n, m = _static_lengths(a, v)
-    padded = pad_constant(Arr(a), [(m - 1, m - 1)], [(0, 0)])
+    inside = _valid_convolution(Arr(a), v, n, m)
+    if m == 1:
+        return inside
+    x, zeros = Arr(a), lift(np.zeros(m - 1, a.type.numpy))
+    left = _edge_convolution(join([zeros, part(x, 0, 0, m - 1)], 0), v, np.arange(m - 1)[:, None] + np.arange(m) >= m - 1)
+    right = _edge_convolution(join([part(x, 0, n - m + 1, m - 1), zeros], 0), v, np.arange(m - 1)[:, None] + np.arange(m) < m - 1)
+    return join([left, inside, right], 0)
+
+
+def _valid_convolution(a: Arr, v: Value, n: int, m: int) -> Arr:
+    """Where all of v overlaps with a."""
     if m <= 16:
         out: Any = None
         for k in range(m):
-            term = mul(getitem(Arr(v), k), part(padded, 0, m - 1 - k, n + m - 1))
+            term = mul(getitem(Arr(v), k), part(a, 0, m - 1 - k, n - m + 1))
             out = term if out is None else add(out, term)
         return out
-    windows = sliding_window_view(padded, m)
-    flipped = flip_axis(Arr(v), 0)
-    return Arr(contract(windows.value, flipped.value, [1], [0]))
+    return Arr(contract(sliding_window_view(a, m).value, flip_axis(Arr(v), 0).value, [1], [0]))
+
+
+def _edge_convolution(block: Arr, v: Value, overlap: np.ndarray) -> Arr:
+    """Windows of the block times v, but for what lies outside of the array: 0 times an infinity there would be NaN."""
+    terms = mul(sliding_window_view(block, v.type.shape[0]), flip_axis(Arr(v), 0))
+    return sum_of(where(overlap, terms, 0), 1)
 
 
 def _lines(a: Any, v: Any) -> tuple[Value, Value]:
@@ -62,7 +77,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Arr:
     n, m = _static_lengths(x, y)
     if m > n:
         x, y, n, m = y, x, m, n
-    return _cut(_full_convolution(x, y), n, m, (m - 1) - m // 2, mode)
+    return _valid_convolution(Arr(x), y, n, m) if mode == "valid" else _cut(_full_convolution(x, y), n, m, (m - 1) - m // 2, mode)
 
 
 def _static_lengths(x: Value, y: Value) -> tuple[int, int]:
@@ -85,10 +100,12 @@ def _cut(whole: Arr, n: int, m: int, start: int, mode: str) -> Arr:
 
 @numpy("correlate")
 def correlate(a: Any, v: Any, mode: str = "valid") -> Arr:
-    """np.correlate."""
-    x, y = _lines(a, v)
+    """np.correlate: the second operand is conjugated."""
+    x, y = _lines(a, conj(v))
     n, m = _static_lengths(x, y)
     flipped = flip_axis(Arr(y), 0).value
+    if mode == "valid" and m <= n:
+        return _valid_convolution(Arr(x), flipped, n, m)
     if m <= n:
         return _cut(_full_convolution(x, flipped), n, m, (m - 1) - m // 2, mode)
     start = n + m - 1 - ((n - 1) - n // 2) - m  # NumPy swaps the operands and reverses the result
@@ -100,8 +117,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Arr:
 
 @numpy("interp")
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Arr:
-    """np.interp: piecewise linear, constant (or `left`, `right`) outside; always float64."""
-    at, points, values = convert(x, "f64"), convert(xp, "f64"), convert(fp, "f64")
+    """np.interp: piecewise linear, constant (or `left`, `right`) outside; always in double precision. Values may be complex."""
+    made = "c128" if is_complex(dtype_of(fp)) else "f64"
+    at, points, values = convert(x, "f64"), convert(xp, "f64"), convert(fp, made)
     if points.ndim != 1 or values.ndim != 1:
         raise IradValueError("Data points must be 1-D sequences")
     if points.shape != values.shape:
@@ -116,7 +134,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     inner = getitem(values, np.zeros(at.shape, int)) if n == 1 else _segments(at, points, values, n)
     out = where(apply_ufunc("less", at, first), getitem(values, 0) if left is None else left, inner)
     out = where(apply_ufunc("greater", at, last), getitem(values, -1) if right is None else right, out)
-    return convert(where(apply_ufunc("isnan", at), at, out), "f64")
+    return convert(where(apply_ufunc("isnan", at), at, out), made)
 
 
 def _segments(at: Arr, points: Arr, values: Arr, n: int) -> Arr:
@@ -125,7 +143,12 @@ def _segments(at: Arr, points: Arr, values: Arr, n: int) -> Arr:
     bound(j.value, 0, n - 2)
     x0, y0 = getitem(points, j), getitem(values, j)
     x1, y1 = getitem(points, add(j, 1)), getitem(values, add(j, 1))
-    y = add(mul(div(sub(y1, y0), sub(x1, x0)), sub(at, x0)), y0)
+    slope = div(sub(y1, y0), sub(x1, x0))
+    y = add(mul(slope, sub(at, x0)), y0)
+    if not is_complex(y.name):  # from an infinite end of the segment nothing can be said, perhaps from the other one
+        other = add(mul(slope, sub(at, x1)), y1)
+        flat = where(apply_ufunc("logical_and", apply_ufunc("isnan", other), apply_ufunc("equal", y0, y1)), y0, other)
+        y = where(apply_ufunc("isnan", y), flat, y)
     return where(apply_ufunc("equal", at, x1), y1, where(apply_ufunc("equal", at, x0), y0, y))
 
 
@@ -253,7 +276,7 @@ def polyder(p: Any, m: Any = 1) -> Arr:
     """np.polyder of coefficients."""
     x = lift(p)
     for _ in range(static_int(m, "m")):
-        n = static_int(x.shape[0], "the number of coefficients") - 1
+        n = max(static_int(x.shape[0], "the number of coefficients") - 1, 0)
         x = mul(part(x, 0, 0, n), np.arange(n, 0, -1))
     return x
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend import complex_order
 from irad.frontend.arr import (
     Arr,
+    dtype_of,
     float_dtype,
     from_dim,
     in_f32,
@@ -40,7 +42,7 @@ from irad.ops.array import dim_value, reshape_to, transpose_to
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, full, select
 from irad.ops.intervals import bound, dim_interval
-from irad.types import Dim, Type, is_float
+from irad.types import Dim, Type, is_complex, is_float
 
 # ---- sorting -------------------------------------------------------------------------------------------------------
 
@@ -54,6 +56,8 @@ def _line(a: Any, axis: Any) -> tuple[Arr, int]:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Arr:
     """np.sort: stable whatever `kind` says; NaN last."""
     x, k = _line(a, axis)
+    if is_complex(x.name):
+        return Arr(complex_order.taken(x.value, complex_order.order(x.value, k), k))
     return Arr(in_f32(sorting.sort, x.value, axis=k))
 
 
@@ -67,7 +71,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Arr:
     """np.argsort: stable whatever `kind` says (NumPy leaves the order of ties open unless kind="stable")."""
     x, k = _line(a, axis)
-    at = in_f32(sorting.argsort, x.value, axis=k)
+    at = complex_order.order(x.value, k) if is_complex(x.name) else in_f32(sorting.argsort, x.value, axis=k)
     bound(at, 0, max(dim_interval(x.shape[k])[1] - 1, 0))
     return Arr(at)
 
@@ -157,7 +161,7 @@ def _sorted_last(a: Any, axis: Any, dtype: str | None = None) -> tuple[Arr, tupl
     v = transpose_to(x.value, kept + axes)
     n = size_of(x.shape[k] for k in axes)
     line = reshape_to(v, (*(x.shape[k] for k in kept), n))
-    return Arr(in_f32(sorting.sort, line, axis=len(kept))), axes
+    return sort(Arr(line), len(kept)), axes
 
 
 def _last(x: Arr, k: Any) -> Arr:
@@ -178,9 +182,9 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     upper = convert(_last(s, n // 2), work)
     m = upper if n % 2 else div_by_two(apply_ufunc("add", convert(_last(s, n // 2 - 1), work), upper))
     out_v = convert(m, float_dtype(s))
-    if is_float(s.name):
+    if is_float(s.name) or is_complex(s.name):
         end = _last(s, n - 1)
-        out_v = Arr(select(in_f32(ew.isnan, end.value), end.value, out_v.value))
+        out_v = Arr(select(apply_ufunc("isnan", end).value, end.value, out_v.value))
     return keep(out_v.value, shape_of(a), axes, keepdims)
 
 
@@ -193,8 +197,12 @@ def div_by_two(x: Arr) -> Arr:
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Arr:
     """np.nanmedian: NaN where there is nothing else."""
     x = lift(a)
+    if is_complex(x.name):
+        raise UnsupportedError("np.nanmedian of complex numbers: take out the NaN and use np.median")
     if not is_float(x.name):
         return median(x, axis, keepdims=keepdims)
+    if 0 in x.shape:
+        return _of_nothing(x, axis, keepdims)
     s, axes = _sorted_last(x, axis)
     count = _numbers(s)
     half = lambda k: apply_ufunc("floor_divide", k, 2)
@@ -204,6 +212,13 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     m = convert(div_by_two(apply_ufunc("add", low, high)), x.name)
     m = Arr(select(apply_ufunc("equal", low, high).value, convert(low, x.name).value, m.value))
     return keep(_nan_if_none(m, count).value, x.shape, axes, keepdims)
+
+
+def _of_nothing(x: Arr, axis: Any, keepdims: Any) -> Arr:
+    """NaN, for each line of an empty array; not for each quantile, as in NumPy."""
+    axes = normalize_axes(axis, x.ndim)
+    shape = tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    return keep(const(value=float("nan"), type=Type(x.name, shape)), x.shape, axes, keepdims)
 
 
 def _numbers(s: Arr) -> Arr:
@@ -234,7 +249,27 @@ def _plotting(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
     return lambda n, q: sub(add(mul(n, q), add(alpha, mul(q, 1 - alpha - beta))), 1)
 
 
-_PICKS = ("lower", "higher", "nearest", "inverted_cdf")  # methods that give an element of the sample, in its own dtype
+def _averaged(n: Any, q: Any) -> Any:
+    """Half way to the next element where n*q is whole, else the next element."""
+    at = sub(mul(n, q), 1.0)
+    return op("where")(op("equal")(at, op("floor")(at)), add(at, 0.5), op("ceil")(at))
+
+
+def _closest(n: Any, q: Any) -> Any:
+    """The nearest element, counted from 1; the even one of two."""
+    at = sub(mul(n, q), 1.5)
+    low = op("floor")(at)
+    stays = op("logical_and")(op("equal")(at, low), op("equal")(op("remainder")(low, 2.0), 1.0))
+    return op("where")(stays, low, add(low, 1.0))
+
+
+_PICKS = (
+    "lower",
+    "higher",
+    "nearest",
+    "inverted_cdf",
+    "closest_observation",
+)  # methods that give an element of the sample, in its own dtype
 _LESS_ONE = lambda n: sub(n, 1.0) if isinstance(n, Arr) else n - 1  # a Python number stays one, so that q decides the dtype
 _EVEN = lambda n, q: mul(_LESS_ONE(n), q)
 _POSITION: dict[str, Callable[[Any, Any], Any]] = {
@@ -244,6 +279,8 @@ _POSITION: dict[str, Callable[[Any, Any], Any]] = {
     "midpoint": lambda n, q: mul(0.5, add(op("floor")(_EVEN(n, q)), op("ceil")(_EVEN(n, q)))),
     "nearest": lambda n, q: op("rint")(_EVEN(n, q)),
     "inverted_cdf": lambda n, q: op("ceil")(sub(mul(n, q), 1.0)),
+    "averaged_inverted_cdf": _averaged,
+    "closest_observation": _closest,
     "interpolated_inverted_cdf": _plotting(0.0, 1.0),
     "hazen": _plotting(0.5, 0.5),
     "weibull": _plotting(0.0, 0.0),
@@ -301,6 +338,11 @@ def _quantiles(
     return Arr(reshape_to(v.value, (*q_shape, *parts[0].shape)))
 
 
+def _check_real(a: Any) -> None:
+    if is_complex(dtype_of(a)):
+        raise IradTypeError("a must be an array of real numbers")
+
+
 def _check_q(q: Any) -> None:
     if not is_traced(q):
         a = np.asarray(q, float)
@@ -313,7 +355,8 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False,
     *, weights: Any = None, interpolation: Any = None,
 ) -> Arr:  # fmt: skip
-    """np.quantile, all methods but "averaged_inverted_cdf" and "closest_observation"; NaN if there is one."""
+    """np.quantile; NaN if there is one."""
+    _check_real(a)
     _check_q(q)
     if weights is not None:
         return _weighted(lift(a), q, axis, method, keepdims, weights)
@@ -365,10 +408,13 @@ def nanquantile(
     """np.nanquantile: NaN where there is nothing else."""
     if weights is not None:
         raise UnsupportedError("np.nanquantile with weights")
+    _check_real(a)
     x = lift(a)
     if not is_float(x.name):
         return quantile(x, q, axis, method=method, keepdims=keepdims)
     _check_q(q)
+    if 0 in x.shape:
+        return _of_nothing(x, axis, keepdims)
     s, axes = _sorted_last(x, axis)
     count = _numbers(s)
     out_v = _quantiles(s, x.shape, axes, q, method, keepdims, count, lambda v: _nan_if_none(v, count))
@@ -380,7 +426,7 @@ def _percent(quantiles: Callable[..., Arr]) -> Callable[..., Arr]:
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False,
         *, weights: Any = None, interpolation: Any = None,
     ) -> Arr:  # fmt: skip
-        share = op("divide")(q, 100.0) if is_traced(q) else np.true_divide(q, 100.0)
+        share = op("divide")(q, 100.0) if is_traced(q) else q / 100.0 if is_weak(q) else np.true_divide(q, 100.0)
         return quantiles(a, share, axis, method=method, keepdims=keepdims, weights=weights)
 
     return call

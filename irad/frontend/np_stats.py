@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from irad.errors import IradValueError
 from irad.frontend.arr import Arr, is_traced, lift, result_dtype, scale_count, size_of
+from irad.frontend.np_complex import conj, imag, real
 from irad.frontend.np_elementwise import apply_ufunc, convert
 from irad.frontend.np_functions import div, mul, op, sub
 from irad.frontend.np_join import join_values
@@ -14,7 +17,8 @@ from irad.frontend.np_reduce import average, sum_of
 from irad.frontend.np_registry import numpy
 from irad.frontend.np_shape import expand_dims, transpose
 from irad.ops.array import reshape_to
-from irad.types import is_float
+from irad.ops.complex import complex_
+from irad.types import is_complex
 
 
 def _variables(m: Any, y: Any, rowvar: bool) -> Arr:
@@ -27,7 +31,7 @@ def _variables(m: Any, y: Any, rowvar: bool) -> Arr:
         if x.ndim > 2:
             raise IradValueError("m has more than 2 dimensions")
         x = Arr(reshape_to(x.value, (1, *x.shape))) if x.ndim < 2 else x if rowvar else transpose(x)
-        parts.append(convert(x, "f64" if not is_float(x.name) or x.name == "f16" else x.name))
+        parts.append(convert(x, x.name if x.name in ("f32", "f64", "c64", "c128") else "f64"))
     out = parts[0] if len(parts) == 1 else join_values(parts, 0)
     return convert(out, result_dtype(out, 1.0))
 
@@ -45,12 +49,15 @@ def cov(
     dtype: Any = None,
 ) -> Arr:
     """np.cov, with frequency and reliability weights."""
-    x = convert(_variables(m, y, rowvar), "f64") if dtype is None else _variables(m, y, rowvar)
+    x = _variables(m, y, rowvar)
+    if dtype is None:
+        x = convert(x, "c128" if is_complex(x.name) else "f64")
     free = (0 if bias else 1) if ddof is None else ddof
     w: Any = None
     if fweights is not None:
         w = op("multiply")(fweights, 1.0)
     if aweights is not None:
+        aweights = aweights if is_traced(aweights) else np.asarray(aweights, float)
         w = aweights if w is None else mul(w, aweights)
     if w is None:
         total: Any = size_of(x.shape[1:])
@@ -61,7 +68,7 @@ def cov(
         total = apply_ufunc("multiply", sum_of(w) if is_traced(w) else w.sum(), 1.0) if is_traced(w) else w.sum()
         factor = _weighted_factor(total, w, aweights, free)
     d = sub(x, expand_dims(mean, 1))
-    right = d if w is None else mul(d, w)
+    right = conj(d) if w is None else conj(mul(d, w))
     c = contract(d.value, convert(right, d.name).value, [1], [1])
     out = div(Arr(c), factor if is_traced(factor) else float(factor))
     return Arr(reshape_to(out.value, tuple(n for n in out.shape if n != 1)))
@@ -86,6 +93,9 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return div(c, c)
-    s = apply_ufunc("sqrt", diagonal(c))
+    s = apply_ufunc("sqrt", real(diagonal(c)))
     c = div(div(c, expand_dims(s, 1)), expand_dims(s, 0))
-    return apply_ufunc("minimum", apply_ufunc("maximum", c, -1.0), 1.0)
+    clipped = lambda part: apply_ufunc("minimum", apply_ufunc("maximum", part, -1.0), 1.0)
+    if not is_complex(c.name):
+        return clipped(c)
+    return Arr(complex_(clipped(real(c)).value, clipped(imag(c)).value))

@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.errors import IradValueError
 from irad.frontend.arr import Arr, irad_dtype, lift, materialise, normalize_axes, normalize_axis, size_of
-from irad.frontend.np_elementwise import COMPARE, LOWER, apply_ufunc
+from irad.frontend.np_elementwise import COMPARE, LOWER, apply_ufunc, truth
 from irad.frontend.np_index import add_at
 from irad.frontend.np_reduce import all_of, any_of, keep, max_of, min_of, prod_of, sum_of
 from irad.frontend.np_registry import NAMES, TABLE
@@ -41,6 +41,12 @@ def _axis0(reduction: Callable[..., Arr], takes_dtype: bool) -> Callable[..., Ar
     return call
 
 
+def _operand(name: str, array: Any, dtype: Any) -> Arr:
+    """The array in the dtype in which its elements are combined: truth values for logical functions."""
+    x = lift(array) if dtype is None else lift(array, irad_dtype(dtype))
+    return Arr(truth(x.value)) if name.startswith("logical_") else x
+
+
 def _tree_reduce(name: str) -> Callable[..., Arr]:
     """Reduction by an associative ufunc that has no op of its own: halves combined until one element is left."""
 
@@ -53,7 +59,7 @@ def _tree_reduce(name: str) -> Callable[..., Arr]:
         initial: Any = _NONE,
         where: Any = True,
     ) -> Arr:
-        x = lift(array) if dtype is None else lift(array, irad_dtype(dtype))
+        x = _operand(name, array, dtype)
         axes = normalize_axes(axis, x.ndim)
         shape = x.shape
         x = _flatten_axes(x, axes)
@@ -64,6 +70,8 @@ def _tree_reduce(name: str) -> Callable[..., Arr]:
             mask = _flatten_axes(Arr(materialise(where, "bool", shape)), axes)
             x = Arr(select(mask.value, x.value, full(identity, x.value)))
         n = x.shape[-1]
+        if n == 0 and identity is not None:
+            x, n = Arr(materialise(identity, x.name, (*x.shape[:-1], 1))), 1
         if not isinstance(n, int) or n == 0:
             raise IradValueError(f"np.{name}.reduce of an axis that is empty or of run-time extent")
         while n > 1:
@@ -90,7 +98,7 @@ def _doubling_scan(name: str) -> Callable[..., Arr]:
     """Accumulation by an associative ufunc that has no scan op: spans of 1, 2, 4... elements are combined."""
 
     def call(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Arr:
-        x = lift(array) if dtype is None else lift(array, irad_dtype(dtype))
+        x = _operand(name, array, dtype)
         k = normalize_axis(axis, x.ndim)
         n = x.shape[k]
         if not isinstance(n, int):
@@ -137,21 +145,22 @@ _SCAN: dict[str, Callable[..., Arr]] = {
 }
 
 
-def _add_method(name: str, kind: str, builder: Callable[..., Any]) -> None:
+def add_method(name: str, kind: str, builder: Callable[..., Any]) -> None:
+    """Put a builder of a method of a ufunc into the table."""
     TABLE[getattr(getattr(np, name), kind)] = builder
     NAMES[f"np.{name}.{kind}"] = getattr(getattr(np, name), kind)
 
 
 def _register() -> None:
     for name in (*_REDUCE, *_TREE):
-        _add_method(name, "reduce", _REDUCE[name] if name in _REDUCE else _tree_reduce(name))
+        add_method(name, "reduce", _REDUCE[name] if name in _REDUCE else _tree_reduce(name))
     for name in ("add", "multiply", "maximum", "minimum", *_TREE):
-        _add_method(name, "accumulate", _SCAN[name] if name in _SCAN else _doubling_scan(name))
+        add_method(name, "accumulate", _SCAN[name] if name in _SCAN else _doubling_scan(name))
     for name in [*LOWER, *COMPARE]:
         if isinstance(getattr(np, name, None), np.ufunc) and getattr(np, name).nin == 2:
-            _add_method(name, "outer", _outer(name))
-    _add_method("add", "at", lambda a, indices, b: Arr(add_at(a, indices, b)))
-    _add_method("subtract", "at", lambda a, indices, b: Arr(add_at(a, indices, apply_ufunc("negative", b))))
+            add_method(name, "outer", _outer(name))
+    add_method("add", "at", lambda a, indices, b: Arr(add_at(a, indices, b)))
+    add_method("subtract", "at", lambda a, indices, b: Arr(add_at(a, indices, apply_ufunc("negative", b))))
 
 
 _register()

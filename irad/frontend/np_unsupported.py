@@ -12,11 +12,10 @@ _GROUPS = {
         "unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d setxor1d trim_zeros"
     ),
     "the shape of the result depends on the data: give the bins as an array to np.histogram": "histogram_bin_edges histogram2d histogramdd",
-    "roots are eigenvalues: np.linalg.eigvals of the companion matrix": "roots poly",
+    "roots are eigenvalues: np.linalg.eigvals of the companion matrix": "roots",
     "the quotient's degree depends on the data": "polydiv",
-    "a least-squares fit: np.linalg.lstsq of np.vander": "polyfit",
     "bytes have no derivative and no arithmetic here: convert before": (
-        "packbits unpackbits frombuffer fromfile fromstring fromregex fromiter genfromtxt load loadtxt from_dlpack bitwise_count"
+        "packbits unpackbits frombuffer fromfile fromstring fromregex genfromtxt load loadtxt from_dlpack"
     ),
     "reading, writing and printing is the business of the code around: return the array": (
         "save savetxt savez savez_compressed array2string array_repr array_str base_repr binary_repr format_float_positional "

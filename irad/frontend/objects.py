@@ -403,7 +403,7 @@ def describe(x: Any) -> str:
             if x.weak
             else f"NumPy scalar {x.name}"
         )
-        return f"a {kind}"
+        return f"an {kind}" if kind == "int" else f"a {kind}"
     if isinstance(x, (types.FunctionType, Closure)):
         return f"function {x.__name__}"
     if x is UNDEFINED:

@@ -6,6 +6,7 @@ goes through the same table as code that is read; what would need a number (`boo
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -156,6 +157,8 @@ def unwrap(x: Any) -> Any:
 def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
     """Run a callee that cannot be read, on tracers. Raises UnsupportedError, with the reason `why`, where that fails."""
     name = getattr(fn, "__name__", str(fn))
+    if inspect.isgeneratorfunction(fn):
+        raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it")
     try:
         out = fn(*(wrap(r, a, name) for a in args), **{k: wrap(r, v, name) for k, v in kwargs.items()})
     except (TypeError, ValueError) as e:

@@ -7,9 +7,11 @@ activations of functions, the state and its logs, reading arrays, wrapping resul
 from __future__ import annotations
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from irad.frontend.objects import Array, Cell, Either, Env
 from irad.frontend.source import Source
 from irad.frontend.state import State
 from irad.ir import Graph, Value, captured, current
+from irad.notes import Notes
 from irad.ops.intervals import definition
 from irad.records import dataclass, field
 from irad.types import dtype_name
@@ -66,6 +69,16 @@ class Frame:
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
 
 
+OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
+
+
+def _note_place(e: Exception, loc: Loc | None) -> None:
+    """Say where Python's own exception comes from: its traceback shows irad's files only."""
+    if loc is not None and not hasattr(e, "__notes__") and not type(e).__module__.startswith("irad."):
+        excerpt = loc.excerpt()
+        e.add_note(f"raised while compiling {loc}" + (f"\n{excerpt}" if excerpt else ""))
+
+
 class Restart(BaseException):
     """The function must be read again: with more arguments fixed, or with some loops written out."""
 
@@ -89,9 +102,11 @@ class Reader:
         self.graphs: dict[str, Graph] = {}
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
-        self.exceptions: dict[str, type[BaseException]] = {"LinAlgError": np.linalg.LinAlgError}
+        self.exceptions: dict[str, type[BaseException] | BaseException] = {"LinAlgError": np.linalg.LinAlgError}
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
+        self.rules: list[Any] = []  # functions with rules of their own that are being read
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
+        self.notes: Notes | None = None  # where to say what is decided
         self.conditional = 0  # how many branches and loops that depend on data are around
 
     # ---- dispatch ----
@@ -104,7 +119,10 @@ class Reader:
             return handler(self, node)
         except IradError as e:
             self.sources_of(e)
-            raise e.at(self.loc(node)) from e.__cause__
+            raise e.at(self.place(node)) from e.__cause__
+        except Exception as e:
+            _note_place(e, self.place(node))
+            raise
 
     def stmt(self, node: ast.stmt) -> None:
         handler = STATEMENTS.get(type(node))
@@ -114,7 +132,10 @@ class Reader:
             handler(self, node)
         except IradError as e:
             self.sources_of(e)
-            raise e.at(self.loc(node)) from e.__cause__
+            raise e.at(self.place(node)) from e.__cause__
+        except Exception as e:
+            _note_place(e, self.place(node))
+            raise
 
     def sources_of(self, e: IradError) -> set[Value]:
         """What the number that a `NeedStatic` is about was computed from: values without a definition here, loop results.
@@ -161,6 +182,11 @@ class Reader:
         if cached is None:
             cached = node._irad_loc = self.frame.source.locate(node)  # type: ignore[attr-defined]
         return cached
+
+    def place(self, node: ast.AST) -> Loc | None:
+        """Where an error at a node is to the user: not in irad's own functions, which are read like theirs."""
+        loc = self.loc(node)
+        return None if loc.file.startswith(OWN) else loc
 
     def at(self, node: ast.AST) -> None:
         """Nodes emitted from now on come from here."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.errors import IradError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Region
 from irad.ir import Builder, Value, current
 from irad.ir import Node as IRNode
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
+
+_NUMBERS = itertools.count(1)  # of exceptions that are kept; programs may be put together
 
 
 class Dead(Exception):
@@ -99,18 +103,64 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
     except Dead:
         del r.frames[depth:]
         return True, None
-    except IradError as e:
-        if not isinstance(e, (IndexError, ZeroDivisionError)) or not r.conditional:
+    except Exception as e:
+        if not r.conditional or not of_the_program(e):
             raise
         del r.frames[depth:]
-        kind = "IndexError" if isinstance(e, IndexError) else "ZeroDivisionError"
-        raise_always(kind, e.message)
+        raise_as(r, e)
         return True, None
+
+
+def of_the_program(e: Exception) -> bool:
+    """Would Python raise it, running the program (rather than irad, which cannot compile it)?"""
+    if isinstance(e, IradError):
+        return isinstance(e, (IndexError, ZeroDivisionError))
+    return not isinstance(e, (Emitted, RecursionError, NotImplementedError)) and not type(e).__module__.startswith("irad.")
+
+
+def raise_as(r: Reader, e: Exception) -> None:
+    """Emit an unconditional raise of what the program raised while it was read."""
+    if isinstance(e, IradError):
+        raise_always("IndexError" if isinstance(e, IndexError) else "ZeroDivisionError", braces_doubled(e.message))
+    else:
+        raise_always(*known_exception(r, e))
+
+
+def known_exception(r: Reader, e: BaseException) -> tuple[str, str]:
+    """Name and message template of an exception whose arguments are known now; where the two do not tell all, it is kept."""
+    name, text = type(e).__qualname__, str(e.args[0]) if len(e.args) == 1 else str(e)
+    plain = getattr(builtins, name, None) is type(e) and (not e.args or (len(e.args) == 1 and type(e.args[0]) is str))
+    if plain and (e.args or not text):
+        return name, braces_doubled(text) if e.args else ""
+    return kept_exception(r, e), braces_doubled(text)
+
+
+def kept_exception(r: Reader, e: BaseException | type[BaseException]) -> str:
+    """The name in the program of an exception, or class of exceptions, that is looked up when it is raised."""
+    name = e.__qualname__ if isinstance(e, type) else type(e).__qualname__
+    if not isinstance(e, type) or r.exceptions.get(name, e) is not e or hasattr(builtins, name):
+        name = f"{name}.{next(_NUMBERS)}"
+    r.exceptions[name] = e
+    return name
+
+
+def braces_doubled(s: str) -> str:
+    """A string as a format template."""
+    return s.replace("{", "{{").replace("}", "}}")
 
 
 def raise_always(exc: str, message: str, operands: Sequence[Value] = ()) -> None:
     """Emit an unconditional raise."""
     raise_if(scalar(True, "bool"), *operands, exc=exc, message=message)
+
+
+def always_raises(region: Region, what: str) -> IradError:
+    """The error for a region that raises whatever the data: says what it raises, and where."""
+    last = next((n for n in reversed(region.nodes) if n.op is raise_if), None)
+    if last is None:
+        return UnsupportedError(f"{what} always raises an exception")
+    said = last.attrs["message"]
+    return UnsupportedError(f"{what} always raises {last.attrs['exc']}" + (f": {said}" if said else ""), last.loc)
 
 
 def absorb(r: Reader, region: Region) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.loop_arrays import ArrayRules
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
 from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, StructureError
 from irad.frontend.reader import Reader
-from irad.frontend.regions import Emitted, run_region
+from irad.frontend.regions import Emitted, always_raises, run_region
 from irad.frontend.sequences import Seq
 from irad.frontend.state import Items, Name, Place, Region, Storage
 from irad.ir import Graph, Value, emit
@@ -86,7 +86,7 @@ class Rolled:
         self.arrays = ArrayRules(r)
         self.trips: Value | None = None  # how many trips were made
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
-        self.rotated = False  # the test changes state: it runs inside the trips
+        self.rotated = _assigns(loop.stmt)  # the test changes state: it runs inside the trips
 
     # ---- the fixed point ----
 
@@ -128,7 +128,7 @@ class Rolled:
                 raise Unrollable(e) from None
             raise
         if region.dead:
-            raise UnsupportedError("every trip of this loop raises an exception")
+            raise always_raises(region, "every trip of this loop")
         region.params = (*([index] if index is not None else []), *phis)
         return region
 
@@ -410,6 +410,11 @@ class Rolled:
 
 def _unchanged(t: Template) -> bool:
     return isinstance(t, Same) or (isinstance(t, Node) and all(map(_unchanged, t.kids)))
+
+
+def _assigns(loop: Any) -> bool:
+    """Does the test of a while loop assign a variable, which its body may read?"""
+    return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
 
 
 class _Rotate(Exception):

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import collections.abc
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, from_dim
-from irad.frontend.objects import Array, Closure, Text, describe
+from irad.frontend.objects import Array, Closure, Env, Text, describe
 from irad.frontend.reader import Reader
 from irad.frontend.source import is_library
+from irad.frontend.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
 from irad.ops.intervals import interval
 from irad.records import dataclass
 
+ENDLESS = sys.maxsize
+"""The length of an iterator that does not end."""
+
 
 @dataclass(frozen=True, eq=False)
 class Seq:
-    """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced."""
+    """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced.
+
+    `state` of an iterator, which gives its elements once: how many were taken `at` this point, and whether it is `gone` over.
+    """
 
     length: int | Arr
     get: Callable[[Any], Any]
     rolls: bool = True
+    state: Env | None = None
 
     def __len__(self) -> int:
         return static_length(self)
@@ -37,12 +46,82 @@ class Generator:
     each: Callable[[Callable[[Any], None]], None]
     element: Callable[[Any], Any] | None  # of a position, if nothing is filtered out and there is one `for`
     filtered: Callable[[Any, Callable[[Any], None]], None] | None  # consume a position if its conditions hold; one `for`
+    state: Env
 
 
 def static_length(seq: Seq) -> int:
     if isinstance(seq.length, Arr):
         raise NeedStatic(seq.length, "the number of elements")
+    if seq.length == ENDLESS:
+        raise UnsupportedError("an iterator without an end (itertools.count, cycle, repeat) where all its elements are needed")
     return seq.length
+
+
+# ---- iterators: variables of the program, so that loops and branches that move them are followed -----------------------------
+
+
+def new_state(r: Reader) -> Env:
+    return r.state.made(Env({"at": 0, "gone": False}))
+
+
+def iterator(r: Reader, seq: Seq) -> Seq:
+    """The sequence as an iterator that is still at its beginning."""
+    return Seq(seq.length, seq.get, seq.rolls, new_state(r))
+
+
+def _position(state: Env) -> Any:
+    if state.names["gone"] is not False:
+        raise UnsupportedError(
+            "an iterator (zip, map, enumerate, a generator...) gives its elements once, and this one was gone over before; "
+            "make it again, or make a list of it first"
+        )
+    return state.names["at"]
+
+
+def go_over(r: Reader, state: Env) -> Any:
+    """The position from which an iterator is gone over now, for good."""
+    at = _position(state)
+    r.state.assign(Name(state, "gone"), True)
+    return at
+
+
+def rest(r: Reader, seq: Seq) -> Seq:
+    """The elements of a sequence; of an iterator those that are left, which are gone over by this."""
+    at = 0 if seq.state is None else go_over(r, seq.state)
+    if isinstance(at, int) and at == 0:
+        return Seq(seq.length, seq.get, seq.rolls)
+    length = ENDLESS if isinstance(seq.length, int) and seq.length == ENDLESS else r.operator("sub", seq.length, at)
+    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls)
+
+
+def element(seq: Seq, position: Any) -> Any:
+    if isinstance(position, Arr) and not seq.rolls:
+        raise NeedStatic(position, "the position in a sequence of Python objects")
+    return seq.get(position)
+
+
+def next_(r: Reader, it: Any, *default: Any) -> Any:
+    """next(it), next(it, default)."""
+    if isinstance(it, Generator) and it.element is not None:
+        it = Seq(it.seq.length, it.element, it.seq.rolls, it.state)
+    if not isinstance(it, Seq) or it.state is None:
+        if isinstance(it, (Generator, collections.abc.Iterator)):
+            raise UnsupportedError(
+                "next() of a generator with conditions, or of an iterator from outside: use a for loop with break"
+            )
+        raise TypeError(f"{describe(it)} is not an iterator")
+    at = _position(it.state)
+    over = r.operator("ge", at, it.length)
+    if isinstance(over, Arr) and default:
+        raise UnsupportedError("next() with a default, where the end of the iterator depends on data: use an index into an array")
+    if isinstance(over, Arr):
+        raise_if(over.value, exc="StopIteration", message="")
+    elif over and default:
+        return default[0]
+    elif over:
+        raise StopIteration
+    r.state.assign(Name(it.state, "at"), r.operator("add", at, 1))
+    return element(it, at)
 
 
 def traced_range(r: Reader, args: Sequence[Any]) -> Any:
@@ -82,11 +161,12 @@ def _plus(r: Reader, start: Any, i: Any, step: Any) -> Any:
 def iterate(r: Reader, obj: Any) -> Seq:
     """The sequence of an iterable. Raises IradTypeError if there is none, UnsupportedError if it cannot be known here."""
     if isinstance(obj, Seq):
-        return obj
+        return rest(r, obj)
     if isinstance(obj, Generator):
-        found: list[Any] = []
         if obj.element is not None:
-            return Seq(obj.seq.length, obj.element, obj.seq.rolls)
+            return rest(r, Seq(obj.seq.length, obj.element, obj.seq.rolls, obj.state))
+        go_over(r, obj.state)
+        found: list[Any] = []
         obj.each(found.append)
         return Seq(len(found), found.__getitem__, False)
     if isinstance(obj, range):
@@ -110,6 +190,8 @@ def _plain(r: Reader, obj: Any) -> Seq:
         return iterate(r, r.call(method, [obj]))
     if not isinstance(obj, collections.abc.Iterable):
         raise IradTypeError(f"{describe(obj)} is not iterable")
+    if isinstance(obj, collections.abc.Iterator):
+        raise UnsupportedError(f"{describe(obj)} from outside of compiled code would be used up at compile time; pass a list")
     try:
         items = list(obj)
     except RecursionError:
@@ -156,8 +238,8 @@ def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
     return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls)
 
 
-def filter_(r: Reader, fn: Any, iterable: Any) -> list[Any]:
-    out = []
+def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
+    out: list[Any] = []
     for x in items(r, iterable):
         keep = r.truth(x if fn is None else r.call(fn, [x]))
         if isinstance(keep, Arr):
@@ -165,7 +247,12 @@ def filter_(r: Reader, fn: Any, iterable: Any) -> list[Any]:
                 "filter() by data makes a list whose length is not known; use a boolean mask or a loop with if"
             )
         out += [x] if keep else []
-    return out
+    return listed(out)
+
+
+def listed(items: list[Any]) -> Seq:
+    """A sequence of Python objects."""
+    return Seq(len(items), items.__getitem__, False)
 
 
 def product_(r: Reader, *iterables: Any, repeat: int = 1) -> Seq:

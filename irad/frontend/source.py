@@ -53,8 +53,6 @@ _sources: dict[types.CodeType, Source] = {}
 
 
 def _find(code: types.CodeType) -> Source:
-    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise NoSource("it is a coroutine")
     lines = linecache.getlines(code.co_filename)
     if not lines:
         raise NoSource(f"the text of {code.co_filename} is not there")

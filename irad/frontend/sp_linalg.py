@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradValueError, UnsupportedError
@@ -16,10 +17,11 @@ from irad.ops import elementwise as ew
 from irad.ops import linalg as ops
 from irad.ops import matrix
 from irad.ops.array import broadcast, dim_value, index, iota, max_, update
+from irad.ops.complex import conj
 from irad.ops.control import for_
 from irad.ops.determinant import over_matrices
 from irad.ops.elementwise import cast_to, full, select
-from irad.types import I64
+from irad.types import I64, is_complex
 
 _TRANS = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 _ZERO_ON_DIAGONAL = "singular matrix: resolution failed at a zero of the diagonal"
@@ -29,6 +31,15 @@ def _transposed(trans: Any) -> bool:
     if trans not in _TRANS:
         raise IradValueError(f"trans must be one of {list(_TRANS)}, not {trans!r}")
     return _TRANS[trans]
+
+
+def _conj(v: Value) -> Value:
+    return conj(v) if is_complex(v.type.dtype) else v
+
+
+def _adjoint(trans: Any, run: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """What solves by the conjugate transpose where `trans` says so, from what solves by the transpose."""
+    return (lambda x, y: _conj(run(x, _conj(y)))) if trans in (2, "C") else run
 
 
 def solve(a: Any, b: Any, lower: Any = False, *_: Any, assume_a: Any = None, transposed: Any = False, **options: Any) -> Arr:
@@ -59,7 +70,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_di
             fail_if(ew.eq(d, full(0.0, d)), _ZERO_ON_DIAGONAL)
         return ops.triangular_solve(x, y, **kind)
 
-    return _columns(a, b, run)
+    return _columns(a, b, _adjoint(trans, run))
 
 
 # ---- Cholesky and LU factors -----------------------------------------------------------------------------------------------
@@ -81,7 +92,8 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Arr:
 
     def run(x: Value, y: Value) -> Value:
         for trans in (not lower, bool(lower)):
-            y = ops.triangular_solve(x, y, lower=bool(lower), trans=trans, unit=False)
+            solved = lambda x, y, trans=trans: ops.triangular_solve(x, y, lower=bool(lower), trans=trans, unit=False)
+            y = _adjoint("C" if trans else "N", solved)(x, y)
         return y
 
     return _columns(c, b, run)
@@ -108,7 +120,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, **options: Any) -> Arr:
             y = ops.triangular_solve(x, y, lower=low, trans=turned, unit=low)
         return matrix.place_rows(y, order) if turned else y
 
-    return _columns(lu, b, run)
+    return _columns(lu, b, _adjoint(trans, run))
 
 
 def _row_order(swaps: Value) -> Value:

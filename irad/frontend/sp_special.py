@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from irad.errors import UnsupportedError
+from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.arr import Arr, broadcast_shapes, float_dtype, in_f32, lift, materialise, result_dtype, shape_of, static_int
 from irad.frontend.np_elementwise import apply_ufunc, convert
 from irad.frontend.np_functions import where
@@ -15,6 +15,7 @@ from irad.frontend.np_registry import NAMES, TABLE
 from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.elementwise import full, select
+from irad.ops.polygamma import polygamma as polygamma_op
 
 # ---- formulas on float values ----------------------------------------------------------------------------------------
 
@@ -170,11 +171,12 @@ def log_softmax(x: Any, axis: Any = None) -> Arr:
 
 
 def polygamma(n: Any, x: Any) -> Arr:
-    """polygamma for n = 0 (digamma) and 1 (trigamma)."""
+    """The derivative of a static order n of digamma."""
     k = static_int(n, "the order of polygamma")
-    if k not in (0, 1):
-        raise UnsupportedError(f"scipy.special.polygamma({k}, x): orders 0 and 1 are supported")
-    return Arr((ew.digamma if k == 0 else ew.trigamma)(lift(x, "f64").value))
+    if k < 0:
+        raise IradValueError(f"scipy.special.polygamma({k}, x): the order must be 0 or more")
+    v = lift(x, "f64").value
+    return Arr(ew.digamma(v) if k == 0 else ew.trigamma(v) if k == 1 else polygamma_op(v, n=k))
 
 
 _COMPOSED: dict[str, Callable[..., Any]] = {

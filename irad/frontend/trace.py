@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,23 +25,30 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_stmt,
     eval_text,
     py_complex,
+    py_itertools,
+    py_math,
     sequences,
 )
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.captures import INT32, Capture, Captures, Guard, Path, strides_of
 from irad.frontend.flow import branch_values
 from irad.frontend.merge import structure
-from irad.frontend.objects import Array, Cell, Either, Maybe, Poison, Text, is_number
+from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Text, is_number
 from irad.frontend.protocols import run_without_source
-from irad.frontend.reader import Reader, Restart
-from irad.frontend.regions import Dead
+from irad.frontend.reader import OWN, Frame, Reader, Restart
+from irad.frontend.regions import Dead, of_the_program, raise_as
+from irad.frontend.returned import check_returned
+from irad.frontend.source import Source
 from irad.ir import Builder, Graph, Program, Value, walk
 from irad.ir import captures as free
+from irad.notes import Notes
+from irad.ops.core import effects
 from irad.ops.intervals import bound
 from irad.records import dataclass, field
 from irad.tree import TreeDef, flatten, is_leaf
 from irad.types import Type, type_of
 
+_CALL: Any = ast.parse("lambda: None", mode="eval").body  # what is around the function: it may be one that has no source
 _RESTARTS = 50
 _STACK = 12_000
 
@@ -105,7 +113,7 @@ class Traced:
     out_tree: TreeDef
     results: tuple[Result, ...]
     mutated: tuple[Mutation, ...]
-    exceptions: Mapping[str, type[BaseException]] = field(default_factory=dict)
+    exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
@@ -145,12 +153,13 @@ def trace(
     static: frozenset[int] = frozenset(),
     live: frozenset[Path] = frozenset(),
     name: str = "",
+    notes: Notes | None = None,
 ) -> Traced:
     """Read `fn` for arguments like these.
 
     Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the
     program; others become so where the program's structure depends on them. `live`: paths of captured ints that
-    change from call to call. Raises `IradError` kinds at the user's line for what is not supported; exceptions
+    change from call to call. `notes`: where to say what is decided. Raises `IradError` kinds at the user's line for what is not supported; exceptions
     that the user's own static code raises come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
@@ -159,6 +168,9 @@ def trace(
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
         attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), live)
+        attempt.reader.notes = notes
+        if notes is not None:
+            notes.forget("mode")
         try:
             with _deep_stack():
                 return attempt.run(label)
@@ -189,6 +201,7 @@ class _Attempt:
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, unroll)
+        self.reader.frames.append(Frame(Env(), Source(_CALL, "<the call>", 0), eval_call.liveness_of(_CALL), None))
         self.infos: list[Leaf] = []
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
@@ -208,7 +221,13 @@ class _Attempt:
                 out = r.call(self.fn, list(args), dict(kwargs))
             except NeedStatic as e:
                 raise self._restart(e) from None
+            except IradError as e:
+                raise e.at(_definition(self.fn)) from e.__cause__
             except Dead:
+                out = None
+            except Exception as e:
+                if not self._raised_late(b, e):
+                    raise
                 out = None
             try:
                 results, values, out_tree = self._results(out)
@@ -217,6 +236,15 @@ class _Attempt:
                 raise e.at(_definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         return self._traced(name, nodes, values, results, out_tree, mutated)
+
+    def _raised_late(self, b: Builder, e: Exception) -> bool:
+        """Raise at run time what reading raised after the program has done something: raised under a condition, or printed."""
+        if not of_the_program(e):
+            return False
+        if not any(effects(n) != "none" for n in b.nodes):
+            return False
+        raise_as(self.reader, e)
+        return True
 
     # ---- arguments ----
 
@@ -283,6 +311,7 @@ class _Attempt:
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef]:
         leaves, tree = flatten(_settled(out), lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
+        check_returned(self.reader, _statics(tree))
         values: list[Value] = []
         return [self._result(x, values) for x in leaves], values, tree
 
@@ -378,7 +407,7 @@ def _definition(fn: Any) -> Loc | None:
     while getattr(fn, "__wrapped__", None) is not None:
         fn = fn.__wrapped__
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
-    return None if code is None else Loc(code.co_filename, code.co_firstlineno)
+    return None if code is None or code.co_filename.startswith(OWN) else Loc(code.co_filename, code.co_firstlineno)
 
 
 def _kind(x: Any) -> str:
@@ -390,7 +419,11 @@ def _kind(x: Any) -> str:
 
 
 def _leaf_names(fn: Any, tree: TreeDef, n: int) -> list[str]:
-    """Names for the leaves: the parameter's, with a number behind where it has several."""
+    """Names for the leaves: the parameter's, with a number behind where it has several; a transform's are its function's."""
+    while getattr(fn, "__wrapped__", None) is not None:
+        fn = fn.__wrapped__
+    if not hasattr(fn, "__code__") and not isinstance(fn, types.MethodType):
+        fn = getattr(fn, "__call__", fn)  # noqa: B004  (an object of a class that can be called)
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     params = list(code.co_varnames[: code.co_argcount]) if code is not None else []
     if isinstance(fn, types.MethodType):

@@ -22,6 +22,14 @@ def bind(fn: Any, name: str) -> None:
     CALLS[fn] = name
 
 
+OUTSIDE: dict[Any, str] = {}
+"""Functions and `__call__`s of irad's own that have no meaning in compiled code, and what to write instead."""
+
+
+class Wrapper:
+    """An object that is called like the function `__wrapped__`: in compiled code, a call of it is one of that function."""
+
+
 class Transform:
     """A function made from another one: `kind` of KINDS applied to `fun`.
 

@@ -7,6 +7,7 @@ functions of `MEANINGS` take the reader first. Arrays changed by the differentia
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,16 @@ from irad.frontend.linearise import Linearised, arguments, is_leaf, linearise, p
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.objects import Array, Closure, Native, Text, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import run_region
+from irad.frontend.regions import absorb, always_raises, run_region
 from irad.frontend.transform import Transform
-from irad.ir import Graph, Value, copy, emit, inline, walk
+from irad.ir import Builder, Graph, Node, Value, copy, current, emit, inline, substitute, walk
+from irad.notes import Notes
 from irad.ops.array import zeros
 from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp
+from irad.ops.core import effects
 from irad.ops.elementwise import cast_to
-from irad.tree import flatten
+from irad.tree import flatten, leaves_like
 from irad.types import Type, is_complex
 
 
@@ -113,7 +116,10 @@ def _gradient(
     at, single = positions(argnums, len(args))
     lin = linearise(r, fun, args, kwargs, at)
     _check_scalar(lin, has_aux)
-    if mode == "forward" or mode == "" and forward_is_cheaper(lin):
+    forward = mode == "forward" or mode == "" and forward_is_cheaper(lin)
+    if r.notes is not None:
+        _note_mode(r.notes, lin, mode, forward)
+    if forward:
         _check_real(r, args, argnums)
         values, found = blocks(lin, "forward")
         cts = found[: len(lin.primals)]
@@ -124,6 +130,21 @@ def _gradient(
         values, cts = list(outs[: len(lin.graph.results)]), list(outs[len(lin.graph.results) :])
     grads = arguments(lin, cts)
     return rebuilt(lin, values), grads[0] if single else tuple(grads)
+
+
+def _note_mode(notes: Notes, lin: Linearised, mode: str, forward: bool) -> None:
+    count = sum(v.type.size for v in lin.primals) if all(v.type.static for v in lin.primals) else None
+    looped = any(n.op.name in ("for", "while") for n in walk(lin.graph))
+    name = "forward" if forward else "reverse"
+    if mode:
+        why = "as asked for"
+    elif forward:
+        why = f"{count} numbers to differentiate by (at most {FEW}) through a loop: carried along, they need no tape"
+    elif not looped:
+        why = f"{count if count is not None else 'run-time many'} numbers to differentiate by, no loop that would need a tape"
+    else:
+        why = f"{count if count is not None else 'run-time many'} numbers to differentiate by; forward takes one sweep for each"
+    notes.add("mode", f"{name}: {why}", current().loc, mode=name, numbers=count, asked=mode)
 
 
 FEW = 4  # numbers to differentiate by, up to which a loop is differentiated forward
@@ -176,26 +197,49 @@ def _check_scalar(lin: Linearised, has_aux: bool) -> None:
 class Pullback(Closure):
     """The second result of irad.vjp inside compiled code: cotangents of the result to cotangents of the arguments."""
 
-    def __init__(self, reader: Reader, lin: Linearised):
-        self.reader, self.lin = reader, lin
+    def __init__(self, reader: Reader, lin: Linearised, again: Graph):
+        self.reader, self.lin, self.again = reader, lin, again
         self.__name__ = self.__qualname__ = "pullback"
 
     def pull(self, r: Reader, ct: Any) -> Any:
         lin = self.lin
         cts = _like(r, ct, lin)
         seeds = [cts[k] for k in lin.float_results]
-        outs = emit(vjp, *lin.primals, *seeds, regions=[copy(lin.graph, {})], wrt=tuple(range(len(lin.primals))))
+        outs = emit(vjp, *lin.primals, *seeds, regions=[copy(self.again, {})], wrt=tuple(range(len(lin.primals))))
         return tuple(arguments(lin, outs[len(lin.graph.results) :]))
+
+
+def apply_pulled(r: Reader, fun: Any, primals: Any, ct: Any) -> Any:
+    """(fun(*primals), cotangents of the primals), of one run of fun."""
+    lin = linearise(r, fun, list(primals), {}, range(len(primals)))
+    cts = _like(r, ct, lin)
+    seeds = [cts[k] for k in lin.float_results]
+    outs = emit(vjp, *lin.primals, *seeds, regions=[lin.graph], wrt=tuple(range(len(lin.primals))))
+    n = len(lin.graph.results)
+    return rebuilt(lin, outs[:n]), tuple(arguments(lin, outs[n:]))
+
+
+def silent(graph: Graph, what: str) -> Graph:
+    """The graph without its output, for a second run of it. Raises UnsupportedError for a callback that must run once."""
+    nodes = []
+    for n in graph.nodes:
+        if n.op.effects == "io" and n.outputs:
+            raise UnsupportedError(
+                f"{what} would call this callback twice; if it may be, say irad.callback(..., pure=True), "
+                "else call it before and pass its result in",
+                n.loc,
+            )
+        if n.op.effects != "io":
+            regions = tuple(silent(g, what) for g in n.regions)
+            same = all(a is b for a, b in zip(regions, n.regions))
+            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
+    return graph if len(nodes) == len(graph.nodes) and all(map(operator.is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
 
 
 def _like(r: Reader, ct: Any, lin: Linearised) -> list[Value]:
     """Cotangents or tangents for the results of a function, checked against them."""
-    found, tree = flatten(ct, lambda x: is_number(x) or isinstance(x, Array))
-    numbers = [k for k in lin.out_kinds if isinstance(k, str)]
-    if tree.size != len(lin.graph.results) or len(numbers) != len(found):
-        raise IradTypeError(
-            f"the cotangent has {tree.size} leaves, the result {len(lin.graph.results)}: {tree!r} for {lin.out_tree!r}"
-        )
+    given = leaves_like(lin.out_tree, ct, "the cotangent", lambda x: is_number(x) or isinstance(x, Array))
+    found = [x for x, kind in zip(given, lin.out_kinds) if isinstance(kind, str)]
     out = []
     for x, v in zip(found, lin.graph.results):
         value = r.value(x) if isinstance(x, Array) else lift(x).value
@@ -216,8 +260,47 @@ def apply_vjp(r: Reader, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
     """irad.vjp(fun, *primals) -> (result, pullback), or (result, pullback, aux)."""
     main, aux = _without_aux(r, fun, has_aux)
     lin = linearise(r, main, list(primals), {}, range(len(primals)))
-    out = rebuilt(lin, inline(lin.graph, *lin.primals))
-    return (out, Pullback(r, lin), aux(primals)) if has_aux else (out, Pullback(r, lin))
+    values, again = _first_run(lin)
+    out, pullback = rebuilt(lin, values), Pullback(r, lin, again)
+    return (out, pullback, aux(primals)) if has_aux else (out, pullback)
+
+
+def _asks(n: Node) -> bool:
+    """Does a node call back Python code that must run once, to give a result?"""
+    plain = n.op.name == "callback" or (n.op.name == "custom_vjp" and not n.regions[1].results)
+    return plain and bool(n.outputs) and effects(n) == "io"
+
+
+def _answered(n: Node, values: Sequence[Value]) -> Node:
+    """A `custom_vjp` of a callback that gave `values`: they are further arguments now, of cotangent 0."""
+    f, fwd, bwd = n.regions
+    new = lambda: [Value(v.type, v.hint) for v in values]
+    answers, xs = new(), len(f.params)
+    first = Graph((*f.params, *answers), (), tuple(answers))
+    with Builder() as b:
+        none = [zeros(v.type) for v in values]
+    back = Graph((*bwd.params[:xs], *new(), *bwd.params[xs:]), (*bwd.nodes, *b.nodes), (*bwd.results, *none))
+    regions = (first, fwd.replace(params=(*fwd.params, *new())), back)
+    return Node(n.op, (*n.inputs, *values), n.outputs, n.attrs, regions, n.loc, n.deriv)
+
+
+def _first_run(lin: Linearised) -> tuple[Sequence[Value], Graph]:
+    """Run the function: its results, and its graph for a second run, in which callbacks give what they have given."""
+    g = lin.graph
+    asked = [n for n in g.nodes if _asks(n)]
+    if not asked:
+        return inline(g, *lin.primals), silent(g, "a function under irad.vjp in compiled code")
+    values = inline(g.replace(results=(*g.results, *(v for n in asked for v in n.outputs))), *lin.primals)
+    given = dict(zip((v for n in asked for v in n.outputs), values[len(g.results) :]))
+    nodes = []
+    for n in g.nodes:
+        if n in asked and n.regions:
+            n = _answered(n, [given.pop(v) for v in n.outputs])
+        elif n in asked:
+            continue
+        nodes.append(n)
+    again = substitute(g.replace(nodes=nodes), given)
+    return values[: len(g.results)], silent(again, "a function under irad.vjp in compiled code")
 
 
 def _without_aux(r: Reader, fun: Any, has_aux: bool, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
@@ -226,7 +309,9 @@ def _without_aux(r: Reader, fun: Any, has_aux: bool, kwargs: dict[str, Any] | No
         return fun, None
 
     def aux(xs: Sequence[Any]) -> Any:
-        return _pair(r.call(fun, list(xs), kwargs or {}))[1]
+        region = run_region(r, lambda: _pair(r.call(fun, list(xs), kwargs or {}))[1])
+        region.builder.nodes[:] = silent(Graph((), tuple(region.nodes), ()), "a derivative with has_aux=True").nodes
+        return absorb(r, region)
 
     return Native(lambda *xs, **options: _pair(r.call(fun, list(xs), options))[0]), aux
 
@@ -237,21 +322,26 @@ def _pair(out: Any) -> Any:
     return out
 
 
-def apply_jvp(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """irad.jvp(fun, primals, tangents) -> (result, tangent of the result); a tangent None is zero."""
+def apply_jvp(
+    r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, again: bool = False
+) -> Any:
+    """irad.jvp(fun, primals, tangents) -> (result, tangent of the result); a tangent None is zero, its primal as it is.
+
+    `again`: fun has been run before, so what it prints was printed.
+    """
     if len(primals) != len(tangents):
         raise IradTypeError(f"jvp: {len(primals)} primals, but {len(tangents)} tangents")
-    lin = linearise(r, fun, list(primals), {}, range(len(primals)))
+    moving = [k for k, t in enumerate(tangents) if t is not None] or range(len(primals))
+    lin = linearise(r, fun, list(primals), {}, moving)
     dots: list[Value] = []
     k = 0
-    for tree, t in zip(lin.trees, tangents):
-        found = [None] * tree.size if t is None else flatten(t, is_leaf)[0]
-        if len(found) != tree.size:
-            raise IradTypeError(f"a tangent with {len(found)} leaves for an argument with {tree.size}")
+    for tree, t in zip(lin.trees, (tangents[k] for k in moving)):
+        found = [None] * tree.size if t is None else leaves_like(tree, t, "the tangent of an argument", is_leaf)
         for x in found:
             dots.append(_tangent(r, x, lin.primals[k].type))
             k += 1
-    outs = emit(jvp, *lin.primals, *dots, regions=[lin.graph], wrt=tuple(range(len(lin.primals))))
+    graph = silent(lin.graph, "irad.linearize") if again else lin.graph
+    outs = emit(jvp, *lin.primals, *dots, regions=[graph], wrt=tuple(range(len(lin.primals))))
     n = len(lin.graph.results)
     moved = iter(outs[n:])
     along = [next(moved) if v.type.differentiable else zeros(Type("f64", v.type.shape)) for v in lin.graph.results]
@@ -270,9 +360,14 @@ def _tangent(r: Reader, x: Any, t: Type) -> Value:
     return _as_dtype(v, t, "a tangent", "an argument")
 
 
+def apply_tangent(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangent of the result of a function that is run for its result elsewhere."""
+    return apply_jvp(r, fun, primals, tangents, again=True)[1]
+
+
 def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
     """irad.linearize(fun, *primals) -> (result, tangents -> tangent of the result)."""
-    along = Native(lambda *tangents: apply_jvp(r, fun, primals, tangents)[1])
+    along = Native(lambda *tangents: apply_tangent(r, fun, primals, tangents))
     return r.call(fun, list(primals)), along
 
 
@@ -283,7 +378,7 @@ def _checkpoint(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any]) ->
     """fun's body as a region that the backward runs again."""
     region = run_region(r, lambda: r.call(fun, args, kwargs))
     if region.dead:
-        raise UnsupportedError("the function under checkpoint always raises")
+        raise always_raises(region, "the function under checkpoint")
     if any(True for _ in region.log.old):
         raise UnsupportedError("a function under checkpoint changes arrays or variables of its caller; return the new values")
     template = open_(region.result)
@@ -293,5 +388,7 @@ def _checkpoint(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any]) ->
     return Maker(outs, fresh_array, r.state.made).make(template)
 
 
-MEANINGS: dict[Any, Callable[..., Any]] = {"vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize}
+MEANINGS: dict[Any, Callable[..., Any]] = {
+    "vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize, "pulled": apply_pulled, "tangent": apply_tangent
+}  # fmt: skip
 """Values of irad.frontend.transform.CALLS."""

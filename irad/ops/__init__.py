@@ -1,7 +1,7 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array < complex, custom, fft, mask, sorting < control < loop, matrix < eigen, linalg < spectral < determinant: a module uses only those before it. `intervals`
-reads graphs being built and makes no op.
+core < constant < elementwise < array, polygamma < complex, custom, fft, mask, sorting < control < loop, matrix < linalg < eigen,
+spectral < determinant, parts: a module uses only those before it. `intervals` graphs being built and makes no op.
 """
 
 from irad.ops import (  # noqa: F401
@@ -18,6 +18,8 @@ from irad.ops import (  # noqa: F401
     linalg,
     loop,
     mask,
+    parts,
+    polygamma,
     sorting,
     spectral,
 )

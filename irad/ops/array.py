@@ -14,6 +14,7 @@ which whoever emits the node has checked. The in-place ops are functional here; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -303,10 +304,21 @@ def _vjp_update(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
         adj.add(x, update(cts[0], zeros(v.type), *at, spec=spec))
 
 
+def _numbers(shape: tuple[Dim, ...]) -> Value:
+    """A number of its own for each element; axes of run-time extent count slowest."""
+    if not any(isinstance(n, Extent) for n in shape):
+        return reshape_to(iota(type=Type("i64", (prod(shape),)), axis=0), shape)  # type: ignore[arg-type]
+    t = Type("i64", shape)
+    total, pitch = zeros(t), scalar(1, "i64")
+    for k in sorted(range(len(shape)), key=lambda k: isinstance(shape[k], Extent)):
+        total = add(total, mul(iota(type=t, axis=k), broadcast_to(pitch, shape)))
+        pitch = mul(pitch, dim_value(shape[k]))
+    return total
+
+
 def _last_writes(x: Type, v: Type, at: Sequence[Value], spec: Spec) -> Value:
     """Is an element of v the last one written to its place? Write the positions, read them back."""
-    n = v.size
-    order = reshape_to(iota(type=Type("i64", (n,)), axis=0), v.shape)
+    order = _numbers(v.shape)
     read = index(update(const(value=-1, type=x.with_dtype("i64")), order, *at, spec=spec), *at, spec=spec)
     return eq(read, order)
 

@@ -1,7 +1,8 @@
 """Determinants over stacks of matrices, right at singular matrices, where the derivative is the cofactor matrix and not 0/0.
 
 With A = U S V^T, the matrix of cofactors is det(U) det(V) U C V^T, where C is diagonal and C_ii the product of all other singular
-values; no division anywhere. Its derivative is likewise made of products of all but two.
+values; no division anywhere. Its derivative is likewise made of products of all but two. Of complex matrices U and V^T are conjugated there
+(with A = U S V^H), and the sign of a determinant, which is a number of modulus 1, has a slope.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import numpy as np
 from irad.errors import UnsupportedError
 from irad.ir import Value
 from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_, zeros
+from irad.ops.complex import complex_, imag, real
 from irad.ops.constant import const
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import (
     abs_,
     add,
     cast_to,
+    div,
     eq,
     exp,
     full,
+    hypot,
     log,
     logical_or,
     mul,
@@ -35,9 +39,9 @@ from irad.ops.elementwise import (
     szmul,
 )
 from irad.ops.linalg import inverse_transposed, lu
-from irad.ops.matrix import along_rows, diagonal, from_diagonal, identity, mm, mt, plus, square
+from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, mm, mmh, mt, plus, square
 from irad.ops.spectral import svd
-from irad.types import Type
+from irad.types import Type, is_complex, real_dtype
 
 
 def _scalars(t: Type) -> Type:
@@ -68,12 +72,24 @@ def _sign_and_log(a: Value) -> tuple[Value, Value]:
     moved = ne(swaps, iota(type=swaps.type, axis=k))
     odd = remainder(sum_(cast_to(moved, "i64"), axes=(k,)), full(2, sum_(swaps, axes=(k,))))
     parity = sub(full(1.0, sum_(d, axes=(k,))), cast_to(add(odd, odd), d.type.dtype))
-    return mul(parity, prod_(sign(d), axes=(k,))), sum_(log(abs_(d)), axes=(k,))
+    signs, sizes = _direction_and_size(d)
+    return mul(parity, prod_(signs, axes=(k,))), sum_(log(sizes), axes=(k,))
+
+
+def _direction_and_size(d: Value) -> tuple[Value, Value]:
+    """d / |d|, 0 at 0, and |d|, a real number."""
+    if not is_complex(d.type.dtype):
+        return sign(d), abs_(d)
+    x, y = real(d), imag(d)
+    size = hypot(x, y)
+    zero = eq(size, full(0.0, size))
+    scale = select(zero, full(1.0, size), size)
+    return complex_(div(x, scale), div(y, scale)), size
 
 
 def _det_by_lu(a: Value) -> Value:
     s, logarithm = _sign_and_log(a)
-    return mul(s, exp(logarithm))
+    return mul(s, cast_to(exp(logarithm), s.type.dtype))
 
 
 def _vjp_det(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -114,21 +130,26 @@ def _all_but_two(s: Value, like: Type) -> Value:
 
 
 def _orientation(u: Value, vt: Value) -> Value:
-    """det(U) det(V), which is 1 or -1."""
+    """det(U) det(V^H), which has modulus 1."""
     return mul(_sign_and_log(u)[0], _sign_and_log(vt)[0])
 
 
 def _cofactor_by_svd(a: Value) -> Value:
     u, s, vt, _ = svd(a, full=False)
-    c = mm(mul(u, along_rows(_others(s), u)), vt)
+    c = mm(mul(cj(u), along_rows(_others(s), u)), cj(vt))
     return mul(c, over_matrices(_orientation(u, vt), c))
+
+
+def _eval_orientation(u: Any, vt: Any) -> Any:
+    d = np.linalg.det(u) * np.linalg.det(vt)
+    return (d if np.iscomplexobj(d) else np.round(d))[..., None, None]
 
 
 def _eval_cofactor(a: Any) -> Any:
     u, s, vt = np.linalg.svd(a)
     n = a.shape[-1]
     rest = np.stack([np.prod(np.delete(s, k, -1), -1) for k in range(n)], -1) if n else s
-    return ((u * rest[..., None, :]) @ vt * np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]).astype(a.dtype)
+    return ((u.conj() * rest[..., None, :]) @ vt.conj() * _eval_orientation(u, vt)).astype(a.dtype)
 
 
 def _vjp_cofactor(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -157,19 +178,19 @@ def _infer_along(a: Type, e: Type) -> tuple[Type, ...]:
 def _along_by_svd(a: Value, e: Value) -> Value:
     """In the bases of the SVD, with B the direction and P the products of all but two: diag(P diag B) - P o B^T."""
     u, s, vt, _ = svd(a, full=False)
-    b = mm(mm(u, e, ta=True), vt, tb=True)
-    p = _all_but_two(s, b.type)
+    b = mmh(hmm(u, e), vt)
+    p = cast_to(_all_but_two(s, b.type), b.type.dtype)
     k = b.type.rank
     on = sum_(mul(p, along_rows(diagonal(b), p)), axes=(k - 1,))
     core = sub(from_diagonal(on, b.type), mul(p, mt(b)))
-    c = mm(mm(u, core), vt)
+    c = mm(mm(cj(u), core), cj(vt))
     return mul(c, over_matrices(_orientation(u, vt), c))
 
 
 def _eval_along(a: Any, e: Any) -> Any:
     u, s, vt = np.linalg.svd(a)
     n = a.shape[-1]
-    b = np.swapaxes(u, -1, -2) @ e @ np.swapaxes(vt, -1, -2)
+    b = np.swapaxes(u.conj(), -1, -2) @ e @ np.swapaxes(vt.conj(), -1, -2)
     core = np.zeros_like(a)
     for i in range(n):
         for j in range(n):
@@ -177,7 +198,7 @@ def _eval_along(a: Any, e: Any) -> Any:
                 p = np.prod(np.delete(s, [i, j], -1), -1)
                 core[..., i, i] += p * b[..., j, j]
                 core[..., i, j] -= p * b[..., j, i]
-    return (u @ core @ vt * np.round(np.linalg.det(u) * np.linalg.det(vt))[..., None, None]).astype(a.dtype)
+    return (u.conj() @ core @ vt.conj() * _eval_orientation(u, vt)).astype(a.dtype)
 
 
 LARGEST_THIRD = 12  # order of the largest matrix whose third derivative is given: the recurrence loses about a bit per row
@@ -241,22 +262,45 @@ cofactor_along = Op("cofactor_along", _infer_along, _eval_along, _vjp_along, _jv
 # ---- sign and logarithm -------------------------------------------------------------------------------------------------------------
 
 
+def _infer_slogdet(a: Type) -> tuple[Type, ...]:
+    (t,) = _infer_det(a)
+    return t, t.with_dtype(real_dtype(t.dtype))
+
+
 def _vjp_slogdet(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """(log |det A|)' = A^-T; infinite or NaN at a singular matrix, where the logarithm is -inf; a masked cotangent stays 0."""
-    (a,), ct = node.inputs, cts[1]
-    if ct is not None and ad.active(a):
-        inverse = inverse_transposed(ad.need(a))
-        adj.add(a, szmul(over_matrices(ct, inverse), inverse))
+    """(log |det A|)' = A^-T; infinite or NaN at a singular matrix, where the logarithm is -inf; a masked cotangent stays 0.
+
+    Of a complex matrix, with t = tr(A^-1 dA): d log |det| = Re t and d sign = i sign Im t.
+    """
+    (a,), (turned, ct) = node.inputs, cts
+    dtype = a.type.dtype
+    along = None if turned is None or not is_complex(dtype) else imag(mul(turned, ad.need(node.outputs[0])))
+    if not ad.active(a) or ct is along is None:
+        return
+    if is_complex(dtype):
+        some = ct if ct is not None else along
+        assert some is not None
+        nothing = zeros(some.type)
+        ct = complex_(nothing if ct is None else ct, nothing if along is None else along)
+    assert ct is not None
+    inverse = inverse_transposed(ad.need(a))
+    adj.add(a, szmul(over_matrices(ct, inverse), inverse))
 
 
 def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    (a,) = node.inputs
+    (a,), s = node.inputs, node.outputs[0]
     da = tan.get(a)
-    return [None, None if da is None else _product(da, inverse_transposed(a))]
+    if da is None:
+        return [None, None]
+    t = _product(da, inverse_transposed(a))
+    if not is_complex(a.type.dtype):
+        return [None, t]
+    turn = imag(t)
+    return [mul(s, complex_(zeros(turn.type), turn)), real(t)]
 
 
-slogdet = Op("slogdet", lambda a: (*_infer_det(a), *_infer_det(a)), lambda a: tuple(np.linalg.slogdet(a)), _vjp_slogdet, _jvp_slogdet,
-             extra={"expand": _sign_and_log}, doc="sign of the determinant (no slope), logarithm of its absolute value")  # fmt: skip
+slogdet = Op("slogdet", _infer_slogdet, lambda a: tuple(np.linalg.slogdet(a)), _vjp_slogdet, _jvp_slogdet,
+             extra={"expand": _sign_and_log}, doc="sign of the determinant (no slope where it is real), logarithm of its absolute value")  # fmt: skip
 
 
 # ---- small matrices -------------------------------------------------------------------------------------------------------------------

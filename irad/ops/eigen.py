@@ -1,44 +1,46 @@
-"""Eigenvalues of general real matrices, which are complex: everything comes and goes as real and imaginary parts.
+"""Eigenvalues of general matrices, real or complex. They are complex whatever the matrix is.
 
-With V the right eigenvectors (columns), L = V^-1 and M = L dA V: dw = diag M, and up to factors on which no eigenvalue depends
-dV = V (F o M), dL = -(F o M) L with F_ij = 1 / (w_j - w_i) (M. Giles, 2008). There is no native code: Python runs NumPy's
-functions, see irad.codegen.lower_host.
+With V the right eigenvectors (columns) and M = V^-1 dA V: dw = diag M, and up to factors on which no eigenvalue depends
+dV = V (F o M) with F_ij = 1 / (w_j - w_i) (M. Giles, 2008). These maps are holomorphic. The factors that LAPACK chooses, vectors of
+length 1 with a real largest element, are no analytic function of the matrix: `eig_vectors` adds their part of the derivative.
+Matrices without a basis of eigenvectors have infinite or NaN derivatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from irad.ir import Value
-from irad.ops.array import zeros
-from irad.ops.complex import complex_, imag, real
+from irad.ops.array import argmax, broadcast, iota, sum_, zeros
+from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import div, eq, full, mul, neg, select, sub
+from irad.ops.elementwise import add, cast_to, div, eq, full, hypot, mul, neg, select, sub
+from irad.ops.linalg import solution
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, plus, square
-from irad.types import Type
+from irad.types import Type, complex_dtype, is_complex
 
 
 def _infer(a: Type) -> tuple[Type, ...]:
     square(a, "eig")
-    w = a.with_shape(a.shape[:-1])
-    return w, w, a, a, a, a, info_type(a)
+    v = a.with_dtype(complex_dtype(a.dtype))
+    return v.with_shape(a.shape[:-1]), v, info_type(a)
 
 
-def _eval(a: Any) -> tuple[Any, ...]:
-    batch, n = a.shape[:-2], a.shape[-1]
-    w, v = np.full((*batch, n), np.nan, complex), np.full((*batch, n, n), np.nan, complex)
-    left, info = v.copy(), np.zeros(batch, np.int64)
+def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    """function(matrix) -> arrays of `shapes`, for each matrix of a stack; NaN and info 1 where it does not converge."""
+    batch = a.shape[:-2]
+    outs = [np.full((*batch, *s), np.nan, np.result_type(a.dtype, np.complex64)) for s in shapes]
+    info = np.zeros(batch, np.int64)
     for at in np.ndindex(batch):
         try:
-            w[at], v[at] = np.linalg.eig(a[at])
-            left[at] = np.linalg.inv(v[at])
+            for out, x in zip(outs, function(a[at])):
+                out[at] = x
         except np.linalg.LinAlgError:
-            info[at] = not np.all(np.isfinite(w[at]))  # no inverse: a matrix without a basis of eigenvectors
-    parts = (x for z in (w, v, left) for x in (z.real, z.imag))
-    return (*(np.ascontiguousarray(x, a.dtype) for x in parts), info[()])
+            info[at] = 1
+    return (*outs, info[()])
 
 
 def _gaps(w: Value, like: Value) -> Value:
@@ -48,38 +50,113 @@ def _gaps(w: Value, like: Value) -> Value:
     return select(zero, full(0.0, gap), div(full(1.0, gap), select(zero, full(1.0, gap), gap)))
 
 
-def _cotangent(re: Value | None, im: Value | None, t: Type) -> Value | None:
-    """The cotangent of a complex value from those of its parts: re - i im, see irad.ops.complex."""
-    if re is None and im is None:
-        return None
-    return complex_(zeros(t) if re is None else re, zeros(t) if im is None else neg(im))
+def _pulled(v: Value, core: Value, a: Value) -> Value:
+    """V^-T core V^T, the cotangent of A; of a real A its real part."""
+    g = solution(v, mm(core, v, tb=True), trans=True)
+    return g if is_complex(a.type.dtype) else real(g)
+
+
+def _pushed(v: Value, da: Value) -> Value:
+    """M = V^-1 dA V."""
+    return solution(v, mm(cast_to(da, v.type.dtype), v))
 
 
 def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = Re(L^T (diag w' + F o (V^T V' - L' L^T)) V^T), cotangents without conjugation."""
-    (a,), outs = node.inputs, node.outputs
+    """A' = V^-T (diag w' + F o V^T V') V^T, cotangents without conjugation."""
+    (a,), (cw, cv, _) = node.inputs, cts
     if not ad.active(a):
         return
-    cw, cv, cl = (_cotangent(cts[k], cts[k + 1], ad.need(outs[k]).type) for k in (0, 2, 4))
-    w, v, left = (complex_(ad.need(outs[k]), ad.need(outs[k + 1])) for k in (0, 2, 4))
-    g = plus(None if cv is None else mm(v, cv, ta=True), None if cl is None else neg(mm(cl, left, tb=True)))
-    core = plus(None if cw is None else from_diagonal(cw, v.type), None if g is None else mul(g, _gaps(w, v)))
+    w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
+    turned = None if cv is None else mul(mm(v, cv, ta=True), _gaps(w, v))
+    core = plus(None if cw is None else from_diagonal(cw, v.type), turned)
     if core is not None:
-        adj.add(a, real(mm(mm(left, core, ta=True), v, tb=True)))
+        adj.add(a, _pulled(v, core, a))
 
 
 def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     da = tan.get(node.inputs[0])
     if da is None:
-        return [None] * 7
-    w, v, left = (complex_(node.outputs[k], node.outputs[k + 1]) for k in (0, 2, 4))
-    m = mm(mm(left, complex_(da, zeros(da.type))), v)
-    turn = mul(m, _gaps(w, m))
-    ds = (diagonal(m), mm(v, turn), neg(mm(turn, left)))
-    return [*(part(d) for d in ds for part in (real, imag)), None]
+        return [None] * 3
+    w, v, _ = node.outputs
+    m = _pushed(v, da)
+    return [diagonal(m), mm(v, mul(m, _gaps(w, m))), None]
 
 
-eig = Op("eig", _infer, _eval, _vjp, _jvp,
-         doc="parts of the eigenvalues, of right eigenvectors and of their inverse; info. Slopes of the vectors leave their factors free")  # fmt: skip
-eig_vectors = Op("eig_vectors", lambda re, im: (re, im), lambda re, im: (re, im),
-                 doc="eigenvectors as the user sees them: without derivative, as their factors are arbitrary")  # fmt: skip
+eig = Op("eig", _infer, lambda a: _each(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]]), _vjp, _jvp,
+         doc="complex eigenvalues and right eigenvectors, info. Slopes of the vectors leave their factors free, see `eig_vectors`")  # fmt: skip
+
+
+def _vjp_values(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+    (a,), ct = node.inputs, cts[0]
+    if ct is not None and ad.active(a):
+        _, v, _ = eig(ad.need(a))
+        adj.add(a, _pulled(v, from_diagonal(ct, v.type), a))
+
+
+def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (a,) = node.inputs
+    da = tan.get(a)
+    if da is None:
+        return [None, None]
+    _, v, _ = eig(a)
+    return [diagonal(_pushed(v, da)), None]
+
+
+eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: _each(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]]), _vjp_values, _jvp_values,
+             doc="eigenvalues of `eig`, and info")  # fmt: skip
+
+# ---- factors of eigenvectors -------------------------------------------------------------------------------------------------------
+
+
+def _largest(v: Value) -> Value:
+    """Where in each column the element stands that LAPACK has made real: the largest one of those without imaginary part."""
+    k = v.type.rank
+    size = hypot(real(v), imag(v))
+    whole = eq(imag(v), full(0.0, size))
+    row = argmax(select(whole, size, full(-1.0, size)), axis=k - 2)
+    wide = v.type.with_dtype("i64")
+    return eq(iota(type=wide, axis=k - 2), broadcast(row, shape=wide.shape, dims=(*range(k - 2), k - 1)))
+
+
+def _over_columns(x: Value) -> Value:
+    return sum_(x, axes=(x.type.rank - 2,))
+
+
+def _scales(v: Value, out: Value) -> tuple[Value, Value, Value, Value]:
+    """Where the largest elements are; the elements v_p there, over their columns; v / |v|^2; the factor k in out = k v.
+
+    k is 1 and |v| too, but they count as functions of v, whose own derivative leaves its factor free.
+    """
+    at, one = _largest(v), full(1.0, v)
+    pick = lambda x: along_rows(_over_columns(select(at, x, full(0.0, x))), x)
+    size = _over_columns(real(mul(conj(v), v)))
+    safe = select(at, v, one)
+    return at, safe, div(v, along_rows(size, v)), pick(div(out, safe))
+
+
+def _jvp_vectors(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    """k dv - c out, with the c that keeps the length and element p, the largest one, real: Re(v^H dv) / |v|^2 + i Im(dv_p / v_p)."""
+    (v,), out = node.inputs, node.outputs[0]
+    dv = tan.get(v)
+    if dv is None:
+        return [None]
+    at, safe, unit, k = _scales(v, out)
+    stretch = _over_columns(real(mul(conj(unit), dv)))
+    turn = _over_columns(imag(select(at, div(dv, safe), full(0.0, v))))
+    return [sub(mul(k, dv), mul(out, along_rows(complex_(stretch, turn), v)))]
+
+
+def _vjp_vectors(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    """The transpose, with s = sum out out': k out' - Re(s) v^H / |v|^2 - (i Im(s) / v_p at p)."""
+    v, out, ct = ad.need(node.inputs[0]), ad.need(node.outputs[0]), cts[0]
+    s = _over_columns(mul(out, ct))
+    at, safe, unit, k = _scales(v, out)
+    nothing = zeros(real(s).type)
+    stretch = mul(conj(unit), along_rows(complex_(real(s), nothing), v))
+    turn = div(along_rows(complex_(nothing, neg(imag(s))), v), safe)
+    adj.add(node.inputs[0], add(sub(mul(k, ct), stretch), select(at, turn, full(0.0, v))))
+
+
+eig_vectors = Op("eig_vectors", lambda v: (v,), lambda v: v.copy(), _vjp_vectors, _jvp_vectors,
+                 extra={"expand": lambda v: (v,)},
+                 doc="eigenvectors as they are; their derivative keeps the factors that LAPACK gives them")  # fmt: skip

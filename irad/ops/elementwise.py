@@ -17,7 +17,7 @@ import numpy as np
 from irad.ir import Value
 from irad.ops import special
 from irad.ops.constant import const
-from irad.ops.core import Op, type_error
+from irad.ops.core import OPS, Op, type_error
 from irad.types import Type, is_complex
 
 ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
@@ -408,7 +408,7 @@ gammaln = elementwise(
     "gammaln", _lift("gammaln"), "poly.gammaln", lambda x, o: (digamma(x),), domain=(_POS,), doc="log |gamma(x)|"
 )
 digamma = elementwise("digamma", _lift("digamma"), "poly.digamma", lambda x, o: (trigamma(x),), domain=(_POS,))
-trigamma = elementwise("trigamma", _lift("trigamma"), "poly.trigamma", domain=(_POS,))
+trigamma = elementwise("trigamma", _lift("trigamma"), "poly.trigamma", lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,))
 xlogy = elementwise(
     "xlogy", _lift("xlogy"), "rule",
     lambda x, y, o: (log(y), select(eq(x, full(0.0, x)), full(0.0, x), div(x, y))), domain=(_ANY, _POS), doc="x*log(y), 0 where x is 0",

@@ -3,7 +3,10 @@
 The formulas are from M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 (2008); M. Seeger et al., "Auto-differentiating linear algebra" (2017); I. Murray, "Differentiation of the Cholesky decomposition"
 (2016); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010); and de Hoog, Anderssen
-and Lukas, "Differentiation of matrix functionals using triangular factorization" (2011) for LU.
+and Lukas, "Differentiation of matrix functionals using triangular factorization" (2011) for LU. On complex matrices, C. Boeddeker,
+P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, "On the computation of complex-valued gradients with application to
+statistically optimum beamforming" (2017), and D. Roberts and L. Roberts, "QR and LQ decomposition matrix backpropagation
+algorithms for square, wide, and deep matrices" (2020); what is holomorphic (LU with its pivots, solves) has its real rule.
 
 No op here raises for a singular or indefinite matrix: who emits it asks the pivots or the output `info` (0: all is well).
 """
@@ -17,15 +20,24 @@ import numpy as np
 
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ir import Value
+from irad.ops.array import zeros
+from irad.ops.complex import complex_, imag
 from irad.ops.core import Op
-from irad.ops.elementwise import add, full, mul, neg, sub
+from irad.ops.elementwise import add, neg, sub
 from irad.ops.matrix import (
     check_float,
+    cj,
+    diagonal,
+    from_diagonal,
     from_symmetric,
     halved,
+    hermitian_part,
+    hmm,
     identity,
     info_type,
+    mh,
     mm,
+    mmh,
     mt,
     place_rows,
     plus,
@@ -34,7 +46,7 @@ from irad.ops.matrix import (
     take_rows,
     triangle,
 )
-from irad.types import Type
+from irad.types import Type, is_complex
 
 # ---- LU -----------------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +64,7 @@ def _eval_lu(a: Any) -> tuple[Any, ...]:
     for at in np.ndindex(lu.shape[:-2]):
         m, order = lu[at], np.arange(n)
         for k in range(n):
-            p = k + int(np.argmax(np.abs(m[k:, k])))
+            p = k + int(np.argmax(np.abs(m[k:, k].real) + np.abs(m[k:, k].imag)))  # LAPACK's size of a complex number
             m[[k, p]], order[[k, p]], swaps[(*at, k)] = m[[p, k]], order[[p, k]], p
             if m[k, k] != 0:
                 m[k + 1 :, k] /= m[k, k]
@@ -222,31 +234,30 @@ def _eval_cholesky(a: Any) -> tuple[Any, ...]:
 
 
 def _vjp_cholesky(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' of the lower triangle, from S = L^-T phi(L^T L') L^-1, phi the lower triangle with half the diagonal."""
+    """A' of the lower triangle, from S = L^-H phi(L^H L') L^-1, phi the lower triangle with half the diagonal."""
     (a,), ct = node.inputs, cts[0]
     if ct is None or not ad.active(a):
         return
     low = ad.need(node.outputs[0])
-    kind = {"lower": True, "trans": True, "unit": False}
-    s = triangular_solve(low, halved(mm(low, triangle(ct), ta=True)), **kind)
-    s = mt(triangular_solve(low, mt(s), **kind))
-    half = mul(add(s, mt(s)), full(0.5, s))
-    adj.add(a, from_symmetric(half))
+    kind, right = {"lower": True, "trans": True, "unit": False}, cj(low)
+    s = triangular_solve(right, halved(hmm(low, triangle(cj(ct)))), **kind)
+    s = mh(triangular_solve(right, mh(s), **kind))
+    adj.add(a, cj(from_symmetric(hermitian_part(s))))
 
 
 def _jvp_cholesky(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """dL = L phi(L^-1 dA L^-T)."""
+    """dL = L phi(L^-1 dA L^-H)."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None]
     low, kind = node.outputs[0], {"lower": True, "trans": False, "unit": False}
     m = triangular_solve(low, symmetrised(da), **kind)
-    m = triangular_solve(low, mt(m), **kind)
+    m = triangular_solve(low, mh(m), **kind)
     return [mm(low, halved(m)), None]
 
 
 cholesky = Op("cholesky", _infer_cholesky, _eval_cholesky, _vjp_cholesky, _jvp_cholesky,
-              doc="L with A = L L^T, from the lower triangle of A; info: not 0 where A is not positive definite")  # fmt: skip
+              doc="L with A = L L^H, from the lower triangle of A; info: not 0 where A is not positive definite")  # fmt: skip
 
 # ---- QR ---------------------------------------------------------------------------------------------------------------------
 
@@ -274,30 +285,33 @@ def _not_full(node: Any) -> None:
 
 
 def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = (Q' + Q sym(R R'^T - Q'^T Q)) R^-T, sym made from the lower triangle."""
+    """A' = (Q' + Q sym(R R'^H - Q'^H Q)) R^-H, sym made from the lower triangle, with a real diagonal as R has."""
     _not_full(node)
-    (a,), (cq, cr) = node.inputs, cts
+    (a,), (cq, cr) = node.inputs, (None if c is None else cj(c) for c in cts)
     if not ad.active(a):
         return
     q, r = map(ad.need, node.outputs)
-    m = plus(None if cr is None else mm(r, triangle(cr, lower=False), tb=True), None if cq is None else neg(mm(cq, q, ta=True)))
+    m = plus(None if cr is None else mmh(r, triangle(cr, lower=False)), None if cq is None else neg(hmm(cq, q)))
     assert m is not None
     y = plus(cq, mm(q, symmetrised(m)))
     assert y is not None
-    adj.add(a, mt(triangular_solve(r, mt(y), lower=False, trans=False, unit=False)))
+    adj.add(a, cj(mt(triangular_solve(cj(r), mt(y), lower=False, trans=False, unit=False))))
 
 
 def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With M = dA R^-1, C = Q^T M and W = tril(C, -1) - tril(C, -1)^T: dQ = M + Q (W - C), dR = (C - W) R."""
+    """With M = dA R^-1, C = Q^H M and W = tril(C, -1) - tril(C, -1)^H + i Im diag C: dQ = M + Q (W - C), dR = (C - W) R."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None]
     _not_full(node)
     q, r = node.outputs
     m = mt(triangular_solve(r, mt(da), lower=False, trans=True, unit=False))
-    c = mm(q, m, ta=True)
+    c = hmm(q, m)
     low = triangle(c, strict=True)
-    rest = sub(c, sub(low, mt(low)))
+    rest = sub(c, sub(low, mh(low)))
+    if is_complex(c.type.dtype):
+        turn = imag(diagonal(c))
+        rest = sub(rest, from_diagonal(complex_(zeros(turn.type), turn), c.type))
     return [sub(m, mm(q, rest)), mm(rest, r)]
 
 

@@ -1,14 +1,19 @@
 """Stacked matrices (the last two axes of an array): products, triangles, diagonals, rows; what derivatives of linear algebra
-are written in."""
+are written in.
+
+Of complex matrices: the formulas of the literature are for gradients g with dL = Re tr(g^H dA), and a cotangent here is the conjugate of
+such a gradient (irad.ops.complex). So rules begin and end with `cj`, which does nothing to real numbers.
+"""
 
 from __future__ import annotations
 
 from irad.errors import IradTypeError, ShapeError
 from irad.ir import Value
 from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
+from irad.ops.complex import conj, real
 from irad.ops.constant import const
-from irad.ops.elementwise import add, eq, full, ge, gt, mul, select
-from irad.types import Dim, Type
+from irad.ops.elementwise import add, cast_to, eq, full, ge, gt, mul, select
+from irad.types import Dim, Type, is_complex
 
 
 def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:
@@ -21,6 +26,26 @@ def mt(x: Value) -> Value:
     """Transposes of stacked matrices."""
     k = x.type.rank
     return transpose_to(x, (*range(k - 2), k - 1, k - 2))
+
+
+def cj(x: Value) -> Value:
+    """The conjugate; real numbers as they are."""
+    return conj(x) if is_complex(x.type.dtype) else x
+
+
+def mh(x: Value) -> Value:
+    """Conjugate transposes of stacked matrices."""
+    return mt(cj(x))
+
+
+def hmm(a: Value, b: Value) -> Value:
+    """a^H b."""
+    return mm(cj(a), b, ta=True)
+
+
+def mmh(a: Value, b: Value) -> Value:
+    """a b^H."""
+    return mm(a, cj(b), tb=True)
 
 
 def plus(*xs: Value | None) -> Value | None:
@@ -49,15 +74,29 @@ def halved(x: Value) -> Value:
     return select(eq(i, j), mul(x, full(0.5, x)), triangle(x))
 
 
+def _real_diagonal(x: Value) -> Value:
+    """x without the imaginary parts of its diagonal; real numbers as they are."""
+    if not is_complex(x.type.dtype):
+        return x
+    i, j = _rows_and_columns(x.type)
+    re = real(x)
+    return select(eq(i, j), cast_to(re, x.type.dtype), x)
+
+
 def symmetrised(x: Value) -> Value:
-    """The symmetric matrix that the lower triangle of x stands for."""
-    return add(triangle(x), mt(triangle(x, strict=True)))
+    """The symmetric (Hermitian) matrix that the lower triangle of x stands for; its diagonal is real."""
+    return add(_real_diagonal(triangle(x)), mh(triangle(x, strict=True)))
 
 
 def from_symmetric(g: Value) -> Value:
-    """The cotangent of a matrix of which the lower triangle is read, given that of the symmetric matrix it stands for."""
+    """The gradient of a matrix of which the lower triangle is read, given that, Hermitian, of the matrix it stands for."""
     i, j = _rows_and_columns(g.type)
-    return select(eq(i, j), g, triangle(add(g, mt(g)), strict=True))
+    return select(eq(i, j), _real_diagonal(g), triangle(add(g, mh(g)), strict=True))
+
+
+def hermitian_part(g: Value) -> Value:
+    """(g + g^H) / 2."""
+    return mul(add(g, mh(g)), full(0.5, g))
 
 
 def identity(t: Type) -> Value:
@@ -67,15 +106,15 @@ def identity(t: Type) -> Value:
 
 
 def along_rows(v: Value, like: Value) -> Value:
-    """v[..., j] at every place (i, j) of `like`."""
+    """v[..., j] at every place (i, j) of `like`, in its dtype."""
     k = like.type.rank
-    return broadcast(v, shape=like.type.shape, dims=(*range(k - 2), k - 1))
+    return cast_to(broadcast(v, shape=like.type.shape, dims=(*range(k - 2), k - 1)), like.type.dtype)
 
 
 def along_columns(v: Value, like: Value) -> Value:
-    """v[..., i] at every place (i, j) of `like`."""
+    """v[..., i] at every place (i, j) of `like`, in its dtype."""
     k = like.type.rank
-    return broadcast(v, shape=like.type.shape, dims=tuple(range(k - 1)))
+    return cast_to(broadcast(v, shape=like.type.shape, dims=tuple(range(k - 1))), like.type.dtype)
 
 
 def _diagonal_places(t: Type, n: Dim) -> tuple[list[Value], tuple[str, ...]]:
@@ -94,14 +133,18 @@ def diagonal(x: Value) -> Value:
 def from_diagonal(v: Value, t: Type) -> Value:
     """Matrices of type t that are 0 but for their main diagonals v."""
     at, spec = _diagonal_places(t, v.type.shape[-1])
-    return update_add(zeros(t), v, *at, spec=spec)
+    return update_add(zeros(t), cast_to(v, t.dtype), *at, spec=spec)
+
+
+def _over_rows(rows: Value, t: Type) -> Value:
+    return broadcast(rows, shape=t.shape, dims=tuple(range(t.rank - 1)))
 
 
 def take_rows(x: Value, rows: Value) -> Value:
     """x[..., rows[..., i], j]: the rows of each matrix in another order."""
     t = x.type
     g = t.with_dtype("i64")
-    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
+    at = [_over_rows(rows, t) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
     return index(x, *at, spec=("g",) * t.rank)
 
 
@@ -109,12 +152,12 @@ def place_rows(x: Value, rows: Value) -> Value:
     """The transpose of `take_rows`: row i of x becomes row rows[..., i]."""
     t = x.type
     g = t.with_dtype("i64")
-    at = [along_columns(rows, x) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
+    at = [_over_rows(rows, t) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
     return update_add(zeros(t), x, *at, spec=("g",) * t.rank)
 
 
 def square(t: Type, what: str) -> Dim:
-    """The order of square float matrices. Raises ShapeError or IradTypeError."""
+    """The order of square matrices of floats or complex numbers. Raises ShapeError or IradTypeError."""
     if t.rank < 2 or t.shape[-1] != t.shape[-2]:
         raise ShapeError(f"{what}: the last 2 axes of the array must be square; it has type {t}")
     check_float(t, what)
@@ -122,8 +165,8 @@ def square(t: Type, what: str) -> Dim:
 
 
 def check_float(t: Type, what: str) -> None:
-    if t.dtype not in ("f32", "f64"):
-        raise IradTypeError(f"{what} wants float32 or float64, got {t}")
+    if t.dtype not in ("f32", "f64", "c64", "c128"):
+        raise IradTypeError(f"{what} wants float32, float64, complex64 or complex128, got {t}")
 
 
 def info_type(t: Type) -> Type:

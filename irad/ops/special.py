@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 
 def _special(name: str, *xs: Any) -> Any:
     import scipy.special
@@ -22,8 +24,10 @@ def erfc(x: Any) -> Any:
 
 
 def gammaln(x: Any) -> Any:
-    """Logarithm of the absolute value of the gamma function."""
-    return _special("gammaln", x)
+    """Logarithm of the absolute value of the gamma function. SciPy's is inf where 1/x is; there log(1/|x|) is exact."""
+    a = np.abs(x)
+    with np.errstate(divide="ignore"):
+        return np.where(a < 1e-300, -np.log(a), _special("gammaln", x))[()].astype(a.dtype)
 
 
 def digamma(x: Any) -> Any:
@@ -34,6 +38,11 @@ def digamma(x: Any) -> Any:
 def trigamma(x: Any) -> Any:
     """Derivative of `digamma`."""
     return _special("polygamma", 1, x)
+
+
+def polygamma(n: int, x: Any) -> Any:
+    """Derivative of order n of `digamma`."""
+    return np.asarray(_special("polygamma", n, x))
 
 
 def xlogy(x: Any, y: Any) -> Any:

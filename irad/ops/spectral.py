@@ -1,9 +1,11 @@
 """Singular values, symmetric eigenvalues and the pseudo-inverse, over stacks of matrices, and their derivatives.
 
 The formulas: M. Giles (2008), J. Townsend, "Differentiating the singular value decomposition" (2016), and G. Golub and V. Pereyra,
-"The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate" (1973). Vectors of
+"The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate" (1973); of complex
+matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019). Vectors of
 equal eigenvalues or singular values are arbitrary within their space: what would divide by the gap of 0 counts as 0, which is right for
-every function that does not depend on the choice.
+every function that does not depend on the choice. So are the phases of complex vectors: a change of A leaves those of eigenvectors, and the
+products of those of a left and its right singular vector, as they are.
 """
 
 from __future__ import annotations
@@ -15,24 +17,30 @@ import numpy as np
 
 from irad.errors import ShapeError, UnsupportedError
 from irad.ir import Value
-from irad.ops.array import broadcast, max_
+from irad.ops.array import broadcast, max_, zeros
+from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import add, div, eq, full, gt, mul, neg, select, sub, szmul
+from irad.ops.elementwise import add, cast_to, div, eq, full, gt, mul, neg, select, sub, szmul
 from irad.ops.matrix import (
     along_columns,
     along_rows,
     check_float,
+    cj,
     diagonal,
     from_diagonal,
     from_symmetric,
+    hermitian_part,
+    hmm,
     info_type,
+    mh,
     mm,
+    mmh,
     mt,
     plus,
     square,
     symmetrised,
 )
-from irad.types import Type
+from irad.types import Type, is_complex, real_dtype
 
 
 def _reciprocal(x: Value) -> Value:
@@ -44,7 +52,8 @@ def _reciprocal(x: Value) -> Value:
 def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
     """function(matrix) -> arrays of `shapes`, for each matrix of a stack; NaN and info 1 where it does not converge."""
     batch = a.shape[:-2]
-    outs = [np.full((*batch, *s), np.nan, a.dtype) for s in shapes]
+    real = a.real.dtype  # a vector holds eigenvalues or singular values
+    outs = [np.full((*batch, *s), np.nan, real if len(s) == 1 else a.dtype) for s in shapes]
     info = np.zeros(batch, np.int64)
     for at in np.ndindex(batch):
         try:
@@ -60,48 +69,55 @@ def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]
 
 def _infer_eigh(a: Type, *, lower: bool) -> tuple[Type, ...]:
     square(a, "eigh")
-    return a.with_shape(a.shape[:-1]), a, info_type(a)
+    return Type(real_dtype(a.dtype), a.shape[:-1]), a, info_type(a)
 
 
 def _read(x: Value, lower: bool) -> Value:
-    """The symmetric matrix that one triangle of x stands for."""
-    return symmetrised(x if lower else mt(x))
+    """The symmetric (Hermitian) matrix that one triangle of x stands for."""
+    return symmetrised(x if lower else mh(x))
 
 
 def _to_triangle(g: Value, lower: bool) -> Value:
-    """The cotangent of the triangle, given that of the symmetric matrix."""
+    """The cotangent of the triangle, given the gradient of the symmetric matrix."""
     low = from_symmetric(g)
-    return low if lower else mt(low)
+    return cj(low) if lower else mt(low)
 
 
 def _gaps(w: Value, like: Value) -> Value:
     """1 / (w_j - w_i), 0 where they are equal."""
-    return _reciprocal(sub(along_rows(w, like), along_columns(w, like)))
+    t = _real_like(like)
+    return cast_to(_reciprocal(sub(along_rows(w, t), along_columns(w, t))), like.type.dtype)
+
+
+def _real_like(v: Value) -> Value:
+    """A value of v's shape and of the dtype of its parts."""
+    return real(v) if is_complex(v.type.dtype) else v
+
+
+def _real_diagonal(m: Value) -> Value:
+    return _real_like(diagonal(m))
 
 
 def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = V (diag w' + F o V^T V') V^T with F_ij = 1 / (w_j - w_i)."""
+    """A' = V (diag w' + F o V^H V') V^H with F_ij = 1 / (w_j - w_i)."""
     (a,), (cw, cv, _) = node.inputs, cts
     if not ad.active(a):
         return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
-    inner = plus(
-        None if cw is None else from_diagonal(cw, v.type), None if cv is None else szmul(mm(v, cv, ta=True), _gaps(w, v))
-    )
+    inner = plus(None if cw is None else from_diagonal(cw, v.type), None if cv is None else szmul(hmm(v, cj(cv)), _gaps(w, v)))
     if inner is None:
         return
-    g = mm(mm(v, inner), v, tb=True)
-    adj.add(a, _to_triangle(mul(add(g, mt(g)), full(0.5, g)), node.attrs["lower"]))
+    adj.add(a, _to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
 
 
 def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With M = V^T dA V: dw = diag M, dV = V (F o M)."""
+    """With M = V^H dA V: dw = diag M, dV = V (F o M)."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None, None]
     w, v, _ = node.outputs
-    m = mm(mm(v, _read(da, node.attrs["lower"]), ta=True), v)
-    return [diagonal(m), mm(v, szmul(m, _gaps(w, v))), None]
+    m = mm(hmm(v, _read(da, node.attrs["lower"])), v)
+    return [_real_diagonal(m), mm(v, szmul(m, _gaps(w, v))), None]
 
 
 eigh = Op("eigh", _infer_eigh, lambda a, *, lower: _each(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
@@ -112,7 +128,7 @@ def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> 
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
         _, v, _ = eigh(ad.need(a), **node.attrs)
-        adj.add(a, _to_triangle(mm(mul(v, along_rows(ct, v)), v, tb=True), node.attrs["lower"]))
+        adj.add(a, _to_triangle(mmh(mul(v, along_rows(ct, v)), v), node.attrs["lower"]))
 
 
 def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -121,7 +137,7 @@ def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if da is None:
         return [None, None]
     _, v, _ = eigh(a, **node.attrs)
-    return [diagonal(mm(mm(v, _read(da, node.attrs["lower"]), ta=True), v)), None]
+    return [_real_diagonal(mm(hmm(v, _read(da, node.attrs["lower"])), v)), None]
 
 
 eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: _each(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
@@ -137,7 +153,7 @@ def _infer_svd(a: Type, *, full: bool) -> tuple[Type, ...]:
         raise ShapeError(f"svd wants matrices of static extents; got {a}")
     k, batch = min(m, n), a.shape[:-2]
     made = lambda *s: Type(a.dtype, (*batch, *s))
-    return made(m, m if full else k), made(k), made(n if full else k, n), info_type(a)
+    return made(m, m if full else k), made(k).with_dtype(real_dtype(a.dtype)), made(n if full else k, n), info_type(a)
 
 
 def _eval_svd(a: Any, *, full: bool) -> tuple[Any, ...]:
@@ -157,13 +173,24 @@ def _check_thin(node: Any) -> None:
 
 def _spread(s: Value, like: Value) -> Value:
     """1 / (s_j^2 - s_i^2), 0 where they are equal."""
-    si, sj = along_columns(s, like), along_rows(s, like)
-    return _reciprocal(mul(sub(sj, si), add(sj, si)))
+    t = _real_like(like)
+    si, sj = along_columns(s, t), along_rows(s, t)
+    return cast_to(_reciprocal(mul(sub(sj, si), add(sj, si))), like.type.dtype)
 
 
 def _outside(x: Value, basis: Value) -> Value:
     """The part of x's columns outside of the space of an orthonormal basis."""
-    return sub(x, mm(basis, mm(basis, x, ta=True)))
+    return sub(x, mm(basis, hmm(basis, x)))
+
+
+def _turns(c: Value, s: Value) -> Value | None:
+    """The change of phase that goes to a left and, with the other sign, to its right singular vector: i Im(c_ii) / (2 s_i)."""
+    if not is_complex(c.type.dtype):
+        return None
+    turn = imag(diagonal(c))
+    inv = _reciprocal(s)
+    half = mul(turn, mul(inv, full(0.5, inv)))
+    return from_diagonal(complex_(zeros(half.type), half), c.type)
 
 
 def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
@@ -180,52 +207,58 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     extra = None
     inv = _reciprocal(s)
     if cu is not None:
-        c = mm(u, cu, ta=True)
-        skew = szmul(sub(c, mt(c)), _spread(s, c))
-        core = plus(core, mul(skew, along_rows(s, skew)))
+        gu = cj(cu)
+        c = hmm(u, gu)
+        skew = szmul(sub(c, mh(c)), _spread(s, c))
+        core = plus(core, mul(skew, along_rows(s, skew)), _turns(c, s))
         if u.type.shape[-2] != u.type.shape[-1]:
-            out = _outside(cu, u)
+            out = _outside(gu, u)
             extra = mm(mul(out, along_rows(inv, out)), vt)
     if cvt is not None:
-        c = mm(vt, cvt, tb=True)
-        skew = szmul(sub(c, mt(c)), _spread(s, c))
-        core = plus(core, mul(skew, along_columns(s, skew)))
+        gv = mt(cvt)
+        c = mm(vt, gv)
+        skew = szmul(sub(c, mh(c)), _spread(s, c))
+        turns = _turns(c, s)
+        core = plus(core, mul(skew, along_columns(s, skew)), None if turns is None else neg(turns))
         if vt.type.shape[-2] != vt.type.shape[-1]:
-            out = mt(_outside(mt(cvt), mt(vt)))
+            out = mh(_outside(gv, mh(vt)))
             extra = plus(extra, mm(u, mul(out, along_columns(inv, out))))
     assert core is not None
     total = plus(mm(mm(u, core), vt), extra)
-    adj.add(a, total)
+    assert total is not None
+    adj.add(a, cj(total))
 
 
 def _core_type(node: Any) -> Type:
-    s = node.outputs[1].type
-    return s.with_shape((*s.shape, s.shape[-1]))
+    u, s = node.outputs[0].type, node.outputs[1].type
+    return u.with_shape((*s.shape, s.shape[-1]))
 
 
 def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With P = U^T dA V: ds = diag P, dU = U (E o (P S + S P^T)) + (1 - U U^T) dA V / s, and dV likewise."""
+    """With P = U^H dA V: ds = diag P, dU = U (E o (P S + S P^H)) + (1 - U U^H) dA V / s, and dV likewise."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None, None, None]
     _check_thin(node)
     u, s, vt, _ = node.outputs
-    dav = mm(da, vt, tb=True)
-    p = mm(u, dav, ta=True)
-    e, cols, rows = _spread(s, p), along_rows(s, p), along_columns(s, p)
-    du = mm(u, szmul(add(mul(p, cols), mul(rows, mt(p))), e))
-    dv = mm(mt(vt), szmul(add(mul(rows, p), mul(mt(p), cols)), e))
+    dav = mmh(da, vt)
+    p = hmm(u, dav)
+    e, cols, rows, turns = _spread(s, p), along_rows(s, p), along_columns(s, p), _turns(p, s)
+    left = plus(szmul(add(mul(p, cols), mul(rows, mh(p))), e), turns)
+    right = plus(szmul(add(mul(rows, p), mul(mh(p), cols)), e), None if turns is None else neg(turns))
+    assert left is not None and right is not None
+    du, dv = mm(u, left), mm(mh(vt), right)
     inv = _reciprocal(s)
     if u.type.shape[-2] != u.type.shape[-1]:
         out = _outside(dav, u)
         du = add(du, mul(out, along_rows(inv, out)))
     if vt.type.shape[-2] != vt.type.shape[-1]:
-        out = _outside(mm(da, u, ta=True), mt(vt))
+        out = _outside(hmm(da, u), mh(vt))
         dv = add(dv, mul(out, along_rows(inv, out)))
-    return [du, diagonal(p), mt(dv), None]
+    return [du, _real_diagonal(p), mh(dv), None]
 
 
-svd = Op("svd", _infer_svd, _eval_svd, _vjp_svd, _jvp_svd, doc="U, singular values (descending), V^T, info; full: square U and V")
+svd = Op("svd", _infer_svd, _eval_svd, _vjp_svd, _jvp_svd, doc="U, singular values (descending), V^H, info; full: square U and V")
 
 
 def _infer_svdvals(a: Type) -> tuple[Type, ...]:
@@ -236,7 +269,7 @@ def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> N
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
         u, _, vt, _ = svd(ad.need(a), full=False)
-        adj.add(a, mm(mul(u, along_rows(ct, u)), vt))
+        adj.add(a, cj(mm(mul(u, along_rows(ct, u)), vt)))
 
 
 def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -245,7 +278,7 @@ def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if da is None:
         return [None, None]
     u, _, vt, _ = svd(a, full=False)
-    return [diagonal(mm(mm(u, da, ta=True), vt, tb=True)), None]
+    return [_real_diagonal(mmh(hmm(u, da), vt)), None]
 
 
 svdvals = Op("svdvals", _infer_svdvals,
@@ -265,7 +298,7 @@ def _eval_pinv(a: Any, *, rcond: float) -> tuple[Any, ...]:
 
 
 def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:
-    """V diag(1/s) U^T with singular values of at most rcond times the largest left out."""
+    """V diag(1/s) U^H with singular values of at most rcond times the largest left out."""
     u, s, vt, info = svd(a, full=False)
     k = s.type.rank - 1
     if not s.type.shape[-1]:
@@ -273,31 +306,31 @@ def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:
     top = max_(s, axes=(k,))
     limit = broadcast(mul(top, full(rcond, top)), shape=s.type.shape, dims=tuple(range(k)))
     inv = select(gt(s, limit), _reciprocal(s), full(0.0, s))
-    return mm(mul(vt, along_columns(inv, vt)), u, ta=True, tb=True), info
+    return cj(mm(mul(vt, along_columns(inv, vt)), u, ta=True, tb=True)), info
 
 
 def _vjp_pinv(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = -P^T G P^T + (1 - A P) G^T P P^T + P^T P G^T (1 - P A), with P the pseudo-inverse and G its cotangent."""
-    (a,), g = node.inputs, cts[0]
-    if g is None or not ad.active(a):
+    """A' = -P^H G P^H + (1 - A P) G^H P P^H + P^H P G^H (1 - P A), with P the pseudo-inverse and G its gradient."""
+    (a,), ct = node.inputs, cts[0]
+    if ct is None or not ad.active(a):
         return
     x, p = ad.need(a), ad.need(node.outputs[0])
-    pt, gt_ = mt(p), mt(g)
-    first = mm(mm(gt_, p), pt)
-    second = mm(pt, mm(p, gt_))
-    total = neg(mm(mm(pt, g), pt))
+    ph, gh = mh(p), mt(ct)
+    first = mm(mm(gh, p), ph)
+    second = mm(ph, mm(p, gh))
+    total = neg(mm(mm(ph, cj(ct)), ph))
     total = add(total, sub(first, mm(x, mm(p, first))))
-    adj.add(a, add(total, sub(second, mm(mm(second, p), x))))
+    adj.add(a, cj(add(total, sub(second, mm(mm(second, p), x)))))
 
 
 def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P."""
+    """dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P."""
     (a,), p = node.inputs, node.outputs[0]
     da = tan.get(a)
     if da is None:
         return [None, None]
-    first = mm(mm(p, p, tb=True), da, tb=True)
-    second = mm(mm(da, p, ta=True, tb=True), p)
+    first = mmh(mmh(p, p), da)
+    second = mm(hmm(da, mh(p)), p)
     total = neg(mm(mm(p, da), p))
     total = add(total, sub(first, mm(mm(first, a), p)))
     return [add(total, sub(second, mm(p, mm(a, second)))), None]

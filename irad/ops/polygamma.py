@@ -1,0 +1,120 @@
+"""Derivatives of the logarithm of the gamma function, of every order.
+
+The derivative of order n + 1 at x > 0 is (-1)^(n+1) n! times Hurwitz's zeta(s, x), s = n + 1, the sum of (x + k)^-s. It is computed by
+summing M terms and the rest by the formula of Euler and Maclaurin (F. Johansson, "Rigorous high-precision computation of the Hurwitz zeta
+function and its derivatives", 2014), all terms being positive; for x < 0 by reflection, with the derivatives of the cotangent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from irad.ir import Value
+from irad.ops.core import Op, type_error
+from irad.ops.elementwise import abs_, add, cast_to, div, eq, floor, full, logical_or, lt, mul, neg, pow_, select, sin, sub, szmul
+from irad.ops.special import polygamma as reference
+from irad.types import Type
+
+TERMS = 8  # terms beyond the order that are summed one by one
+BERNOULLI = (Fraction(1, 6), Fraction(-1, 30), Fraction(1, 42), Fraction(-1, 30), Fraction(5, 66), Fraction(-691, 2730), Fraction(7, 6),
+             Fraction(-3617, 510), Fraction(43867, 798), Fraction(-174611, 330))  # fmt: skip
+WHOLE = 8  # powers up to here are products
+
+
+def _infer(x: Type, *, n: int) -> tuple[Type, ...]:
+    if x.dtype not in ("f32", "f64") or n < 1:
+        raise type_error(f"polygamma of order {n} wants an order of 1 or more and f32 or f64", x)
+    return (x,)
+
+
+def _vjp(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    (x,) = node.inputs
+    if ad.active(x):
+        adj.add(x, szmul(cts[0], polygamma(ad.need(x), n=node.attrs["n"] + 1)))
+
+
+def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    (x,) = node.inputs
+    dx = tan.get(x)
+    return [None if dx is None else szmul(dx, polygamma(x, n=node.attrs["n"] + 1))]
+
+
+def _value(x: Value, *, n: int) -> tuple[Value, ...]:
+    wide = cast_to(x, "f64")
+    negative = lt(wide, full(0.0, wide))
+    sums = _zeta(select(negative, sub(full(1.0, wide), wide), wide), n)  # n! zeta(n + 1, .)
+    out = select(negative, _mirrored(wide, sums, n), neg(sums) if n % 2 == 0 else sums)
+    return (cast_to(out, x.type.dtype),)
+
+
+def _power(x: Value, s: int) -> Value:
+    """x**s by squaring where that is short."""
+    if s > WHOLE:
+        return pow_(x, full(float(s), x))
+    out, square = None, x
+    while s:
+        if s & 1:
+            out = square if out is None else mul(out, square)
+        s >>= 1
+        square = mul(square, square) if s else square
+    return full(1.0, x) if out is None else out
+
+
+def _zeta(x: Value, n: int) -> Value:
+    """n! zeta(n + 1, x) for x >= 0. Every term is a power of c / (x + k), c**s = n!, which neither overflows nor underflows early."""
+    s = n + 1
+    c = math.exp(math.lgamma(s) / s)
+    exact = Fraction(math.factorial(n)) / Fraction(c) ** s
+    base = full(c, x)
+    total: Value | None = None
+    for k in reversed(range(s + TERMS)):
+        term = _power(div(base, add(x, full(float(k), x)) if k else abs_(x)), s)
+        total = term if total is None else add(total, term)
+    v = add(x, full(float(s + TERMS), x))
+    t = div(base, v)
+    inverse = div(full(1.0, x), v)
+    square = mul(inverse, inverse)
+    series: Value | None = None
+    for j in reversed(range(len(BERNOULLI))):
+        rising = math.prod(range(s, s + 2 * j + 1))
+        weight = full(float(BERNOULLI[j] * rising / math.factorial(2 * j + 2)), x)
+        series = weight if series is None else add(mul(series, square), weight)
+    assert series is not None and total is not None
+    half = add(mul(series, inverse), full(0.5, x))
+    rest = add(mul(_power(t, s), half), mul(_power(t, n), full(c / n, x)))
+    return mul(add(total, rest), full(float(exact), x))
+
+
+def _mirrored(x: Value, sums: Value, n: int) -> Value:
+    """For x < 0: (-1)^n psi_n(1 - x) - pi d^n cot(pi x), where psi_n(1 - x) = (-1)^(n+1) `sums`; at poles and -inf as at 0."""
+    half = full(0.5, x)
+    f = sub(x, floor(add(x, half)))  # to the nearest integer
+    size, turn = abs_(f), full(math.pi, x)
+    sine, cosine = sin(mul(turn, f)), sin(mul(turn, sub(half, size)))
+    y = div(cosine, sine)
+    slope: Value | None = None
+    for coefficient in reversed(_cotangent(n)):
+        term = full(float(coefficient), x)
+        slope = term if slope is None else add(mul(slope, y), term)
+    assert slope is not None
+    out = sub(neg(sums), mul(full(math.pi ** (n + 1), x), slope))
+    pole = logical_or(eq(f, full(0.0, x)), eq(x, full(-math.inf, x)))
+    return select(pole, full(math.inf if n % 2 else -math.inf, x), out)
+
+
+def _cotangent(n: int) -> list[int]:
+    """Coefficients of P with d^n cot u / du^n = P(cot u): P <- -(1 + y^2) P'."""
+    p = [0, 1]
+    for _ in range(n):
+        d = [k * c for k, c in enumerate(p)][1:]
+        p = [-(a + b) for a, b in zip([*d, 0, 0], [0, 0, *d])]
+    return p
+
+
+polygamma = Op("polygamma", _infer, lambda x, *, n: reference(n, x).astype(np.asarray(x).dtype)[()], _vjp, _jvp, extra={"expand": _value},
+               doc="derivative of order n of `digamma`, n > 1")  # fmt: skip

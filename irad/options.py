@@ -1,0 +1,154 @@
+"""What `irad.compile` can be told: `Options`, checked when the function is wrapped, part of what finds its compiled code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.transform import Transform
+from irad.records import dataclass
+from irad.tree import flatten
+
+# Liberties with floating point, beyond what derivatives may do anyway; docs/accuracy.md says what each is for.
+FLAGS = {
+    "contract": "a*b + c may be rounded once, as a fused multiply-add",
+    "reassoc": "sums and products may be re-associated",
+    "reciprocal": "x/y may become x * (1/y)",
+    "nnan": "no operand or result is NaN",
+    "ninf": "no operand or result is infinite",
+    "nsz": "the sign of a zero does not matter",
+}
+
+Which = int | str | Iterable[int | str] | None  # arguments, by position or name
+
+
+@dataclass(eq=False, frozen=True)
+class Options:
+    """Equal options are one object. `static`, `donate`: positions and names of arguments."""
+
+    threads: int | None = None
+    fastmath: frozenset[str] = frozenset()
+    static: tuple[int | str, ...] = ()
+    donate: tuple[int | str, ...] = ()
+
+    def without_donation(self) -> Options:
+        """For what keeps its arguments."""
+        return _interned(self.threads, self.fastmath, self.static, ()) if self.donate else self
+
+
+@functools.cache
+def _interned(
+    threads: int | None, fastmath: frozenset[str], static: tuple[int | str, ...], donate: tuple[int | str, ...]
+) -> Options:
+    return Options(threads, fastmath, static, donate)
+
+
+DEFAULT = _interned(None, frozenset(), (), ())
+
+
+def options(f: Any, threads: Any, fastmath: Any, static: Which, donate: Which) -> Options:
+    """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
+    return _interned(_threads(threads), flags(fastmath), _arguments(f, static, "static"), _arguments(f, donate, "donate"))
+
+
+def _threads(threads: Any) -> int | None:
+    if threads is None:
+        return None
+    try:
+        n = operator.index(threads)
+    except TypeError:
+        n = 0
+    if n < 1 or isinstance(threads, bool):
+        raise IradValueError(f"threads: a positive number of threads, or None for the default, not {threads!r}")
+    return n
+
+
+def flags(fastmath: Any) -> frozenset[str]:
+    """The flags that a value of `fastmath` stands for."""
+    if fastmath is None or isinstance(fastmath, bool):
+        return frozenset(FLAGS) if fastmath else frozenset()
+    given = [fastmath] if isinstance(fastmath, str) else fastmath
+    if not isinstance(given, Iterable):
+        raise IradTypeError(f"fastmath: a bool, or names of flags, not {fastmath!r}")
+    found = list(given)
+    for name in found:
+        if name not in FLAGS:
+            raise IradValueError(f"fastmath: there is no flag {name!r}; there are {', '.join(FLAGS)}")
+    return frozenset(found)
+
+
+def _arguments(f: Any, which: Which, option: str) -> tuple[int | str, ...]:
+    """Positions and names of arguments, each once, in order. Those that the function cannot have are an error."""
+    if not isinstance(which, (int, str, Iterable)) and which is not None:
+        raise IradTypeError(f"{option}: positions or names of arguments, not {which!r}")
+    found = [which] if isinstance(which, (int, str)) else list(which or ())
+    for k in found:
+        if isinstance(k, bool) or not isinstance(k, (int, str)):
+            raise IradTypeError(f"{option}: positions or names of arguments, not {k!r}")
+    names, others, more, keywords = parameters(f)
+    for k in found:
+        known = 0 <= k and (more or k < len(names)) if isinstance(k, int) else k in (*names, *others) or keywords
+        if not known:
+            takes = ", ".join((*names, *others)) or "no arguments"
+            what = f"no argument at position {k}" if isinstance(k, int) else f"no argument {k!r}"
+            raise IradValueError(f"{option}: {getattr(f, '__name__', 'the function')} has {what}; it takes {takes}")
+    return tuple(dict.fromkeys(found))
+
+
+def parameters(f: Any) -> tuple[list[str], list[str], bool, bool]:
+    """Names of the parameters with and without a position; can there be more positional arguments, or other names?"""
+    while isinstance(f, Transform):
+        if f.kind == "hvp":  # (x, v), not the arguments of the function
+            return [], [], True, False
+        f = f.fun
+    try:
+        found = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return [], [], True, True
+    placed = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    more = any(p.kind is p.VAR_POSITIONAL for p in found)
+    keywords = any(p.kind is p.VAR_KEYWORD for p in found)
+    return placed, [p.name for p in found if p.kind is p.KEYWORD_ONLY], more, keywords
+
+
+def positions_of(f: Any, which: tuple[int | str, ...]) -> tuple[int, ...]:
+    """Positions of those arguments that have one."""
+    names = parameters(f)[0] if which else []
+    found = [names.index(k) if isinstance(k, str) else k for k in which if isinstance(k, int) or k in names]
+    return tuple(sorted(set(found)))
+
+
+def leaves_of(f: Any, which: tuple[int | str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+    """Numbers of the leaves, in flattened order, of those arguments of a call that are there."""
+    if not which:
+        return []
+    names = parameters(f)[0]
+    wanted = set(which) | {names[k] for k in which if isinstance(k, int) and k < len(names)}
+    wanted |= {names.index(k) for k in which if isinstance(k, str) and k in names}
+    placed, by_name = flatten((args, kwargs))[1].children
+    at = 0
+    found: list[int] = []
+    for key, tree in zip([*range(len(args)), *kwargs], (*placed.children, *by_name.children), strict=True):
+        if key in wanted:
+            found += range(at, at + tree.size)
+        at += tree.size
+    return found
+
+
+def static_leaves(f: Any, given: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> frozenset[int]:
+    """Numbers of the leaves that are constants by option. Raises IradTypeError for an array, whose elements may change."""
+    found = leaves_of(f, given.static, args, kwargs)
+    leaves = flatten((args, kwargs))[0] if found else []
+    for k in found:
+        if isinstance(leaves[k], np.ndarray):
+            named = ", ".join(map(repr, given.static))
+            raise IradTypeError(
+                f"static: {named} of {getattr(f, '__name__', 'the function')} is or holds an array; only numbers can be static"
+            )
+    return frozenset(found)

@@ -1,0 +1,390 @@
+"""Python around the numbers: state that changes between calls, match, exceptions, output and callbacks that happen once."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import io
+import signal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+X = np.array([0.5, -2.0, 3.0])
+
+
+class Mode(enum.Enum):
+    SUM = 1
+    PROD = 2
+
+
+class Model:
+    rate: Any = 0.5
+    act = staticmethod(np.sin)
+
+    def scale(self, x):
+        return 2 * x
+
+    @property
+    def twice(self):
+        return 2 * self.rate
+
+    def __call__(self, x):
+        return self.scale(self.act(x)) * self.rate + self.twice
+
+
+mode: Any = Mode.SUM
+share: Any = Fraction(1, 2)
+
+
+def test_enums_and_library_objects_are_compared_at_each_call():
+    global mode, share
+
+    def by_mode(x):
+        return np.sum(x) if mode is Mode.SUM else np.prod(x)
+
+    def by_share(x):
+        return x * float(share)
+
+    f, g = irad.compile(by_mode), irad.compile(by_share)
+    assert f(X) == X.sum() and g(1.0) == 0.5
+    mode, share = Mode.PROD, Fraction(1, 4)
+    assert f(X) == X.prod() and g(1.0) == 0.25
+    mode, share = Mode.SUM, Fraction(1, 2)
+
+
+def test_objects_compared_by_identity():
+    class Key:
+        pass
+
+    a, b = Key(), Key()
+    table, current = {a: 1.0, b: 2.0}, a
+    look, test = irad.compile(lambda x: x * table[current]), irad.compile(lambda x: x if current is a else -x)
+    assert look(1.0) == 1.0 and test(1.0) == 1.0
+    current = b
+    assert look(1.0) == 2.0 and test(1.0) == -1.0
+
+
+def test_attributes_of_class_and_object():
+    """An attribute set on the object hides the class's; methods and properties may be exchanged too."""
+
+    class Own(Model):
+        pass
+
+    m = Own()
+    f = irad.compile(lambda x: m(x))
+
+    def agree():
+        assert f(0.3) == pytest.approx(m(0.3), rel=1e-15)
+
+    agree()
+    for name, value in (("rate", 2.0), ("act", np.exp), ("scale", lambda x: 7 * x)):
+        setattr(m, name, value)
+        agree()
+        delattr(m, name)
+        agree()
+    Own.scale = lambda self, x: 9 * x
+    agree()
+    Own.twice = property(lambda self: 100.0)
+    agree()
+    Own.act = staticmethod(np.tanh)
+    agree()
+
+
+def test_missing_attributes_may_appear():
+    m = Model()
+    f = irad.compile(lambda x: x * getattr(m, "extra", 5.0) + hasattr(m, "more"))
+    assert f(1.0) == 5.0
+    m.extra = 2.0
+    assert f(1.0) == 2.0
+    m.more = True
+    assert f(1.0) == 3.0
+
+
+def test_methods_of_an_object_made_inside():
+    """The guard on its class has no path from the compiled function."""
+    f = irad.compile(lambda x: Model().scale(x) + Model.rate)
+    assert f(1.0) == 2.5 and f(2.0) == 4.5
+
+
+# ---- match ----------------------------------------------------------------------------------------------------------------------
+
+
+def matched(n, x):
+    y = 100.0
+    match (n, x):
+        case (1 | 2, _):
+            r = x * 20
+        case (3 | 4, y) if y > 2:
+            r = y * 30
+        case (k, _) if k < 0:
+            r = -x * k
+        case _:
+            r = x * n
+    return r + y
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, -3, 9])
+@pytest.mark.parametrize("x", [1.5, 2.5])
+def test_match_on_traced_numbers(n, x):
+    assert irad.compile(matched)(n, x) == matched(n, x)
+
+
+def test_match_mapping_rest():
+    def f(p, x):
+        match p:
+            case {"kind": "a", **rest}:
+                return x * rest["w"]
+        return x
+
+    assert irad.compile(f)({"kind": "a", "w": 3.0}, 2.0) == 6.0
+
+
+# ---- loops ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_assignment_in_the_test_of_a_loop():
+    def f(x):
+        s, i = 0.0, 0
+        while (v := x[i]) > 0:
+            s += v
+            i += 1
+            if i == len(x):
+                break
+        return s
+
+    for x in (np.array([1.0, 2.0, -1.0, 4.0]), np.array([1.0, 2.0]), -X):
+        assert irad.compile(f)(x) == f(x)
+    np.testing.assert_array_equal(irad.grad(f)(np.array([1.0, 2.0, -1.0])), [1, 1, 0])
+
+
+def still(x):
+    while x > 0.0:
+        x = x * 1.0
+    return x
+
+
+def unread(x):
+    y = 0.0
+    while x > 0.0:
+        y = y + 1
+    return x
+
+
+@pytest.mark.parametrize("f", [irad.compile(still), irad.compile(unread), irad.grad(still)])
+def test_a_loop_that_never_ends_is_not_removed(f):
+    f(-1.0)
+
+    def late(*args):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(TimeoutError):
+            f(1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_gradient_of_augmented_mask_stores():
+    def f(x, y):
+        m = y < 0
+        y[m] *= x[m]
+        x[~m] += y[~m]
+        return np.sum(x * y)
+
+    x, y = np.array([1.0, -2.0, 3.0]), np.array([0.3, -1.2, 2.0])
+    dx, dy = irad.grad(f, argnums=(0, 1))(x, y)
+    # per element: y < 0 gives x * (y * x), else (x + y) * y
+    np.testing.assert_allclose(dx, [0.3, 2 * -2 * -1.2, 2.0], rtol=1e-14)
+    np.testing.assert_allclose(dy, [1 + 0.6, 4.0, 3 + 4.0], rtol=1e-14)
+
+
+# ---- exceptions -----------------------------------------------------------------------------------------------------------------------
+
+
+class CodeError(Exception):
+    def __init__(self, code, text):
+        super().__init__(code, text)
+        self.code = code
+
+
+def two_raises(x):
+    if x > 0:
+        raise ValueError(f"positive {x}")
+    raise KeyError("negative")
+
+
+def own_exception(x):
+    if x > 0:
+        raise CodeError(3, "m")
+    return x
+
+
+def number_key(x):
+    if x > 0:
+        raise KeyError(3)
+    return x
+
+
+def python_error(x):
+    if x > 0:
+        return {}["missing"]
+    return x
+
+
+def caught(x):
+    if x > 0:
+        try:
+            raise KeyError("inside")
+        except KeyError:
+            return 2 * x
+    return 3 * x
+
+
+def braces(x):
+    if x > 0:
+        raise ValueError("{x} {}")
+    return x
+
+
+@pytest.mark.parametrize("f", [two_raises, own_exception, number_key, python_error, caught, braces])
+@pytest.mark.parametrize("x", [1.0, -1.0])
+def test_exceptions_are_those_of_python(f, x):
+    calls = [irad.compile(f), lambda x: irad.vjp(f, x)[0], lambda x: irad.jvp(f, (x,), (1.0,))[0]]
+    try:
+        want = f(x)
+    except Exception as e:
+        for call in calls:
+            with pytest.raises(type(e)) as found:
+                call(x)
+            assert (
+                type(found.value) is type(e)
+                and found.value.args == e.args
+                and vars(found.value).get("code") == vars(e).get("code")
+            )
+    else:
+        assert all(call(x) == want for call in calls)
+
+
+def test_a_handler_that_data_would_decide_on():
+    def f(x):
+        try:
+            raise ValueError(f"{x}")
+        except ValueError:
+            return x
+
+    with pytest.raises(irad.UnsupportedError, match="test the condition with if"):
+        irad.compile(f)(1.0)
+
+
+def test_integers_promoted_for_a_gradient_are_named_at_the_users_line():
+    def f(x, at):
+        return x[at].sum()
+
+    with pytest.raises(IndexError, match="test_python_state.py:.*only integers"):
+        irad.vjp(f, X, np.array([0, 1]))
+
+
+# ---- cotangents --------------------------------------------------------------------------------------------------------------------------
+
+
+def nested(x, y):
+    return {"b": x * 2, "a": (y, [x + y])}
+
+
+def test_cotangents_are_nested_like_the_result():
+    _, pullback = irad.vjp(nested, 2.0, 3.0)
+    for _ in range(2):
+        assert pullback({"b": 1.0, "a": (2.0, [3.0])}) == (5.0, 5.0)
+        assert pullback({"a": (2.0, [3.0]), "b": 1.0}) == (5.0, 5.0)
+        for wrong in (
+            {"b": 1.0, "a": [2.0, [3.0]]},
+            [1.0, 2.0, 3.0],
+            {"b": (1.0, 2.0), "a": (3.0, [])},
+            {"c": 1.0, "a": (2.0, [3.0])},
+        ):
+            with pytest.raises(irad.IradTypeError, match="nested like"):
+                pullback(wrong)
+    inside = irad.compile(lambda x, ct: irad.vjp(nested, x, x)[1](ct))
+    assert inside(2.0, {"a": (2.0, [3.0]), "b": 1.0}) == (5.0, 5.0)
+    with pytest.raises(irad.IradTypeError, match="nested like"):
+        inside(2.0, [1.0, 2.0, 3.0])
+    with pytest.raises(irad.IradTypeError, match="nested like"):
+        irad.jvp(nested, (2.0, 3.0), ([1.0], 1.0))
+
+
+def test_a_result_with_bools_is_a_cotangent():
+    value, pullback = irad.vjp(lambda x: (x * 2, x > 0, True, "s"), 2.0)
+    assert value == (4.0, True, True, "s") and pullback(value) == (8.0,)
+
+
+# ---- effects happen once --------------------------------------------------------------------------------------------------------------------
+
+
+def talking(x):
+    print("x", x[0])
+    for i in range(2):
+        print("i", i)
+    return np.sum(x**2)
+
+
+def printed(call):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        call()
+    return out.getvalue()
+
+
+def test_every_transform_prints_once():
+    want = printed(lambda: talking(X))
+    both = lambda x: (talking(x), 1.0)
+    inside = irad.compile(lambda x: [pull(1.0) for pull in [irad.vjp(talking, x)[1]] for _ in range(2)])
+    for call in (
+        lambda: irad.compile(talking)(X), lambda: irad.grad(talking)(X), lambda: irad.vjp(talking, X), lambda: inside(X),
+        lambda: irad.jvp(talking, (X,), (X,)), lambda: irad.hvp(talking)(X, X), lambda: irad.linearize(talking, X),
+        lambda: irad.value_and_grad(both, has_aux=True)(X), lambda: irad.vjp(both, X, has_aux=True),
+        lambda: irad.grad(irad.checkpoint(talking))(X),
+    ):  # fmt: skip
+        assert printed(call) == want
+
+
+def test_callbacks_run_once_or_are_refused():
+    log: list[float] = []
+
+    def host(v):
+        log.append(float(v))
+        return np.sin(v)
+
+    once = irad.callback(host, 0.0, vjp=lambda ct, v: (ct * np.cos(v),))
+    f = lambda x: once(2 * x) * x
+    slope = 2 * np.cos(0.6) * 0.3 + np.sin(0.6)
+    inside = irad.compile(lambda x: irad.vjp(f, x)[1](1.0)[0])
+    for call in (irad.grad(f), inside, lambda x: irad.vjp(f, x)[1](1.0)[0]):
+        log.clear()
+        assert call(0.3) == pytest.approx(slope, rel=1e-14) and log == [0.6]
+    with pytest.raises(irad.UnsupportedError, match=r"test_python_state.py.*pure=True"):
+        irad.grad(irad.checkpoint(f))(0.3)
+    pure = irad.callback(host, 0.0, vjp=lambda ct, v: (ct * np.cos(v),), pure=True)
+    assert irad.grad(irad.checkpoint(lambda x: pure(2 * x) * x))(0.3) == pytest.approx(slope, rel=1e-14)
+
+
+def test_stores_before_an_exception_are_not_carried_out():
+    def f(x, k):
+        x[0] = 5.0
+        x[k] = 4.0
+        return x * 2
+
+    c, x = irad.compile(f), X.copy()
+    for k in (7, -9):
+        with pytest.raises(IndexError, match="out of bounds"):
+            c(x, k)
+        np.testing.assert_array_equal(x, X)
+    c(x, 2)
+    np.testing.assert_array_equal(x, [5.0, -2.0, 4.0])
