@@ -297,7 +297,10 @@ def _interval(a: Aff, ranges: Ranges) -> Span:
 def span_of(s: kf.For, ranges: Ranges) -> Span:
     """Least and greatest value of a loop's variable."""
     (lo, lo_most), (hi_least, hi) = _interval(Aff.of(s.lo), ranges), _interval(Aff.of(s.hi), ranges)
-    return (lo, max(lo, hi - 1)) if s.step > 0 else (min(hi_least + 1, lo_most), lo_most)
+    if s.step < 0:
+        return min(hi_least + 1, lo_most), lo_most
+    last = hi - 1 if lo != lo_most or inf in (-lo, hi) else lo + (hi - 1 - lo) // s.step * s.step
+    return lo, max(lo, last)
 
 
 def all_ranges(s: kf.For, accesses: Sequence[Access], outside: Ranges) -> Ranges:

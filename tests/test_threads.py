@@ -238,3 +238,11 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pool.default_threads() == min(len(os.sched_getaffinity(0)), pool.MOST)
     monkeypatch.setenv(pool.VARIABLE, "3")
     assert pool.default_threads() == 3
+
+
+def test_steps_of_a_loop_are_known(eager: None) -> None:
+    """Rows of 64 in blocks of 16 columns: the last block starts at 48, so rows do not overlap."""
+    text = body(
+        "for i in seq(0, 64):\n    for k in seq(0, 64, 16):\n        for j in vec(0, 16, W=8, full=1):\n            y[64*i+k+j] = 1.0"
+    )
+    assert marked(text) == ["for i in par(0, 64):"]
