@@ -197,6 +197,7 @@ class Program:
         self.first = self.raiser_word + 1
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
+        self.spread: dict[int, tuple[int, int, int]] = {}  # strided argument -> register, bytes around its data
         self.frames: dict[int, Frame] = {}  # by the address of their words
         self.buffers: dict[int, int] = {}
         positional, keywords = names
@@ -277,11 +278,13 @@ class Program:
         self.op("array", register, self.table(words), self.argument(arg))
 
     def strided(self, register: int, t: Type, arg: int, strides: Sequence[int]) -> None:
-        """The array in a register has these strides, in bytes; a contiguous copy of it is kernel argument `arg`."""
+        """The array in a register has these strides, in bytes; after `copies`, one of it is kernel argument `arg`."""
         words = [id(t.numpy), t.numpy.num, t.rank, _ALIGNED, *(int(d) for d in t.shape if isinstance(d, int))]
         self.op("array", register, self.table(words), self.argument(arg))
         self.op("strides", register, self.table(strides), t.rank)
-        self.op("data", self.push("array_copy", register), 0, self.argument(arg))
+        spans = [s * (d - 1) for s, d in zip(strides, t.shape) if isinstance(d, int) and d]
+        low, high = sum(min(s, 0) for s in spans), sum(max(s, 0) for s in spans)
+        self.spread[arg] = (register, low, high + t.numpy.itemsize)
 
     def number(self, register: int, kind: str, t: Type, arg: int, int32: bool = False) -> None:
         """The number in a register ("float", "int" or "generic", a NumPy scalar) is kernel argument `arg`."""
@@ -289,8 +292,17 @@ class Program:
         self.op("scalar" if kind == "generic" else kind, register, p, self.cell(arg))
 
     def apart(self, arg: int, size: int, other: int, other_size: int) -> None:
-        """Two kernel arguments of so many bytes do not overlap."""
-        self.op("apart", self.argument(arg), self.table([size, other_size]), self.argument(other))
+        """Two kernel arguments of so many bytes do not overlap. Before `copies`."""
+        if other in self.spread:
+            _, low, high = self.spread[other]
+            self.op("apart_strided", self.argument(arg), self.table([size, low, high]), self.argument(other))
+        else:
+            self.op("apart", self.argument(arg), self.table([size, other_size]), self.argument(other))
+
+    def copies(self) -> None:
+        """Contiguous copies of the strided arguments."""
+        for arg, (register, _, _) in self.spread.items():
+            self.op("data", self.push("array_copy", register), 0, self.argument(arg))
 
     # ---- results ----
 

@@ -311,6 +311,25 @@ define i64 @op_apart(ptr %c, ptr %x, ptr %p, i64 %n) {
   ret i64 %s
 }
 
+; Data x, of p[0] bytes, lies apart from the bytes p[1] to p[2] around data y.
+define i64 @op_apart_strided(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %q = getelementptr ptr, ptr %c, i64 %n
+  %y = load ptr, ptr %q
+  %size = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %from = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %to = load i64, ptr %p2
+  %end = getelementptr i8, ptr %x, i64 %size
+  %first = getelementptr i8, ptr %y, i64 %from
+  %other_end = getelementptr i8, ptr %y, i64 %to
+  %a = icmp ult ptr %x, %other_end
+  %b = icmp ult ptr %first, %end
+  %overlap = and i1 %a, %b
+  %s = zext i1 %overlap to i64
+  ret i64 %s
+}
+
 ; An array with strides p[0..]; its rank is known to be n.
 define i64 @op_strides(ptr %c, ptr %x, ptr %p, i64 %n) {
 entry:

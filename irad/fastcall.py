@@ -259,6 +259,7 @@ class Writer:
             for arg, other in arrays:
                 if arg != param:
                     p.apart(param, sizes[param], arg, other)
+        p.copies()
         returned = {r.index for r in self.results if r.kind == "ndarray"}
         for k, out in enumerate(self.native.outputs):
             if k in self.native.donated:

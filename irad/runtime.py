@@ -158,10 +158,19 @@ class Specialisation:
         return finish(r.kind, out[r.index])
 
     def _overlaps(self, targets: Sequence[Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
-        """Does an array that is written share memory with another argument or captured array, other than being the same one?"""
-        others = [x for x in leaves if isinstance(x, np.ndarray)]
-        others += [x for c in self.traced.captures if isinstance(x := c.get(fn, rest), np.ndarray)]
-        return any(a is not x and np.may_share_memory(a, x) and np.shares_memory(a, x) for a in targets for x in others)
+        """Does an array that is written share memory with an array that the program takes for another one?
+
+        An argument given twice is one array to the program; an argument that is also a captured array is two.
+        """
+        t = self.traced
+        others: list[tuple[Any, Any]] = [(("arg", k), x) for k, x in enumerate(leaves) if t.in_leaves[k].alias is None]
+        others += [(("capture", k), c.get(fn, rest)) for k, c in enumerate(t.captures)]
+        arrays = [(where, x) for where, x in others if isinstance(x, np.ndarray)]
+        return any(
+            m.target != where and np.may_share_memory(a, x) and np.shares_memory(a, x)
+            for a, m in zip(targets, t.mutated)
+            for where, x in arrays
+        )
 
     def _exact(self, fn: Any, leaves: Leaves) -> Any:
         """Written memory that overlaps other memory in part: the plain function is exact about it."""

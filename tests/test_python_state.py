@@ -388,3 +388,49 @@ def test_stores_before_an_exception_are_not_carried_out():
         np.testing.assert_array_equal(x, X)
     c(x, 2)
     np.testing.assert_array_equal(x, [5.0, -2.0, 4.0])
+
+
+kept = np.arange(4.0)
+
+
+def doubles(x):
+    x *= 2
+    return kept.sum() + x.sum()
+
+
+def sets_kept(x):
+    before = kept.sum()
+    kept[0] = 100.0
+    return x.sum() + before
+
+
+@pytest.mark.parametrize("f", [doubles, sets_kept])
+@pytest.mark.parametrize("part", [slice(None), slice(1, 3), slice(None, None, -1)])
+def test_an_argument_that_is_a_captured_array(f, part):
+    c = irad.compile(f)
+    for same in (False, True, True, False):
+        kept[:] = np.arange(4.0)
+        want = f(kept if part == slice(None) and same else kept[part] if same else np.arange(4.0)[part])
+        after = kept.copy()
+        kept[:] = np.arange(4.0)
+        assert c(kept if part == slice(None) and same else kept[part] if same else np.arange(4.0)[part]) == want
+        np.testing.assert_array_equal(kept, after)
+    kept[:] = np.arange(4.0)
+
+
+def test_a_strided_argument_that_overlaps_a_written_one():
+    """Also once the call runs without Python code: there a strided argument is copied before the kernel runs."""
+
+    def f(x, y):
+        x[0] = 100.0
+        return y.sum()
+
+    c, x = irad.compile(f), np.arange(6.0)
+    for part in (slice(None, None, -1), slice(0, None, 2), slice(1, None, 2)):
+        other = np.arange(12.0)[::2][: len(x[part])] if part.step > 0 else np.arange(6.0)[::-1]
+        for _ in range(3):
+            assert c(x, other) == other.sum()
+        for _ in range(3):
+            x[:] = np.arange(6.0)
+            want = f(x.copy(), x[part]) + (100.0 if part.start != 1 else 0.0)
+            assert c(x, x[part]) == want and x[0] == 100.0

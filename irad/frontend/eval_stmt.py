@@ -14,7 +14,7 @@ from irad.frontend.eval_expr import (
 )
 from irad.frontend.flow import block
 from irad.frontend.loops import run_for, run_while
-from irad.frontend.objects import UNDEFINED, Env
+from irad.frontend.objects import UNDEFINED, Array, Env
 from irad.frontend.reader import Reader, statement
 from irad.frontend.rolled import Loop
 from irad.frontend.sequences import iterate, static_length
@@ -120,6 +120,8 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             r.state.assign(variable(r, t.id), UNDEFINED)
         elif isinstance(t, ast.Subscript):
             obj, key = r.expr(t.value), r.expr(t.slice)
+            if isinstance(obj, Array):
+                raise ValueError("cannot delete array elements")
             change(r, obj)
             del obj[key]
         elif isinstance(t, ast.Attribute):
