@@ -46,6 +46,7 @@ from irad.codegen.kform import (
     View,
     While,
 )
+from irad.codegen.pool import PARALLEL
 from irad.errors import IradError, VerifyError
 from irad.types import bits, is_float
 
@@ -130,9 +131,13 @@ class Emitter(Control):
                 )
         self.block(k.body)
         assert len(self.scopes) == 1
-        self.allocas += [f" {name} = alloca [{size} x i8], align {_LINE}" for name, size in self.scratch.items()]
-        lines = ["entry:", *self.allocas, *self.scopes[0].lines, " ret i64 0", *self.cold]
-        return f"define i64 @{k.name}({params}) #0 {{\n" + "\n".join(lines) + "\n}\n"
+        return self.function(f"i64 @{k.name}({params})", "i64 0")
+
+    def function(self, head: str, result: str) -> str:
+        """The text of what has been emitted, as a function."""
+        scratch = [f" {name} = alloca [{size} x i8], align {_LINE}" for name, size in self.scratch.items()]
+        lines = ["entry:", *self.allocas, *scratch, *self.scopes[0].lines, f" ret {result}", *self.cold]
+        return "\n".join([f"define {head} #0 {{", *lines, "}", ""])
 
     def _param(self, p: Param) -> str:
         if p.shape is not None:
@@ -366,9 +371,9 @@ class Emitter(Control):
         for k, a in enumerate(args):
             slot = self.here(f"getelementptr i64, ptr {frame}, i64 {k}", "ptr").n
             self.line(f" store {a}, ptr {slot}, align 8")
-        self.declare("irad_parallel", "i64", "ptr, ptr, i64, i64, i64")
+        self.declare(PARALLEL, "i64", "ptr, ptr, i64, i64, i64")
         counts = f"i64 {trips.n}, i64 {s.chunk}, i64 {s.threads}"
-        self.here(f"call i64 @irad_parallel(ptr @{s.kernel}_task, ptr {frame}, {counts})", "i64")
+        self.here(f"call i64 @{PARALLEL}(ptr @{s.kernel}_task, ptr {frame}, {counts})", "i64")
         for b in s.writes:
             self.written(self.buf(b).family)
         self.tasks.append(_task(s.kernel, types))

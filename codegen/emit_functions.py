@@ -42,8 +42,6 @@ class Functions:
         inner.lanes = max(a.lanes for a in args)
         params = [Val(f"%a{k}", a.dtype, a.lanes, a.ty, 0) for k, a in enumerate(args)]
         out = caller.rules[op](inner, params, dtype)
-        allocas = [*inner.allocas, *(f" {n} = alloca [{size} x i8], align 64" for n, size in inner.scratch.items())]
-        lines = ["entry:", *allocas, *inner.scopes[0].lines, f" ret {out.ty} {out.n}", *inner.cold]
-        head = f"define internal {out.ty} @{name}({', '.join(f'{p.ty} {p.n}' for p in params)}) #0 {{"
-        self.texts.append("\n".join([head, *lines, "}", ""]))
+        head = f"internal {out.ty} @{name}({', '.join(f'{p.ty} {p.n}' for p in params)})"
+        self.texts.append(inner.function(head, f"{out.ty} {out.n}"))
         return inner

@@ -293,11 +293,8 @@ class Program:
 
     def apart(self, arg: int, size: int, other: int, other_size: int) -> None:
         """Two kernel arguments of so many bytes do not overlap. Before `copies`."""
-        if other in self.spread:
-            _, low, high = self.spread[other]
-            self.op("apart_strided", self.argument(arg), self.table([size, low, high]), self.argument(other))
-        else:
-            self.op("apart", self.argument(arg), self.table([size, other_size]), self.argument(other))
+        _, low, high = self.spread.get(other, (0, 0, other_size))
+        self.op("apart", self.argument(arg), self.table([size, low, high]), self.argument(other))
 
     def copies(self) -> None:
         """Contiguous copies of the strided arguments."""

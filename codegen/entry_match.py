@@ -295,24 +295,8 @@ no:
   ret i64 1
 }
 
-; x and word n are addresses of p[0] and p[1] bytes: they must not overlap.
-define i64 @op_apart(ptr %c, ptr %x, ptr %p, i64 %n) {
-  %q = getelementptr ptr, ptr %c, i64 %n
-  %y = load ptr, ptr %q
-  %size = load i64, ptr %p
-  %p1 = getelementptr i64, ptr %p, i64 1
-  %other = load i64, ptr %p1
-  %end = getelementptr i8, ptr %x, i64 %size
-  %other_end = getelementptr i8, ptr %y, i64 %other
-  %a = icmp ult ptr %x, %other_end
-  %b = icmp ult ptr %y, %end
-  %overlap = and i1 %a, %b
-  %s = zext i1 %overlap to i64
-  ret i64 %s
-}
-
 ; Data x, of p[0] bytes, lies apart from the bytes p[1] to p[2] around data y.
-define i64 @op_apart_strided(ptr %c, ptr %x, ptr %p, i64 %n) {
+define i64 @op_apart(ptr %c, ptr %x, ptr %p, i64 %n) {
   %q = getelementptr ptr, ptr %c, i64 %n
   %y = load ptr, ptr %q
   %size = load i64, ptr %p

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from irad.codegen import kform as kf
-from irad.codegen.kform import Aff
+from irad.codegen.kform import Aff, trips
 from irad.records import dataclass, replace
 from irad.types import DTYPES
 
@@ -172,10 +172,10 @@ def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
     c = abs(strides.pop() * s.step)
     if not c or any(len(set(k) & inner) and len(k) > 1 for a in accesses for k in a.at.terms):
         return False
-    trips = trips_of(s)
+    count = trips(s)
     far = {abs(v) for a in accesses for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) >= c}
     period = min(far, default=0)
-    if any(v % period for v in far) or far and trips == inf:
+    if any(v % period for v in far) or far and count == inf:
         return False
     first = accesses[0].at.terms.get((), 0)
     low, high = inf, -inf
@@ -186,7 +186,7 @@ def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
         near = Aff({k: v for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) < c})
         lo, hi = _interval(near, ranges)
         low, high = min(low, lo + shift), max(high, hi + shift + a.width - 1)
-    return high - low < c and (not period or c * (trips - 1) + high - low < period)
+    return high - low < c and (not period or c * (count - 1) + high - low < period)
 
 
 def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
@@ -229,8 +229,8 @@ def _covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(read.loops, w.loops)))
         fixed = {l.var for l in read.loops[:depth] if isinstance(l, kf.For)}
         rest, inner = w.loops[depth:], read.loops[depth:]
-        if any(isinstance(l, kf.If) for l in rest) or any(isinstance(l, kf.For) and trips_of(l) < 1 for l in rest):
-            continue
+        if not all(isinstance(l, kf.For) and trips(l) >= 1 for l in rest):
+            continue  # it may not happen
         span = _dense(w, rest)
         if span is None or _outer_and(w.at, fixed, rest) != _outer_and(read.at, fixed, inner):
             continue
@@ -254,22 +254,21 @@ def _outer_and(at: Aff, fixed: set[str], loops: Sequence[kf.Stmt]) -> Aff:
 def _dense(w: Access, loops: Sequence[kf.Stmt]) -> Span | None:
     """The bytes that a store fills, if they are all of a range."""
     at, end = w.at.terms.get((), 0), w.width
+    if any(len(k) > 1 for k in w.at.terms):
+        return None
     digits = []
     for l in loops:
         assert isinstance(l, kf.For)
-        lo, hi = Aff.of(l.lo).const, Aff.of(l.hi).const
-        c = w.at.terms.get((l.var,), 0)
-        if lo is None or hi is None:
+        lo, count, c = Aff.of(l.lo).const, trips(l), w.at.terms.get((l.var,), 0)
+        if lo is None or count == inf or l.step < 0:
             return None
-        if c:
-            digits.append((abs(c) * abs(l.step), hi - lo if abs(l.step) == 1 else int(trips_of(l))))
-            at += c * lo if c > 0 else c * (hi - 1)
-    if any(len(k) > 1 for k in w.at.terms) or any(l.step < 0 for l in loops if isinstance(l, kf.For)):
-        return None
+        step, n = c * l.step, int(count)
+        at += c * lo + min(0, step * (n - 1))
+        digits.append((abs(step), n))
     for c, n in sorted(digits):
         if c > end:
             return None
-        end = max(end, c * (n - 1) + end)
+        end += c * (n - 1)
     return at, at + end - 1
 
 
@@ -316,9 +315,3 @@ def all_ranges(s: kf.For, accesses: Sequence[Access], outside: Ranges) -> Ranges
                 seen.add(id(l))
                 names.add(l.var)
     return out
-
-
-def trips_of(s: kf.For) -> float:
-    """Iterations (of a vec loop: elements); inf if they are known at run time only."""
-    span = (Aff.of(s.hi) - Aff.of(s.lo)).const
-    return inf if span is None else max(0, -(-span // s.step))

@@ -11,10 +11,11 @@ Buffers with different names never overlap while both are live; that is the plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import Any, Union
 
-from irad.records import dataclass, field
+from irad.records import dataclass, field, replace
 
 
 class Aff:
@@ -367,6 +368,22 @@ def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:
                 break
         else:
             stack.pop()
+
+
+def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt]:
+    """The statements with change(s) for each that holds no others."""
+    return [
+        replace(s, **{part: rewritten(getattr(s, part), change) for part in _NESTED[type(s)]})
+        if type(s) in _NESTED
+        else change(s)
+        for s in body
+    ]
+
+
+def trips(s: For) -> float:
+    """Iterations (of a vec loop: elements); inf if they are known at run time only."""
+    span = (Aff.of(s.hi) - Aff.of(s.lo)).const
+    return inf if span is None else max(0, -(-span // s.step))
 
 
 _NESTED = {For: ("body",), While: ("body", "test"), If: ("orelse", "then")}  # the last one is walked first

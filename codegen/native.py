@@ -243,7 +243,9 @@ def build(
         lowered.symbols["irad_grow"] = _grow().address("irad_grow")
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
-    kernels = outlined(lowered.kernels, min(threads, pool.MOST) if threads else pool.default_threads())
+    kernels = lowered.kernels
+    if pool.available():
+        kernels = outlined(kernels, min(threads, pool.MOST) if threads else pool.default_threads())
     if notes is not None:
         _note_threads(notes, kernels)
     if len(kernels) > len(lowered.kernels):

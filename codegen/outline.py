@@ -26,8 +26,11 @@ def outlined(kernels: Sequence[kf.Kernel], threads: int) -> list[kf.Kernel]:
     """The kernels, with one more for each parallel loop. `threads`: how many may run a loop."""
     out: list[kf.Kernel] = []
     for k in kernels:
-        o = _Outliner(k, threads)
-        out += [replace(k, body=o.block(k.body, o.params)), *o.made]
+        if any(isinstance(s, kf.For) and s.kind == "par" for s in kf.walk(k.body)):
+            o = _Outliner(k, threads)
+            out += [replace(k, body=o.block(k.body, o.params)), *o.made]
+        else:
+            out.append(k)
     return out
 
 
@@ -94,13 +97,12 @@ class _Outliner:
 
     def chunk(self, s: kf.For) -> int:
         """Iterations that a thread takes at once."""
-        span = (Aff.of(s.hi) - Aff.of(s.lo)).const
-        most = 1 << 30 if span is None else max(1, -(-span // s.step) // CHUNKS)
+        most = max(1.0, kf.trips(s) / CHUNKS)
         return int(max(1, min(CHUNK // max(1.0, min(work(s.body), CHUNK)), most)))
 
     def _folds(self, before: list[kf.Stmt], folds: Sequence[kf.Fold], s: kf.For, trip: str, tag: str) -> tuple[Any, Any, Any]:
         """Arrays for parts; the loop that combines them; what stands before and after the body of an iteration."""
-        count = int(-(-(Aff.of(s.hi) - Aff.of(s.lo)).const // s.step))  # type: ignore[operator]
+        count = int(kf.trips(s))
         head: list[kf.Stmt] = []
         tail: list[kf.Stmt] = []
         merge: list[kf.Stmt] = []

@@ -31,7 +31,6 @@ from irad.codegen.independence import (
     overlapping,
     span_of,
     summed,
-    trips_of,
     written_first,
 )
 from irad.codegen.kform import Aff
@@ -46,6 +45,8 @@ BLOCKS = 64  # blocks of a loop with folds: what merges in order at its end
 
 def shared(kernel: kf.Kernel) -> kf.Kernel:
     """The kernel with its parallel loops marked."""
+    if work(kernel.body) < WORTH:
+        return kernel
     scope = {p.name: p for p in kernel.params if p.shape is not None}
     return replace(kernel, body=_Marker(kernel.body).block(kernel.body, scope, {}))
 
@@ -81,8 +82,8 @@ class _Marker:
             return [replace(s, test=self.block(s.test, scope, ranges), body=self.block(s.body, scope, ranges))]
         if not isinstance(s, kf.For) or s.kind not in ("seq", "vec") or s.full or work([s]) < WORTH:
             return [s]
-        found = self.independent(s, scope, ranges) if s.step > 0 and trips_of(s) > 1 else None
-        if found and not (trips_of(s) == inf and (s.kind == "vec" or found.folds or found.sums)):
+        found = self.independent(s, scope, ranges) if s.step > 0 and kf.trips(s) > 1 else None
+        if found and not (kf.trips(s) == inf and (s.kind == "vec" or found.folds or found.sums)):
             return self.par(s, found)
         if s.kind == "vec":
             return [s]
@@ -144,7 +145,7 @@ class _Marker:
         own = replace(s, body=_renamed(s.body, new))
         if s.kind == "seq" and not found.folds and not found.sums:
             return [replace(own, kind="par", body=[*private, *own.body])]
-        trips = int(trips_of(s))
+        trips = int(kf.trips(s))
         if s.kind == "vec" and not found.folds and not found.sums:
             return self.vectors(own, private, trips)
         unit = s.lanes if s.kind == "vec" else 1
@@ -205,28 +206,22 @@ def _size(units: int, blocks: int) -> int:
 
 def _moved(body: Sequence[kf.Stmt], buf: str, to: str, by: Aff) -> list[kf.Stmt]:
     """The statements, adding to another buffer."""
-    out: list[kf.Stmt] = []
-    for s in body:
-        change: dict[str, object] = {k: _moved(getattr(s, k), buf, to, by) for k in ("body", "then", "orelse") if hasattr(s, k)}
-        if isinstance(s, kf.Store) and s.buf == buf:
-            change = {"buf": to, "idx": (Aff.of(s.idx[0]) + by,)}
-        out.append(replace(s, **change) if change else s)
-    return out
+
+    def change(s: kf.Stmt) -> kf.Stmt:
+        return replace(s, buf=to, idx=(Aff.of(s.idx[0]) + by,)) if isinstance(s, kf.Store) and s.buf == buf else s
+
+    return kf.rewritten(body, change)
 
 
 def _renamed(body: Sequence[kf.Stmt], new: Mapping[str, str]) -> list[kf.Stmt]:
     """The statements with other names for scratch buffers."""
-    if not new:
-        return list(body)
-    out: list[kf.Stmt] = []
-    for s in body:
-        change: dict[str, object] = {k: _renamed(getattr(s, k), new) for k in ("body", "then", "orelse") if hasattr(s, k)}
-        if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load):
-            change["expr"] = replace(s.expr, buf=new.get(s.expr.buf, s.expr.buf))
-        elif isinstance(s, (kf.Store, kf.Prefetch)):
-            change["buf"] = new.get(s.buf, s.buf)
-        out.append(replace(s, **change) if change else s)
-    return out
+
+    def change(s: kf.Stmt) -> kf.Stmt:
+        if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load) and s.expr.buf in new:
+            return replace(s, expr=replace(s.expr, buf=new[s.expr.buf]))
+        return replace(s, buf=new[s.buf]) if isinstance(s, (kf.Store, kf.Prefetch)) and s.buf in new else s
+
+    return kf.rewritten(body, change) if new else list(body)
 
 
 def _scratch(body: Sequence[kf.Stmt]) -> dict[str, list[Access]]:

@@ -5,7 +5,7 @@
 The caller works too. Workers are started at the first call that wants them, block all signals, and live as long as the process;
 between two jobs they spin for some microseconds, then sleep in a futex. A job is open while its caller takes chunks from it; a
 worker enters an open job, and the caller waits, after it has closed the job, only for those that have entered, so a worker that
-the system does not schedule holds nobody up. While a job runs, a call from another thread runs its chunks by itself, and so
+the system does not schedule holds nobody up. While a job runs, a call from another thread runs all its trips by itself, and so
 does a call for one thread. After a fork the child, which has no workers, starts its own.
 
 The words of the pool: `pid` owner (-1: being reset), `lock` 1 while a job runs, `workers` started, `gate` OPEN + workers inside,
@@ -93,17 +93,8 @@ take:
   %taken = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %taken, label %job, label %serial
 serial:
-  br label %next
-next:
-  %at = phi i64 [ 0, %serial ], [ %to, %run ]
-  %more = icmp slt i64 %at, %trips
-  br i1 %more, label %run, label %done
-run:
-  %end = add i64 %at, %chunk
-  %over = icmp slt i64 %end, %trips
-  %to = select i1 %over, i64 %end, i64 %trips
-  call void %task(ptr %frame, i64 %at, i64 %to)
-  br label %next
+  call void %task(ptr %frame, i64 0, i64 %trips)
+  br label %done
 job:
   %threads32 = trunc i64 %threads to i32
   %helpers = sub i32 %threads32, 1
@@ -121,19 +112,11 @@ job:
   %closed = atomicrmw and ptr @gate, i32 {inside} seq_cst
   br label %check
 check:
-  %turn = phi i32 [ 0, %job ], [ %turn1, %spin ], [ 0, %sleep ]
   %left = load atomic i32, ptr @gate acquire, align 4
   %empty = icmp eq i32 %left, 0
   br i1 %empty, label %free, label %wait
 wait:
-  %patient = icmp slt i32 %turn, {spins}
-  br i1 %patient, label %spin, label %sleep
-spin:
-  %turn1 = add i32 %turn, 1
-  PAUSE
-  br label %check
-sleep:
-  %s = call i64 (i64, ...) @syscall(i64 {futex}, ptr @gate, i32 128, i32 %left, ptr null, ptr null, i32 0)
+  call void @await(ptr @gate, i32 %left)
   br label %check
 free:
   store atomic i32 0, ptr @lock release, align 4
@@ -212,22 +195,9 @@ entry:
   br label %idle
 idle:
   %seen = phi i32 [ %first, %entry ], [ %now, %leave ], [ %now, %enter ], [ %now, %full ]
-  br label %look
-look:
-  %turn = phi i32 [ 0, %idle ], [ %turn1, %spin ], [ {spins}, %sleep ]
+  call void @await(ptr @generation, i32 %seen)
   %now = load atomic i32, ptr @generation acquire, align 4
-  %job = icmp ne i32 %now, %seen
-  br i1 %job, label %enter, label %wait
-wait:
-  %patient = icmp slt i32 %turn, {spins}
-  br i1 %patient, label %spin, label %sleep
-spin:
-  %turn1 = add i32 %turn, 1
-  PAUSE
-  br label %look
-sleep:
-  %s = call i64 (i64, ...) @syscall(i64 {futex}, ptr @generation, i32 128, i32 %seen, ptr null, ptr null, i32 0)
-  br label %look
+  br label %enter
 enter:
   %g = load atomic i32, ptr @gate acquire, align 4
   %open = icmp uge i32 %g, {open}
@@ -252,6 +222,29 @@ wake:
   br label %leave
 leave:
   br label %idle
+}}
+
+; Return when the word is no longer the value: spin for a while, then sleep.
+define internal void @await(ptr %word, i32 %value) {{
+entry:
+  br label %look
+look:
+  %turn = phi i32 [ 0, %entry ], [ %turn1, %spin ], [ {spins}, %sleep ]
+  %now = load atomic i32, ptr %word acquire, align 4
+  %same = icmp eq i32 %now, %value
+  br i1 %same, label %wait, label %done
+wait:
+  %patient = icmp slt i32 %turn, {spins}
+  br i1 %patient, label %spin, label %sleep
+spin:
+  %turn1 = add i32 %turn, 1
+  PAUSE
+  br label %look
+sleep:
+  %s = call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i32 128, i32 %value, ptr null, ptr null, i32 0)
+  br label %look
+done:
+  ret void
 }}
 
 ; Take chunks until none is left.

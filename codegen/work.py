@@ -42,11 +42,8 @@ def _cost(s: kf.Stmt) -> float:
 
 
 def _trips(s: kf.For) -> float:
-    span = (Aff.of(s.hi) - Aff.of(s.lo)).const
-    if span is None:
-        return inf
-    step = s.lanes if s.kind == "vec" else s.step
-    return max(0, -(-span // step))
+    trips = kf.trips(s)
+    return trips if s.kind != "vec" or trips == inf else -(-trips // s.lanes)
 
 
 # ---- chunks --------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,18 @@ from typing import Any
 
 from irad.records import dataclass
 
+# What holds of numbers that are ordered: integers, and floats without NaN.
+_TOTAL_ORDER = """
+        eq(x, x) -> True
+        ne(x, x) -> False
+        le(x, x) -> True
+        ge(x, x) -> True
+        logical_not(lt(x, y)) -> ge(x, y)
+        logical_not(le(x, y)) -> gt(x, y)
+        logical_not(gt(x, y)) -> le(x, y)
+        logical_not(ge(x, y)) -> lt(x, y)
+    """.strip()
+
 EXACT = {
     "iuf": """
         x * 1 -> x
@@ -59,7 +71,7 @@ EXACT = {
         isnan(-x) -> isnan(x)
         szmul(0.0, x) -> 0.0
     """,
-    "iu": """
+    "iu": f"""
         x + 0 -> x
         x - 0 -> x
         x - x -> 0
@@ -88,14 +100,7 @@ EXACT = {
         invert(invert(x)) -> x
         x << 0 -> x
         x >> 0 -> x
-        eq(x, x) -> True
-        ne(x, x) -> False
-        le(x, x) -> True
-        ge(x, x) -> True
-        logical_not(lt(x, y)) -> ge(x, y)
-        logical_not(le(x, y)) -> gt(x, y)
-        logical_not(gt(x, y)) -> le(x, y)
-        logical_not(ge(x, y)) -> lt(x, y)
+        {_TOTAL_ORDER}
     """,
     "biuf": """
         maximum(x, x) -> x
@@ -157,18 +162,11 @@ DERIVATIVE = {
 }
 
 FASTMATH = {
-    "nnan": """
+    "nnan": f"""
         x - x -> 0.0
         x / x -> 1.0
         isnan(x) -> False
-        eq(x, x) -> True
-        ne(x, x) -> False
-        le(x, x) -> True
-        ge(x, x) -> True
-        logical_not(lt(x, y)) -> ge(x, y)
-        logical_not(le(x, y)) -> gt(x, y)
-        logical_not(gt(x, y)) -> le(x, y)
-        logical_not(ge(x, y)) -> lt(x, y)
+        {_TOTAL_ORDER}
     """,
     "ninf": """
         isinf(x) -> False

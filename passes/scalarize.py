@@ -86,13 +86,7 @@ def _entries(node: Node) -> list[Node]:
     """A push or a pop outside of loops that are split."""
     if not any(map(small, (*node.inputs, *node.outputs))):
         return [node]
-    split = _Split()
-    with Builder(node.loc, deriv=node.deriv) as b:
-        split.node(node)
-        for v in node.outputs:
-            if v in split.elements:
-                split.pack(v)
-    return b.nodes
+    return _with_scalars(node)
 
 
 def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
@@ -106,6 +100,11 @@ def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
         notes.add("registers", text, node.loc, operations=cost)
     if not cost or cost > MAX_NODES:
         return None
+    return _with_scalars(node)
+
+
+def _with_scalars(node: Node) -> list[Node]:
+    """The node split; its results are packed again."""
     split = _Split()
     with Builder(node.loc, deriv=node.deriv) as b:
         split.node(node)

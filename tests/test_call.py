@@ -22,6 +22,7 @@ import pytest
 import irad
 from irad import runtime
 from irad.codegen import entry
+from tests.leaks import blocks_left
 
 Point = namedtuple("Point", "x y")
 
@@ -480,18 +481,6 @@ def test_pullbacks_call_little_python() -> None:
 # ---- memory, threads ----------------------------------------------------------------------------------------------------------------
 
 
-def _blocks(f: Callable[[], Any], n: int) -> int:
-    """Memory blocks that n calls leave."""
-    for _ in range(20):
-        f()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for _ in range(n):
-        f()
-    gc.collect()
-    return sys.getallocatedblocks() - before
-
-
 def test_no_reference_is_leaked(route: str) -> None:
     n = 100_000 if route == "direct" else 2_000
     p, extra = {"w": A.copy(), "b": (B.copy(), 2.5)}, np.ones(8)
@@ -501,7 +490,7 @@ def test_no_reference_is_leaked(route: str) -> None:
     for _ in range(5):
         call()
     counts = [sys.getrefcount(o) for o in objects]
-    assert _blocks(call, n) < 50
+    assert blocks_left(call, n) < 50
     assert [k for k, (a, o) in enumerate(zip(counts, objects)) if abs(a - sys.getrefcount(o)) > 50] == []
 
 
@@ -522,7 +511,7 @@ def test_no_reference_is_leaked_by_failures(route: str) -> None:
 
     misses = lambda: (c(A, np.float64(1.0)), c(A, 2.0), c(B[::-1], 1.0))
     count = sys.getrefcount(A)
-    assert _blocks(raises, 2000) < 50 and _blocks(misses, 2000) < 50
+    assert blocks_left(raises, 2000) < 50 and blocks_left(misses, 2000) < 50
     assert abs(sys.getrefcount(A) - count) < 5
 
 
@@ -532,7 +521,7 @@ def test_no_reference_is_leaked_by_pullbacks(route: str) -> None:
         pull(B)
 
     count = sys.getrefcount(A)
-    assert _blocks(once, 20_000 if route == "direct" else 1000) < 50
+    assert blocks_left(once, 20_000 if route == "direct" else 1000) < 50
     assert abs(sys.getrefcount(A) - count) < 5
 
 

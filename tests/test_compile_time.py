@@ -16,6 +16,7 @@ from irad.codegen import native
 from irad.codegen.arena import arena_size
 from irad.frontend.trace import trace
 from irad.ir import size
+from irad.passes import fuse_groups
 from irad.pipeline import optimise
 
 
@@ -91,3 +92,18 @@ def test_a_pass_that_changes_nothing_gives_the_same_graphs() -> None:
     for name in ("inline", "cse", "dce", "fold", "licm", "tapes", "custom", "complex_parts"):
         after = PASSES[name](program)
         assert all(after[k] is g for k, g in program.items()), name
+
+
+def sines(n: int) -> str:
+    return "".join(f" y = np.sin(y) * x + 0.{k}\n" for k in range(n // 3))
+
+
+def test_bodies_of_loops_are_bounded() -> None:
+    """What LLVM takes for a loop grows faster than its body: 300 transcendental functions do not stand in one."""
+    f = function(sines, 900)
+    program = optimise(trace(f, (np.linspace(0.1, 0.2, 16),), {}).program)
+    loops_ = [n for g in program.values() for n in g.nodes if n.op.name == "loop"]
+    poly = [sum(m.op.name == "sin" for m in n.regions[0].nodes) for n in loops_]
+    assert sum(poly) == 300 and max(poly) * fuse_groups.POLY <= fuse_groups.MOST and len(loops_) <= 8
+    x = np.linspace(0.1, 0.2, 16)
+    np.testing.assert_allclose(irad.compile(f)(x), f(x), rtol=1e-13)

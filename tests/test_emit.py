@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.codegen import jit, poly_rare
+from irad.codegen import jit, kparse, poly_rare
 from irad.codegen.emit import emit
 from irad.codegen.kform import (
     Aff,
@@ -836,3 +836,28 @@ def test_objects_can_be_loaded_again_and_code_dies_with_its_library() -> None:
 def _function(lib: jit.Library) -> Any:
     f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 7)(lib.address("mixed"))
     return lambda size, *arrays: f(size, *[x.ctypes.data for x in arrays])
+
+
+def test_functions_used_often_are_called() -> None:
+    """The same bits, inlined or called; the text of a function is there once for each number of lanes."""
+
+    def kernel(n: int) -> str:
+        lines = [f"        x{k + 1}: f64 = sin(x{k})" for k in range(n)]
+        head = "def f(a: f64[40], b: f64[40]):\n    for i in vec(0, 40, W=8):\n        x0: f64 = a[i]\n"
+        return head + "\n".join([*lines, f"        b[i] = x{n}", ""])
+
+    few, many = (emit(kparse.parse(kernel(n))) for n in (20, 60))
+    assert "@irad.sin_" not in few
+    assert many.count("define internal <8 x double> @irad.sin_f64_f64_8(") == 1
+    assert many.count("call <8 x double> @irad.sin_f64_f64_8(") == 60
+    library = jit.load(many, ["f"])
+    a, b = np.linspace(-3.0, 3.0, 40), np.zeros(40)
+    address = library.address("f")
+    ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)(a.ctypes.data, b.ctypes.data)
+    want, one = a.copy(), np.zeros(40)
+    single = jit.load(emit(kparse.parse(kernel(1))), ["f"])
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(single.address("f"))
+    for _ in range(60):
+        call(want.ctypes.data, one.ctypes.data)
+        want = one.copy()
+    np.testing.assert_array_equal(b, want)

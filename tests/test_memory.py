@@ -17,6 +17,7 @@ import pytest
 import irad
 from irad.codegen import entry, memory
 from irad.codegen.native import Native
+from tests.leaks import blocks_left
 
 
 @pytest.fixture(params=["direct", "ctypes"], autouse=True)
@@ -202,18 +203,6 @@ def test_large_arenas_and_results() -> None:
 # ---- memory flat ----------------------------------------------------------------------------------------------------------
 
 
-def _left(f: Callable[[], Any], n: int) -> int:
-    """Memory blocks that n calls leave."""
-    for _ in range(50):
-        f()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for _ in range(n):
-        f()
-    gc.collect()
-    return sys.getallocatedblocks() - before
-
-
 @pytest.mark.parametrize("kind", ["value", "value_and_grad", "vjp", "pullback", "tape"])
 def test_memory_is_flat(kind: str, route: str) -> None:
     """Hundreds of thousands of calls leave no block and no reference, and keep no more working memory."""
@@ -243,7 +232,7 @@ def test_memory_is_flat(kind: str, route: str) -> None:
     kept = irad.release_memory()
     objects = [x, s, extra, f, np.dtype("f8"), float, np.ndarray]
     counts = [sys.getrefcount(o) for o in objects]
-    assert _left(call, many) < 50
+    assert blocks_left(call, many) < 50
     assert [k for k, (a, o) in enumerate(zip(counts, objects)) if abs(a - sys.getrefcount(o)) > 50] == []
     assert irad.release_memory() == kept
 

@@ -246,3 +246,34 @@ def test_steps_of_a_loop_are_known(eager: None) -> None:
         "for i in seq(0, 64):\n    for k in seq(0, 64, 16):\n        for j in vec(0, 16, W=8, full=1):\n            y[64*i+k+j] = 1.0"
     )
     assert marked(text) == ["for i in par(0, 64):"]
+
+
+def test_scratch_read_after_a_while_that_may_not_fill_it(eager: None) -> None:
+    """What the loop leaves in b is read if the `while` never runs, so the loop may not have a b of its own."""
+    text = """
+b = buf(f64, 64)
+for i in seq(0, 64):
+    for j in vec(0, 64, W=8):
+        a: f64 = x[64*i+j]
+        b[j] = a
+    for k in vec(0, 64, W=8):
+        c: f64 = b[k]
+        y[64*i+k] = c
+go = var(False, bool)
+while True:
+    if not go:
+        break
+    for l in vec(0, 64, W=8):
+        b[l] = 1.0
+for m in vec(0, 64, W=8):
+    d: f64 = b[m]
+    y[m] = d
+"""
+    assert "for i in par(0, 64):" not in marked(body(text))
+
+
+def test_scratch_filled_backwards_in_steps(eager: None) -> None:
+    """Steps of 8 up to 56 with a stride of -8: elements 0 to 56 in eights; one vector fewer leaves the first ones unwritten."""
+    fill = "b = buf(f64, 64)\nfor i in seq(0, 64):\n    for k in seq(0, {}, 8):\n        for j in vec(0, 8, W=8, full=1):\n"
+    fill += "            b[56-k+j] = 1.0\n    for k in vec(0, 64, W=8):\n        c: f64 = b[k]\n        y[64*i+k] = c"
+    assert marked(body(fill.format(64))) and not marked(body(fill.format(56)))

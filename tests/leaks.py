@@ -1,0 +1,20 @@
+"""What calls leave behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def blocks_left(f: Callable[[], Any], n: int) -> int:
+    """Memory blocks that n calls leave, after the first ones."""
+    for _ in range(50):
+        f()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(n):
+        f()
+    gc.collect()
+    return sys.getallocatedblocks() - before
