@@ -55,17 +55,25 @@ _CONTRACT = frozenset(("add", "sub", "mul", "szmul"))
 _LINE = 64  # bytes of a cache line
 
 
-def emit(kernels: Sequence[Kernel], *, vector_bits: int = 512, rules: Mapping[str, Rule] | None = None) -> str:
+def emit(
+    kernels: Sequence[Kernel],
+    *,
+    vector_bits: int = 512,
+    rules: Mapping[str, Rule] | None = None,
+    support: Mapping[str, str] | None = None,
+) -> str:
     """The text of one LLVM module with a function per kernel: `i64 @name(params...)`, 0 or the code of a `Raise`.
 
     `rules[op](builder, operands, dtype)` lowers an elementwise op; by default irad.codegen.scalar's. `vector_bits` is
-    the widest register LLVM should use. Raises IradError (VerifyError, see irad.codegen.kcheck) where a kernel breaks the
+    the widest register LLVM should use. `support`: LLVM text of functions that kernels may call, put into the module if one
+    does: a module of their own would cost more than they do. Raises IradError (VerifyError, see irad.codegen.kcheck) where a kernel breaks the
     rules of the kernel form.
     """
     if rules is None:
         from irad.codegen.scalar import RULES
 
         rules = RULES
+    support = support or {}
     names = frozenset(k.name for k in kernels)
     functions = Functions(kernels)
     declarations: dict[str, str] = {}
@@ -87,8 +95,11 @@ def emit(kernels: Sequence[Kernel], *, vector_bits: int = 512, rules: Mapping[st
         outlined |= e.outlined
     bodies += functions.texts
     definitions, more = poly_rare.text(outlined)
+    lines = [line for name in support if declarations.pop(name, None) for line in support[name].strip().splitlines()]
+    definitions += [line for line in lines if not line.startswith("declare ")]
+    more = {*more, *declarations.values(), *(line for line in lines if line.startswith("declare "))}
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}" }}'
-    return "\n".join([*bodies, *definitions, *sorted({*declarations.values(), *more}), attributes, ""])
+    return "\n".join([*bodies, *definitions, *sorted(more), attributes, ""])
 
 
 class Emitter(Control):

@@ -20,7 +20,7 @@ import numpy as np
 
 from irad.codegen import entry_match as layout
 from irad.codegen import entry_text, memory
-from irad.codegen.jit import HOST, Library, Target, compile_object, load_object
+from irad.codegen.jit import PLAIN, Library, load
 from irad.codegen.native import Context, Native, python_address
 from irad.once import once
 from irad.types import Type
@@ -93,18 +93,7 @@ def _machine() -> Library:
     symbols["PyFunction_Type"] = id(FunctionType)
     text = entry_text.text()
     defined = [line.split("@", 1)[1].split("(", 1)[0] for line in text.splitlines() if line.startswith("define ")]
-    data = compile_object(text, _Plain())
-    return load_object(data, [f for f in defined if f.startswith(("op_", "irad_"))], symbols, text=text)
-
-
-class _Plain(Target):
-    """Code for any CPU of this kind, at codegen level 0: six times faster to compile, and this text holds no vectors."""
-
-    @functools.cached_property
-    def machine(self) -> Any:
-        assert HOST.machine  # LLVM is initialised
-        llvm = importlib.import_module("llvmlite.binding")
-        return llvm.Target.from_default_triple().create_target_machine(opt=0, reloc="pic", codemodel="default")
+    return load(text, [f for f in defined if f.startswith(("op_", "irad_"))], symbols, PLAIN)
 
 
 @once

@@ -1,7 +1,7 @@
 """Text of LLVM modules to native code in this process: one ORC LLJIT, one library per module.
 
 No LLVM pass runs; codegen level 1 (level 0 aborts on AVX-512 masks), loop strength reduction off (the emitter does it).
-llvmlite is imported at first use. Addresses outside of a module come in as imported symbols only, so that object bytes
+Addresses outside of a module come in as imported symbols only, so that object bytes
 hold no address of this process and can be kept on disk.
 """
 
@@ -14,6 +14,9 @@ import time
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
+
+import llvmlite
+import llvmlite.binding
 
 from irad.errors import IradError
 from irad.once import COMPILER, once
@@ -63,15 +66,24 @@ class Library:
 
 @once
 def _llvm() -> ModuleType:
-    import llvmlite.binding as llvm
-
+    llvm = llvmlite.binding
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.set_option("irad", "-disable-lsr")
     return llvm
 
 
+class _Plain(Target):
+    """Code for any CPU of this kind, at codegen level 0: six times faster to compile, for text without vectors."""
+
+    @functools.cached_property
+    def machine(self) -> Any:
+        llvm = _llvm()
+        return llvm.Target.from_default_triple().create_target_machine(opt=0, reloc="pic", codemodel="default")
+
+
 HOST = Target()
+PLAIN = _Plain()
 
 
 @once
@@ -90,8 +102,6 @@ def vector_bits(target: Target = HOST) -> int:
 
 def host_id() -> str:
     """What an object depends on besides its text: LLVM, CPU and features."""
-    import llvmlite
-
     llvm = _llvm()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     return f"llvmlite {llvmlite.__version__}, LLVM {llvm.llvm_version_info}, {llvm.get_default_triple()}, {cpu}, {features}"
@@ -128,14 +138,14 @@ def assembly(text: str, target: Target = HOST) -> str:
         return target.machine.emit_assembly(_parse(text, target))
 
 
-def load(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None) -> Library:
-    """Compile a module and load it. `symbols` are the addresses of the outside functions that it declares;
+def load(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None, target: Target = HOST) -> Library:
+    """Compile a module, for this machine, and load it. `symbols` are the addresses of the outside functions that it declares;
     functions of the C library are found without.
 
     Raises JitError if LLVM rejects the text, or a declared function is found nowhere.
     """
     times: dict[str, float] = {}
-    data = compile_object(text, times=times)
+    data = compile_object(text, target, times)
     outside = {l.split("@", 1)[1].split("(", 1)[0] for l in text.splitlines() if l.startswith("declare ")}
     outside = {f for f in outside - set(symbols or ()) if not f.startswith("llvm.")}
     missing = sorted(f for f in outside if not hasattr(ctypes.CDLL(None), f)) if outside else []

@@ -2,7 +2,7 @@
 
 A tape is a slot of three words in the context (or, in a called function, in its frame): address, capacity, top. Inside a
 kernel the top is a variable in a register; it is stored to the slot where the tape leaves the kernel. Memory is grown by
-`irad_grow`, which is linked to every kernel that pushes, and is kept with the context.
+`irad_grow`, which is part of every module with a kernel that pushes, and is kept with the context.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from irad.codegen.lower import SLOT, Frame, Raised, Tape, rule
 from irad.codegen.lower_control import over
 from irad.ir import Node, Value
 
+GROW_NAME = "irad_grow"
 GROW = """
-define i64 @irad_grow(ptr %slot, i64 %need, i64 %code) noinline {
+define internal i64 @irad_grow(ptr %slot, i64 %need, i64 %code) noinline {
 entry:
   %pc = getelementptr i64, ptr %slot, i64 1
   %cap = load i64, ptr %pc
@@ -82,7 +83,7 @@ def _grow(f: Frame, tape: Tape, need: str) -> None:
     f.block.append(kf.View(slot, tape.buf, (SLOT,), tape.slot))
     signature = ("i64", "ptr", "i64", "i64")
     args = (slot, need, Const(len(f.out.raises), "i64"))
-    f.block.append(kf.Call("irad_grow", args, signature, f.fresh("status"), "i64", writes=(tape.buf,), check=True))
+    f.block.append(kf.Call(GROW_NAME, args, signature, f.fresh("status"), "i64", writes=(tape.buf,), check=True))
     f.out.grows = True
 
 

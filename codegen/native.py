@@ -35,13 +35,12 @@ from irad.codegen.emit import emit
 from irad.codegen.jit import Library, load
 from irad.codegen.kprint import show
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Lowered, lower
-from irad.codegen.lower_tape import GROW
+from irad.codegen.lower_tape import GROW, GROW_NAME
 from irad.codegen.outline import outlined
 from irad.codegen.parallel import shared
-from irad.codegen.work import INTERRUPTED, LONG, POLL, poll_text, polled, work
+from irad.codegen.work import INTERRUPTED, LONG, POLL, POLL_CALLS, SIGNAL, poll_text, polled, work
 from irad.ir import Program, Value, types
 from irad.notes import Notes
-from irad.once import once
 from irad.ops.control import RaisedInGraph
 from irad.records import dataclass, field
 from irad.types import TAPE, Extent, Type, is_float
@@ -202,7 +201,7 @@ class Native:
     def fail(self, status: int, record: int) -> None:
         """Raise what a status other than 0 stands for; `record`: the address of the error record."""
         if status == INTERRUPTED:
-            _restore(*(ctypes.c_void_p * 3).from_address(_poll().address("irad_signal")))
+            _restore(*(ctypes.c_void_p * 3).from_address(self.library.address(SIGNAL)))
         r = self.lowered.raises[status - 1]
         if isinstance(r, lower_host.HostRaised):
             raise r.error()
@@ -237,10 +236,12 @@ def build(
     lowered.kernels = (
         [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
     )
+    support = {}
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
-        lowered.symbols[POLL] = _poll().address(POLL)
+        support[POLL] = poll_text(time.CLOCK_MONOTONIC)
+        lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
     if lowered.grows:
-        lowered.symbols["irad_grow"] = _grow().address("irad_grow")
+        support[GROW_NAME] = GROW
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
     kernels = lowered.kernels
@@ -250,8 +251,9 @@ def build(
         _note_threads(notes, kernels)
     if len(kernels) > len(lowered.kernels):
         lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
-    text = emit(kernels, vector_bits=vector_bits) + _packed(lowered.kernels[0])
-    library = load(text, [PACKED, *(k.name for k in lowered.kernels)], lowered.symbols)
+    text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
+    exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if POLL in support else [])]
+    library = load(text, exports, lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
     made = _made(entry.results, results, capacity or {})
     return Native(lowered, text, library, tuple(params), tuple(results), made, entry.memo.get("donated", {}))
@@ -308,13 +310,6 @@ def _packed(entry: kf.Kernel) -> str:
     return "\n".join([f"define i64 @{PACKED}(ptr %v) {{", *lines, "}", ""])
 
 
-@once
-def _poll() -> Library:
-    """What long loops call, shared by all kernels."""
-    symbols = {f: python_address(f) for f in ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")}
-    return load(poll_text(time.CLOCK_MONOTONIC), [POLL, "irad_signal"], symbols)
-
-
 def _restore(*error: int | None) -> None:
     """Raise an exception that was fetched (class, value, traceback)."""
     restore = ctypes.pythonapi.PyErr_Restore
@@ -327,12 +322,6 @@ def python_address(name: str) -> int:
     found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert found is not None
     return found
-
-
-@once
-def _grow() -> Library:
-    """The function that gives a tape more memory, shared by all kernels."""
-    return load(GROW, ["irad_grow"], {"realloc": _libc_address("realloc")})
 
 
 def _libc_address(name: str) -> int:

@@ -14,6 +14,7 @@ Chunks depend on sizes only, never on the number of threads, so the results are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import inf
 
 from irad.codegen import kform as kf
@@ -52,12 +53,30 @@ def shared(kernel: kf.Kernel) -> kf.Kernel:
 
 
 class _Marker:
-    def __init__(self, body: Sequence[kf.Stmt]):
-        self.names = {getattr(s, "name", None) or getattr(s, "var", None) for s in kf.walk(body)}
-        self.scratch = _scratch(body)
-        self.ranges = all_ranges(kf.For("", "seq", 0, 1), [a for group in self.scratch.values() for a in group], {})
-        self.exposed = _exposed(body)
-        self.partners = _partners(body)
+    """Marks the loops of one kernel, whose body is `whole`."""
+
+    def __init__(self, whole: Sequence[kf.Stmt]):
+        self.whole = whole
+
+    @cached_property
+    def names(self) -> set[str | None]:
+        return {getattr(s, "name", None) or getattr(s, "var", None) for s in kf.walk(self.whole)}
+
+    @cached_property
+    def scratch(self) -> dict[str, list[Access]]:
+        return _scratch(self.whole)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        return all_ranges(kf.For("", "seq", 0, 1), [a for group in self.scratch.values() for a in group], {})
+
+    @cached_property
+    def exposed(self) -> set[str]:
+        return _exposed(self.whole)
+
+    @cached_property
+    def partners(self) -> dict[str, set[str]]:
+        return _partners(self.whole)
 
     def fresh(self, hint: str) -> str:
         k = 0

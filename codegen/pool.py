@@ -19,7 +19,7 @@ import os
 import platform
 import sys
 
-from irad.codegen.jit import Library, load
+from irad.codegen.jit import PLAIN, Library, load
 from irad.once import once
 
 PARALLEL = "irad_parallel"
@@ -54,7 +54,7 @@ def default_threads() -> int:
 @once
 def library() -> Library:
     """The pool. It stays in memory until the process ends, since its workers run in it."""
-    out = load(_text(), [PARALLEL])
+    out = load(_text(), [PARALLEL], target=PLAIN)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(out))
     return out
 

@@ -15,6 +15,8 @@ from irad.records import replace
 
 LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
 POLL = "irad_poll"
+SIGNAL = "irad_signal"
+POLL_CALLS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")  # of Python's C interface
 INTERRUPTED = -1  # the status of a kernel that a signal has stopped
 
 _POLLED = 5e7  # ns; loops known to be shorter are left alone
@@ -130,11 +132,14 @@ def _chunk(body: Sequence[kf.Stmt]) -> int:
 
 
 def poll_text(clock: int) -> str:
-    """`irad_poll() -> 0 or INTERRUPTED`, by clock number `clock`. After INTERRUPTED the exception waits in `irad_signal`."""
+    """`irad_poll() -> 0 or INTERRUPTED`, by clock number `clock`, for a module whose kernels call it.
+
+    After INTERRUPTED the exception (class, value, traceback) waits in the variable `irad_signal` (`SIGNAL`).
+    """
     return f"""
 @next = internal global i64 0
-@irad_signal = global [3 x ptr] zeroinitializer
-define i64 @{POLL}() {{
+@{SIGNAL} = global [3 x ptr] zeroinitializer
+define internal i64 @{POLL}() {{
   %time = alloca [2 x i64]
   %e = call i32 @clock_gettime(i32 {clock}, ptr %time)
   %s = load i64, ptr %time
@@ -153,9 +158,9 @@ look:
   %raised = icmp ne i32 %signal, 0
   br i1 %raised, label %keep, label %release
 keep:
-  %v = getelementptr ptr, ptr @irad_signal, i64 1
-  %tb = getelementptr ptr, ptr @irad_signal, i64 2
-  call void @PyErr_Fetch(ptr @irad_signal, ptr %v, ptr %tb)
+  %v = getelementptr ptr, ptr @{SIGNAL}, i64 1
+  %tb = getelementptr ptr, ptr @{SIGNAL}, i64 2
+  call void @PyErr_Fetch(ptr @{SIGNAL}, ptr %v, ptr %tb)
   call void @PyGILState_Release(i32 %state)
   ret i64 {INTERRUPTED}
 release:

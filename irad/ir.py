@@ -40,7 +40,7 @@ class Node:
     may be re-ordered and contracted. `verified` is the verifier's memo: once checked, the values that the attributes mention.
     """
 
-    __slots__ = ("op", "inputs", "outputs", "attrs", "regions", "loc", "deriv", "verified")
+    __slots__ = ("op", "inputs", "outputs", "attrs", "regions", "loc", "deriv", "verified", "_static")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Node:
         self.op, self.inputs, self.outputs, self.regions, self.loc = op, inputs, outputs, regions, loc
         self.deriv = deriv
         self.verified: tuple[Value, ...] | None = None
+        self._static: bool | None = None
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
 
     @property
@@ -62,6 +63,13 @@ class Node:
         """The only output."""
         (v,) = self.outputs
         return v
+
+    @property
+    def static(self) -> bool:
+        """Is every extent, in the attributes and in the types of the outputs, a number? Regions are not looked at."""
+        if self._static is None:
+            self._static = not (self.attrs and extents_in(self)) and not any([v.type.symbols for v in self.outputs])
+        return self._static
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outputs))} = {self.op.name} {', '.join(map(repr, self.inputs))}"
@@ -123,6 +131,8 @@ def captured(node: Node) -> list[Value]:
 
 def reads(node: Node) -> tuple[Value, ...]:
     """Everything a node reads: inputs, captures of its regions, values in extents (of a loop, a slice, its result types)."""
+    if node.static:
+        return (*node.inputs, *captured(node)) if node.regions else node.inputs
     extra: list[Value] = captured(node) if node.regions else []
     for d in extents_in(node):
         extra = [*extra, *(v for v, _ in d.terms)]
@@ -144,6 +154,19 @@ def walk(graph: Graph) -> Iterator[Node]:
         yield node
         for r in node.regions:
             yield from walk(r)
+
+
+def calls(graph: Graph) -> tuple[Node, ...]:
+    """The calls in a graph, regions included, in program order."""
+    if "calls" not in graph.memo:
+        found = [c for n in graph.nodes for c in ((n,) if n.op.name == "call" else (c for r in n.regions for c in calls(r)))]
+        graph.memo["calls"] = tuple(found)
+    return graph.memo["calls"]
+
+
+def callees(graph: Graph) -> list[str]:
+    """Names of the functions that a graph calls itself, each once."""
+    return list(dict.fromkeys(n.attrs["callee"] for n in calls(graph)))
 
 
 class Builder:

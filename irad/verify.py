@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from irad.errors import IradError, VerifyError
-from irad.ir import Graph, Node, Program, Value, types, walk
+from irad.ir import Graph, Node, Program, Value, calls, captures, types, walk
 from irad.ops import effects
 from irad.types import I64, TAPE, Extent, Type
 
@@ -37,7 +37,7 @@ def verify(program: Program | Graph, after: str = "") -> Program:
             if "verified" not in graph.memo:
                 _Checker(graph).run()
                 graph.memo["verified"] = True
-            for node in _calls(graph):
+            for node in calls(graph):
                 _check_call(node, program)
         except _Breach as b:
             from irad.text import show  # imported for faults only
@@ -59,7 +59,9 @@ class _Checker:
         self.function = graph
         self.scope: set[Value] = set()
         self.bound: set[Value] = set()
+        self.order: list[Value] = []  # `bound`, in order
         self.tapes = False  # is there any?
+        self.extents = 0  # places that mention a value as an extent, so far
 
     def run(self) -> None:
         self.graph(self.function, self.function)
@@ -68,7 +70,13 @@ class _Checker:
 
     def graph(self, g: Graph, where: Node | Graph) -> None:
         """One region or the function itself; `where` is what owns it."""
-        inner = list(g.params)
+        known = g.memo.get("sound")
+        if known is not None and self.scope.issuperset(captures(g)) and self.bound.isdisjoint(known[0]):
+            self.bound.update(known[0])
+            self.order += known[0]
+            self.tapes |= known[1]
+            return
+        inner, first, extents = list(g.params), len(self.order), self.extents
         self.bind(g.params, where)
         for node in g.nodes:
             self.node(node)
@@ -77,6 +85,12 @@ class _Checker:
             if v not in self.scope:
                 raise _Breach(f"yields {v!r}, which is not in scope", where)
         self.scope.difference_update(inner)
+        if self.extents == extents:  # else what it needs of its surroundings is more than its captures
+            self._remember(g, self.order[first:])
+
+    def _remember(self, g: Graph, binds: list[Value]) -> None:
+        """The region is sound wherever its captures are in scope, and `binds` are not bound before."""
+        g.memo["sound"] = (binds, any(v.type.dtype == "tape" for v in binds))
 
     def bind(self, values: tuple[Value, ...], where: Node | Graph) -> None:
         bound, scope = self.bound, self.scope
@@ -85,6 +99,7 @@ class _Checker:
                 raise _Breach(f"binds {v!r} a second time", where)
             bound.add(v)
             scope.add(v)
+        self.order += values
         for v in values:
             t = v.type
             if t.symbols:
@@ -94,6 +109,7 @@ class _Checker:
 
     def symbols(self, values: Iterable[Value], where: Node | Graph) -> None:
         for s in values:
+            self.extents += 1
             if s not in self.scope:
                 raise _Breach(f"has an extent {s!r}, which is not in scope", where)
             if s.type != I64:
@@ -181,12 +197,6 @@ def _check_tapes(g: Graph, where: Node | Graph) -> dict[Value, int]:
     own = {*g.params, *(v for n in g.nodes for v in n.outputs)}
     g.memo["tape reads"] = {v: k for v, k in count.items() if v not in own}
     return g.memo["tape reads"]
-
-
-def _calls(graph: Graph) -> list[Node]:
-    if "calls" not in graph.memo:
-        graph.memo["calls"] = [n for n in walk(graph) if n.op.name == "call"]
-    return graph.memo["calls"]
 
 
 def _check_call(node: Node, program: Program) -> None:

@@ -6,10 +6,10 @@ there is. Called functions do not see which of their arguments are active: acros
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Program, Value, walk
+from irad.ir import Graph, Node, Program, Value, callees, walk
 from irad.types import TAPE
 
 Active = set[Any]  # values, and tape entries (site, position)
@@ -18,11 +18,6 @@ Active = set[Any]  # values, and tape entries (site, position)
 def carries(v: Value) -> bool:
     """Taken as active across a call: floats and tapes."""
     return v.type.differentiable or v.type == TAPE
-
-
-def callees(graph: Graph) -> Iterator[str]:
-    """Names of the functions that a graph calls itself."""
-    return (n.attrs["callee"] for n in walk(graph) if n.op.name == "call")
 
 
 def open_entries(program: Program) -> Active:

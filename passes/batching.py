@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, copy, current, walk
+from irad.ir import Builder, Graph, Node, Program, Value, callees, copy, current, walk
 from irad.ops.array import broadcast, zeros
 from irad.ops.elementwise import logical_and, select
 from irad.passes.batching_flow import Batched, batched_values
@@ -195,7 +195,7 @@ def _entries_of_calls(program: Mapping[str, Graph], graph: Graph) -> list[tuple[
     """Tape entries of the functions that are called, directly or not: their batched versions differ in everything."""
     todo, seen = [graph], set[str]()
     while todo:
-        called = {n.attrs["callee"] for n in walk(todo.pop()) if n.op.name == "call"} - seen
+        called = set(callees(todo.pop())) - seen
         seen |= called
         todo += [program[name] for name in called]
     return [e for name in seen for e in _entries(program[name])]

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Program, Value, extents_in, substitute, walk
+from irad.ir import Graph, Node, Program, Value, callees, extents_in, substitute, walk
 from irad.passes.rebuild import rebuilt, retype
 from irad.types import TAPE
 
@@ -27,19 +27,25 @@ def dce(program: Program) -> Program:
 
 def effectful(program: Program) -> set[str]:
     """Names of the functions that raise, print or may never end, themselves or by a call."""
-    own = {name: any(n.op.effects != "none" or endless(n) for n in walk(g)) for name, g in program.items()}
+    found = {name for name, g in program.items() if _acts(g)}
     callers: dict[str, list[str]] = defaultdict(list)
     for name, g in program.items():
-        for n in walk(g):
-            if n.op.name == "call":
-                callers[n.attrs["callee"]].append(name)
-    found, todo = set(), [name for name, has in own.items() if has]
+        for callee in callees(g):
+            callers[callee].append(name)
+    todo = [c for name in found for c in callers[name]]
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
             todo += callers[name]
     return found
+
+
+def _acts(graph: Graph) -> bool:
+    """Does a node in it, regions included, raise, print or perhaps never end?"""
+    if "acts" not in graph.memo:
+        graph.memo["acts"] = any(n.op.effects != "none" or endless(n) or any(map(_acts, n.regions)) for n in graph.nodes)
+    return graph.memo["acts"]
 
 
 def has_effects(n: Node, effectful: set[str]) -> bool:
@@ -104,7 +110,8 @@ class _Mark:
         self.types(graph.params)
         for n in graph.nodes:
             self.types(n.outputs)
-            self.needs[n] += [v for d in extents_in(n) for v, _ in d.terms]
+            if not n.static:
+                self.needs[n] += [v for d in extents_in(n) for v, _ in d.terms]
             if owner is not None:
                 self.needs[n].append(owner)
             if has_effects(n, self.effectful):

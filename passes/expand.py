@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, captures, copy, current, inline, walk
+from irad.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, walk
 from irad.ops.constant import const
 from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
-from irad.passes.activity import callees
 from irad.passes.forward import linearized
 from irad.passes.rebuild import rebuilt, retype
 from irad.passes.reverse import Differentiation, float_cotangents, joint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irad.ir import Builder, Graph, Node, Program, Value, copy, current, size, walk
+from irad.ir import Builder, Graph, Node, Program, Value, callees, calls, copy, current, size
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
 
 SMALL = 200  # nodes: a larger function is inlined only where it is called from one place
@@ -21,8 +21,8 @@ def inline(program: Program) -> Program:
     sites = _call_sites(program)
     for name in _callees_first(program):
         g = program[name]
-        if any(n.op.name == "call" for n in walk(g)):
-            bodies = {c: done[c] for c in _callees(g) if c not in recursive and (sites[c] == 1 or size(done[c]) <= SMALL)}
+        if calls(g):
+            bodies = {c: done[c] for c in callees(g) if c not in recursive and (sites[c] == 1 or size(done[c]) <= SMALL)}
             g = _graph(g, bodies, {})
         done[name] = g
     entry = next(iter(program))
@@ -30,16 +30,11 @@ def inline(program: Program) -> Program:
     return {name: done[name] for name in program if name in kept}
 
 
-def _callees(graph: Graph) -> list[str]:
-    return list(dict.fromkeys(n.attrs["callee"] for n in walk(graph) if n.op.name == "call"))
-
-
 def _call_sites(program: Program) -> dict[str, int]:
     count = dict.fromkeys(program, 0)
     for g in program.values():
-        for n in walk(g):
-            if n.op.name == "call":
-                count[n.attrs["callee"]] += 1
+        for n in calls(g):
+            count[n.attrs["callee"]] += 1
     return count
 
 
@@ -49,13 +44,13 @@ def _reachable(program: Program, name: str) -> set[str]:
         f = todo.pop()
         if f not in found:
             found.add(f)
-            todo += _callees(program[f])
+            todo += callees(program[f])
     return found
 
 
 def _recursive(program: Program) -> set[str]:
     """The functions from which a chain of calls leads back to them."""
-    return {name for name, g in program.items() if any(name in _reachable(program, c) for c in _callees(g))}
+    return {name for name, g in program.items() if any(name in _reachable(program, c) for c in callees(g))}
 
 
 def _callees_first(program: Program) -> list[str]:
@@ -65,7 +60,7 @@ def _callees_first(program: Program) -> list[str]:
 
     def visit(name: str) -> Iterator[str]:
         entered.add(name)
-        yield from _callees(program[name])
+        yield from callees(program[name])
 
     for root in program:
         stack = [] if root in entered else [(root, visit(root))]

@@ -67,6 +67,7 @@ PASSES: dict[str, Pass] = {
 
 # Passes that also take the flags of `irad.compile(fastmath=)`: liberties with numbers that are no derivatives.
 FLAGGED = ("simplify", "reciprocal", "linear_carry")
+IDEMPOTENT = ("simplify", "fold", "cse", "dce")  # not run again before something has changed
 NOTED = ("scalarize", "fuse_dot", "fuse", "recompute", "plan")
 
 
@@ -86,16 +87,27 @@ def run(
     `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
     Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.
     """
+    last: dict[str, Program] = {}  # what each pass of IDEMPOTENT gave
     for name in names:
         if name not in PASSES:
             raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
         start = perf_counter()
         more = fastmath if name in FLAGGED else donated if name == "plan" else ()
         said = {"notes": notes} if notes is not None and name in NOTED else {}
-        after = PASSES[name](program, more, **said) if more else PASSES[name](program, **said)
+        if name in last and _same(program, last[name]):
+            after = program
+        else:
+            after = PASSES[name](program, more, **said) if more else PASSES[name](program, **said)
         seconds = perf_counter() - start
         verify(after, name)
+        if name in IDEMPOTENT:
+            last[name] = after
         if observe is not None:
             observe(name, program, after, seconds)
         program = after
     return program
+
+
+def _same(a: Program, b: Program) -> bool:
+    """The very graphs, in the same order?"""
+    return len(a) == len(b) and all(f == g and a[f] is b[g] for f, g in zip(a, b))

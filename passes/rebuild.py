@@ -18,7 +18,7 @@ def rebuilt(
 ) -> Node:
     """The node with other parts, its types and attributes renamed by `env`; the very node if nothing changes."""
     new = {**node.attrs, **attrs} if attrs else node.attrs
-    if env:
+    if env and not node.static:
         retype(outputs, env)
         new = rename_attrs(new, lambda v: env.get(v, v))
     ins, outs = tuple(inputs), tuple(outputs)

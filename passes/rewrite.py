@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Graph, Node, Value, extents_in, rename_attrs
+from irad.ir import Graph, Node, Value, rename_attrs
 
 Env = dict[Value, Value]  # what each exchanged value became
 
@@ -37,11 +37,10 @@ def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
     same = all(a is b for a, b in zip(regions, node.regions))
     if not env:
         return node if same else Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
-    get = lambda v: lookup(env, v)
     inputs = tuple([lookup(env, v) for v in node.inputs]) if any([v in env for v in node.inputs]) else node.inputs
-    outputs, attrs = rename_bound(node.outputs, env), node.attrs
-    if attrs and (extents_in(node) or any(v.type.symbols for v in node.outputs)):  # else attributes mention no value
-        attrs = rename_attrs(attrs, get)
+    outputs, attrs = node.outputs, node.attrs
+    if not node.static:
+        outputs, attrs = rename_bound(outputs, env), rename_attrs(attrs, lambda v: lookup(env, v))
     if same and inputs is node.inputs and attrs is node.attrs and outputs is node.outputs:
         return node
     return Node(node.op, inputs, outputs, attrs, tuple(regions), node.loc, node.deriv)
