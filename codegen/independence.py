@@ -116,7 +116,7 @@ class Body:
         if name in self.local:
             return True
         b = self.scope.get(name)
-        if b is None or isinstance(b, kf.View) and b.dtype is None or write and isinstance(b, kf.Deref):
+        if b is None or isinstance(b, kf.View) and b.dtype is None:
             return False
         shape = (1,) if isinstance(b, kf.Deref) else b.shape
         at, stride = Aff.of(0), Aff.of(1)
@@ -134,14 +134,15 @@ class Body:
 def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> Iterator[list[Access]]:
     """Accesses to memory that is written, each list with all that may touch the same; slots of an arena are laid out in bytes."""
     slots: list[tuple[Span, list[Access]]] = []
+    others: dict[Any, list[Access]] = {}  # by what tells their memory from others'
     for name, accesses in groups.items():
         b = scope.get(name)
         if not isinstance(b, kf.View):
-            if any(a.write for a in accesses):
-                yield accesses
+            others.setdefault((b.buf, Aff.of(b.idx)) if isinstance(b, kf.Deref) else name, []).extend(accesses)
             continue
         moved = [replace(a, at=a.at + Aff.of(b.offset) * a.width) for a in accesses]
         slots.append((bytes_of(accesses, b, ranges), moved))
+    yield from (accesses for accesses in others.values() if any(a.write for a in accesses))
     slots.sort(key=lambda t: t[0])
     group: list[Access] = []
     end = -inf

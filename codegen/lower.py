@@ -18,6 +18,7 @@ from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Operand, Param, Stmt
 from irad.codegen.skew import skew
 from irad.codegen.tape_flow import Sources, TapeFlow, tape_sources
+from irad.codegen.tape_places import has_tapes, made_in_place, popped_in_place
 from irad.errors import Loc, UnsupportedError
 from irad.ir import Graph, Node, Program, Value, walk
 from irad.notes import Notes
@@ -98,6 +99,10 @@ class Frame:
         self.flow = TapeFlow(Graph((), (), ()), {})
         self.tapes: dict[Value, Tape] = {}  # by the first of what is one tape
         self.frame_tapes: list[str] = []
+        self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
+        self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
+        self.taped: set[Value] = set()  # such arrays
+        self.reserved: dict[Node, str] = {}  # pushes that there is room for: where the tape will end
 
     # ---- the kernel ----------------------------------------------------------------------------------------
 
@@ -137,7 +142,7 @@ class Frame:
         for k, v in enumerate(graph.params):
             if v.type.shape:
                 self.places[v] = Place(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
-        self.nodes(graph.nodes)
+        self.nodes(graph)
         for k, v in enumerate(graph.results):
             if not v.type.shape and v.type != TAPE:
                 self.block.append(kf.Store(f"r{k}", (), self.operand(v)))
@@ -269,8 +274,12 @@ class Frame:
 
     # ---- nodes -------------------------------------------------------------------------------------------------
 
-    def nodes(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
+    def nodes(self, graph: Graph) -> None:
+        """The nodes of a graph or region."""
+        if has_tapes(graph):
+            self.from_tape |= popped_in_place(graph)
+            self.into_tape.update(made_in_place(graph))
+        for node in graph.nodes:
             self.node(node)
 
     def node(self, node: Node) -> None:
@@ -280,6 +289,8 @@ class Frame:
         rule = RULES.get(node.op.name)
         if rule is None:
             raise UnsupportedError(f"{node.op.name} has no native lowering", node.loc)
+        if node.op.name in BEFORE:
+            BEFORE[node.op.name](self, node)
         rule(self, node)
 
     def scalar(self, node: Node) -> None:
@@ -308,6 +319,7 @@ def _python(x: Any) -> Any:
 
 _RESERVED = {"arena", "err"}
 RULES: dict[str, Callable[[Frame, Node], None]] = {}
+BEFORE: dict[str, Callable[[Frame, Node], None]] = {}  # what comes before the lowering of an op
 
 
 def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
@@ -315,6 +327,16 @@ def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Fra
 
     def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
         RULES.update(dict.fromkeys(names, f))
+        return f
+
+    return register
+
+
+def before(name: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
+    """Register what comes before the lowering of the named op."""
+
+    def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
+        BEFORE[name] = f
         return f
 
     return register

@@ -127,7 +127,7 @@ def _bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> Non
 
 def _region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
     def body() -> None:
-        f.nodes(graph.nodes)
+        f.nodes(graph)
         _assign(f, names, graph.results)
 
     return f.within(body)
@@ -146,7 +146,7 @@ def _if(f: Frame, node: Node) -> None:
 @rule("checkpoint")
 def _checkpoint(f: Frame, node: Node) -> None:
     (body,) = node.regions
-    f.nodes(body.nodes)
+    f.nodes(body)
     for v, r in zip(node.outputs, body.results):
         if not v.type.shape and v.type != TAPE:
             f.env[v] = f.operand(r)
@@ -172,7 +172,7 @@ def _while(f: Frame, node: Node) -> None:
     names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
     _bind(f, cond.params, names)
     _bind(f, body.params, names)
-    test = f.within(lambda: f.nodes(cond.nodes))
+    test = f.within(lambda: f.nodes(cond))
     stop = f.operand(cond.results[0])
     f.block.append(kf.While(test, stop, _region(f, body, names) + _swaps(f, node, body.params)))
     _freeze(f, node.outputs, names)

@@ -7,10 +7,12 @@ kernel the top is a variable in a register; it is stored to the slot where the t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.loop_notes import note_push
-from irad.codegen.lower import SLOT, Frame, Raised, Tape, rule
+from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, before, rule
 from irad.codegen.lower_control import over
 from irad.ir import Node, Value
 
@@ -62,19 +64,48 @@ def _tape(f: Frame, node: Node) -> None:
 def _push(f: Frame, node: Node) -> None:
     t, *entries = node.inputs
     tape = f.tape(t)
+    note_push(f, node, _total(f, entries))
+    need = f.reserved.pop(node, None) or _reserve(f, tape, entries)
+    at = Aff.of(tape.top)
+    for v in entries:
+        if v not in f.taped:
+            _write(f, tape, at, v)
+        at = at + words(f, v)
+    f.block.append(kf.Assign(tape.top, need))
+
+
+def _total(f: Frame, entries: Sequence[Value]) -> Aff:
     total = Aff.of(0)
     for v in entries:
         total = total + words(f, v)
-    note_push(f, node, total)
-    need = f.let(Apply("add", (tape.top, total)), "i64", "need")
+    return total
+
+
+def _reserve(f: Frame, tape: Tape, entries: Sequence[Value]) -> str:
+    """Make room for a push; where the tape will end."""
+    need = f.let(Apply("add", (tape.top, _total(f, entries))), "i64", "need")
     capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
     full = f.let(Apply("gt", (need, capacity)), "bool", "full")
     f.block.append(kf.If(full, f.within(lambda: _grow(f, tape, need))))
+    return need
+
+
+@before("loop")
+def _make_room(f: Frame, node: Node) -> None:
+    """A loop that makes arrays for a push makes them where they are pushed to."""
+    if node not in f.into_tape:
+        return
+    push, vs = f.into_tape[node]
+    t, *entries = push.inputs
+    tape = f.tape(t)
+    f.reserved[push] = _reserve(f, tape, entries)
     at = Aff.of(tape.top)
     for v in entries:
-        _write(f, tape, at, v)
+        if v in vs:
+            mem, per = _memory(f, tape, v.type.dtype)
+            f.places[v] = f.places[node.inputs[node.outputs.index(v)]] = Place(mem, at * per)
+            f.taped.add(v)
         at = at + words(f, v)
-    f.block.append(kf.Assign(tape.top, need))
 
 
 def _grow(f: Frame, tape: Tape, need: str) -> None:
@@ -116,7 +147,11 @@ def _pop(f: Frame, node: Node) -> None:
     f.block.append(kf.Assign(tape.top, top))
     at = Aff.of(top)
     for v in entries:
-        _read(f, tape, at, v)
+        if v in f.from_tape:
+            mem, per = _memory(f, tape, v.type.dtype)
+            f.places[v] = Place(mem, at * per)
+        else:
+            _read(f, tape, at, v)
         at = at + words(f, v)
 
 

@@ -3,7 +3,8 @@
 In `for i: for j: A[i,j] = f(A[i-1,..], A[i,j-1], ...)` each element waits for the one before it, so one row leaves most of the
 core idle. Rows i..i+R-1 run in one loop, each `lag` columns behind the row above: every dependence still points forward, so
 source order is kept bit for bit, and R chains run side by side (Wolfe, "Loop skewing: the wavefront method revisited", 1986).
-The start and the end, where not all rows are active, are written out.
+Before and after all rows are active, each asks whether it is: branches that are taken as foreseen cost nothing, copies compile
+slowly.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import itertools
 from collections.abc import Iterable, Mapping
 
 from irad.codegen import kform as kf
-from irad.codegen.kform import Aff, Apply, Load, Stmt
+from irad.codegen.kform import Aff, Apply, Const, Load, Stmt
 from irad.notes import Notes
 from irad.records import dataclass
 
-ROWS = 4
-MAX_BODY = 60  # statements: the start and the end copy the body about 4 * ROWS times
+ROWS, MORE_ROWS = 4, 6  # at once; more of them where rows are LONG: the start and the end are triangles of so many rows
+LONG = 100
+MAX_BODY = 60  # statements, which are copied three times per row
 MIN_TRIPS = 24
 
 
@@ -31,8 +33,8 @@ def skew(body: list[Stmt], notes: Notes | None = None) -> list[Stmt]:
         sweep = _sweep(s)
         if notes is not None and sweep is not None:
             over = f"{sweep.outer.var}={sweep.rows}, {sweep.inner.var}={sweep.columns}"
-            text = f"in-place sweep over {over}: {ROWS} rows at a time, each {sweep.lag} behind the one above"
-            notes.add("loop", text, form="skewed", rows=ROWS, lag=sweep.lag)
+            text = f"in-place sweep over {over}: {sweep.at_once} rows at a time, each {sweep.lag} behind the one above"
+            notes.add("loop", text, form="skewed", rows=sweep.at_once, lag=sweep.lag)
         out += sweep.schedule() if sweep is not None else [s]
     return out
 
@@ -91,6 +93,7 @@ class Sweep:
     def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[Access]):
         self.outer, self.inner, self.rows, self.columns, self.accesses = outer, inner, rows, columns, accesses
         self.lag = 1
+        self.at_once = MORE_ROWS if columns >= LONG and rows >= 2 * MORE_ROWS else ROWS
 
     # ---- dependences -------------------------------------------------------------------------------------------
 
@@ -110,7 +113,7 @@ class Sweep:
                 if di > 0 and not (x.add and y.add):
                     lag = max(lag, -(-(1 - dj) // di))
         self.lag = lag
-        return chained and lag <= 3 and self.columns > 2 * lag * (ROWS - 1)
+        return chained and lag <= 3 and self.columns > 2 * lag * (self.at_once - 1)
 
     def _distances(self, x: Access, y: Access) -> list[tuple[int, int]] | None:
         """Iterations (di, dj), lexicographically positive, after which y touches what x touched; None if not known."""
@@ -129,39 +132,33 @@ class Sweep:
     # ---- the schedule ----------------------------------------------------------------------------------------------
 
     def schedule(self) -> list[Stmt]:
-        blocks = self.rows // ROWS
+        end = self.rows // self.at_once * self.at_once
         i0 = f"{self.outer.var}_0"
-        main = kf.For(i0, "seq", 0, blocks * ROWS, self._block(i0), step=ROWS)
-        left = self.rows - blocks * ROWS
-        rest = [kf.For(self.outer.var, "seq", blocks * ROWS, self.rows, [self.inner])] if left else []
+        main = kf.For(i0, "seq", 0, end, self._block(i0), step=self.at_once)
+        rest = [kf.For(self.outer.var, "seq", end, self.rows, [self.inner])] if end < self.rows else []
         return [main, *rest]
 
     def _block(self, i0: str) -> list[Stmt]:
-        """ROWS rows: row k handles column t - lag*k at time t."""
+        """Rows that run at once: row k handles column t - lag*k at time t."""
         carried = self._carried()
         stmts: list[Stmt] = []
-        for k in range(ROWS if carried else 0):
+        for k in range(self.at_once if carried else 0):
             assert carried is not None
             name, dtype, store, load = carried
             first = self._renamed([kf.Let(f"{name}_first", dtype, Load(store.buf, (load,)))], k, i0, Aff.of(0), {})
             stmts += [*first, kf.Var(f"{name}_r{k}", dtype, f"{name}_first_{k}s")]
-        full = self.lag * (ROWS - 1)
-        copies = 0
-        for t in range(full):
-            for k in range(ROWS):
-                if t >= self.lag * k:
-                    copies += 1
-                    stmts += self._copy(k, i0, Aff.of(t - self.lag * k), f"{k}a{copies}", carried)
-        t_name = f"{self.inner.var}_t"
-        steady: list[Stmt] = []
-        for k in range(ROWS):
-            steady += self._copy(k, i0, Aff.of(t_name) - self.lag * k, f"{k}b", carried)
-        stmts.append(kf.For(t_name, "seq", full, self.columns, steady))
-        for t in range(self.columns, self.columns + full):
-            for k in range(ROWS):
-                if t - self.lag * k < self.columns:
-                    copies += 1
-                    stmts += self._copy(k, i0, Aff.of(t - self.lag * k), f"{k}c{copies}", carried)
+        full = self.lag * (self.at_once - 1)
+        for part, lo, hi in (("a", 0, full), ("b", full, self.columns), ("c", self.columns, self.columns + full)):
+            t, body = f"{self.inner.var}_{part}", list[Stmt]()
+            for k in range(part == "c", self.at_once):  # the first row has come to its end before c
+                behind = self.lag * k
+                copy = self._copy(k, i0, Aff.of(t) - behind, f"{k}{part}", carried)
+                always = part == "b" or part == "a" and k == 0 or part == "c" and k == self.at_once - 1
+                active = f"{t}_on{k}"
+                test = ("ge", behind) if part == "a" else ("lt", self.columns + behind)
+                guard = kf.Let(active, "bool", Apply(test[0], (Aff.of(t), Const(test[1], "i64"))))
+                body += copy if always else [guard, kf.If(active, copy)]
+            stmts.append(kf.For(t, "seq", lo, hi, body))
         return stmts
 
     def _carried(self) -> tuple[str, str, kf.Store, Aff] | None:

@@ -15,6 +15,7 @@ from irad.ops.array import Slice, index, update
 from irad.ops.constant import const
 from irad.ops.elementwise import add
 from irad.passes.rewrite import splat_of
+from irad.passes.unscatter_sweep import unscatter_sweeps
 
 MAX_RECTANGLES = 40
 MIN_SIZE = 128  # elements of the array: below this the passes cost nothing
@@ -24,8 +25,8 @@ Box = tuple[tuple[int, int], ...]  # (start, end) per axis
 
 
 def unscatter(program: Program) -> Program:
-    """The program with every such chain as one store per rectangle."""
-    return {name: _graph(g) for name, g in program.items()}
+    """The program with every such chain as one store per rectangle; and sweeps turned round (irad.passes.unscatter_sweep)."""
+    return {name: _graph(g) for name, g in unscatter_sweeps(program).items()}
 
 
 def _graph(graph: Graph) -> Graph:

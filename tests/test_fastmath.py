@@ -161,7 +161,7 @@ def test_gauss_seidel_waits_for_one_multiply_add() -> None:
     kernel = lowered.kernel
     assert " / " not in kernel and " / " in strict.lower(A.copy(), 3).kernel
     lines = kernel.splitlines()
-    steady = [s.strip() for s in lines[next(k for k, s in enumerate(lines) if "in seq(" in s and "_t in" in s) + 1 :]]
+    steady = [s.strip() for s in lines[next(k for k, s in enumerate(lines) if "in seq(" in s and "_b in" in s) + 1 :]]
     (carried, value) = next(s.split(" = ") for s in steady if s.split(" = ")[0].endswith("_r0"))
     last = next(s for s in steady if s.startswith(f"{value}:"))
     product = last.split("contract(")[1].split(" + ")[0]

@@ -1,0 +1,77 @@
+"""Arrays that are pushed or popped and are in the tape's memory itself, without a copy.
+
+A popped array that is only read stays where it is: nothing is pushed on its tape meanwhile. An array that a fused loop makes and
+that is only pushed is made where the push would copy it to; room for it is made before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from irad.ir import Graph, Node, Value, reads
+from irad.types import TAPE
+
+READERS = ("loop", "index")  # they look an array up by its place
+
+
+def popped_in_place(graph: Graph) -> set[Value]:
+    """Arrays of the graph's pops that can be read in the tape."""
+    found: set[Value] = set()
+    for k, n in enumerate(graph.nodes):
+        if n.op.name == "pop" and any(v.type.shape for v in n.outputs[1:]):
+            after = graph.nodes[k + 1 :]
+            end = next((j for j, m in enumerate(after) if _disturbs(m, n.outputs[0])), len(after))
+            found |= {v for v in n.outputs[1:] if v.type.shape and v not in graph.results and _only_read(v, after, end)}
+    return found
+
+
+def _disturbs(n: Node, tape: Value) -> bool:
+    """May what the node does with the tape overwrite what was popped?"""
+    return tape in n.inputs and n.op.name != "pop" or any(tape in reads(m) for r in n.regions for m in r.nodes)
+
+
+def _only_read(v: Value, nodes: Sequence[Node], end: int) -> bool:
+    """Do only fused loops and look-ups among the first `end` nodes read v, none of them writing over it?"""
+    for k, n in enumerate(nodes):
+        if v in reads(n) and (k >= end or n.op.name not in READERS or n.op.name == "loop" and v in n.inputs):
+            return False
+    return True
+
+
+def made_in_place(graph: Graph) -> dict[Node, tuple[Node, list[Value]]]:
+    """Loops that can make arrays in a tape: the push that wants them, and which they are."""
+    out: dict[Node, tuple[Node, list[Value]]] = {}
+    place = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
+    for push in graph.nodes:
+        if push.op.name != "push" or not all(v.type.static for v in push.inputs[1:]):
+            continue
+        makers = {graph.nodes[place[v]] for v in push.inputs[1:] if v.type.shape and v in place}
+        maker = makers.pop() if len(makers) == 1 else None
+        if maker is None or maker.op.name != "loop" or maker in out:
+            continue
+        vs = [v for v in push.inputs[1:] if v.type.shape and v in maker.outputs and _made_for(v, maker, graph)]
+        at = graph.nodes.index(maker)
+        tape = place.get(push.inputs[0])  # what was popped from it before may still be read
+        early = tape is None or tape < at and graph.nodes[tape].op.name != "pop"
+        if vs and early:
+            out[maker] = (push, vs)
+    return out
+
+
+def _made_for(v: Value, maker: Node, graph: Graph) -> bool:
+    """Is v all written by the loop, into memory that nothing else is in, and then pushed once and no more?"""
+    position = maker.outputs.index(v)
+    if position >= len(maker.attrs["outs"]) or any(o.width != 1 for o in maker.attrs["outs"]):
+        return False
+    dest, kind = maker.inputs[position], maker.attrs["outs"][position].kind
+    fresh = any(dest in n.outputs and n.op.name == "empty" for n in graph.nodes)
+    times = lambda x: sum(_count(x, reads(n)) for n in graph.nodes) + _count(x, graph.results)
+    return kind == "store" and fresh and v.at == dest.at and times(v) == 1 and times(dest) == 1
+
+
+def _count(v: Value, vs: Iterable[Value]) -> int:
+    return sum(1 for x in vs if x is v)
+
+
+def has_tapes(graph: Graph) -> bool:
+    return any(v.type == TAPE for n in graph.nodes for v in (*n.inputs, *n.outputs))
