@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,10 @@ def test_operations_without_derivative_have_a_reason() -> None:
     text = (ROOT / "docs" / "edges.md").read_text(encoding="utf-8").split("## Operations without a derivative")[1]
     without = {op.name for op in OPS.values() if op.vjp is None and op.jvp is None and op.effects == "none" and not op.regions}
     assert "callback" in OPS and all(f"`{name}`" in text for name in ("callback", "pure_callback", "loop", "load")), without
+
+
+def test_page_of_passes_is_up_to_date() -> None:
+    """Run docs/passes_table.py where this fails."""
+    script = ROOT / "docs" / "passes_table.py"
+    made = runpy.run_path(str(script))
+    assert (script.parent / "passes.md").read_text(encoding="utf-8") == made["page"]()
