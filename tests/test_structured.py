@@ -34,6 +34,8 @@ def particles(dtype: Any = DTYPES[0], n: int = 5) -> np.ndarray:
 def identical(got: Any, want: Any) -> None:
     """Same class, dtype, shape and bits up to rounding, all the way down."""
     assert type(got) is type(want), (got, want)
+    if isinstance(want, dict):
+        got, want = list(got.items()), list(want.items())
     if isinstance(want, (tuple, list)):
         assert len(got) == len(want)
         for g, w in zip(got, want):
@@ -177,7 +179,37 @@ def equal(p):
     return p == q, p != q, p[0] == q[0], p == p
 
 
-FUNCTIONS = [stores, whole_records, copies, questions, loops, strings, equal]
+def views(p):
+    p["state"]["q"] += 1
+    p[0]["state"]["q"] *= 2
+    p["state"][1]["on"] = True
+    p[["x", "v"]][1]["x"] = 4
+    a = p["state"]
+    a["q"][2] = 8
+    for name in ("x", "v"):
+        p[name] *= 2
+    for name in p["state"].dtype.names:
+        p["state"][name][0] = 1
+    if p["x"][3] > 0:
+        q = p[3]
+    else:
+        q = p[4]
+    q["v"] = 9
+    p["x"] = p["x"][::-1]
+    p["x"], p["v"] = p["v"], p["x"]
+    return {"a": p["state"], "b": (p[0]["x"], p["pos"][0]), "c": [p[0], p[1]]}
+
+
+def python(p):
+    def total(i):
+        return p[i]["x"] if i < 1 else total(i - 1) + p[i]["v"]
+
+    best = max(p, key=lambda q: q["x"])
+    order = p[np.argsort(p["x"])]
+    return total(3), best["v"], order["name"], sum(q["x"] for q in p), [q["x"] for q in p], p[-1]["x"], p[-2:]["v"]
+
+
+FUNCTIONS = [views, python, stores, whole_records, copies, questions, loops, strings, equal]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["packed", "aligned"])
@@ -340,6 +372,44 @@ def test_captured_arrays_are_read_and_changed_at_each_call() -> None:
     v, g = irad.value_and_grad(lambda s: np.sum(held["x"]) * s)(2.0)
     np.testing.assert_allclose(g, held["x"].sum())
     held = particles()
+
+
+class Simulation:
+    def __init__(self) -> None:
+        self.p, self.h = particles(), 0.1
+
+    def step(self, i):
+        self.p["x"] += self.h * self.p["v"]
+        s = 0.0
+        while i > 0:
+            i -= 1
+            s += self.p[i]["x"] * self.p["state"][i]["q"]
+        return s
+
+
+def test_an_attribute_and_indices_that_depend_on_data() -> None:
+    a, b = Simulation(), Simulation()
+    step = irad.compile(Simulation.step)
+    for _ in range(4):
+        np.testing.assert_allclose(step(a, 3), b.step(3))
+        identical(a.p, b.p)
+
+
+def test_custom_rules_and_checkpoint() -> None:
+    @irad.custom_vjp
+    def f(p):
+        return np.sum(p["x"] ** 2)
+
+    def backward(p, ct):
+        g = np.zeros_like(p)
+        g["x"] = 20 * p["x"] * ct
+        return (g,)
+
+    f.defvjp(lambda p: (np.sum(p["x"] ** 2), p), backward)
+    p = particles()
+    np.testing.assert_allclose(irad.grad(lambda p: f(p) * 2)(p)["x"], 40 * p["x"])
+    np.testing.assert_allclose(irad.grad(irad.checkpoint(lambda p: np.sum(p["x"] ** 2)))(p)["x"], 2 * p["x"])
+    irad.check_grads(lambda p: np.sum(p["x"] ** 2 * p["n"]), (p,))
 
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
