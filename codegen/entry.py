@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import os
 import platform
 import sysconfig
@@ -187,6 +188,9 @@ class Program:
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
         self.spread: dict[int, tuple[int, int, int]] = {}  # strided argument -> register, bytes around its data
+        self.steps: dict[
+            int, tuple[int, int]
+        ] = {}  # strided argument -> what all its strides are multiples of, bytes of an element
         self.frames: dict[int, Frame] = {}  # by the address of their words
         self.buffers: dict[int, int] = {}
         positional, keywords = names
@@ -266,14 +270,16 @@ class Program:
         words = [id(t.numpy), t.numpy.num, t.rank, flags, *(int(d) for d in t.shape if isinstance(d, int))]
         self.op("array", register, self.table(words), self.argument(arg))
 
-    def strided(self, register: int, t: Type, arg: int, strides: Sequence[int]) -> None:
+    def strided(self, register: int, t: Type, arg: int, strides: Sequence[int], writeable: bool = False) -> None:
         """The array in a register has these strides, in bytes; after `copies`, one of it is kernel argument `arg`."""
-        words = [id(t.numpy), t.numpy.num, t.rank, _ALIGNED, *(int(d) for d in t.shape if isinstance(d, int))]
+        flags = _WRITEABLE if writeable else 0
+        words = [id(t.numpy), t.numpy.num, t.rank, flags, *(int(d) for d in t.shape if isinstance(d, int))]
         self.op("array", register, self.table(words), self.argument(arg))
         self.op("strides", register, self.table(strides), t.rank)
         spans = [s * (d - 1) for s, d in zip(strides, t.shape) if isinstance(d, int) and d]
         low, high = sum(min(s, 0) for s in spans), sum(max(s, 0) for s in spans)
         self.spread[arg] = (register, low, high + t.numpy.itemsize)
+        self.steps[arg] = math.gcd(*(s for s, d in zip(strides, t.shape) if d != 1)), t.numpy.itemsize
 
     def number(self, register: int, kind: str, t: Type, arg: int, int32: bool = False) -> None:
         """The number in a register ("float", "int" or "generic", a NumPy scalar) is kernel argument `arg`."""
@@ -281,9 +287,15 @@ class Program:
         self.op("scalar" if kind == "generic" else kind, register, p, self.cell(arg))
 
     def apart(self, arg: int, size: int, other: int, other_size: int) -> None:
-        """Two kernel arguments of so many bytes do not overlap. Before `copies`."""
-        _, low, high = self.spread.get(other, (0, 0, other_size))
-        self.op("apart", self.argument(arg), self.table([size, low, high]), self.argument(other))
+        """Two kernel arguments of so many bytes do not overlap. Before `copies`.
+
+        Two strided ones may lie between each other, as fields of an array of records do.
+        """
+        spans = [self.spread.get(arg, (0, 0, size)), self.spread.get(other, (0, 0, other_size))]
+        words = [word for _, low, high in spans for word in (low, high)]
+        (step, each), (other_step, other_each) = (self.steps.get(k, (1, 1)) for k in (arg, other))
+        words += [math.gcd(step, other_step), each, other_each]
+        self.op("apart", self.argument(arg), self.table(words), self.argument(other))
 
     def copies(self) -> None:
         """Contiguous copies of the strided arguments."""
@@ -315,6 +327,10 @@ class Program:
     def copy_back(self, arg: int, size: int, result: int) -> None:
         """The content of kernel argument `result` goes into `arg`."""
         self.op("copy", self.argument(arg), size, self.argument(result))
+
+    def store_back(self, arg: int, array: int) -> None:
+        """The content of the array in a register goes into the strided array that is kernel argument `arg`."""
+        self.op("store", self.spread[arg][0], 0, array)
 
     def gather(self, kind: str, n: int, keys: Sequence[Any] = ()) -> int:
         """The last n registers become one "tuple", "list" or "dict"."""

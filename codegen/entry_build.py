@@ -65,6 +65,16 @@ define i64 @op_copy(ptr %c, ptr %x, ptr %p, i64 %n) {
   ret i64 0
 }
 
+; Array x becomes a copy of the array in word n.
+define i64 @op_store(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %q = getelementptr ptr, ptr %c, i64 %n
+  %from = load ptr, ptr %q
+  %r = call i32 @PyArray_CopyObject(ptr %x, ptr %from)
+  %failed = icmp slt i32 %r, 0
+  %s = select i1 %failed, i64 2, i64 0
+  ret i64 %s
+}
+
 define i64 @op_again(ptr %c, ptr %x, ptr %p, i64 %n) {
   %s = call i64 @keep(ptr %c, ptr %x)
   ret i64 %s

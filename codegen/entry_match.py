@@ -295,22 +295,51 @@ no:
   ret i64 1
 }
 
-; Data x, of p[0] bytes, lies apart from the bytes p[1] to p[2] around data y.
+; The bytes p[0] to p[1] around data x lie apart from the bytes p[2] to p[3] around data y; or they lie between each other:
+; elements of p[5] bytes of x and of p[6] bytes of y, all of them at steps that are multiples of p[4], if that is not 0.
 define i64 @op_apart(ptr %c, ptr %x, ptr %p, i64 %n) {
+entry:
   %q = getelementptr ptr, ptr %c, i64 %n
   %y = load ptr, ptr %q
-  %size = load i64, ptr %p
+  %low = load i64, ptr %p
   %p1 = getelementptr i64, ptr %p, i64 1
-  %from = load i64, ptr %p1
+  %high = load i64, ptr %p1
   %p2 = getelementptr i64, ptr %p, i64 2
-  %to = load i64, ptr %p2
-  %end = getelementptr i8, ptr %x, i64 %size
-  %first = getelementptr i8, ptr %y, i64 %from
-  %other_end = getelementptr i8, ptr %y, i64 %to
-  %a = icmp ult ptr %x, %other_end
-  %b = icmp ult ptr %first, %end
+  %other_low = load i64, ptr %p2
+  %p3 = getelementptr i64, ptr %p, i64 3
+  %other_high = load i64, ptr %p3
+  %first = getelementptr i8, ptr %x, i64 %low
+  %end = getelementptr i8, ptr %x, i64 %high
+  %other_first = getelementptr i8, ptr %y, i64 %other_low
+  %other_end = getelementptr i8, ptr %y, i64 %other_high
+  %a = icmp ult ptr %first, %other_end
+  %b = icmp ult ptr %other_first, %end
   %overlap = and i1 %a, %b
-  %s = zext i1 %overlap to i64
+  %p4 = getelementptr i64, ptr %p, i64 4
+  %step = load i64, ptr %p4
+  %steps = icmp ne i64 %step, 0
+  %look = and i1 %overlap, %steps
+  br i1 %look, label %between, label %end_
+between:
+  %p5 = getelementptr i64, ptr %p, i64 5
+  %size = load i64, ptr %p5
+  %p6 = getelementptr i64, ptr %p, i64 6
+  %other_size = load i64, ptr %p6
+  %at = ptrtoint ptr %x to i64
+  %other_at = ptrtoint ptr %y to i64
+  %far = sub i64 %other_at, %at
+  %rem = srem i64 %far, %step
+  %below = icmp slt i64 %rem, 0
+  %wrapped = add i64 %rem, %step
+  %behind = select i1 %below, i64 %wrapped, i64 %rem
+  %left = sub i64 %step, %behind
+  %c1 = icmp slt i64 %behind, %size
+  %c2 = icmp slt i64 %left, %other_size
+  %meet = or i1 %c1, %c2
+  br label %end_
+end_:
+  %result = phi i1 [ %overlap, %entry ], [ %meet, %between ]
+  %s = zext i1 %result to i64
   ret i64 %s
 }
 

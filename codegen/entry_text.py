@@ -310,6 +310,7 @@ PYTHON = {
 NUMPY = {
     "PyArray_Scalar": (60, "ptr (ptr, ptr, ptr)"),
     "PyArray_ScalarAsCtype": (62, "void (ptr, ptr)"),
+    "PyArray_CopyObject": (84, "i32 (ptr, ptr)"),
     "PyArray_NewCopy": (85, "ptr (ptr, i32)"),
     "PyArray_NewFromDescr": (94, "ptr (ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)"),
 }

@@ -175,7 +175,8 @@ def load_function(spec: str) -> Any:
 def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
     """The program of the function that the arguments name, or with --grad of its value and gradient."""
     from irad.api import Compiled, value_and_grad
-    from irad.frontend.trace import Spec, trace
+    from irad.frontend.trace import trace
+    from irad.frontend.traced import Spec
 
     types = [parse_type(t) for t in a.types]
     function = load_function(a.function)

@@ -16,7 +16,8 @@ from irad.codegen.native import Native
 from irad.errors import IradError, IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, is_weak, lift
 from irad.frontend.captures import Capture
-from irad.frontend.trace import Spec, Traced, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Spec, Traced
 from irad.ir import Builder, Graph, Program, Value, inline
 from irad.ops.control import RaisedInGraph
 from irad.pipeline import native, optimise

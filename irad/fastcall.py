@@ -8,6 +8,7 @@ for which no program fits, take the path in Python, which is exact about everyth
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -17,8 +18,10 @@ import numpy as np
 from irad.codegen.entry import Program
 from irad.codegen.native import Native
 from irad.frontend.captures import Capture, Fixed, Guard, Path
-from irad.frontend.trace import Leaf, Result, Traced
+from irad.frontend.traced import Leaf, Result, Traced, record_of
 from irad.frontend.transform import Transform
+from irad.structured import SCALARS, Field, Structured, fields
+from irad.structured import child as child_of
 from irad.tree import TreeDef, rebuild
 from irad.types import Type
 
@@ -62,6 +65,7 @@ class Writer:
         self.children = (*args.children, *kwargs.children)
         self.leaves: list[int] = []  # frame words of the argument leaves' registers
         self.statics: list[tuple[int, Any]] = []  # of the static parts, and what they were
+        self.records: list[tuple[int, int]] = []  # of the structured arrays: number of the first leaf, and frame word
         self.paths: dict[Path, tuple[int, Any]] = {}
         self.captured: list[int] = []
         self.arrays: dict[int, int] = {}  # number of an output -> register of its array
@@ -87,6 +91,8 @@ class Writer:
             self._trees(tree, range(first, first + n))
         elif cls is dict:
             self._trees(tree, self._values(at, tree.meta))
+        elif cls is Structured:
+            self._structured(tree, at)
         elif dataclasses.is_dataclass(cls):
             self._fields(tree, at)
         else:
@@ -112,6 +118,46 @@ class Writer:
         for name, child in zip(names, tree.children):
             self._tree(child, p.push("attribute", at, p.object(name)))
 
+    def _structured(self, tree: TreeDef, at: int) -> None:
+        """A structured array: its class and dtype, then its fields. One that was given before is that one."""
+        first, earlier = len(self.leaves), None
+        if first < len(self.infos):
+            earlier = self.infos[first].alias
+        if earlier is None:
+            self._record_type(at, tree.meta.cls, tree.meta.dtype)
+            self.records.append((first, at))
+            self._record(tree, at)
+        else:
+            original = next(word for leaf, word in self.records if leaf == earlier)
+            self.program.op("same", at, 0, original)
+            self.records.append((first, at))
+            self.leaves += self.leaves[earlier : earlier + tree.size]
+
+    def _record_type(self, at: int, cls: type, dtype: np.dtype) -> None:
+        if cls in SCALARS:
+            raise NoProgram
+        p = self.program
+        p.op("class", at, p.object(cls))
+        p.op("equal", p.push("attribute", at, p.object("dtype")), p.object(dtype))
+
+    def _record(self, tree: TreeDef, at: int) -> None:
+        """The fields of a structured array of known dtype."""
+        for f, child in zip(tree.meta.fields, tree.children):
+            if f.kind == "number" and not f.dtype.isnative:
+                raise NoProgram
+            word = self._field(at, f)
+            if child.cls is None:
+                self.leaves.append(word)
+            else:
+                self._record(child, word)
+
+    def _field(self, at: int, f: Field) -> int:
+        p = self.program
+        if f.kind != "bytes":
+            return p.push("item", at, p.object(f.name))
+        p.push("again", at)
+        return p.push("python", 0, p.object(functools.partial(_bytes_field, f)), 0, pops=1)
+
     def _leaf(self, k: int, info: Leaf) -> None:
         p, at = self.program, self.leaves[k]
         if info.alias is not None:
@@ -121,10 +167,9 @@ class Writer:
                 raise NoProgram
             p.op("equal", at, p.object(info.value))
         elif info.kind == "ndarray":
-            if info.strides is None:
+            if info.steps is None:
                 raise NoProgram
-            strides = [n * info.type.numpy.itemsize for n in info.strides]
-            self._array(at, info.type, strides, info.param, ("arg", k) in self.written())
+            self._array(at, info.type, info.steps, info.param, ("arg", k) in self.written())
         elif info.kind not in _NUMBERS:
             raise NoProgram
         else:
@@ -134,10 +179,8 @@ class Writer:
         """An array with these strides (in bytes) is kernel argument `arg`."""
         if _contiguous(t, strides):
             self.program.array(at, t, arg, writeable)
-        elif writeable:
-            raise NoProgram
         else:
-            self.program.strided(at, t, arg, strides)
+            self.program.strided(at, t, arg, strides, writeable)
 
     def written(self) -> set[tuple[str, int]]:
         return {m.target for m in self.mutated} | {("arg", k) for k in self.donated}
@@ -196,7 +239,8 @@ class Writer:
         if not path.steps:
             if isinstance(path.root, Fixed):
                 return p.push("object", 0, p.object(path.root.obj)), path.root.obj
-            return self.statics[path.root]
+            n = len(self.statics)
+            return self.statics[path.root] if path.root < n else (self.records[path.root - n][1], None)
         (kind, key), before = path.steps[-1], Path(path.root, path.steps[:-1])
         at, obj = self._path(before)
         if kind == "cell":
@@ -207,6 +251,8 @@ class Writer:
             return p.push("global", at, p.object(key)), self._object(path)
         if kind == "item":
             return p.push("item", at, p.object(key)), self._object(path)
+        if kind == "bytes":
+            return self._field(at, next(f for f in fields(obj.dtype) if f.name == key)), self._object(path)
         attribute, item = _ATTRIBUTES[kind]
         at = p.push("attribute", at, p.object(key if attribute is None else attribute))
         if item:
@@ -222,6 +268,8 @@ class Writer:
             if g.expected[0] is not dict:
                 raise NoProgram
             self._values(at, g.expected[1])
+        elif g.kind == "dtype":
+            self._record_type(at, *g.expected)
         else:
             if g.kind == "lacks":
                 raise NoProgram
@@ -230,7 +278,7 @@ class Writer:
     def _capture(self, c: Capture, arg: int, writeable: bool) -> None:
         p = self.program
         at, obj = self._path(c.path)
-        if type(obj) is np.ndarray:
+        if type(obj) is np.ndarray and obj.dtype == c.type.numpy:
             self._array(at, c.type, obj.strides, arg, writeable)
         elif type(obj) in (float, int) and c.weak:
             p.number(at, type(obj).__name__, c.type, arg, True)  # a captured int was perhaps read as one of 32 bits
@@ -249,10 +297,11 @@ class Writer:
         p = self.program
         written = {m.index: m for m in self.mutated}
         arrays = self._arrays() if self.mutated or self.donated else []
+        groups = {self._target_arg(target): group for target, group in record_of(self.traced).items()} if arrays else {}
         for m in self.mutated:
             target, size = self._target_arg(m.target), _bytes(self.native.outputs[m.index])
             for arg, other in arrays:
-                if arg != target:
+                if arg != target and (arg not in groups or groups[arg] != groups.get(target)):
                     p.apart(target, size, arg, other)
         sizes = dict(arrays)
         for param in self.donated.values():
@@ -264,13 +313,17 @@ class Writer:
         for k, out in enumerate(self.native.outputs):
             if k in self.native.donated:
                 self.arrays[k] = self._donated_array(k, out)
-            elif k in written:
+            elif k in written and self._target_arg(written[k].target) not in p.spread:
                 p.buffer(self.inputs + k, _bytes(out))
-            elif out.shape or k in returned:
+            elif out.shape or k in returned or k in written:
                 self.arrays[k] = p.new(out, self.inputs + k)
         p.run()
         for m in self.mutated:
-            p.copy_back(self._target_arg(m.target), _bytes(self.native.outputs[m.index]), self.inputs + m.index)
+            target = self._target_arg(m.target)
+            if target in p.spread:
+                p.store_back(target, self.arrays[m.index])
+            else:
+                p.copy_back(target, _bytes(self.native.outputs[m.index]), self.inputs + m.index)
 
     def _donated_array(self, k: int, out: Type) -> int:
         """The register of the argument whose memory output k takes."""
@@ -302,7 +355,7 @@ class Writer:
             p.push("constant", 0, p.object(r.value))
         elif r.same_as is not None:
             kind, k = r.same_as
-            p.push("again", self.leaves[k] if kind == "arg" else self.captured[k])
+            p.push("again", self.leaves[k] if kind == "arg" else self.captured[k] if kind == "capture" else self._path(k)[0])
         elif r.kind == "ndarray":
             assert r.index is not None
             p.push("again", self.arrays[r.index])
@@ -344,6 +397,10 @@ _ATTRIBUTES: dict[str, tuple[str | None, bool]] = {  # step of a path -> (attrib
     "partial_kw": ("keywords", True),
     "wrapped": ("__wrapped__", False),
 }
+
+
+def _bytes_field(f: Field, x: np.ndarray) -> np.ndarray:
+    return child_of(x, f)
 
 
 def _rebuilder(cls: type, meta: Any) -> Callable[[tuple[Any, ...]], Any]:

@@ -14,7 +14,7 @@ from irad.codegen.entry import Program
 from irad.codegen.native import Native
 from irad.fastcall import NoProgram, Raiser, Writer
 from irad.frontend.captures import Path
-from irad.frontend.trace import Result, Traced
+from irad.frontend.traced import Result, Traced
 from irad.passes.split import Residual
 from irad.tree import TreeDef
 from irad.types import Type, is_complex

@@ -7,11 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from irad.errors import IradTypeError
-from irad.frontend.trace import Spec, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Spec
 from irad.frontend.transform import OUTSIDE
 from irad.options import DEFAULT, Options, static_leaves
 from irad.pullback import Joint, VjpSpecialisation, cotangent_type
+from irad.structured import field_type
 from irad.tree import flatten
 from irad.types import Type, type_of
 
@@ -21,7 +25,8 @@ def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> LinearSpecialisation:
         leaves, tree = flatten(args)
-        specs = [Spec(_tangent_type(type_of(x))) for x in leaves]
+        known = [field_type(x) if isinstance(x, np.ndarray) else None for x in leaves]
+        specs = [Spec(_tangent_type(t or type_of(x))) for t, x in zip(known, leaves)]
         static = static_leaves(fn, options, args, kwargs)
         traced = trace(joint(fn), (args, tree.unflatten(specs)), static=static)
         return LinearSpecialisation(joint, traced, specs, options)

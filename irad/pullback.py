@@ -15,7 +15,8 @@ from irad.codegen import entry
 from irad.codegen.native import Native
 from irad.errors import ShapeError
 from irad.fastcall_vjp import write_backward, write_forward
-from irad.frontend.trace import Spec, Traced, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Spec, Traced
 from irad.frontend.transform import OUTSIDE
 from irad.ir import Graph, types
 from irad.ops.control import RaisedInGraph

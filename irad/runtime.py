@@ -23,14 +23,15 @@ from irad.codegen.native import Native
 from irad.errors import IradError, IradValueError
 from irad.fastcall import write
 from irad.frontend.captures import INT32, Capture, Path
-from irad.frontend.trace import Leaf, Result, Traced, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Leaf, Result, Traced, record_of, with_own
 from irad.frontend.transform import Transform
 from irad.garbage import uncollected
 from irad.ir import Program, walk
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
-from irad.tree import LEAF, TreeDef, flatten
+from irad.tree import LEAF, TreeDef, flatten, leaf_fields, structured_nodes, with_whole
 from irad.types import Type, dtype_name
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
@@ -57,10 +58,14 @@ def code_key(fn: Any) -> Any:
 
 
 def statics(tree: TreeDef) -> list[Any]:
-    """The parts of the arguments that are no numbers, in order."""
+    """The parts of the arguments that are no numbers, in order, then the structured arrays among them."""
+    return _statics(tree) + [t.meta.whole and t.meta.whole() for _, t in structured_nodes(tree)]
+
+
+def _statics(tree: TreeDef) -> list[Any]:
     if tree.cls is TreeDef:
         return [tree.meta.value]
-    return [s for c in tree.children for s in statics(c)]
+    return [s for c in tree.children for s in _statics(c)]
 
 
 class Conditions:
@@ -93,18 +98,26 @@ class Conditions:
     def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
         """Arrays for the native code's parameters."""
         values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
-        return [np.ascontiguousarray(v, t.numpy) if t.shape else np.asarray(v, t.numpy) for v, t in zip(values, self.params)]
+        return [_contiguous(v, t) for v, t in zip(values, self.params)]
+
+
+def _contiguous(v: Any, t: Type) -> np.ndarray:
+    """An array or number as native code takes it: C-contiguous and aligned."""
+    a = np.ascontiguousarray(v, t.numpy) if t.shape else np.asarray(v, t.numpy)
+    return a if a.flags.aligned else a.copy()
 
 
 class Specialisation:
     """A traced function with its native code. `donate`: argument leaves whose memory may be written."""
 
     def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
+        traced = with_own(traced)
         self.traced, self.donated = traced, donated_parameters(traced, donate)
         self.program: Program = optimise(traced.program, None, options, frozenset(self.donated.values()))
         self.native: Native = native(self.program, signature(traced.graph), options)
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
+        self.records = record_of(traced)
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
@@ -122,7 +135,7 @@ class Specialisation:
         t = self.traced
         targets = [self._target(m.target, fn, leaves, rest) for m in t.mutated]
         if targets and self._overlaps(targets, fn, leaves, rest):
-            return self._exact(fn, leaves)
+            return self._exact(fn, leaves, rest)
         for a in targets:
             if not a.flags.writeable:
                 raise ValueError("assignment destination is read-only")
@@ -145,8 +158,10 @@ class Specialisation:
             if not args[j].flags.writeable or any(np.shares_memory(x, args[j]) for x in others):
                 args[j] = args[j].copy()
 
-    def _target(self, where: tuple[str, int], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+    def _target(self, where: tuple[str, Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         kind, k = where
+        if kind == "path":
+            return k.get(fn, rest)
         return leaves[k] if kind == "arg" else self.traced.captures[k].get(fn, rest)
 
     def _result(self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
@@ -166,19 +181,24 @@ class Specialisation:
         others: list[tuple[Any, Any]] = [(("arg", k), x) for k, x in enumerate(leaves) if t.in_leaves[k].alias is None]
         others += [(("capture", k), c.get(fn, rest)) for k, c in enumerate(t.captures)]
         arrays = [(where, x) for where, x in others if isinstance(x, np.ndarray)]
+        group = self.records.get
         return any(
-            m.target != where and np.may_share_memory(a, x) and np.shares_memory(a, x)
+            m.target != where
+            and (where not in self.records or group(where) != group(m.target))
+            and np.may_share_memory(a, x)
+            and np.shares_memory(a, x)
             for a, m in zip(targets, t.mutated)
             for where, x in arrays
         )
 
-    def _exact(self, fn: Any, leaves: Leaves) -> Any:
+    def _exact(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         """Written memory that overlaps other memory in part: the plain function is exact about it."""
         if isinstance(fn, Transform):
             raise IradValueError(
                 "an array that the function writes overlaps another one in part; pass copies to differentiate it"
             )
-        args, kwargs = self.traced.in_tree.unflatten(list(leaves))
+        tree = self.traced.in_tree
+        args, kwargs = with_whole(tree, leaves, rest[len(rest) - len(structured_nodes(tree)) :])
         return fn(*args, **kwargs)
 
 
@@ -187,7 +207,8 @@ def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:
     changes nor returns, given once."""
     kept = {m.target for m in t.mutated} | {r.same_as for r in t.results if r.same_as is not None}
     twice = {info.alias for info in t.in_leaves}
-    infos = [(k, t.in_leaves[k]) for k in leaves if ("arg", k) not in kept and k not in twice]
+    named = leaf_fields(t.in_tree)  # memory of fields lies between that of others
+    infos = [(k, t.in_leaves[k]) for k in leaves if ("arg", k) not in kept and k not in twice and named[k] is None]
     return {k: i.param for k, i in infos if i.kind == "ndarray" and i.type.shape and i.param is not None and i.alias is None}
 
 
@@ -230,7 +251,7 @@ def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
         return c.type.dtype == "i64" and INT32[0] <= x <= INT32[1]  # see `_live`
     if c.weak:
         return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[c.type.dtype]
-    return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype) or "", x.shape) == c.type
+    return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype.newbyteorder("=")) or "", x.shape) == c.type
 
 
 def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:
@@ -325,7 +346,7 @@ class Cache:
 
     def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
         """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
-        if not kwargs and all(type(a) is np.ndarray for a in args):
+        if not kwargs and all(type(a) is np.ndarray and a.dtype.names is None for a in args):
             leaves, tree, rest = list(args), _arrays(len(args)), []
         else:
             leaves, tree = flatten((args, kwargs))

@@ -1,4 +1,4 @@
-"""Trees: numbers and arrays in nested tuples, lists, dicts, named tuples, dataclasses and registered classes.
+"""Trees: numbers and arrays in nested tuples, lists, dicts, named tuples, dataclasses, registered classes and structured arrays.
 
 `flatten` gives the numeric leaves in order and a `TreeDef` that says how they were nested; what is not numeric (strings,
 None, bools, enums, functions, any other object) is a static part of the `TreeDef`, compared by type and value.
@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irad import structured
 from irad.errors import IradTypeError
+from irad.structured import Bytes, Field, Structured, is_structured
 
 _NUMBERS = (int, float, complex)
 _REGISTRY: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable[[Any, Sequence[Any]], Any]]] = {}
@@ -20,7 +22,7 @@ _REGISTRY: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable
 
 def is_leaf(x: Any) -> bool:
     """A number or a numeric array. Python bools and enums are not: they shape the program."""
-    return type(x) in _NUMBERS or isinstance(x, (np.ndarray, np.number, np.bool_))
+    return type(x) in _NUMBERS or (isinstance(x, (np.ndarray, np.number, np.bool_)) and not is_structured(x))
 
 
 def register(
@@ -80,6 +82,9 @@ class TreeDef:
             return repr(self.meta.value)
         if self.cls is dict:
             return "{" + ", ".join(f"{k!r}: {c!r}" for k, c in zip(self.meta, self.children)) + "}"
+        if self.cls is Structured:
+            kind = "record" if self.meta.scalar else "structured array"
+            return f"{kind}({', '.join(f'{f.name}: {c!r}' for f, c in zip(self.meta.fields, self.children))})"
         inner = ", ".join(map(repr, self.children))
         return f"({inner})" if self.cls is tuple else f"[{inner}]" if self.cls is list else f"{self.cls.__name__}({inner})"
 
@@ -116,25 +121,33 @@ LEAF = TreeDef(None)
 def flatten(obj: Any, leaf: Callable[[Any], bool] = is_leaf) -> tuple[list[Any], TreeDef]:
     """Leaves in order, and their nesting. `leaf(x)` says what a leaf is."""
     leaves: list[Any] = []
-    return leaves, _flatten(obj, leaf, leaves)
+    return leaves, _flatten(obj, leaf, leaves, {})
 
 
-def _flatten(obj: Any, leaf: Callable[[Any], bool], out: list[Any]) -> TreeDef:
+_Node = tuple[type, Any, Sequence[Any]]
+
+
+def _flatten(obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict[int, _Node]) -> TreeDef:
+    """`shared`: structured arrays met before, so that one that is met twice has the same leaves."""
     if leaf(obj):
         out.append(obj)
         return LEAF
-    node = parts(obj)
+    node = shared.get(id(obj)) or parts(obj)
     if node is None:
         return TreeDef(TreeDef, Static(obj))
     cls, meta, children = node
-    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out) for c in children))
+    if cls is Structured:
+        shared[id(obj)] = node
+    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out, shared) for c in children))
 
 
-def parts(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
+def parts(obj: Any) -> _Node | None:
     """(class, static part, children) of a node of a tree; None for what is no node."""
     cls = type(obj)
     if cls is tuple or cls is list:
         return cls, None, obj
+    if cls is Structured or cls is Bytes or is_structured(obj):
+        return structured.parts(obj)
     if cls is dict:
         return cls, tuple(obj), tuple(obj.values())
     if cls in _REGISTRY:
@@ -173,6 +186,8 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         return dict(zip(meta, children))
     if cls in _REGISTRY:
         return _REGISTRY[cls][1](meta, children)
+    if cls is Structured or cls is Bytes:
+        return structured.rebuild(cls, meta, children)
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return cls(*children)
     if issubclass(cls, dict):
@@ -214,6 +229,8 @@ def _take_like(tree: TreeDef, obj: Any, leaf: Callable[[Any], bool], out: list[A
     node = None if leaf(obj) else parts(obj)
     if node is None or node[0] is not tree.cls or len(node[2]) != len(tree.children):
         raise _unlike(whole, top, what, leaf)
+    if tree.cls is Structured and tree.meta.dtype.names != node[1].dtype.names:
+        raise _unlike(whole, top, what, leaf)
     children: Sequence[Any] = node[2]
     if isinstance(obj, dict):
         keys = tree.meta if tree.cls is dict else tree.meta[0]
@@ -227,6 +244,41 @@ def _take_like(tree: TreeDef, obj: Any, leaf: Callable[[Any], bool], out: list[A
 def _unlike(tree: TreeDef, obj: Any, what: str, leaf: Callable[[Any], bool]) -> IradTypeError:
     given = flatten(obj, lambda x: leaf(x) or type(x) is bool)[1]
     return IradTypeError(f"{what} is nested like {given!r}, but must be nested like {tree!r} (* stands for a number or an array)")
+
+
+def leaf_fields(tree: TreeDef) -> list[Field | None]:
+    """For each leaf, the field of a structured array that it is; None for leaves that are none."""
+    if tree.cls is None:
+        return [None]
+    if tree.cls is not Structured:
+        return [f for c in tree.children for f in leaf_fields(c)]
+    pairs = zip(tree.meta.fields, tree.children)
+    return [found for f, c in pairs for found in ([f] if c.cls is None else leaf_fields(c))]
+
+
+def structured_nodes(tree: TreeDef) -> list[tuple[int, TreeDef]]:
+    """The structured arrays in a tree, in order, without those that are fields of others; each with its first leaf's number."""
+    if tree.cls is Structured:
+        return [(0, tree)]
+    found, first = [], 0
+    for c in tree.children:
+        found += [(first + k, t) for k, t in structured_nodes(c)]
+        first += c.size
+    return found
+
+
+def with_whole(tree: TreeDef, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
+    """The nested object with these leaves; its structured arrays, in order, are `arrays` themselves where those are not None."""
+    rest, whole = iter(leaves), iter(arrays)
+
+    def build(t: TreeDef) -> Any:
+        if t.cls is None or t.cls is Structured:
+            found = t.unflatten([next(rest) for _ in range(t.size)])
+            given = next(whole) if t.cls is Structured else None
+            return found if given is None else given
+        return t.meta.value if t.cls is TreeDef else _rebuild(t.cls, t.meta, list(map(build, t.children)))
+
+    return build(tree)
 
 
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.frontend.trace import Traced, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Traced
 from irad.interp import interpret
 from irad.ir import walk
 from irad.tree import TreeDef, flatten, is_leaf

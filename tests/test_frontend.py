@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.trace import Spec, trace
+from irad.frontend.trace import trace
+from irad.frontend.traced import Spec
 from irad.ir import walk
 from irad.tree import flatten
 from irad.types import Type

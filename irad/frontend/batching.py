@@ -18,7 +18,7 @@ from irad.frontend.regions import always_raises, run_region
 from irad.ir import Graph, Value, emit
 from irad.ops.array import transpose_to
 from irad.ops.control import vmap
-from irad.tree import TreeDef, flatten, parts
+from irad.tree import TreeDef, flatten, parts, structured_nodes
 from irad.types import Dim, Type
 
 
@@ -28,6 +28,7 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
     if len(axes) != len(args):
         raise IradValueError(f"vmap: in_axes {in_axes} has {len(axes)} entries for {len(args)} arguments")
     found, tree = flatten((args, kwargs), is_leaf)
+    _refuse_structured(tree)
     each = [a for x, axis in zip(args, axes) for a in spread(axis, x, "in_axes")] + [0] * (len(found) - _count(args))
     values, batched = _values(r, found, each)
     size = _batch_size(values, batched)
@@ -43,11 +44,17 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
     if any(True for _ in region.log.old):
         raise UnsupportedError("a function under vmap changes arrays or variables of its caller; return the new values")
     out_tree, results = region.result
+    _refuse_structured(out_tree)
     graph = Graph(tuple(params), tuple(region.nodes), tuple(results))
     _check_shapes(graph)
     outs = emit(vmap, *values, regions=[graph], size=size, batched=tuple(batched))
     places = spread(out_axes, out_tree.unflatten([Array(Cell(v)) for v in outs]), "out_axes")
     return out_tree.unflatten([Array(Cell(_moved_back(v, a))) for v, a in zip(outs, places)])
+
+
+def _refuse_structured(tree: TreeDef) -> None:
+    if structured_nodes(tree):
+        raise UnsupportedError("vmap of structured arrays: give it the fields, p['x'], p['v'], as arguments of their own")
 
 
 def _count(args: Sequence[Any]) -> int:

@@ -39,6 +39,7 @@ from irad.frontend.sequences import (
 from irad.ir import Value
 from irad.ops.control import print_
 from irad.ops.elementwise import select
+from irad.structured import Bytes, Structured
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
 
@@ -74,7 +75,9 @@ def _index(r: Reader, a: Any) -> Any:
 
 @builtin(len)
 def len_(r: Reader, obj: Any) -> Any:
-    if isinstance(obj, Array):
+    if isinstance(obj, Structured) and obj.layout.scalar:
+        return len(obj.children)
+    if isinstance(obj, (Array, Structured, Bytes)):
         if not obj.shape:
             raise TypeError("len() of unsized object")
         return from_dim(obj.shape[0])
@@ -138,7 +141,7 @@ def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: bool = False) -> A
 
 @builtin(copy.copy)
 def copy_(r: Reader, x: Any) -> Any:
-    if isinstance(x, Array):
+    if isinstance(x, (Array, Structured)):
         return r.call(r.getattr(x, "copy"), [])
     return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
 
@@ -146,7 +149,7 @@ def copy_(r: Reader, x: Any) -> Any:
 @builtin(copy.deepcopy)
 def deepcopy_(r: Reader, x: Any) -> Any:
     """Arrays, and lists, tuples and dicts of them; anything else by Python."""
-    if isinstance(x, (Array, Arr)):
+    if isinstance(x, (Array, Arr, Structured)):
         return copy_(r, x)
     if type(x) in (list, tuple):
         out = [deepcopy_(r, v) for v in x]
@@ -292,6 +295,10 @@ def class_of(x: Any) -> type:
     """The class that Python would see."""
     if isinstance(x, Array):
         return np.ndarray
+    if isinstance(x, Structured):
+        return x.layout.cls
+    if isinstance(x, Bytes):
+        return x.dtype.type if x.scalar else np.ndarray
     if isinstance(x, Arr):
         return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
     if isinstance(x, Text):
@@ -303,7 +310,7 @@ def class_of(x: Any) -> type:
 
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
-    if not isinstance(obj, (Array, Arr, Text, Closure, Method)):
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes)):
         return isinstance(obj, cls)
     return issubclass(class_of(obj), cls)
 

@@ -20,6 +20,7 @@ from irad.frontend.source import is_library
 from irad.ir import Value
 from irad.ops.intervals import bound
 from irad.records import dataclass
+from irad.structured import SCALARS, Layout, Structured, child, field_type, fields, is_structured, parts, why_not
 from irad.tree import is_leaf
 from irad.types import Type, is_plain, type_of
 
@@ -65,6 +66,7 @@ _STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "global": lambda fn, name: fn.__globals__[name],
     "attr": lambda obj, name: getattr(obj, name),
     "item": lambda obj, key: obj[key],
+    "bytes": lambda obj, name: child(np.asarray(obj), fields(obj.dtype)[obj.dtype.names.index(name)]),
     "default": lambda fn, k: fn.__defaults__[k],
     "kwdefault": lambda fn, name: fn.__kwdefaults__[name],
     "self": lambda method, _: method.__self__,
@@ -94,7 +96,8 @@ class Guard:
     """A condition on outside state that the traced program relies on.
 
     `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
-    code, "lacks" an object without an attribute, "len" or "keys" a container of the same class and length or keys.
+    code, "lacks" an object without an attribute, "len" or "keys" a container of the same class and length or keys,
+    "dtype" a structured array of the same class and dtype.
     """
 
     path: Path
@@ -117,10 +120,12 @@ _GUARDS: dict[str, Callable[[Any, Any], bool]] = {
     "lacks": lambda x, e: not hasattr(x, e),
     "len": lambda x, e: (type(x), len(x)) == e,
     "keys": lambda x, e: type(x) is e[0] and tuple(x) == e[1],
+    "dtype": lambda x, e: type(x) is e[0] and x.dtype == e[1],
 }
 
 _PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int)
 INT32 = (-(2**31), 2**31 - 1)
+RECORD = "a record given as an argument, or captured, is stored into: pass the array and the index, p[i]['x'] = ..."
 
 
 class Captures:
@@ -135,6 +140,7 @@ class Captures:
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
+        self.records: dict[Structured, Path] = {}  # captured structured arrays by their stand-ins
 
     def path(self, obj: Any) -> Path | None:
         """Where an object was found, if it was captured."""
@@ -177,6 +183,8 @@ class Captures:
             return obj
         if is_leaf(obj):
             return self._leaf(obj, path)
+        if is_structured(obj):
+            return self._structured(obj, path)
         if type(obj) in (list, tuple, dict) or (isinstance(obj, tuple) and hasattr(obj, "_fields")):
             return self._container(obj, path)
         self._opaque(obj, path)
@@ -190,15 +198,11 @@ class Captures:
             try:
                 t = type_of(obj)
             except TypeError as e:
-                if not is_plain(obj):
-                    raise IradTypeError(f"{path}: {e}") from None
+                if not is_plain(obj) or obj.dtype.names is not None:
+                    raise IradTypeError(f"{path}: {why_not(obj.dtype) if obj.dtype.names is not None else e}") from None
                 self.guard(path, "is", obj)
                 return obj
-            value = self._param(path, t, False)
-            array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj))
-            self._mirror(obj, array)
-            self.note(array.cell, path)
-            return array
+            return self._array(obj, path, t)
         if path in self.frozen:
             self.guard(path, "eq", obj)
             return obj
@@ -207,6 +211,31 @@ class Captures:
         if type(obj) is int and INT32[0] <= obj <= INT32[1]:
             bound(value, *INT32)
         return Arr(value, weak)
+
+    def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
+        value = self._param(path, t, False)
+        array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj), frozen=frozen)
+        self._mirror(obj, array)
+        self.note(array.cell, path)
+        return array
+
+    def _structured(self, obj: Any, path: Path) -> Structured:
+        """A structured array: each of its fields is an array found by the field's name."""
+        self.guard(path, "dtype", (type(obj), obj.dtype))
+        out = self._fields(obj, path, RECORD if type(obj) in SCALARS else "")
+        self._mirror(obj, out)
+        if type(obj) not in SCALARS:
+            self.records[out] = path
+        return out
+
+    def _fields(self, obj: Any, path: Path, frozen: str) -> Structured:
+        _, layout, children = parts(obj)
+        found: list[Any] = []
+        for f, x in zip(layout.fields, children):
+            at = path.child("bytes" if f.kind == "bytes" else "item", f.name)
+            t = field_type(x)
+            found.append(self._fields(x, at, frozen) if t is None else self._array(x, at, t, frozen))
+        return Structured(Layout(layout.dtype, layout.cls), found)
 
     def _param(self, path: Path, t: Type, weak: bool) -> Value:
         if path not in self.params:

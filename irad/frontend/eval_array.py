@@ -19,6 +19,7 @@ from irad.frontend.state import Storage
 from irad.frontend.table import augitem, getitem, setitem
 from irad.ir import Value
 from irad.ops.intervals import interval
+from irad.structured import Structured
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -180,7 +181,9 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any) -> None
     """obj[key] op= value."""
     if not isinstance(obj, Array):
         old = r.getitem(obj, key)
-        r.setitem(obj, key, augmented(r, name, old, value))
+        new = augmented(r, name, old, value)
+        if not (isinstance(obj, Structured) and new is old):  # a field is stored in place
+            r.setitem(obj, key, new)
         return
     k, v = r.operand(key), r.operand(value)
     _augment_array(r, obj, k, name, v)

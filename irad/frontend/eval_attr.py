@@ -14,11 +14,13 @@ from irad.frontend import views
 from irad.frontend.arr import Arr, static_int
 from irad.frontend.eval_array import change, settled, store
 from irad.frontend.eval_expr import python_method
+from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.source import is_library
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
+from irad.structured import Bytes, Structured
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -28,6 +30,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
     """obj.name."""
     if isinstance(obj, (Array, Arr)):
         return _array_attr(r, obj, name)
+    if isinstance(obj, (Structured, Bytes)):
+        return get_node_attr(r, obj, name)
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), _C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
@@ -144,6 +148,9 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
             return
         raise UnsupportedError(f"assigning attribute {name} of an array")
+    if isinstance(obj, (Structured, Bytes)):
+        set_node_attr(r, obj, name, value)
+        return
     if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
         raise UnsupportedError(
             f"attribute {name} of an object from outside the function is assigned; return the new value, "
@@ -172,6 +179,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
 def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of an array, a traced number, a list, dict or set."""
     x = m.owner
+    if isinstance(x, (Structured, Bytes)):
+        return call_node_method(r, x, m.name, args, kwargs)
     if not isinstance(x, (Array, Arr)):
         return _container_method(r, m, list(args), kwargs)
     operands = [r.operand(a) for a in args]

@@ -24,6 +24,7 @@ from irad.frontend.regions import absorb, run_region
 from irad.frontend.state import Region
 from irad.frontend.table import OPERATORS
 from irad.ops.core import effects
+from irad.structured import Bytes, Structured
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
@@ -156,6 +157,8 @@ def truth(r: Reader, x: Any) -> Any:
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
     if isinstance(x, Text):
         raise UnsupportedError("the truth value of a string that depends on data")
+    if isinstance(x, (Structured, Bytes)):
+        raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
     for dunder in ("__bool__", "__len__"):
         method = python_method(x, dunder)
         if method is not None:

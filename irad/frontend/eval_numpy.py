@@ -13,6 +13,7 @@ from irad.frontend.arr import Arr, NeedStatic, is_traced
 from irad.frontend.eval_attr import into
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
+from irad.frontend.np_structured import call_structured
 from irad.frontend.objects import Array, Either, describe
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
@@ -43,6 +44,9 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     builder = lookup(fn)
     if builder is None and not _is_numpy(fn):
         return NotImplemented
+    structured = call_structured(r, fn, args, kwargs)
+    if structured is not NotImplemented:
+        return structured
     view = hashed(views.FUNCTIONS, fn)
     if view is not None and args and isinstance(args[0], Array):
         return _call_view(r, view, args, kwargs)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irad.errors import IradTypeError
+from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.linearise import Linearised, linearise, positions
 from irad.frontend.objects import Array, Cell
 from irad.frontend.reader import Reader
 from irad.ir import Value, emit
 from irad.ops import control
+from irad.tree import structured_nodes
 from irad.types import is_complex
 
 
@@ -30,6 +31,10 @@ def jacobian(
     """
     at, single = positions(argnums, len(args))
     lin = linearise(r, fun, args, kwargs, at)
+    if any(map(structured_nodes, (*lin.trees, lin.out_tree))):
+        raise UnsupportedError(
+            "jacobian and hessian of structured arrays: differentiate by and return the fields, p['x'], and store them in the function"
+        )
     outs = lin.float_results
     if len(outs) != len(lin.graph.results) or not all(isinstance(k, str) for k in lin.out_kinds):
         raise IradTypeError("jacobian wants a function that returns floats only")

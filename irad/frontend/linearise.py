@@ -1,4 +1,7 @@
-"""A function that is differentiated, as a graph of the leaves of its arguments."""
+"""A function that is differentiated, as a graph of the leaves of its arguments.
+
+Fields of structured arrays that hold no floats are data: the function reads them as they are, and their derivatives are 0.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import run_region
 from irad.ir import Graph, Value
+from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
 from irad.records import dataclass
-from irad.tree import TreeDef, flatten
+from irad.tree import TreeDef, flatten, leaf_fields
+from irad.types import Type
 
 RAGGED = (
     "the differentiated function returns an array whose length depends on data; reduce it to numbers there (np.sum), "
@@ -26,9 +31,9 @@ class Linearised:
     """A function of some leaves as a graph, and how its arguments and results are nested."""
 
     graph: Graph
-    primals: list[Value]  # the leaves, floats
-    weak: list[bool]  # which of them are Python numbers, which arrays (None: a NumPy scalar)
-    kinds: list[str]
+    primals: list[Value]  # the leaves that are no data, floats
+    kinds: list[str]  # of all leaves: "number" (Python's), "generic" (NumPy's), "array" or "data"
+    data: list[Type]
     trees: list[TreeDef]  # of each differentiated argument
     out_tree: TreeDef
     out_kinds: list[Any]  # per result leaf: how to build it from its value
@@ -45,18 +50,24 @@ def is_leaf(x: Any) -> bool:
 def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Sequence[int]) -> Linearised:
     """`fun` as a graph of the leaves of the arguments `argnums`; everything else is captured."""
     primals: list[Value] = []
+    data: list[Array] = []
     kinds: list[str] = []
     trees: list[TreeDef] = []
     for k in argnums:
         found, tree = flatten(args[k], is_leaf)
         trees.append(tree)
-        for x in found:
-            kinds.append(kind_of(x))
-            primals.append(float_value(r, x))
+        for x, held in zip(found, is_data(tree)):
+            kinds.append("data" if held else kind_of(x))
+            if held:
+                data.append(x)
+            else:
+                primals.append(float_value(r, x))
+    if data and not primals:
+        raise UnsupportedError("the argument to differentiate by has no field of floating-point numbers: its derivative is 0")
     params = [Value(v.type, v.hint) for v in primals]
 
     def body(given: Sequence[Value]) -> tuple[TreeDef, list[Any], list[Value]]:
-        objects = iter([object_of(v, kind) for v, kind in zip(given, kinds)])
+        objects = iter(among(kinds, [_copied(r, x) for x in data], given))
         inner = list(args)
         for k, tree in zip(argnums, trees):
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
@@ -71,7 +82,23 @@ def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argn
     if any(s in made for v in results for s in v.type.symbols):
         raise UnsupportedError(RAGGED)
     graph = Graph(tuple(params), tuple(region.nodes), tuple(results))
-    return Linearised(graph, primals, [k == "number" for k in kinds], kinds, trees, out_tree, out_kinds)
+    return Linearised(graph, primals, kinds, [x.type for x in data], trees, out_tree, out_kinds)
+
+
+def is_data(tree: TreeDef) -> list[bool]:
+    """Which leaves are fields of structured arrays that have no derivative."""
+    return [f is not None and not f.differentiable for f in leaf_fields(tree)]
+
+
+def among(kinds: Sequence[str], data: Sequence[Any], values: Sequence[Value]) -> list[Any]:
+    """The objects of all leaves: those of the data, and the values of the others."""
+    rest, held = iter(values), iter(data)
+    return [next(held) if kind == "data" else object_of(next(rest), kind) for kind in kinds]
+
+
+def _copied(r: Reader, x: Array) -> Array:
+    content = r.read(x)
+    return Array(Cell(content.value if isinstance(content, Arr) else content.copy()))
 
 
 def kind_of(x: Any) -> str:
@@ -117,7 +144,7 @@ def rebuilt(lin: Linearised, values: Sequence[Value]) -> Any:
 
 def arguments(lin: Linearised, values: Sequence[Value]) -> list[Any]:
     """Values like the leaves of the differentiated arguments, in their trees."""
-    it = iter([object_of(v, k) for v, k in zip(values, lin.kinds)])
+    it = iter(among(lin.kinds, [Array(Cell(zeros(t))) for t in lin.data], values))
     return [t.unflatten([next(it) for _ in range(t.size)]) for t in lin.trees]
 
 

@@ -124,7 +124,7 @@ def _width(k: Any) -> int:
     return 0 if k is None or k is Ellipsis else len(shape_of(k)) if _is_bool_array(k) else 1
 
 
-def _expand_key(key: Any, shape: Sequence[Dim]) -> list[Any]:
+def expand_key(key: Any, shape: Sequence[Dim]) -> list[Any]:
     """The key as one item per axis (None besides), masks replaced by their positions."""
     items = [_normalize_item(k) for k in (key if isinstance(key, tuple) else (key,))]
     dots = [j for j, k in enumerate(items) if k is Ellipsis]
@@ -188,7 +188,7 @@ def _is_array(k: Any) -> bool:
 
 def plan(shape: Sequence[Dim], key: Any) -> Plan:
     """The plan of a key for an array of a shape. Emits the checks and the arithmetic of its operands."""
-    items = _expand_key(key, shape)
+    items = expand_key(key, shape)
     advanced = [k for k in items if _is_array(k)]
     group = broadcast_shapes(*map(shape_of, advanced)) if advanced else ()
     spec: list[Any] = []

@@ -20,6 +20,7 @@ from irad.ir import Builder, Value, current
 from irad.ops.array import reshape_to, transpose_to, update
 from irad.ops.complex import complex_, imag, real
 from irad.records import dataclass, field
+from irad.structured import Bytes, Structured
 from irad.types import Dim, Type, type_of
 
 
@@ -390,6 +391,10 @@ def is_traced_deep(x: Any) -> bool:
         return any(map(is_traced_deep, x.values()))
     if isinstance(x, slice):
         return any(map(is_traced_deep, (x.start, x.stop, x.step)))
+    if isinstance(x, Structured):
+        return any(map(is_traced_deep, x.children))
+    if isinstance(x, Bytes):
+        return is_traced_deep(x.bytes)
     return isinstance(x, (Text, Maybe, Poison))
 
 
@@ -404,6 +409,10 @@ def describe(x: Any) -> str:
             else f"NumPy scalar {x.name}"
         )
         return f"an {kind}" if kind == "int" else f"a {kind}"
+    if isinstance(x, Structured):
+        return f"a {'record' if x.layout.scalar else 'structured array'} of {', '.join(x.layout.dtype.names or ())}"
+    if isinstance(x, Bytes):
+        return "a string that depends on data" if x.scalar else "an array of strings"
     if isinstance(x, (types.FunctionType, Closure)):
         return f"function {x.__name__}"
     if x is UNDEFINED:

@@ -17,6 +17,7 @@ from irad.frontend.arr import Arr
 from irad.frontend.eval_array import augmented
 from irad.frontend.objects import Array, Closure, Method, describe, is_traced_deep
 from irad.frontend.reader import Reader
+from irad.structured import Bytes, Structured
 
 
 class TracerArray:
@@ -130,6 +131,8 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
         return r.operand(x)
     if isinstance(x, (Arr, Array)):
         return TracerArray(r, x, callee)
+    if isinstance(x, (Structured, Bytes)):
+        raise UnsupportedError(f"{describe(x)} is given to {callee}, whose source cannot be read; give it the fields")
     if type(x) in (list, tuple):
         return type(x)(wrap(r, e, callee) for e in x)
     if isinstance(x, tuple) and hasattr(x, "_make"):  # a named tuple, as np.linalg returns

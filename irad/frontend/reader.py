@@ -19,14 +19,16 @@ import numpy as np
 from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, constant
 from irad.frontend.captures import Captures
+from irad.frontend.fields import concrete, stand_in
 from irad.frontend.liveness import Liveness
-from irad.frontend.objects import Array, Cell, Either, Env
+from irad.frontend.objects import Array, Cell, Either, Env, is_traced_deep
 from irad.frontend.source import Source
 from irad.frontend.state import State
 from irad.ir import Graph, Value, captured, current
 from irad.notes import Notes
 from irad.ops.intervals import definition
 from irad.records import dataclass, field
+from irad.structured import Bytes, Structured, is_structured
 from irad.types import dtype_name
 
 Handler = Callable[["Reader", Any], Any]
@@ -217,7 +219,10 @@ class Reader:
         return content.value if isinstance(content, Arr) else constant(content)
 
     def operand(self, x: Any) -> Any:
-        """x as a table function takes it: arrays become `Arr` or NumPy arrays, in lists and tuples too."""
+        """x as a table function takes it: arrays become `Arr` or NumPy arrays, in lists and tuples too.
+
+        Structured arrays become NumPy's if nothing in them is traced, and stay what they are otherwise.
+        """
         if isinstance(x, Array):
             return self.read(x)
         if type(x) in (list, tuple):
@@ -226,6 +231,8 @@ class Reader:
             return slice(*map(self.operand, (x.start, x.stop, x.step)))
         if type(x) is dict:
             return {k: self.operand(v) for k, v in x.items()}
+        if isinstance(x, (Structured, Bytes)) and not is_traced_deep(x):
+            return concrete(x)
         return x
 
     def wrap(self, x: Any, zero_d: bool = False) -> Any:
@@ -235,6 +242,8 @@ class Reader:
         """
         if isinstance(x, Arr):
             return Array(Cell(x.value)) if x.shape or (zero_d and not x.weak) else x
+        if is_structured(x):
+            return stand_in(x)
         if isinstance(x, np.ndarray):
             return Array(Cell(x)) if dtype_name(x.dtype) else x
         if zero_d and isinstance(x, np.generic):

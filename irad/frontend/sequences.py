@@ -17,6 +17,7 @@ from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
 from irad.ops.intervals import interval
 from irad.records import dataclass
+from irad.structured import Bytes, Structured
 
 ENDLESS = sys.maxsize
 """The length of an iterator that does not end."""
@@ -172,6 +173,12 @@ def iterate(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, range):
         return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
     if isinstance(obj, Array):
+        if not obj.shape:
+            raise IradTypeError("iteration over a 0-d array")
+        return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
+    if isinstance(obj, Structured) and obj.layout.scalar:
+        return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
+    if isinstance(obj, (Structured, Bytes)):
         if not obj.shape:
             raise IradTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))

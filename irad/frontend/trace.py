@@ -23,6 +23,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_match,
     eval_raise,
     eval_stmt,
+    eval_structured,
     eval_text,
     py_complex,
     py_itertools,
@@ -30,7 +31,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     sequences,
 )
 from irad.frontend.arr import Arr, NeedStatic
-from irad.frontend.captures import INT32, Capture, Captures, Guard, Path, strides_of
+from irad.frontend.captures import INT32, RECORD, Capture, Captures, Path, strides_of
 from irad.frontend.flow import branch_values
 from irad.frontend.merge import structure
 from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Text, is_number
@@ -39,86 +40,36 @@ from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.regions import Dead, of_the_program, raise_as
 from irad.frontend.returned import check_returned
 from irad.frontend.source import Source
+from irad.frontend.traced import Leaf, Mutation, Result, Spec, Traced
 from irad.ir import Builder, Graph, Program, Value, walk
 from irad.ir import captures as free
 from irad.notes import Notes
 from irad.ops.core import effects
 from irad.ops.intervals import bound
-from irad.records import dataclass, field
-from irad.tree import TreeDef, flatten, is_leaf
-from irad.types import Type, type_of
+from irad.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
+from irad.tree import TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
+from irad.types import type_of
 
 _CALL: Any = ast.parse("lambda: None", mode="eval").body  # what is around the function: it may be one that has no source
 _RESTARTS = 50
 _STACK = 12_000
 
 
-@dataclass(frozen=True)
-class Spec:
-    """An argument known by its type only. `kind`: "ndarray", "generic" (a NumPy scalar), "int", "float" or "complex"."""
-
-    type: Type
-    kind: str = "ndarray"
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """One leaf of the arguments, in flattened order.
-
-    `param`: index of its parameter, or None if it is static, with value `value`; then a call must pass an equal one.
-    `alias`: index of an earlier leaf that is the very same array, whose parameter it shares.
-    `strides`: in elements, of an array; the program is for this memory layout. `int32`: the program assumes that the
-    int lies in 32 bits.
-    """
-
-    type: Type
-    kind: str
-    param: int | None
-    value: Any = None
-    alias: int | None = None
-    strides: tuple[int, ...] | None = None
-    int32: bool = False
+def _operator(r: Reader, name: str, *xs: Any) -> Any:
+    """A Python operator, by its name in the module `operator`."""
+    if any(isinstance(x, (Structured, Bytes)) for x in xs):
+        return eval_structured.node_operator(r, name, *xs)
+    return eval_expr.apply_operator(r, name, *xs)
 
 
-@dataclass(frozen=True)
-class Result:
-    """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
-
-    or the very object `same_as` = ("arg", leaf) or ("capture", k); or, with kind "static", the constant `value`.
-    """
-
-    kind: str
-    index: int | None = None
-    value: Any = None
-    same_as: tuple[str, int] | None = None
+def _get_item(r: Reader, obj: Any, key: Any) -> Any:
+    """obj[key]."""
+    return (eval_structured.node_item if isinstance(obj, (Structured, Bytes)) else eval_array.get_item)(r, obj, key)
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """An argument leaf ("arg", k) or capture ("capture", k) that the function changes; its final content is result `index`."""
-
-    target: tuple[str, int]
-    index: int
-
-
-@dataclass(frozen=True)
-class Traced:
-    """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures."""
-
-    program: Program
-    in_tree: TreeDef
-    in_leaves: tuple[Leaf, ...]
-    captures: tuple[Capture, ...]
-    guards: tuple[Guard, ...]
-    out_tree: TreeDef
-    results: tuple[Result, ...]
-    mutated: tuple[Mutation, ...]
-    exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
-
-    @property
-    def graph(self) -> Graph:
-        """The entry graph."""
-        return next(iter(self.program.values()))
+def _set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
+    """obj[key] = value."""
+    (eval_structured.set_node_item if isinstance(obj, (Structured, Bytes)) else eval_array.set_item)(r, obj, key, value)
 
 
 class SourceReader(Reader):
@@ -126,9 +77,9 @@ class SourceReader(Reader):
 
     call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
     truth = eval_logic.truth
-    operator = eval_expr.apply_operator
-    getitem = eval_array.get_item
-    setitem = eval_array.set_item
+    operator = _operator
+    getitem = _get_item
+    setitem = _set_item
     getattr = eval_attr.get_attr
     setattr = eval_attr.set_attr
     put = eval_array.put
@@ -205,6 +156,7 @@ class _Attempt:
         self.infos: list[Leaf] = []
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
+        self.records: list[Structured] = []  # the structured arrays among the arguments
 
     def run(self, name: str) -> Traced:
         r = self.reader
@@ -230,12 +182,12 @@ class _Attempt:
                     raise
                 out = None
             try:
-                results, values, out_tree = self._results(out)
+                results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
             except IradError as e:
                 raise e.at(_definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
-        return self._traced(name, nodes, values, results, out_tree, mutated)
+        return self._traced(name, nodes, values, results, out_tree, mutated, own)
 
     def _raised_late(self, b: Builder, e: Exception) -> bool:
         """Raise at run time what reading raised after the program has done something: raised under a condition, or printed."""
@@ -250,6 +202,8 @@ class _Attempt:
 
     def _arguments(self) -> None:
         names = _leaf_names(self.fn, self.in_tree, len(self.leaves))
+        found = leaf_fields(self.in_tree)
+        scalars = {first + j for first, t in structured_nodes(self.in_tree) if t.meta.scalar for j in range(t.size)}
         seen: dict[int, int] = {}
         for k, x in enumerate(self.leaves):
             first = seen.setdefault(id(x), k) if isinstance(x, np.ndarray) else k
@@ -261,10 +215,13 @@ class _Attempt:
                 self.infos.append(Leaf(type_of(x), _kind(x), None, value=x))
                 self.objects.append(self.reader.wrap(x))
             else:
-                self._parameter(k, x, names[k])
+                self._parameter(k, x, names[k], found[k] is not None, RECORD if k in scalars else "")
 
     def _inputs(self, x: Any) -> None:
-        """Containers of the caller: what stands for them must not be changed."""
+        """Containers of the caller: what stands for them must not be changed, but for structured arrays."""
+        if isinstance(x, Structured):
+            self.records.append(x)
+            return
         found = structure(x)
         if found is not None:
             if not isinstance(x, tuple):
@@ -272,19 +229,22 @@ class _Attempt:
             for child in found[2]:
                 self._inputs(child)
 
-    def _parameter(self, k: int, x: Any, name: str) -> None:
+    def _parameter(self, k: int, x: Any, name: str, field: bool, frozen: str) -> None:
+        """`field`: of a structured array, in either byte order; `frozen`: why it cannot be stored into."""
         kind = _kind(x)
         try:
-            t = x.type if isinstance(x, Spec) else type_of(x)
+            found = field_type(x) if field and isinstance(x, np.ndarray) else None
+            t = x.type if isinstance(x, Spec) else found or type_of(x)
         except (TypeError, OverflowError) as e:
-            raise IradTypeError(f"argument {name}: {e}") from None
+            raise IradTypeError(f"argument {name}: {refusal(x) or e}") from None
         value = Value(t, name)
         strides = strides_of(x) if isinstance(x, np.ndarray) else None
         small = type(x) is int and INT32[0] <= x <= INT32[1]
-        self.infos.append(Leaf(t, kind, len(self.params), strides=strides, int32=small))
+        steps = x.strides if isinstance(x, np.ndarray) else None
+        self.infos.append(Leaf(t, kind, len(self.params), strides=strides, steps=steps, int32=small))
         self.params.append(value)
         if kind == "ndarray":
-            self.objects.append(Array(Cell(value, name, outside=True), strides=strides))
+            self.objects.append(Array(Cell(value, name, outside=True), strides=strides, frozen=frozen))
             return
         if small:
             bound(value, *INT32)
@@ -309,11 +269,23 @@ class _Attempt:
 
     # ---- results ----
 
-    def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef]:
-        leaves, tree = flatten(_settled(out), lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
+    def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
+        leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
+        leaves, tree = flatten(_settled(out), leaf)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
-        return [self._result(x, values) for x in leaves], values, tree
+        whole = [
+            x for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x))[0] if isinstance(x, Structured)
+        ]
+        own = [(k, path) for k, x in enumerate(whole) if (path := self._own(x)) is not None]
+        return [self._result(x, values) for x in leaves], values, tree, own
+
+    def _own(self, x: Structured) -> Path | None:
+        """Where a structured array of the caller's is found."""
+        given = next((k for k, y in enumerate(self.records) if y is x), None)
+        if given is None:
+            return self.reader.captures.records.get(x)
+        return None if x.layout.scalar else Path(len(_statics(self.in_tree)) + given)
 
     def _result(self, x: Any, values: list[Value]) -> Result:
         if isinstance(x, Poison):
@@ -353,7 +325,7 @@ class _Attempt:
         return out
 
     def _traced(
-        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, mutated: Any
+        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, mutated: Any, own: Any
     ) -> Traced:
         captures = self._used(nodes, values, results, mutated)
         index = {c.path: k for k, c in enumerate(captures)}
@@ -368,6 +340,7 @@ class _Attempt:
             out_tree,
             tuple(Result(x.kind, x.index, x.value, fix(x.same_as)) for x in results),
             tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]
+            tuple(own),
             dict(self.reader.exceptions),
         )
 
@@ -377,6 +350,12 @@ class _Attempt:
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
+
+
+def refusal(x: Any) -> str:
+    """Why a structured array cannot be taken apart; "" for what is none."""
+    plain = isinstance(x, (np.ndarray, np.void)) and x.dtype.names is not None and type(x) in (*ARRAYS, *SCALARS)
+    return why_not(x.dtype) if plain else ""
 
 
 def _reachable(name: str, graph: Graph, others: dict[str, Graph]) -> Program:

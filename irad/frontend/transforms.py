@@ -15,7 +15,7 @@ from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.arr import dtype_of, lift
 from irad.frontend.batching import apply_vmap
 from irad.frontend.jacobian import blocks, jacobian
-from irad.frontend.linearise import Linearised, arguments, is_leaf, linearise, positions, rebuilt
+from irad.frontend.linearise import Linearised, arguments, is_data, is_leaf, linearise, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.objects import Array, Closure, Native, Text, is_number
 from irad.frontend.reader import Reader
@@ -337,7 +337,7 @@ def apply_jvp(
     k = 0
     for tree, t in zip(lin.trees, (tangents[k] for k in moving)):
         found = [None] * tree.size if t is None else leaves_like(tree, t, "the tangent of an argument", is_leaf)
-        for x in found:
+        for x in (x for x, held in zip(found, is_data(tree)) if not held):
             dots.append(_tangent(r, x, lin.primals[k].type))
             k += 1
     graph = silent(lin.graph, "irad.linearize") if again else lin.graph
