@@ -142,6 +142,11 @@ def _builtin(name: str, owner: Any) -> Any:
     return make(ctypes.addressof(_method(name)), owner, None)
 
 
+def arguments(argv: int, native: Native) -> list[int]:
+    """The words of a frame that hold the addresses of a kernel's arguments, given where they stand."""
+    return list((ctypes.c_int64 * native.argc).from_address(argv))
+
+
 def table(slow: Callable[..., Any], programs: Sequence[Program]) -> tuple[Any, ...]:
     """What a call tries: programs in order, then `slow(function, *args, **kwargs)`."""
     return (slow, tuple(programs), *(p.address for p in programs))
@@ -186,7 +191,7 @@ class Frame:
 class Program:
     """The program of one specialisation, while it is written and after `finish`.
 
-    `raiser(status, address of the error record)` raises what a kernel's status stands for. Methods that push give the frame
+    `raiser(status, argv)` raises what a kernel's status stands for, see `arguments`. Methods that push give the frame
     word of the new register; `arg`s count the kernel's arguments: first its parameters, then its results.
     """
 

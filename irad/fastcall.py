@@ -27,7 +27,7 @@ class NoProgram(Exception):
     """The machine cannot express this specialisation."""
 
 
-Raiser = Callable[[int, int], None]  # of a status and the address of the error record
+Raiser = Callable[[int, int], None]  # of a status and where the addresses of the kernel's arguments stand
 
 
 CALLED = Path()  # the function of a call
@@ -250,7 +250,7 @@ class Writer:
         written = {m.index: m for m in self.mutated}
         arrays = self._arrays() if self.mutated or self.donated else []
         for m in self.mutated:
-            target, size = self._target_arg(m.target), _bytes(self.native.outputs[m.index])
+            target, size = self.traced.parameter(m.target), _bytes(self.native.outputs[m.index])
             for arg, other in arrays:
                 if arg != target:
                     p.apart(target, size, arg, other)
@@ -270,7 +270,7 @@ class Writer:
                 self.arrays[k] = p.new(out, self.inputs + k)
         p.run()
         for m in self.mutated:
-            p.copy_back(self._target_arg(m.target), _bytes(self.native.outputs[m.index]), self.inputs + m.index)
+            p.copy_back(self.traced.parameter(m.target), _bytes(self.native.outputs[m.index]), self.inputs + m.index)
 
     def _donated_array(self, k: int, out: Type) -> int:
         """The register of the argument whose memory output k takes."""
@@ -286,14 +286,6 @@ class Writer:
         first = self.inputs - len(self.traced.captures)
         found += [(first + k, c.type) for k, c in enumerate(self.traced.captures) if self.is_array(c)]
         return [(k, _bytes(t)) for k, t in found]
-
-    def _target_arg(self, target: tuple[str, int]) -> int:
-        kind, k = target
-        if kind == "capture":
-            return self.inputs - len(self.traced.captures) + k
-        param = self.infos[k].param
-        assert param is not None
-        return param
 
     def result(self, r: Result) -> None:
         """One result leaf, into a register."""

@@ -19,6 +19,7 @@ import numpy as np
 from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, constant
 from irad.frontend.captures import Captures
+from irad.frontend.kept import Kept
 from irad.frontend.liveness import Liveness
 from irad.frontend.objects import Array, Cell, Either, Env
 from irad.frontend.source import Source
@@ -93,6 +94,7 @@ class Reader:
     def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset()):
         self.captures = captures
         self.state = State()
+        self.kept = Kept(captures.cells)
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
