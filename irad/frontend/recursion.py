@@ -79,9 +79,7 @@ def _kind(x: Any, general: bool) -> Any:
 def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], Any]) -> Any:
     """The result of a call that must not be inlined; NotImplemented for all others. `frame` has its arguments bound."""
     frame.signature = signature(frame.env.names)
-    arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
-    homes, stored = tuple(r.kept.number(a) for a in arrays), frozenset(r.kept.contents())
-    record = _known(r, frame, homes, stored)
+    record = _known(r, frame)
     if record is None:
         around = [f for f in r.frames if f.code is frame.code and f.conditional < r.conditional]
         if not around:
@@ -91,7 +89,7 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
         if not again and (len(around) < _DEEP or not any(_generalised(f) == general for f in around)):
             return NotImplemented
         record = _new(r, frame, name, general)
-        record.homes, record.stored = homes, stored
+        record.homes, record.stored = _callers(r, frame)
         _build(r, record, body)
     return _emit(r, record, frame)
 
@@ -103,10 +101,19 @@ def _generalised(f: Frame) -> tuple[Any, ...]:
     return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
 
 
-def _known(r: Reader, frame: Frame, homes: tuple[int | None, ...], stored: frozenset[int]) -> Record | None:
+def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset[int]]:
+    """Which arrays of the program's caller the arguments are, and which of those may have changed."""
+    arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
+    return tuple(r.kept.number(a) for a in arrays), frozenset(r.kept.contents())
+
+
+def _known(r: Reader, frame: Frame) -> Record | None:
     alike = [x for x in r.records if x.frame.code is frame.code and x.frame.env.parent is frame.env.parent]
-    general = signature(frame.env.names, True) if alike else ()
+    if not alike:
+        return None
+    general = signature(frame.env.names, True)
     alike = [x for x in alike if x.signature == general]
+    homes, stored = _callers(r, frame)
     found = next((x for x in alike if x.serves(homes, stored)), None)
     unfinished = [x for x in alike if not x.done]
     if found is None and len(unfinished) == _ORDERS:
@@ -171,9 +178,10 @@ def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
 
 
 def _homes(record: Record) -> list[Home]:
-    """The arrays of the program's caller that the parameters are."""
-    found = [(k, h, a) for k, (h, a) in enumerate(zip(record.homes, record.arrays)) if h is not None]
-    return [Home(h, a.cell, k in record.changed or h in record.stored) for k, h, a in found]
+    """The arrays of the program's caller that the parameters are; of one given twice, the parameter that is changed is last."""
+    found = [(k in record.changed, h, a) for k, (h, a) in enumerate(zip(record.homes, record.arrays)) if h is not None]
+    found.sort(key=lambda x: x[0])
+    return [Home(h, a.cell, changed or h in record.stored) for changed, h, a in found]
 
 
 def _param_types(record: Record) -> list[tuple[str, Any]]:
