@@ -132,6 +132,11 @@ def _builtin(name: str, owner: Any) -> Any:
     return make(ctypes.addressof(_method(name)), owner, None)
 
 
+def arguments(argv: int, native: Native) -> list[int]:
+    """The words of a frame that hold the addresses of a kernel's arguments, given where they stand."""
+    return list((ctypes.c_int64 * native.argc).from_address(argv))
+
+
 def table(slow: Callable[..., Any], programs: Sequence[Program]) -> tuple[Any, ...]:
     """What a call tries: programs in order, then `slow(function, *args, **kwargs)`."""
     return (slow, tuple(programs), *(p.address for p in programs))
@@ -176,7 +181,7 @@ class Frame:
 class Program:
     """The program of one specialisation, while it is written and after `finish`.
 
-    `raiser(status, address of the error record)` raises what a kernel's status stands for. Methods that push give the frame
+    `raiser(status, argv)` raises what a kernel's status stands for, see `arguments`. Methods that push give the frame
     word of the new register; `arg`s count the kernel's arguments: first its parameters, then its results.
     """
 
@@ -327,6 +332,14 @@ class Program:
     def copy_back(self, arg: int, size: int, result: int) -> None:
         """The content of kernel argument `result` goes into `arg`."""
         self.op("copy", self.argument(arg), size, self.argument(result))
+
+    def given(self, argv: int, arg: int) -> np.ndarray | None:
+        """The strided array of which kernel argument `arg` is a copy, while a frame's kernel has run; None if it is none."""
+        if arg not in self.spread:
+            return None
+        found = ctypes.c_void_p.from_address(argv + 8 * (self.spread[arg][0] - _ARGV)).value
+        array: np.ndarray = ctypes.cast(found or 0, ctypes.py_object).value
+        return array
 
     def store_back(self, arg: int, array: int) -> None:
         """The content of the array in a register goes into the strided array that is kernel argument `arg`."""

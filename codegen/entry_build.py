@@ -25,7 +25,7 @@ no:
   ret i64 2
 }
 
-; Run kernel p on the arguments from word n on; x(status, error record) raises where it gives a status other than 0.
+; Run kernel p on the arguments from word n on; x(status, their address) raises where it gives a status other than 0.
 define i64 @op_kernel(ptr %c, ptr %x, ptr %p, i64 %n) {
   %argv = getelementptr ptr, ptr %c, i64 %n
   %status = call i64 %p(ptr %argv)
@@ -49,9 +49,7 @@ define internal i64 @outcome(ptr %argv, ptr %raiser, i64 %status) {
 yes:
   ret i64 0
 no:
-  %q = getelementptr ptr, ptr %argv, i64 -1
-  %error = load ptr, ptr %q
-  %r = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %raiser, ptr @status_and_address, i64 %status, ptr %error)
+  %r = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %raiser, ptr @status_and_address, i64 %status, ptr %argv)
   ret i64 2
 }
 @status_and_address = private constant [3 x i8] c"LL\\00"

@@ -31,12 +31,14 @@ SLOT = 3  # words of a tape: address, capacity, top
 
 @dataclass
 class Raised:
-    """What a return code stands for: exception class name, message with {} for the values, their dtypes, the user's line."""
+    """What a return code stands for: exception class name, message with {} for the values, their dtypes, the user's line, and
+    the numbers of the results whose memory holds what the caller's arrays are then."""
 
     exc: str
     message: str
     dtypes: tuple[str, ...]
     loc: Loc | None
+    keeps: tuple[int, ...] = ()
 
 
 @dataclass
@@ -236,6 +238,10 @@ class Frame:
             else:
                 self.places[v] = Place(at)
         return self.places[v]
+
+    def result(self, k: int) -> str:
+        """The buffer of result k of the program."""
+        return f"r{k}"
 
     def _constant(self, v: Value) -> str:
         value = np.ascontiguousarray(self.defs[v].attrs["value"])

@@ -1,8 +1,9 @@
 """Lowering of calls: each called graph is a kernel of its own; frames live on the machine stack.
 
 A called kernel takes array parameters and results by address, scalars by value, tapes by the address of their slot (whose
-top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), then `ctx`, `err` and the depth of calls. Its arena is in its frame. Too deep a
-recursion raises RecursionError before the stack overflows.
+top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), the memory of
+those results of the program that checks in called graphs keep, then `ctx`, `err` and the depth of calls. Its arena is in its
+frame. Too deep a recursion raises RecursionError before the stack overflows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from irad.codegen.arena import arena_size
 from irad.codegen.kform import Aff, Apply, Const, Param
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
 from irad.codegen.tape_flow import NEW, TapeFlow, tapes_of
-from irad.ir import Graph, Node, Value
+from irad.ir import Graph, Node, Value, walk
 from irad.types import DTYPES, TAPE
 
 STACK = 4 << 20  # bytes of machine stack that compiled recursion may use
@@ -37,12 +38,24 @@ def _call(f: Frame, node: Node) -> None:
         results[v] = _result(f, v)
         args.append(results[v])
         signature.append("ptr")
+    for k in _kept_in_calls(f):
+        args.append(f.result(k))
+        signature.append("ptr")
     depth: kf.Operand = Const(1, "i64") if f.entry else f.let(Apply("add", ("depth", Const(1, "i64"))), "i64", "deeper")
     args += ["ctx", "err", depth]
     signature += ["ptr", "ptr", "i64"]
     writes = tuple(dict.fromkeys([*results.values(), *(f.tape(v).buf for v in (*node.inputs, *made) if v.type == TAPE)]))
     f.block.append(kf.Call(name, tuple(args), tuple(signature), f.fresh("status"), "i64", writes=writes, check=True))
     _after(f, node, results)
+
+
+def _kept_in_calls(f: Frame) -> list[int]:
+    """The results of the program that checks in called graphs keep."""
+    called = list(f.program.values())[1:]
+    if any("kept" not in g.memo for g in called):
+        for g in called:
+            g.memo["kept"] = {k for n in walk(g) for k in n.attrs.get("keeps", ())}
+    return sorted({k for g in called for k in g.memo["kept"]})
 
 
 def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
@@ -119,6 +132,8 @@ class _Called(Frame):
             for k, v in enumerate(graph.results)
             if v.type != TAPE or k in made
         ]
+        results = next(iter(self.program.values())).results
+        params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
         if arena:
             self.head.append(kf.Buffer("arena", "u8", (arena,)))
@@ -142,6 +157,9 @@ class _Called(Frame):
             memory = self.let(kf.Load(tape_buffer, (0,)), "i64")
             self.block.append(kf.Call("free", (memory,), ("void", "i64")))
         return kf.Kernel(name, params, [*self.head, *self.block])
+
+    def result(self, k: int) -> str:
+        return f"k{k}"
 
     def _slot_of_caller(self, v: Value, name: str) -> None:
         """A tape whose slot is in the caller's frame."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.loop_notes import note_for
-from irad.codegen.lower import Frame, Raised, rule
+from irad.codegen.lower import Frame, Place, Raised, rule
 from irad.ir import Graph, Node, Value
-from irad.types import TAPE
+from irad.ops.control import shown
+from irad.ops.core import kept
+from irad.records import replace
+from irad.types import TAPE, Type
 
 
 @rule("const")
@@ -67,16 +70,20 @@ def copy_array(f: Frame, node: Node) -> None:
     if node.op.name == "reshape":
         f.places[y] = f.place(x)
         return
-    move(f, x, y)
+    if f.place(x) != f.place(y):
+        move(f, [(x, f.place(y))])
 
 
-def move(f: Frame, x: Value, y: Value) -> None:
-    """Copy the elements of x to y."""
-    a, b = f.place(x), f.place(y)
-    if a == b:
-        return
-    name = f.fresh("t")
-    over(f, x, lambda i: [kf.Let(name, x.type.dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), name)])
+def move(f: Frame, pairs: Sequence[tuple[Value, Place]]) -> None:
+    """Copy the elements of arrays of one type to other places, as if all were read before any is stored."""
+    names = [f.fresh("t") for _ in pairs]
+
+    def body(i: Aff) -> list[kf.Stmt]:
+        sources = [(f.place(v), v.type.dtype) for v, _ in pairs]
+        loads = [kf.Let(t, dtype, kf.Load(a.buf, (a.offset + i,))) for t, (a, dtype) in zip(names, sources)]
+        return [*loads, *(kf.Store(b.buf, (b.offset + i,), t) for t, (_, b) in zip(names, pairs))]
+
+    over(f, pairs[0][0], body)
 
 
 def _reshape_scalar(f: Frame, x: Value, y: Value) -> None:
@@ -193,6 +200,32 @@ def _freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> 
 
 @rule("raise_if")
 def _raise_if(f: Frame, node: Node) -> None:
-    cond, *values = node.inputs
-    f.out.raises.append(Raised(node.attrs["exc"], node.attrs["message"], tuple(v.type.dtype for v in values), node.loc))
-    f.block.append(kf.Raise(f.operand(cond), len(f.out.raises), tuple(f.operand(v) for v in values)))
+    cond, values = f.operand(node.inputs[0]), shown(node)
+    raised = Raised(node.attrs["exc"], node.attrs["message"], tuple(v.type.dtype for v in values), node.loc)
+    leave(f, cond, raised, kept(node), tuple(f.operand(v) for v in values))
+
+
+def leave(f: Frame, cond: kf.Operand, raised: Raised, contents: Mapping[int, Value], values: tuple[kf.Operand, ...] = ()) -> None:
+    """Leave the kernel where `cond` holds. What results hold then goes into their memory before; mostly it is there."""
+    f.out.raises.append(replace(raised, keeps=tuple(contents)))
+    code = len(f.out.raises)
+    stores = f.within(lambda: keep(f, contents))
+    f.block.append(
+        kf.If(cond, [*stores, kf.Raise(Const(True, "bool"), code, values)]) if stores else kf.Raise(cond, code, values)
+    )
+
+
+def keep(f: Frame, contents: Mapping[int, Value]) -> None:
+    """Store contents of results of the program where the caller finds them.
+
+    One may lie in the memory of another's result (then their types are equal), so all of a type are moved together.
+    """
+    moved: dict[Type, list[tuple[Value, Place]]] = {}
+    for k, v in contents.items():
+        to = f.result(k)
+        if not v.type.shape:
+            f.block.append(kf.Store(to, (), f.operand(v)))
+        elif f.place(v) != Place(to):
+            moved.setdefault(v.type, []).append((v, Place(to)))
+    for pairs in moved.values():
+        move(f, pairs)

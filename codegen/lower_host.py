@@ -15,8 +15,10 @@ import numpy as np
 from irad.codegen import kform as kf
 from irad.codegen.kform import Apply, Call, Const, Let
 from irad.codegen.lower import Frame, Raised, rule
+from irad.codegen.lower_control import leave
 from irad.errors import UnsupportedError
 from irad.ir import Node, Value
+from irad.ops.core import kept
 from irad.ops.custom import HostFunction, host
 from irad.records import dataclass
 from irad.types import Type
@@ -56,22 +58,23 @@ def host_op(f: Frame, node: Node) -> None:
 
 def call_host(f: Frame, node: Node, call: HostFunction, name: str) -> None:
     """A call of a Python function on the node's operands; what it raises leaves the native code."""
-    values = (*node.inputs, *node.outputs)
+    held = kept(node)
+    operands = node.inputs[: len(node.inputs) - len(held)]
+    values = (*operands, *node.outputs)
     if not all(v.type.static for v in values):
         raise UnsupportedError(f"{node.op.name} with an array of run-time extent: pass a whole array", node.loc)
-    target = trampoline(call, [v.type for v in node.inputs])
+    target = trampoline(call, [v.type for v in operands])
     f.out.keep += [target, call]
     symbol = f"irad_host_{name}"
     f.out.symbols[symbol] = ctypes.cast(target, ctypes.c_void_p).value or 0
-    args = [_address(f, v, store=True) for v in node.inputs]
+    args = [_address(f, v, store=True) for v in operands]
     results = [_address(f, v, store=False) for v in node.outputs]
     status, failed = f.fresh("status"), f.fresh("failed")
-    f.out.raises.append(HostRaised("", "", (), node.loc))
     f.block += [
         Call(symbol, (*args, *results), ("i64", *["ptr"] * len(values)), status, "i64", writes=tuple(results)),
         Let(failed, "bool", Apply("ne", (status, Const(0, "i64")))),
-        kf.Raise(failed, len(f.out.raises)),
     ]
+    leave(f, failed, HostRaised("", "", (), node.loc), held)
     for v, place in zip(node.outputs, results):
         if not v.type.shape:
             f.env[v] = f.let(kf.Load(place, (0,)), v.type.dtype, v.hint or "v")

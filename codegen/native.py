@@ -137,11 +137,12 @@ class Native:
         """The kernel form."""
         return "\n".join(show(k) for k in self.lowered.kernels)
 
-    def run(self, args: Sequence[Any]) -> list[Any]:
+    def run(self, args: Sequence[Any], kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         """Call it. `args`: C-contiguous, aligned arrays of exactly the parameters' types (the caller has seen to it).
 
         Tapes among the arguments and results are `TapeMemory`. Raises irad.ops.control.RaisedInGraph if the program raises,
-        KeyboardInterrupt (or what the handler of a signal raises) if it was interrupted.
+        KeyboardInterrupt (or what the handler of a signal raises) if it was interrupted. If it raises, results that hold what
+        arrays of the caller hold from now on go into `kept`, by their numbers.
         """
         if self.tapes:
             return self._run_with_tapes(list(args))
@@ -151,7 +152,7 @@ class Native:
             memory.keeps(self, self.lowered.arena)
             context = Context(self.lowered)
         try:
-            return self._call(args, context)
+            return self._call(args, context, kept)
         finally:
             self._contexts.append(context)
 
@@ -169,10 +170,12 @@ class Native:
                 break
         return freed
 
-    def _call(self, args: Sequence[Any], context: Context) -> list[Any]:
+    def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         out = [np.empty(shape, dtype) for shape, dtype in self._fresh] if not self.donated else self._out(args)
         code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
+            if kept is not None:
+                kept.update((k, out[k]) for k in self.keeps(code))
             self.fail(code, context.pointers[-1])
         return [m.of(a, out) for m, a in zip(self.made[: len(self.outputs)], out)] if self._cut else out
 
@@ -197,6 +200,10 @@ class Native:
             results.insert(k, TapeMemory(context.ctx[w : w + SLOT].copy()))
             context.ctx[w : w + SLOT] = 0
         return results
+
+    def keeps(self, status: int) -> tuple[int, ...]:
+        """The results that hold what arrays of the caller are now, when the code has given this status."""
+        return () if status == INTERRUPTED else self.lowered.raises[status - 1].keeps
 
     def fail(self, status: int, record: int) -> None:
         """Raise what a status other than 0 stands for; `record`: the address of the error record."""

@@ -16,6 +16,7 @@ from irad.codegen.native import Native
 from irad.errors import IradError, IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, is_weak, lift
 from irad.frontend.captures import Capture
+from irad.frontend.kept import renumbered
 from irad.frontend.trace import trace
 from irad.frontend.traced import Spec, Traced
 from irad.ir import Builder, Graph, Program, Value, inline
@@ -266,7 +267,7 @@ class _Planner:
         captured = [Value(c.type) for c in traced.captures]
         self.captured += captured
         values = [x.value for x in arrs] + captured
-        results = inline(traced.graph, *values)
+        results = inline(renumbered(traced.graph, {}), *values)
         (result,) = traced.results
         if result.kind == "static":
             return result.value

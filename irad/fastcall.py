@@ -30,7 +30,7 @@ class NoProgram(Exception):
     """The machine cannot express this specialisation."""
 
 
-Raiser = Callable[[int, int], None]  # of a status and the address of the error record
+Raiser = Callable[[int, int], None]  # of a status and where the addresses of the kernel's arguments stand
 
 
 CALLED = Path()  # the function of a call
@@ -297,9 +297,9 @@ class Writer:
         p = self.program
         written = {m.index: m for m in self.mutated}
         arrays = self._arrays() if self.mutated or self.donated else []
-        groups = {self._target_arg(target): group for target, group in record_of(self.traced).items()} if arrays else {}
+        groups = {self.traced.parameter(target): group for target, group in record_of(self.traced).items()} if arrays else {}
         for m in self.mutated:
-            target, size = self._target_arg(m.target), _bytes(self.native.outputs[m.index])
+            target, size = self.traced.parameter(m.target), _bytes(self.native.outputs[m.index])
             for arg, other in arrays:
                 if arg != target and (arg not in groups or groups[arg] != groups.get(target)):
                     p.apart(target, size, arg, other)
@@ -313,13 +313,13 @@ class Writer:
         for k, out in enumerate(self.native.outputs):
             if k in self.native.donated:
                 self.arrays[k] = self._donated_array(k, out)
-            elif k in written and self._target_arg(written[k].target) not in p.spread:
+            elif k in written and self.traced.parameter(written[k].target) not in p.spread:
                 p.buffer(self.inputs + k, _bytes(out))
             elif out.shape or k in returned or k in written:
                 self.arrays[k] = p.new(out, self.inputs + k)
         p.run()
         for m in self.mutated:
-            target = self._target_arg(m.target)
+            target = self.traced.parameter(m.target)
             if target in p.spread:
                 p.store_back(target, self.arrays[m.index])
             else:
@@ -339,14 +339,6 @@ class Writer:
         first = self.inputs - len(self.traced.captures)
         found += [(first + k, c.type) for k, c in enumerate(self.traced.captures) if self.is_array(c)]
         return [(k, _bytes(t)) for k, t in found]
-
-    def _target_arg(self, target: tuple[str, int]) -> int:
-        kind, k = target
-        if kind == "capture":
-            return self.inputs - len(self.traced.captures) + k
-        param = self.infos[k].param
-        assert param is not None
-        return param
 
     def result(self, r: Result) -> None:
         """One result leaf, into a register."""

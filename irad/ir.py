@@ -172,12 +172,14 @@ def callees(graph: Graph) -> list[str]:
 class Builder:
     """Collects type-checked nodes; `with Builder() as b: ...` makes it current, then `b.nodes`.
 
-    `loc` and `deriv` (see `Node`) are given to every node and are inherited from the surrounding builder if not set.
+    `loc` and `deriv` (see `Node`) are given to every node and are inherited from the surrounding builder if not set, as is
+    `kept`: what results of the program hold if it raises here (see `irad.ops.control.raise_if`), by their numbers.
     """
 
     def __init__(self, loc: Loc | None = None, deriv: bool | None = None) -> None:
         self.nodes: list[Node] = []
         self.loc, self.deriv = loc, deriv
+        self.kept: Callable[[], Mapping[int, Value]] | None = None
         self.outer: Builder | None = None  # the builder around this one, while it is current
         self._token: Token[Builder | None] | None = None
 
@@ -187,6 +189,8 @@ class Builder:
             self.loc = self.outer.loc
         if self.deriv is None:
             self.deriv = self.outer is not None and bool(self.outer.deriv)
+        if self.kept is None and self.outer is not None:
+            self.kept = self.outer.kept
         self._token = _current.set(self)
         return self
 

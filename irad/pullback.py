@@ -110,9 +110,9 @@ class VjpSpecialisation:
     def raise_in(self, code: Native) -> Callable[[int, int], None]:
         """What raises when half of the native code gives a status."""
 
-        def fail(status: int, record: int) -> None:
+        def fail(status: int, argv: int) -> None:
             try:
-                code.fail(status, record)
+                code.fail(status, entry.arguments(argv, code)[-1])
             except RaisedInGraph as e:
                 raise user_exception(e, self.traced.exceptions) from None
 

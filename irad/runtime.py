@@ -8,6 +8,7 @@ function objects: a closure made anew in each iteration finds the specialisation
 from __future__ import annotations
 
 import builtins
+import ctypes
 import functools
 import os
 import threading
@@ -118,15 +119,26 @@ class Specialisation:
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
         self.records = record_of(traced)
+        self.entry: entry.Program | None = None  # as `direct` made it: all lay their arguments out alike
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
-        return write(self.traced, self.native, fn, self.raiser, self.donated)
+        self.entry = write(self.traced, self.native, fn, self.raiser, self.donated)
+        return self.entry
 
-    def raiser(self, status: int, record: int) -> None:
-        """Raise what a status of the native code stands for."""
+    def raiser(self, status: int, argv: int) -> None:
+        """Raise what a status of the native code stands for, the stores made before it done in the caller's arrays."""
+        words, inputs, kept = entry.arguments(argv, self.native), len(self.native.params), self.native.keeps(status)
+        for m in self.traced.mutated:
+            if m.index in kept:
+                t, arg, source = self.native.outputs[m.index], self.traced.parameter(m.target), words[inputs + m.index]
+                given = self.entry.given(argv, arg) if self.entry is not None else None
+                if given is None:
+                    ctypes.memmove(words[arg], source, t.size * t.numpy.itemsize)
+                elif t.size:
+                    given[...] = np.frombuffer(ctypes.string_at(source, t.size * t.numpy.itemsize), t.numpy).reshape(t.dims)
         try:
-            self.native.fail(status, record)
+            self.native.fail(status, words[-1])
         except RaisedInGraph as e:
             raise user_exception(e, self.traced.exceptions) from None
 
@@ -139,13 +151,18 @@ class Specialisation:
         for a in targets:
             if not a.flags.writeable:
                 raise ValueError("assignment destination is read-only")
+        kept: dict[int, np.ndarray] = {}
         try:
             args = self.conditions.arguments(fn, leaves, rest)
             if self.donated:
                 self._own(args)
-            out = self.native.run(args)
+            out = self.native.run(args, kept)
         except RaisedInGraph as e:
             raise user_exception(e, t.exceptions) from None
+        finally:
+            for a, m in zip(targets, t.mutated):
+                if m.index in kept:
+                    a[...] = kept[m.index]
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
         results = [self._result(r, out, fn, leaves, rest) for r in t.results]

@@ -9,7 +9,8 @@
     caller's values for extents.
  6. Tapes are linear: each tape value is read at most once on every path. It does not enter a loop's region but as a carry.
  7. Loops: the body of a fused `loop` has no effects and no control flow but inner `loop`s.
- 8. Transforms: no fused `loop` stands inside the region of a `vjp` or `jvp`: fusion comes after differentiation.
+ 8. Checks and callbacks: what they keep has the types of the results of the entry that they name.
+ 9. Transforms: no fused `loop` stands inside the region of a `vjp` or `jvp`: fusion comes after differentiation.
 
 A breach is a fault of the pass that made the graph: VerifyError says which, what, and shows the graph with a mark.
 Nodes and graphs never change, so what has been found right is remembered on them.
@@ -23,6 +24,7 @@ from typing import Any
 from irad.errors import IradError, VerifyError
 from irad.ir import Graph, Node, Program, Value, calls, captures, types, walk
 from irad.ops import effects
+from irad.ops.core import kept
 from irad.types import I64, TAPE, Extent, Type
 
 _ONCE = {"if", "checkpoint"}  # ops that run a region at most once: a tape may be read inside
@@ -39,6 +41,8 @@ def verify(program: Program | Graph, after: str = "") -> Program:
                 graph.memo["verified"] = True
             for node in calls(graph):
                 _check_call(node, program)
+            for node in _keepers(graph):
+                _check_kept(node, next(iter(program.values())))
         except _Breach as b:
             from irad.text import show  # imported for faults only
 
@@ -197,6 +201,22 @@ def _check_tapes(g: Graph, where: Node | Graph) -> dict[Value, int]:
     own = {*g.params, *(v for n in g.nodes for v in n.outputs)}
     g.memo["tape reads"] = {v: k for v, k in count.items() if v not in own}
     return g.memo["tape reads"]
+
+
+def _keepers(graph: Graph) -> list[Node]:
+    """What keeps results of the program when it raises, regions included."""
+    if "keepers" not in graph.memo:
+        found = [m for n in graph.nodes for m in ([n] if "keeps" in n.attrs else [m for r in n.regions for m in _keepers(r)])]
+        graph.memo["keepers"] = found
+    return graph.memo["keepers"]
+
+
+def _check_kept(node: Node, entry: Graph) -> None:
+    for k, v in kept(node).items():
+        if not 0 <= k < len(entry.results):
+            raise _Breach(f"keeps result {k} of {len(entry.results)}", node)
+        if entry.results[k].type != v.type:
+            raise _Breach(f"keeps {v.type} as result {k}, which is {entry.results[k].type}", node)
 
 
 def _check_call(node: Node, program: Program) -> None:

@@ -252,17 +252,16 @@ def _pop(b: Batching, n: Node) -> None:
 
 def _raise_if(b: Batching, n: Node) -> None:
     """Raised if it is for any active element, with the values of the first."""
-    cond, *values = n.inputs
     if not any(map(b.is_batched, n.inputs)):
         b.keep(n)
         return
-    fails = b.full(cond)
+    fails = b.full(n.inputs[0])
     if b.mask is not None:
         fails = logical_and(b.mask, fails)
     if b.size == 0:
         return
     first = argmax(fails, axis=0)
-    raise_if(any_(fails, axes=(0,)), *(element(b, v, first) for v in values), **n.attrs)
+    raise_if(any_(fails, axes=(0,)), *(element(b, v, first) for v in n.inputs[1:]), **{"keeps": (), **n.attrs})
 
 
 CONTROL.update(

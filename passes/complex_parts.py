@@ -19,7 +19,8 @@ from irad.ops import array
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, dim_value, index, update, zeros
 from irad.ops.constant import const, empty
-from irad.ops.control import for_
+from irad.ops.control import for_, if_, raise_if, shown
+from irad.ops.core import kept
 from irad.ops.elementwise import cast_to, full
 from irad.ops.parts import in_parts
 from irad.passes import complex_functions as cf
@@ -27,7 +28,7 @@ from irad.passes.complex_functions import Real
 from irad.passes.fold import fold
 from irad.passes.rebuild import rebuilt, retype
 from irad.passes.rewrite import splat_of
-from irad.types import I64, Type, is_complex, real_dtype
+from irad.types import BOOL, I64, Type, is_complex, real_dtype
 
 Parts = tuple[Value, Value]
 UNROLLED = 16  # a product of up to so many elements is written out
@@ -148,6 +149,20 @@ class _Split:
         for k, x in enumerate(self.parts[v]):
             out = update(out, x, spec=(*(Slice(0, d) for d in t.shape[:-1]), k))
         return out
+
+    def check(self, n: Node, attrs: dict[str, Any]) -> None:
+        """A check. Arrays that it keeps are put together where it raises, and only there."""
+        values = [self.get(n.inputs[0]), *self.flat(shown(n))]
+        if not any(is_complex(v.type.dtype) for v in kept(n).values()):
+            raise_if(*values, *map(self.get, kept(n).values()), **{"keeps": (), **attrs})
+            return
+
+        def raising() -> list[Value]:
+            contents = [self._packed(v) if is_complex(v.type.dtype) else self.get(v) for v in kept(n).values()]
+            raise_if(const(value=True, type=BOOL), *values[1:], *contents, **attrs)
+            return []
+
+        emit(if_, values[0], regions=[build([], raising), build([], lambda: [])])
 
     # ---- nodes ------------------------------------------------------------------------------------------------------
 
@@ -394,13 +409,16 @@ def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
     """An operation with a text whose {} are the operands: a complex scalar is shown as (a+bj)."""
 
     def rule(s: _Split, n: Node) -> list[Value]:
-        shown = list(n.inputs[1:] if n.op.name == "raise_if" else n.inputs)
-        if any(v.type.shape and is_complex(v.type.dtype) for v in shown):
-            raise UnsupportedError("printing an array of complex numbers; print its .real and .imag", n.loc)
-        fields = iter(shown)
+        fields = iter(shown(n) if n.op is raise_if else n.inputs)
         whole = lambda m: "({}{:+}j)" if is_complex(next(fields).type.dtype) else m.group()
         text = re.sub(r"\{\{|\}\}|\{[^{}]*\}", lambda m: m.group() if m.group() in ("{{", "}}") else whole(m), n.attrs[key])
-        emit(n.op, *s.flat(n.inputs), **{**s.attrs(n), key: text})
+        attrs = {**s.attrs(n), key: text}
+        if n.op is raise_if:
+            s.check(n, attrs)
+            return []
+        if any(v.type.shape and is_complex(v.type.dtype) for v in n.inputs):
+            raise UnsupportedError("printing an array of complex numbers; print its .real and .imag", n.loc)
+        emit(n.op, *s.flat(n.inputs), **attrs)
         return []
 
     return rule

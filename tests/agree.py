@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen.native import Native
 from irad.errors import UnsupportedError
 from irad.interp import interpret
 from irad.ir import Graph, Program, walk
@@ -39,7 +40,17 @@ def run_native(program: Program | Graph, *args: Any) -> list[Any]:
         a if p.type == TAPE else np.array(a, p.type.numpy, order="C") if not p.type.static else _shaped(a, p.type)
         for a, p in zip(args, graph.params, strict=True)
     ]
-    return [x[()] if isinstance(x, np.ndarray) else x for x in code.run(given)]
+    return [x[()] if isinstance(x, np.ndarray) else x for x in run_keeping(code, given)]
+
+
+def run_keeping(code: Native, given: Sequence[Any]) -> list[Any]:
+    """Run native code; what it raises says what results hold nevertheless, as the interpreter's exceptions do."""
+    kept: dict[int, np.ndarray] = {}
+    try:
+        return code.run(given, kept)
+    except RaisedInGraph as e:
+        e.kept = {k: x[()] for k, x in kept.items()}
+        raise
 
 
 def _shaped(a: Any, t: Type) -> np.ndarray:
@@ -63,6 +74,8 @@ def agree(program: Program | Graph, *args: Any, ulps: float = ULPS, floor: float
         got = want
     if isinstance(want, RaisedInGraph) or isinstance(got, RaisedInGraph):
         assert raised(want) == raised(got), f"{want!r}, native code: {got!r}"
+        assert list(want.kept) == list(got.kept)
+        same(list(got.kept.values()), list(want.kept.values()), ulps, floor, False)
         raise want
     signs = not has_derivative(plain)
     try:

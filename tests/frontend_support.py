@@ -12,6 +12,7 @@ from irad.frontend.trace import trace
 from irad.frontend.traced import Traced
 from irad.interp import interpret
 from irad.ir import walk
+from irad.ops.control import RaisedInGraph
 from irad.tree import TreeDef, flatten, is_leaf
 from tests.agree import agree
 
@@ -23,7 +24,8 @@ def statics(tree: TreeDef) -> list[Any]:
 
 
 def run(traced: Traced, fn: Any, args: tuple, kwargs: dict | None = None) -> Any:
-    """What a call of the compiled function does: result as Python would give it, arguments and captures changed."""
+    """What a call of the compiled function does: result as Python would give it, arguments and captures changed; or what it
+    raises, and they are changed by what it has done before."""
     leaves, tree = flatten((tuple(args), dict(kwargs or {})))
     assert tree == traced.in_tree
     for leaf, x in zip(traced.in_leaves, leaves):
@@ -31,10 +33,17 @@ def run(traced: Traced, fn: Any, args: tuple, kwargs: dict | None = None) -> Any
     dynamic = [x for leaf, x in zip(traced.in_leaves, leaves) if leaf.param is not None and leaf.alias is None]
     captured = [c.get(fn, statics(tree)) for c in traced.captures]
     quiet = not any(n.op.effects == "io" for g in traced.program.values() for n in walk(g))
-    out = [np.array(x)[()] for x in (agree if quiet else interpret)(traced.program, *dynamic, *captured)]
+    target = lambda kind, k: leaves[k] if kind == "arg" else captured[k]
+    try:
+        out = [np.array(x)[()] for x in (agree if quiet else interpret)(traced.program, *dynamic, *captured)]
+    except RaisedInGraph as e:
+        kept = {k: np.array(x) for k, x in e.kept.items()}
+        for m in traced.mutated:
+            if m.index in kept:
+                target(*m.target)[...] = kept[m.index]
+        raise
     for m in traced.mutated:
-        kind, k = m.target
-        (leaves[k] if kind == "arg" else captured[k])[...] = out[m.index]
+        target(*m.target)[...] = out[m.index]
     convert = {"int": int, "float": float, "bool": bool, "ndarray": np.asarray, "generic": lambda x: x}
     results = []
     for r in traced.results:

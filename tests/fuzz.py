@@ -247,11 +247,13 @@ class _Maker:
         return [whole, OPS["cast"](narrow, dtype=own), OPS["cast"](OPS["cast"](narrow, dtype="i64"), dtype=own)]
 
     def check(self, scope: list[Value], depth: int) -> list[Value]:
-        """A check that seldom fails."""
+        """A check that seldom fails; some keep results of the program."""
         x = self.pick(scope, I64)
         bad = OPS[self.rng.choice(("gt", "lt"))](x, scalar(self.rng.choice((-3, 3, 5)), "i64"))
         some = OPS["logical_and"](bad, self.pick(scope, BOOL))
-        control.raise_if(self.rng.choice((bad, some)), x, exc="ValueError", message="check {}")
+        kept = {k: self.pick(scope, t) for k, t in enumerate((self.real, self.vec)) if self.rng.random() < 0.4}
+        cond = self.rng.choice((bad, some))
+        control.raise_if(cond, x, *kept.values(), exc="ValueError", message="check {}", keeps=tuple(kept))
         return []
 
     # ---- control flow ----

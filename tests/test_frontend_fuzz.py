@@ -111,9 +111,23 @@ class Program:
         self.block(indent + 1, depth - 1, True)
 
 
-def function(seed: int) -> tuple[Any, str]:
-    text = "\n".join(Program(seed).lines) + "\n"
-    name = f"<random program {seed}>"
+class Raising(Program):
+    """Some statements raise: a `raise` under a condition, after a store perhaps, or a position out of bounds."""
+
+    def simple(self, indent: int, depth: int, loop: bool) -> None:
+        pad, k = "    " * indent, self.r.random()
+        if k > 0.2:
+            super().simple(indent, depth, loop)
+        elif k > 0.16:
+            self.lines.append(f"{pad}{self.array()}[i] += 0.25")
+        else:
+            store = [f"{pad}    {self.array()}[{self.index()}] = 7.0"] if k > 0.12 else []
+            self.lines += [f"{pad}if {self.condition()}:", *store, f'{pad}    raise ValueError("{self.r.randrange(1000)}")']
+
+
+def function(seed: int, kind: type[Program]) -> tuple[Any, str]:
+    text = "\n".join(kind(seed).lines) + "\n"
+    name = f"<random program {kind.__name__} {seed}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space: dict[str, Any] = {"np": np}
     exec(compile(text, name, "exec"), space)
@@ -131,15 +145,18 @@ def outcome(call: Any) -> Any:
         return type(e).__name__
 
 
-def agrees(seed: int) -> bool:
+def agrees(seed: int, kind: type[Program] = Program) -> bool:
     """Compare with Python on several inputs; False if the program is refused."""
-    f, text = function(seed)
+    f, text = function(seed, kind)
     rng = np.random.default_rng(seed)
     inputs = [(rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 4), float(rng.uniform(-1, 1)), n) for n in (3, 0, 6, 1)]
     try:
         traced = trace(f, copy.deepcopy(inputs[0]))
     except IradError as e:
         assert e.loc is not None, text
+        return False
+    except (ValueError, IndexError) as e:  # raised whatever the data, before anything is stored
+        assert outcome(lambda: f(*copy.deepcopy(inputs[0]))) == type(e).__name__
         return False
     for args in inputs:
         mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
@@ -155,6 +172,13 @@ def agrees(seed: int) -> bool:
 def test_random_programs(group):
     seeds = range(100 + 15 * group, 100 + 15 * (group + 1))
     assert sum(map(agrees, seeds)) >= len(seeds) // 3
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_random_programs_that_raise(group):
+    """The stores made before an exception stay."""
+    seeds = range(15 * group, 15 * (group + 1))
+    assert sum(agrees(seed, Raising) for seed in seeds) >= len(seeds) // 3
 
 
 def test_aliases_of_swapped_lists():

@@ -28,7 +28,7 @@ def outcome(program: Program, args: list[Any]) -> list[Any]:
     try:
         return interpret(program, *args)
     except RaisedInGraph as e:
-        return [str(e)]
+        return [str(e), *e.kept.values()]
 
 
 def assert_same(want: list[Any], got: list[Any], program: Program, what: str) -> None:

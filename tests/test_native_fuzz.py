@@ -20,7 +20,7 @@ from irad.passes.manager import run
 from irad.pipeline import PIPELINE, native, optimise
 from irad.text import show
 from irad.types import Type
-from tests.agree import agree, halves_agree
+from tests.agree import agree, halves_agree, run_keeping
 from tests.fuzz import Case, control_flow, straight_line
 
 ROOT = __file__.rsplit("/tests/", 1)[0]
@@ -36,12 +36,12 @@ def outcome(run: object, *args: object) -> list[object]:
     try:
         return list(run(*args))  # type: ignore[operator]
     except RaisedInGraph as e:
-        return [e.exc, e.message]
+        return [e.exc, e.message, *e.kept.values()]
 
 
 def run_native(program: Program, args: list[object]) -> list[object]:
     code = native(optimise(program))
-    return code.run([np.asarray(a, t.numpy).reshape(t.shape) for a, t in zip(args, code.params)])
+    return run_keeping(code, [np.asarray(a, t.numpy).reshape(t.shape) for a, t in zip(args, code.params)])
 
 
 def check_value(case: Case, seed: int) -> None:

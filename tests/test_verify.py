@@ -124,6 +124,22 @@ def check_in_a_fused_loop() -> Graph:
     return build([], body, "f")
 
 
+def check_keeps_another_type() -> Graph:
+    def body(p: Value, x: Value) -> Value:
+        control.raise_if(p, x, exc="ValueError", message="", keeps=(0,))
+        return broadcast(x, shape=(3,), dims=())
+
+    return build([BOOL, F64], body, "f")
+
+
+def check_keeps_what_is_no_result() -> Graph:
+    def body(p: Value, x: Value) -> Value:
+        control.raise_if(p, x, exc="ValueError", message="", keeps=(1,))
+        return x
+
+    return build([BOOL, F64], body, "f")
+
+
 def unknown_callee() -> Graph:
     return build([F64], lambda x: emit(control.call, x, callee="g", types=(F64,)), "f")
 
@@ -144,6 +160,8 @@ BROKEN: dict[Callable[[], Graph], str] = {
     tape_captured_by_a_loop: "for reads the tape",
     tape_read_in_and_after_a_branch: "reads the tape",
     check_in_a_fused_loop: "raise_if stands in the body of a fused loop",
+    check_keeps_another_type: "keeps f64 as result 0, which is f64[3]",
+    check_keeps_what_is_no_result: "keeps result 1 of 1",
     unknown_callee: "calls @g, which is not in the program",
 }
 

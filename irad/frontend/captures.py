@@ -139,6 +139,7 @@ class Captures:
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
+        self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.records: dict[Structured, Path] = {}  # captured structured arrays by their stand-ins
 
@@ -217,6 +218,7 @@ class Captures:
         array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj), frozen=frozen)
         self._mirror(obj, array)
         self.note(array.cell, path)
+        self.cells.append(array.cell)
         return array
 
     def _structured(self, obj: Any, path: Path) -> Structured:

@@ -279,7 +279,8 @@ def apply_callback(
 ) -> Any:
     """A call of Python: the leaves' values are its operands; the result is nested as `tree`, its leaves of `kinds`."""
     op = ops.pure_callback if pure else ops.callback
-    values = emit(op, *(_value(r, x) for x in leaves), name=host.name, types=host.types)
+    out = op(*(_value(r, x) for x in leaves), name=host.name, types=host.types)
+    values = out if isinstance(out, tuple) else (out,)
     return tree.unflatten([object_of(v, k) for v, k in zip(values, kinds)])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,20 @@ def try_(r: Reader, s: ast.Try) -> None:
         raise UnsupportedError(_CAUGHT)
     if s.orelse:
         unless_stopped(r, s.orelse)
-    _finally(r, s.finalbody)
+    with _nothing_stored(r, before, "finally"):
+        _finally(r, s.finalbody)
+
+
+@contextlib.contextmanager
+def _nothing_stored(r: Reader, before: int, what: str) -> Iterator[None]:
+    """What runs here, Python runs too if the nodes from `before` on raise: it must not store what the caller would see then."""
+    may_raise, contents = any(effects(n) != "none" for n in current().nodes[before:]), r.kept.contents()
+    yield
+    if may_raise and any(contents.get(k) is not x for k, x in r.kept.contents().items()):
+        raise UnsupportedError(
+            f"{what} stores into an array of the caller after code that may raise depending on data, and an exception raised by "
+            "compiled code ends it; put it around the call"
+        )
 
 
 def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
@@ -134,14 +148,16 @@ def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
 @statement(ast.With)
 def with_(r: Reader, s: ast.With) -> None:
     entered: list[Any] = []
+    before = len(current().nodes)
     for item in s.items:
         manager = r.expr(item.context_expr)
         value = _enter(r, manager, entered)
         if item.optional_vars is not None:
             assign(r, item.optional_vars, value)
     block(r, s.body)
-    for manager in reversed(entered):
-        r.call(r.getattr(manager, "__exit__"), [None, None, None])
+    with _nothing_stored(r, before, "__exit__"):
+        for manager in reversed(entered):
+            r.call(r.getattr(manager, "__exit__"), [None, None, None])
 
 
 def _enter(r: Reader, manager: Any, entered: list[Any]) -> Any:

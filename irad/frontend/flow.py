@@ -21,7 +21,7 @@ from irad.frontend.state import Name, Region
 from irad.ir import Builder, Graph, Value, current, emit
 from irad.ops.constant import scalar
 from irad.ops.control import if_, raise_if
-from irad.ops.core import effects
+from irad.ops.core import effects, kept
 from irad.ops.elementwise import logical_and, logical_not, logical_or
 
 # ---- branches -----------------------------------------------------------------------------------------------------
@@ -49,10 +49,11 @@ def _raising_side(cond: Arr, side: Region, when: bool) -> None:
     """A side that ends in a raise: one `raise_if` if nothing else happens in it, else an `if` around it."""
     c = cond.value if when else logical_not(cond.value)
     *before, last = side.nodes
-    if last.op is raise_if and all(effects(n) == "none" for n in before) and len(before) < 16:
+    plain = last.op is raise_if and all(effects(n) == "none" for n in before) and len(before) < 16
+    if plain and not any(v in n.outputs for v in kept(last).values() for n in before):  # or the stores would always be made
         constant = last.inputs[0]
         current().nodes += [n for n in before if constant not in n.outputs]
-        raise_if(c, *last.inputs[1:], **last.attrs)
+        raise_if(c, *last.inputs[1:], **{"keeps": (), **last.attrs})
     else:
         emit(if_, c, regions=[graph_of(side), Graph((), (), ())])
 

@@ -73,7 +73,8 @@ def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argn
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
         return outcome(r, r.call(fun, inner, kwargs))
 
-    region = run_region(r, lambda: body(params))
+    with r.kept.frozen():
+        region = run_region(r, lambda: body(params))
     if region.dead:  # so does its derivative
         body(primals)
         raise UnsupportedError("the function to differentiate always raises an exception")

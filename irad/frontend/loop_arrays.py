@@ -76,6 +76,13 @@ class ArrayRules:
         for key, phi in self.phis.items():
             phi.watch = tuple((c, c.content) for c in self.shares.get(key, ()))
 
+    def watched(self) -> list[Cell]:
+        """The arrays of the carried variables, if one of them may be an array of the program's caller."""
+        known = [k for k, c in self.names.items() if type(c.init) is Array and not c.init.steps]
+        if all(self.r.kept.number(self.names[k].init) is None for k in known):
+            return []
+        return [self.phis[k].cell for k in known]
+
     # ---- after the fixed point ----
 
     def held(self, carries: dict[Any, Any], body: Region) -> list[Held]:
@@ -177,17 +184,30 @@ class ArrayRules:
         if not self.cycle:
             return
         assert count is not None
+        powers = self._powers()
+        contents = [self.results[id(c.template)] for c in self.cycle]
+        arrays = [c.init for c in self.cycle]
+        self._settle(count, powers, contents, arrays)
+
+    def _powers(self) -> list[list[int]]:
+        """After n trips, name k sees array powers[n % period][k] of those that the names started with."""
         power = list(range(len(self.order)))
         powers: list[list[int]] = []
         while not powers or power != powers[0]:
             powers.append(power)
             power = [self.order[k] for k in power]
-        contents = [self.results[id(c.template)] for c in self.cycle]
-        arrays = [c.init for c in self.cycle]
-        self._settle(count, powers, contents, arrays)
+        return powers
+
+    def phases(self, cells: list[Cell], numbers: list[int]) -> list[dict[int, int]]:
+        """For `irad.frontend.kept.resolved`, given the numbers of the watched cells."""
+        if not self.cycle or not numbers:
+            return []
+        number = dict(zip(map(id, cells), numbers))
+        phis = [number[id(self.phis[id(c.template)].cell)] for c in self.cycle]
+        targets = [self.r.kept.number(c.init) for c in self.cycle]
+        return [{t: phis[p.index(j)] for j, t in enumerate(targets) if t is not None} for p in self._powers()]
 
     def _settle(self, count: Value, powers: list[list[int]], contents: list[Array], arrays: list[Array]) -> None:
-        """After n trips name k sees arrays[powers[n % period][k]]."""
         period = scalar(len(powers), "i64")
         phase = remainder(count, period)
         names: list[Any] = []

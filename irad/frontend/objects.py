@@ -31,7 +31,7 @@ class StructureError(UnsupportedError):
 class Cell:
     """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
 
-    __slots__ = ("content", "born", "name", "owner", "outside", "written")
+    __slots__ = ("content", "born", "name", "owner", "outside", "written", "given")
 
     def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
         self.content = content
@@ -40,6 +40,7 @@ class Cell:
         self.owner: Any = None  # the log in which a concrete content may be changed in place
         self.outside = outside  # an argument or captured array: the caller knows it too
         self.written = False
+        self.given = content  # at first
 
 
 def _builder() -> Builder | None:

@@ -20,6 +20,7 @@ from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, constant
 from irad.frontend.captures import Captures
 from irad.frontend.fields import concrete, stand_in
+from irad.frontend.kept import Kept
 from irad.frontend.liveness import Liveness
 from irad.frontend.objects import Array, Cell, Either, Env, is_traced_deep
 from irad.frontend.source import Source
@@ -95,6 +96,7 @@ class Reader:
     def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset()):
         self.captures = captures
         self.state = State()
+        self.kept = Kept(captures.cells)
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
         self.params: list[Value] = []  # the parameters of the program that stand for arguments

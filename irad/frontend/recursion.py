@@ -5,6 +5,10 @@ of the same types, would be inlined for ever: that inner call becomes `call @f`.
 at first the recursive calls count as not returning, so the base case decides; then they return what was found, until
 that no longer changes. Arrays that f changes in place are returned too and stored by the caller; values of surrounding
 functions that f reads become further parameters.
+
+A check in f keeps what arrays of the caller of the program hold (see irad.frontend.kept), so f is read for the arrays that
+its parameters are, and for those of the others that have changed. One that passes its arrays on in many orders is read for no
+array in particular: what it stores, a check in it does not keep. Nor does it what is stored through a view of an array.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
+from irad.frontend.kept import Home
 from irad.frontend.merge import Bad, Joiner, Maker, Template, equal, fresh_array, holes, leaves, open_
 from irad.frontend.objects import Array, Maybe, is_number
 from irad.frontend.reader import Frame, Reader
@@ -26,6 +31,7 @@ from irad.tree import parts
 
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
 _ATTEMPTS = 8
+_ORDERS = 2  # orders in which a function passes arrays of the program's caller on to itself, up to which they are told apart
 
 
 @dataclass(eq=False)
@@ -42,6 +48,14 @@ class Record:
     done: bool = False
     provisional: bool = False  # built on what is assumed of a function that is still being found out
     arrays: list[Array] = field(default_factory=list)  # the array parameters while the body is read
+    homes: tuple[int | None, ...] = ()  # which array of the program's caller each of those is
+    stored: frozenset[int] = frozenset()  # arrays of that caller that may have changed before the call
+    moved: bool = False  # it passes its arrays on in many orders
+
+    def serves(self, homes: tuple[int | None, ...], stored: frozenset[int]) -> bool:
+        """Are these arrays, of which some may have changed, what the function was read for?"""
+        mine = {self.homes[k] for k in self.changed}
+        return homes == self.homes and (not self.done or stored - mine == self.stored - mine)
 
 
 def signature(names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
@@ -75,6 +89,7 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
         if not again and (len(around) < _DEEP or not any(_generalised(f) == general for f in around)):
             return NotImplemented
         record = _new(r, frame, name, general)
+        record.homes, record.stored = _callers(r, frame)
         _build(r, record, body)
     return _emit(r, record, frame)
 
@@ -86,14 +101,25 @@ def _generalised(f: Frame) -> tuple[Any, ...]:
     return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
 
 
+def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset[int]]:
+    """Which arrays of the program's caller the arguments are, and which of those may have changed."""
+    arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
+    return tuple(r.kept.number(a) for a in arrays), frozenset(r.kept.contents())
+
+
 def _known(r: Reader, frame: Frame) -> Record | None:
-    general = None
-    for record in r.records:
-        if record.frame.code is frame.code and record.frame.env.parent is frame.env.parent:
-            general = general or signature(frame.env.names, True)
-            if record.signature == general:
-                return record
-    return None
+    alike = [x for x in r.records if x.frame.code is frame.code and x.frame.env.parent is frame.env.parent]
+    if not alike:
+        return None
+    general = signature(frame.env.names, True)
+    alike = [x for x in alike if x.signature == general]
+    homes, stored = _callers(r, frame)
+    found = next((x for x in alike if x.serves(homes, stored)), None)
+    unfinished = [x for x in alike if not x.done]
+    if found is None and len(unfinished) == _ORDERS:
+        found = unfinished[0]
+        found.moved = True
+    return found
 
 
 def _new(r: Reader, frame: Frame, name: str, general: tuple[Any, ...]) -> Record:
@@ -115,7 +141,9 @@ def _build(r: Reader, record: Record, body: Callable[[Frame], Any]) -> None:
     for _ in range(_ATTEMPTS):
         record.provisional = False
         region = _read(r, record, body)
-        if _settled(r, record, region):
+        if record.moved and any(h is not None for h in record.homes):
+            record.homes = (None,) * len(record.homes)
+        elif _settled(r, record, region):
             _finish(r, record, region)
             return
     r.records.remove(record)
@@ -135,7 +163,8 @@ def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
         maker = Maker(params, array, r.state.made)
         frame = record.frame
         env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
-        return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code))
+        with r.kept.inside(_homes(record)):
+            return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code))
 
     region = run_region(r, run)
     region.params = tuple(params)
@@ -146,6 +175,13 @@ def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
             f"the recursive function {record.name.removesuffix('_rec')} changes variables outside of it; return them"
         )
     return region
+
+
+def _homes(record: Record) -> list[Home]:
+    """The arrays of the program's caller that the parameters are; of one given twice, the parameter that is changed is last."""
+    found = [(k in record.changed, h, a) for k, (h, a) in enumerate(zip(record.homes, record.arrays)) if h is not None]
+    found.sort(key=lambda x: x[0])
+    return [Home(h, a.cell, changed or h in record.stored) for changed, h, a in found]
 
 
 def _param_types(record: Record) -> list[tuple[str, Any]]:

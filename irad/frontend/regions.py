@@ -121,6 +121,7 @@ def of_the_program(e: Exception) -> bool:
 def raise_as(r: Reader, e: Exception) -> None:
     """Emit an unconditional raise of what the program raised while it was read."""
     if isinstance(e, IradError):
+        current().loc = e.loc or current().loc
         raise_always("IndexError" if isinstance(e, IndexError) else "ZeroDivisionError", braces_doubled(e.message))
     else:
         raise_always(*known_exception(r, e))

@@ -8,6 +8,7 @@ from typing import Any
 
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.flow import Live, bool_value, branch, finish, flag, negated, settle
+from irad.frontend.kept import resolved
 from irad.frontend.loop_arrays import ArrayRules
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
 from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, StructureError
@@ -85,6 +86,7 @@ class Rolled:
         self.carries: dict[Any, Carry] = {}
         self.arrays = ArrayRules(r)
         self.trips: Value | None = None  # how many trips were made
+        self.trip_number: Value | None = None  # in the body, where that is needed
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
         self.rotated = _assigns(loop.stmt)  # the test changes state: it runs inside the trips
 
@@ -157,6 +159,7 @@ class Rolled:
             else:
                 self.r.state.assign(c.place, value)
         self.arrays.entered()
+        self.watched = self.arrays.watched()
 
     def _container(self, obj: Any, node: Any = None) -> Any:
         """A container that a carried variable holds at the start of a trip."""
@@ -166,6 +169,10 @@ class Rolled:
 
     def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
         self._enter(phis)
+        with self.r.kept.carried(self.watched) as self.numbers:
+            self._entered_trip(index)
+
+    def _entered_trip(self, index: Value | None) -> None:
         for env, name in self._flags():  # or there would be no such trip
             if isinstance(flag(env, name), Arr):
                 self.r.state.assign(Name(env, name), False)
@@ -287,9 +294,19 @@ class Rolled:
         with body.builder, body.log.replayed():
             self.arrays.check(self.carries, body, self._trips())
             ends = self._finals(body)
+        if self.seq is not None:
+            self.trip_number = body.params[0]
+        elif self.arrays.cycle:
+            self.trip_number = Value(I64, "trips")
+        self._resolve(body, self.trip_number)
         inits = self._inits()
         outs = self._op(body, inits, ends)
         self._leave(outs)
+
+    def _resolve(self, region: Region, trip: Value | None) -> None:
+        """Let checks keep arrays of the caller, not what variables of this loop held."""
+        phases = self.arrays.phases(self.watched, self.numbers)
+        region.builder.nodes[:] = resolved(region.nodes, self.numbers, phases, trip)
 
     def _trips(self) -> tuple[float, float]:
         return (0, float("inf")) if self.count is None else interval(self.count)
@@ -340,18 +357,17 @@ class Rolled:
 
     def _while(self, body: Region, inits: list[Value], ends: list[Value], hints: list[str]) -> list[Value]:
         counter = None if self.seq is not None else Value(I64, "trips")
-        counted = self.seq is not None or bool(self.arrays.cycle)
-        condition = self._condition(counter if counted else None)
+        condition = self._condition(counter if self.trip_number is not None else None)
         params, results = body.params, list(ends)
-        if counted:
-            params = params if counter is None else (Value(I64, "trips"), *params)
+        if self.trip_number is not None:
+            params = params if counter is None else (self.trip_number, *params)
             with body.builder:
                 results = [add(params[0], scalar(1, "i64")), *results]
             inits, hints = [scalar(0, "i64"), *inits], [self.loop.name or "trips", *hints]
         graph = Graph(params, tuple(body.nodes), tuple(results))
         outs = list(emit(while_, *inits, regions=[condition, graph], hints=hints))
-        self.trips = outs[0] if counted else None
-        return outs[1:] if counted else outs
+        self.trips = outs[0] if self.trip_number is not None else None
+        return outs if self.trips is None else outs[1:]
 
     def _condition(self, counter: Value | None) -> Graph:
         """The region that decides on another trip: the loop has not been left, and positions remain or the test holds."""
@@ -361,6 +377,10 @@ class Rolled:
 
         def decide() -> Value:
             self._enter(phis)
+            with self.r.kept.carried(self.watched) as self.numbers:
+                return entered()
+
+        def entered() -> Value:
             stop = self._stopped()
             if index is not None:
                 assert self.count is not None
@@ -382,6 +402,7 @@ class Rolled:
         if any(key not in self.carries for key in region.log.old) or region.dead:
             raise _Rotate
         first = counter if index is None else index
+        self._resolve(region, first)
         params = (*([first] if first is not None else []), *phis)
         return Graph(params, tuple(region.nodes), (region.result,))
 

@@ -33,6 +33,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.captures import INT32, RECORD, Capture, Captures, Path, strides_of
 from irad.frontend.flow import branch_values
+from irad.frontend.kept import renumbered
 from irad.frontend.merge import structure
 from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Text, is_number
 from irad.frontend.protocols import run_without_source
@@ -157,10 +158,12 @@ class _Attempt:
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
         self.records: list[Structured] = []  # the structured arrays among the arguments
+        self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
 
     def run(self, name: str) -> Traced:
         r = self.reader
         with Builder() as b:
+            b.kept = r.kept.now
             self._arguments()
             args, kwargs = self.in_tree.unflatten(self.objects)
             for x in (*args, *kwargs.values()):
@@ -174,7 +177,9 @@ class _Attempt:
             except NeedStatic as e:
                 raise self._restart(e) from None
             except IradError as e:
-                raise e.at(_definition(self.fn)) from e.__cause__
+                if not self._raised_late(b, e):
+                    raise e.at(_definition(self.fn)) from e.__cause__
+                out = None
             except Dead:
                 out = None
             except Exception as e:
@@ -190,10 +195,11 @@ class _Attempt:
         return self._traced(name, nodes, values, results, out_tree, mutated, own)
 
     def _raised_late(self, b: Builder, e: Exception) -> bool:
-        """Raise at run time what reading raised after the program has done something: raised under a condition, or printed."""
+        """Raise at run time what reading raised after the program has done something: raised under a condition, printed, or
+        stored into an array of the caller."""
         if not of_the_program(e):
             return False
-        if not any(effects(n) != "none" for n in b.nodes):
+        if not self.reader.kept.contents() and not any(effects(n) != "none" for n in b.nodes):
             return False
         raise_as(self.reader, e)
         return True
@@ -244,7 +250,9 @@ class _Attempt:
         self.infos.append(Leaf(t, kind, len(self.params), strides=strides, steps=steps, int32=small))
         self.params.append(value)
         if kind == "ndarray":
-            self.objects.append(Array(Cell(value, name, outside=True), strides=strides, frozen=frozen))
+            array = Array(Cell(value, name, outside=True), strides=strides, frozen=frozen)
+            self.reader.kept.cells.append(array.cell)
+            self.objects.append(array)
             return
         if small:
             bound(value, *INT32)
@@ -320,8 +328,9 @@ class _Attempt:
         arrays += [(("capture", r.captures.path(m.cell)), m) for m in r.captures.mirrors.values() if isinstance(m, Array)]
         for target, a in arrays:
             if a.cell.outside and a.cell.written:
+                self.numbers[r.kept.cells.index(a.cell)] = len(values)
+                out.append((target, len(values)))
                 values.append(r.value(Array(a.cell)))
-                out.append((target, len(values) - 1))
         return out
 
     def _traced(
@@ -331,8 +340,9 @@ class _Attempt:
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
+        program = _reachable(name, graph, self.reader.graphs)
         return Traced(
-            _reachable(name, graph, self.reader.graphs),
+            {name: renumbered(g, self.numbers) for name, g in program.items()} if self.numbers else program,
             self.in_tree,
             tuple(self.infos),
             tuple(captures),

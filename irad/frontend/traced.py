@@ -86,6 +86,15 @@ class Traced:
         """The entry graph."""
         return next(iter(self.program.values()))
 
+    def parameter(self, target: tuple[str, int]) -> int:
+        """The number of the parameter that stands for an array argument or capture."""
+        kind, k = target
+        if kind == "capture":
+            return len(self.graph.params) - len(self.captures) + k
+        param = self.in_leaves[k].param
+        assert param is not None
+        return param
+
 
 def with_own(t: Traced) -> Traced:
     """The trace with one result for each structured array that is the caller's own."""

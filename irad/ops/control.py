@@ -6,15 +6,15 @@ Regions read values in scope freely. A `for` counts from 0; its body takes (inde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from irad.errors import IradTypeError, Loc
-from irad.ir import Graph, Value, types
+from irad.ir import Graph, Node, Value, types
 from irad.ops.array import zeros
-from irad.ops.core import Op, type_error
+from irad.ops.core import Keeps, Op, Raising, kept, type_error
 from irad.types import BOOL, I64, TAPE, Dim, Type, complex_dtype, is_complex
 
 # ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
@@ -105,22 +105,34 @@ pop = Op("pop", _infer_pop, _eval_pop)
 
 
 class RaisedInGraph(Exception):
-    """Carries an exception that compiled or interpreted code raises: its class name, message and the user's line."""
+    """Carries an exception that compiled or interpreted code raises: its class name, message and the user's line.
 
-    def __init__(self, exc: str, message: str, loc: Loc | None = None):
+    `kept`: contents of results of the program that stand nevertheless, by their numbers.
+    """
+
+    def __init__(self, exc: str, message: str, loc: Loc | None = None, kept: Mapping[int, Any] | None = None):
         super().__init__(f"{exc}: {message}")
-        self.exc, self.message, self.loc = exc, message, loc
+        self.exc, self.message, self.loc, self.kept = exc, message, loc, dict(kept or {})
 
 
-def _infer_raise_if(cond: Type, *values: Type, exc: str, message: str) -> tuple[Type, ...]:
-    if cond != BOOL or any(v.shape for v in values):
+def shown(node: Node) -> tuple[Value, ...]:
+    """The operands of a check that its message shows."""
+    return node.inputs[1 : len(node.inputs) - len(kept(node))]
+
+
+def _infer_raise_if(cond: Type, *values: Type, exc: str, message: str, keeps: Keeps = ()) -> tuple[Type, ...]:
+    if len(values) < len(keeps):
+        raise type_error(f"raise_if wants an operand for each of the results {keeps} that it keeps", cond, *values)
+    if cond != BOOL or any(v.shape for v in values[: len(values) - len(keeps)]):
         raise type_error("raise_if wants a bool scalar and scalars for the message", cond, *values)
     return ()
 
 
-def _eval_raise_if(cond: Any, *values: Any, exc: str, message: str) -> tuple[()]:
+def _eval_raise_if(cond: Any, *values: Any, exc: str, message: str, keeps: Keeps = ()) -> tuple[()]:
     if cond:
-        raise RaisedInGraph(exc, message.format(*(v.item() if hasattr(v, "item") else v for v in values)))
+        n = len(values) - len(keeps)
+        text = message.format(*(v.item() if hasattr(v, "item") else v for v in values[:n]))
+        raise RaisedInGraph(exc, text, kept=dict(zip(keeps, values[n:])))
     return ()
 
 
@@ -129,8 +141,9 @@ def _eval_print(*values: Any, text: str) -> tuple[()]:
     return ()
 
 
-raise_if = Op("raise_if", _infer_raise_if, _eval_raise_if, effects="raise", vjp=lambda ad, node, cts, adj: None,
-              jvp=lambda ad, node, tan: [], doc="raise `exc` with `message`, whose {} are the scalar operands, if the condition holds")  # fmt: skip
+raise_if = Raising("raise_if", _infer_raise_if, _eval_raise_if, effects="raise", vjp=lambda ad, node, cts, adj: None,
+                   jvp=lambda ad, node, tan: [], doc="raise `exc` with `message`, whose {} are the scalar operands, if the condition "
+                   "holds. The last operands are what the results `keeps` of the program hold then: the stores made before")  # fmt: skip
 print_ = Op("print", lambda *ts, text: (), _eval_print, effects="io", vjp=lambda ad, node, cts, adj: None,
             jvp=lambda ad, node, tan: [], doc="print `text`, whose {} are the operands")  # fmt: skip
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import IradTypeError
-from irad.ir import Value, emit
+from irad.ir import Node, Value, current, emit
 from irad.records import dataclass, field
 from irad.types import Type
 
@@ -58,6 +58,32 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+Keeps = tuple[int, ...]  # numbers of results of the program
+
+
+class Raising(Op):
+    """An op that may raise when stores have been made that the program's caller sees.
+
+    Its last operands are what the results `keeps` of the program hold then. A call emits a node that keeps what the builder
+    says (`Builder.kept`), if the call does not say it.
+    """
+
+    def __call__(self, *inputs: Value, **attrs: Any) -> Any:
+        builder = current()
+        if "keeps" not in attrs and builder.kept is not None:
+            held = builder.kept()
+            inputs, attrs = (*inputs, *held.values()), {**attrs, "keeps": tuple(held)}
+        if not attrs.get("keeps", True):
+            del attrs["keeps"]
+        return emit(self, *inputs, **attrs)
+
+
+def kept(node: Node) -> dict[int, Value]:
+    """Results of the program that hold something if the node raises, by their numbers, and what."""
+    numbers: Keeps = node.attrs.get("keeps", ())
+    return dict(zip(numbers, node.inputs[len(node.inputs) - len(numbers) :]))
 
 
 def effects(node: Any) -> str:

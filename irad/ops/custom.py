@@ -15,7 +15,7 @@ import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.ir import Graph, types
-from irad.ops.core import Op, type_error
+from irad.ops.core import Keeps, Op, Raising, type_error
 from irad.types import DTYPES, Type, type_of
 
 stop_gradient = Op("stop_gradient", lambda t: (t,), lambda x: np.array(x)[()], vjp=lambda ad, node, cts, adj: None,
@@ -102,11 +102,12 @@ def host(name: str) -> HostFunction:
     return found
 
 
-def _eval_callback(*xs: Any, name: str, types: tuple[Type, ...]) -> tuple[Any, ...]:
-    return tuple(x[()] for x in host(name)(*map(np.asarray, xs)))
+def _eval_callback(*xs: Any, name: str, types: tuple[Type, ...], keeps: Keeps = ()) -> tuple[Any, ...]:
+    return tuple(x[()] for x in host(name)(*map(np.asarray, xs[: len(xs) - len(keeps)])))
 
 
-callback = Op("callback", lambda *ts, name, types: tuple(types), _eval_callback, effects="io",
-              doc="call of a Python function, in program order with all other effects")  # fmt: skip
+callback = Raising("callback", lambda *ts, name, types, keeps=(): tuple(types), _eval_callback, effects="io",
+                   doc="call of a Python function, in program order with all other effects. The last operands are what the "
+                   "results `keeps` of the program hold if it raises")  # fmt: skip
 pure_callback = Op("pure_callback", lambda *ts, name, types: tuple(types), _eval_callback,
                    doc="call of a Python function without effects: it may be left out, repeated or moved")  # fmt: skip
