@@ -434,3 +434,28 @@ def test_a_strided_argument_that_overlaps_a_written_one():
             x[:] = np.arange(6.0)
             want = f(x.copy(), x[part]) + (100.0 if part.start != 1 else 0.0)
             assert c(x, x[part]) == want and x[0] == 100.0
+
+
+def test_arrays_in_containers_from_outside_are_changed_in_place() -> None:
+    """`p[k] -= x` changes the array that is there; the container stays as it is."""
+
+    def step(p: Any, g: Any, rate: Any) -> None:
+        for k in p:
+            p[k] -= rate * g[k]
+
+    def doubled(xs: Any) -> None:
+        for k in range(len(xs)):
+            xs[k] *= 2.0
+
+    def counted(p: Any) -> None:
+        p["n"] += 1
+
+    p = {"w": np.ones(3), "b": np.zeros(2)}
+    w = p["w"]
+    irad.compile(step)(p, {"w": np.arange(3.0), "b": np.ones(2)}, 0.5)
+    assert p["w"] is w and w.tolist() == [1.0, 0.5, 0.0] and p["b"].tolist() == [-0.5, -0.5]
+    xs = [np.ones(2), np.arange(3.0)]
+    irad.compile(doubled)(xs)
+    assert [x.tolist() for x in xs] == [[2.0, 2.0], [0.0, 2.0, 4.0]]
+    with pytest.raises(UnsupportedError, match="a dict from outside the function is changed"):
+        irad.compile(counted)({"n": 1})

@@ -182,7 +182,9 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any) -> None
     if not isinstance(obj, Array):
         old = r.getitem(obj, key)
         new = augmented(r, name, old, value)
-        if not (isinstance(obj, Structured) and new is old):  # a field is stored in place
+        if new is not old or not (
+            isinstance(obj, Structured) or getattr(type(obj), "__setitem__", None) in _PLAIN_STORES
+        ):  # else it is there
             r.setitem(obj, key, new)
         return
     k, v = r.operand(key), r.operand(value)
@@ -204,6 +206,7 @@ def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
         put(r, x, Arr(augitem(lift(content), key, name, v)))
 
 
+_PLAIN_STORES = (list.__setitem__, dict.__setitem__)
 _INPLACE = {
     "add": "iadd", "sub": "isub", "mul": "imul", "truediv": "itruediv", "floordiv": "ifloordiv", "mod": "imod", "pow": "ipow",
     "matmul": "imatmul", "and_": "iand", "or_": "ior", "xor": "ixor", "lshift": "ilshift", "rshift": "irshift",
