@@ -251,7 +251,8 @@ class Emitter(Control):
     def var(self, s: Var) -> None:
         v = self.operand(s.init)
         self._same_dtype(s.name, s.dtype, v)
-        self.env[s.name] = Cell((s.dtype,), self.lanes, [self.broadcast(v, self.lanes)])
+        lanes = s.lanes if s.lanes > 1 else self.lanes
+        self.env[s.name] = Cell((s.dtype,), lanes, [self.broadcast(v, lanes)])
 
     def assign(self, s: Assign) -> None:
         cell, v = self.env.get(s.name), self.operand(s.value)

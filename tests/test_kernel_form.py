@@ -55,6 +55,20 @@ def test_logreg() -> None:
     assert np.allclose(gw, X.T.astype("f8") @ (1 / (1 + np.exp(-z)) - y) / 96, 1e-5, 1e-6)
 
 
+def test_lane_variable() -> None:
+    x, c, y = rng.standard_normal(4), rng.uniform(0, 1, 100), np.zeros(4)
+    load("lane_variable")(x, c, 100, y)
+    assert np.allclose(y, x * np.prod(c[c < 0.5]), 1e-12, 0)
+    text = (
+        (GOLDEN / "lane_variable.kf")
+        .read_text()
+        .replace("y[i_2] = state", "y[0] = state")
+        .replace("vec(0, 4, W=4, full=1):\n        y", "seq(0, 4):\n        y")
+    )
+    with pytest.raises(VerifyError, match="`state` has 4 lanes"):
+        verify(parse(text)[0])
+
+
 @pytest.mark.parametrize("n, m", [(5, 1), (7, 33), (3, 100), (0, 4)])
 def test_softmax(n: int, m: int) -> None:
     X, label = (4 * rng.standard_normal((n, m))).astype("f4"), rng.integers(0, m, n)
