@@ -100,7 +100,6 @@ class Emitter(Control):
         self.allocas: list[str] = []
         self.cold: list[str] = []
         self.tasks: list[str] = []
-        self.products: dict[Val, tuple[Val, Val]] = {}  # the factors of strong-zero products that may contract
         self._statements: dict[type, Callable[[Any], None]] = {
             Let: self.let,
             Store: self.store_stmt,
@@ -198,27 +197,13 @@ class Emitter(Control):
         if not (s.contract and e.op in _CONTRACT):
             return rule(self, args, s.dtype)
         self.flags = True
-        v = self._onto(e.op, *args) if e.op in ("add", "sub") else None
+        v = self.onto(e.op, *args) if e.op in ("add", "sub") else None
         if v is None:
             v = rule(self, args, s.dtype)
         self.flags = False
         if e.op == "szmul" and s.dtype != "f16":
             self.products[v] = (args[0], args[1])
         return v
-
-    def _onto(self, op: str, a: Val, b: Val) -> Val | None:
-        """a + b or a - b where one (of a difference, b) is a strong-zero product x*y: where x is 0, the other operand.
-
-        That is one fma under a mask; the product itself is dead where nothing else reads it.
-        """
-        if op == "add" and b not in self.products:
-            a, b = b, a
-        if b not in self.products:
-            return None
-        x, y = self.products[b]
-        product = self.mul(x, y)
-        out = self.add(a, product) if op == "add" else self.sub(a, product)
-        return self.select(self.cmp("ne", x, self.const(0.0, x.dtype)), out, a)
 
     def _affine(self, op: str, args: Sequence[Operand]) -> Lin | None:
         """i64 sums, differences and multiples of few terms stay linear forms: addresses see through them."""

@@ -18,6 +18,7 @@ from irad.codegen.kparse import parse
 from irad.codegen.kprint import show
 from irad.errors import ParseError, VerifyError
 from irad.types import DTYPES
+from tests.kernel_interp import run
 from tests.native import native, normal
 
 GOLDEN = Path(__file__).parent / "golden" / "kernel"
@@ -59,6 +60,10 @@ def test_lane_variable() -> None:
     x, c, y = rng.standard_normal(4), rng.uniform(0, 1, 100), np.zeros(4)
     load("lane_variable")(x, c, 100, y)
     assert np.allclose(y, x * np.prod(c[c < 0.5]), 1e-12, 0)
+    (kernel,) = parse((GOLDEN / "lane_variable.kf").read_text())
+    again = np.zeros(4)
+    assert run(kernel, x, c, np.int64(100), again) == 0
+    assert np.array_equal(again, y)
     text = (
         (GOLDEN / "lane_variable.kf")
         .read_text()
