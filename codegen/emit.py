@@ -208,8 +208,12 @@ class Emitter(Control):
         if not (s.contract and e.op in _CONTRACT):
             return rule(self, args, s.dtype)
         self.flags = True
-        v = rule(self, args, s.dtype)
+        v = self.onto(e.op, *args) if e.op in ("add", "sub") else None
+        if v is None:
+            v = rule(self, args, s.dtype)
         self.flags = False
+        if e.op == "szmul" and s.dtype != "f16":
+            self.products[v] = (args[0], args[1])
         return v
 
     def _affine(self, op: str, args: Sequence[Operand]) -> Lin | None:
@@ -243,7 +247,8 @@ class Emitter(Control):
     def var(self, s: Var) -> None:
         v = self.operand(s.init)
         self._same_dtype(s.name, s.dtype, v)
-        self.env[s.name] = Cell((s.dtype,), self.lanes, [self.broadcast(v, self.lanes)])
+        lanes = s.lanes if s.lanes > 1 else self.lanes
+        self.env[s.name] = Cell((s.dtype,), lanes, [self.broadcast(v, lanes)])
 
     def assign(self, s: Assign) -> None:
         cell, v = self.env.get(s.name), self.operand(s.value)

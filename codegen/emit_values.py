@@ -36,6 +36,7 @@ class Values:
         self.scratch: dict[str, int] = {}  # bytes of the slots of rare branches
         self._consts: dict[Any, Val] = {}
         self.flags = False
+        self.products: dict[Val, tuple[Val, Val]] = {}  # the factors of strong-zero products that may contract
 
     # ---- text ----
 
@@ -224,6 +225,20 @@ class Values:
             lanes = max(a.lanes, b.lanes, c.lanes)
             a, b, c = self.broadcast(a, lanes), self.broadcast(b, lanes), self.broadcast(c, lanes)
         return self.op(f"select {c.ty} {c.n}, {a.ty} {a.n}, {b.ty} {b.n}", a.dtype, a.lanes, a.ty, max(a.d, b.d, c.d))
+
+    def onto(self, op: str, a: Val, b: Val) -> Val | None:
+        """a + b or a - b where one (of a difference, b) is a strong-zero product x*y: where x is 0, the other operand.
+
+        That is one fma under a mask; the product itself is dead where nothing else reads it.
+        """
+        if op == "add" and b not in self.products:
+            a, b = b, a
+        if b not in self.products:
+            return None
+        x, y = self.products[b]
+        product = self.mul(x, y)
+        out = self.add(a, product) if op == "add" else self.sub(a, product)
+        return self.select(self.cmp("ne", x, self.const(0.0, x.dtype)), out, a)
 
     # ---- a rare branch ----
 

@@ -4,8 +4,8 @@
 - An index list has as many entries as its buffer or register tile has axes; indices are integers.
 - Stored, assigned and combined values have the dtype of the buffer, variable or fold; conditions are bool.
 - Only variables are assigned, only folds are combined into, with one value per component.
-- vec loops do not nest; inside of one, variables declared outside change by `linscan` only, and a fold declared outside
-  is not read while the loop combines into it.
+- vec loops do not nest; inside of one, scalar variables declared outside change by `linscan` only, and a fold declared outside
+  is not read while the loop combines into it. A variable with lanes is used in vec loops with these lanes and one trip only.
 - `full` and `unroll` loops have constant trip counts; steps are not 0, those of vec loops 1; lanes and copies are positive.
 - `mix` does not stand round a read-modify-write of a buffer: copies may collide.
 - Swapped buffers have equal dtypes and extents, no views, and lie outside of vec loops.
@@ -100,6 +100,7 @@ class _Verifier:
             return x.dtype
         if isinstance(x, str):
             what = self.get(x, str, kf.Var)
+            self.whole(what)
             return what.dtype if isinstance(what, kf.Var) else "i64" if what == "index" else what
         self.index(x)
         return "i64"
@@ -182,10 +183,19 @@ class _Verifier:
 
     def assign(self, s: kf.Assign) -> None:
         self.expect(f"`{s.name}`", self.get(s.name, kf.Var).dtype, self.dtype(s.value))
-        if self.vec and s.name in self.outside and self.vec.lanes > 1:
+        var = self.get(s.name, kf.Var)
+        self.whole(var)
+        if self.vec and s.name in self.outside and self.vec.lanes > 1 and var.lanes == 1:
             raise self.fail(
                 f"variable `{s.name}` is declared outside of vec loop `{self.vec.var}`, whose iterations carry only folds"
             )
+
+    def whole(self, var: Any) -> None:
+        """A variable with lanes is used in vec loops over just these lanes."""
+        if isinstance(var, kf.Var) and var.lanes > 1:
+            v = self.vec
+            if v is None or v.lanes != var.lanes or v.unroll != 1 or (Aff.of(v.hi) - Aff.of(v.lo)).const != v.lanes:
+                raise self.fail(f"variable `{var.name}` has {var.lanes} lanes: it is used in vec loops of one trip with so many")
 
     def fold(self, s: kf.Fold) -> None:
         if len(s.init) != len(s.dtypes):

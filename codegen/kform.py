@@ -205,11 +205,15 @@ class Deref:
 
 @dataclass
 class Var:
-    """A mutable scalar (a loop carry). Lives in registers."""
+    """A mutable scalar (a loop carry). Lives in registers.
+
+    With `lanes` a vector, read and assigned in vec loops of so many lanes and one trip only, each lane its own element.
+    """
 
     name: str
     dtype: str
     init: Operand
+    lanes: int = 1
 
 
 @dataclass

@@ -211,7 +211,8 @@ class _Parser:
         return kf.Deref(name, buf, idx, self.dtype(c.args[1]))
 
     def declare_var(self, name: str, c: ast.Call) -> kf.Var:
-        return kf.Var(name, self.dtype(c.args[1]), self.operand(c.args[0]))
+        lanes = self.integer(c.keywords[0].value) if c.keywords else 1
+        return kf.Var(name, self.dtype(c.args[1]), self.operand(c.args[0]), lanes)
 
     def declare_fold(self, name: str, c: ast.Call) -> kf.Fold:
         self.folds.add(name)

@@ -158,7 +158,7 @@ _SIMPLE: dict[type, Any] = {
     kf.Buffer: lambda s: f"{s.name} = buf({', '.join([s.dtype, *map(str, s.shape)])})",
     kf.View: _view,
     kf.Deref: lambda s: f"{s.name} = deref({_element(s.buf, (s.idx,))}, {s.dtype})",
-    kf.Var: lambda s: f"{s.name} = var({operand(s.init)}, {s.dtype})",
+    kf.Var: lambda s: f"{s.name} = var({operand(s.init)}, {s.dtype}{f', lanes={s.lanes}' if s.lanes > 1 else ''})",
     kf.Assign: lambda s: f"{s.name} = {operand(s.value)}",
     kf.Fold: _fold,
     kf.Combine: _combine,

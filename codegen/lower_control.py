@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
+from irad.codegen.lane_vars import in_registers
 from irad.codegen.loop_notes import note_for
 from irad.codegen.lower import Frame, Place, Raised, rule
 from irad.ir import Graph, Node, Value
@@ -169,7 +170,8 @@ def _for(f: Frame, node: Node) -> None:
     f.env[body.params[0]] = Aff.of(i)
     _bind(f, body.params[1:], names)
     stmts = _region(f, body, names) + _swaps(f, node, body.params[1:])
-    f.block.append(kf.For(i, "seq", 0, _name(f, f.aff(trips)), stmts))
+    r = in_registers(f, node, [stmts])
+    f.block += [*r.before, kf.For(i, "seq", 0, _name(f, f.aff(trips)), r.blocks[0]), *r.after]
     _freeze(f, node.outputs, names)
 
 
@@ -181,7 +183,8 @@ def _while(f: Frame, node: Node) -> None:
     _bind(f, body.params, names)
     test = f.within(lambda: f.nodes(cond))
     stop = f.operand(cond.results[0])
-    f.block.append(kf.While(test, stop, _region(f, body, names) + _swaps(f, node, body.params)))
+    r = in_registers(f, node, [test, _region(f, body, names) + _swaps(f, node, body.params)])
+    f.block += [*r.before, kf.While(r.blocks[0], stop, r.blocks[1]), *r.after]
     _freeze(f, node.outputs, names)
 
 

@@ -68,7 +68,7 @@ rule("neg")(lambda E, x: E.neg(x))
 @rule("szmul")
 def szmul(E: Builder, x: Any, y: Any) -> Any:
     zero = c(E, x, 0.0)
-    return E.select(E.cmp("eq", x, zero), zero, E.mul(x, y))
+    return E.select(E.cmp("ne", x, zero), E.mul(x, y), zero)
 
 
 @rule("abs")

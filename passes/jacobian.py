@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Value, build, copy, emit, inline
+from irad.ir import Builder, Graph, Node, Value, build, copy, emit, inline, walk
 from irad.ops.array import Slice, broadcast_to, index, iota, reshape_to, slice_axis, transpose_to, update, zeros
 from irad.ops.constant import const, empty, scalar
 from irad.ops.control import for_, jacobian_block, jvp, vjp, vmap
 from irad.ops.elementwise import add, cast_to, eq, minimum, mul
 from irad.passes import sparsity_control, sparsity_rules  # noqa: F401  (register the rules)
 from irad.passes.colouring import columns, recovery, star
+from irad.passes.lanes import SIZES
 from irad.passes.pattern import Pattern
 from irad.passes.sparsity import jacobian_pattern
 from irad.records import dataclass
 from irad.types import I64, Type
 
 LANES = 16  # directions followed at once; more of them go in a loop, LANES at a time
+VECTOR = 3  # directions from which a batch through a loop is filled up to a vector
 _CONST = 1 << 16  # elements up to which unit directions are a constant
 _SMALL = 6  # arguments or results up to which sparsity is not looked for
 _LARGE = 4096  # arguments or results from which it is not: the dense result is far larger than the sweeps
@@ -244,9 +246,9 @@ def directions(types: Sequence[Type], seeds: np.ndarray | None, linear: Linear, 
     `types`: of the arrays that make a direction. `seeds`: the directions, as rows over the flat arrays; None: unit vectors.
     """
     total = sum(t.size for t in types) if seeds is None else len(seeds)
-    if total <= LANES:
-        return _lanes(types, seeds, linear, plain, total, None)
     region = build(types, lambda *t: linear(*t))
+    if total <= LANES:
+        return _padded(types, seeds, linear, plain, total, region)
     shapes = [v.type for v in region.results]
     lanes = [t.with_shape((total, *t.shape)) for t in shapes[plain:]]
     whole = [zeros(t) for t in shapes[:plain]]
@@ -260,6 +262,21 @@ def directions(types: Sequence[Type], seeds: np.ndarray | None, linear: Linear, 
     inits = [*whole, *(empty(type=t) for t in lanes)]
     loop = build([Value(I64, "k"), *(Value(v.type) for v in inits)], body)
     return list(emit(for_, scalar(-(-total // LANES), "i64"), *inits, regions=[loop]))
+
+
+def _padded(
+    types: Sequence[Type], seeds: np.ndarray | None, linear: Linear, plain: int, total: int, region: Graph
+) -> list[Value]:
+    """All directions as one batch. Through a loop of few numbers a batch is a vector, if its size is that of one
+    (irad.passes.lanes): it is filled up with directions that are zero, which are cut off at the end.
+    """
+    looped = any(n.op.name in ("for", "while") for n in walk(region))
+    lanes = next((n for n in SIZES if n >= total), total) if looped and total >= VECTOR else total
+    if lanes == total:
+        return _lanes(types, seeds, linear, plain, total, None)
+    rows = np.eye(total, sum(t.size for t in types)) if seeds is None else seeds
+    out = _lanes(types, np.vstack([rows, np.zeros((lanes - total, rows.shape[1]))]), linear, plain, lanes, None)
+    return [v if k < plain else slice_axis(v, 0, 0, total) for k, v in enumerate(out)]
 
 
 def _lanes(

@@ -6,6 +6,9 @@ the trip before. They are computed beside the chain, and the carried terms come 
 few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart; under
 `fastmath`'s flag "reassoc" all are, and elements count as carried that the trip before stored in an array that is carried:
 in a Gauss-Seidel sweep `A[i, j] = (... + A[i, j - 1] + ...) / 9` becomes `rest / 9 + A[i, j - 1] * (1 / 9)`.
+
+A carried vector of directions (irad.passes.lanes) is regrouped as a scalar is; its factors, which are the same for every
+direction, are scalars.
 """
 
 from __future__ import annotations
@@ -14,16 +17,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
 from irad.ir import Builder, Graph, Node, Program, Value, defs, reads
+from irad.ops.array import broadcast_to
 from irad.ops.constant import const
 from irad.ops.core import effects
 from irad.ops.elementwise import add, div, mul, neg, sub, szmul
+from irad.passes.lanes import SIZES
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass, replace
-from irad.types import I64, Dim, affine
+from irad.types import I64, Dim, Type, affine
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
 _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
+_VECTORS = tuple((n,) for n in SIZES)
 _COST = {"div": 4}  # of a link in the chain, in multiplications
 
 Factor = Value | float  # numbers stand for constants until they are needed
@@ -162,7 +168,8 @@ class _Alive:
 def _cycles(body: Graph, derivative: bool) -> list[list[Value]]:
     """The carried scalars, of a derivative or all, in groups that depend on each other from trip to trip."""
     primal = {v for n in body.nodes if derivative and not n.deriv for v in reads(n)}
-    carry = [p for p in body.params[1:] if p.type.differentiable and not p.type.shape and p not in primal]
+    short = lambda t: not t.shape or derivative and t.shape in _VECTORS
+    carry = [p for p in body.params[1:] if p.type.differentiable and short(p.type) and p not in primal]
     on: dict[Value, frozenset[Value]] = {p: frozenset([p]) for p in carry}
     for n in body.nodes if carry else ():
         found = frozenset().union(*(on[v] for v in reads(n) if v in on))
@@ -233,12 +240,13 @@ class Form:
 
 def _times(x: Value, factor: Factor, strong: bool) -> Value:
     if isinstance(factor, Value):
+        factor = broadcast_to(factor, x.type.shape)
         return szmul(x, factor) if strong else mul(x, factor)
     return x if factor == 1 else neg(x) if factor == -1 else mul(x, const(value=factor, type=x.type))
 
 
 def _made(factor: Factor, carry: Value) -> Value:
-    return factor if isinstance(factor, Value) else const(value=factor, type=carry.type)
+    return factor if isinstance(factor, Value) else const(value=factor, type=Type(carry.type.dtype))
 
 
 def _joined(a: Factor, b: Factor, carry: Value, op: Callable[[Value, Value], Value]) -> Factor:
@@ -257,7 +265,7 @@ class _Forms:
     """
 
     def __init__(self, body: Graph, carry: Sequence[Value], numbers: Numbers, derivative: bool):
-        self.numbers, self.derivative = numbers, derivative
+        self.numbers, self.derivative, self.defs = numbers, derivative, defs(body)
         self.of = {p: Form({p: 1.0}, None) for p in carry}
         self.length = dict.fromkeys(carry, 0)
         self.products: set[Value] = set()  # a sum takes them in with one multiply-add
@@ -269,7 +277,7 @@ class _Forms:
         used = reads(n)
         if not any(v in self.of or v in self.broken for v in used):
             return
-        linear = n.op.name in _LINEAR and (n.deriv or not self.derivative) and not n.out.type.shape
+        linear = n.op.name in _LINEAR and (n.deriv or not self.derivative) and (not n.out.type.shape or n.deriv)
         form = self.form(n) if linear and not any(v in self.broken for v in used) else None
         if form is None:
             self.broken.update(n.outputs)
@@ -293,11 +301,23 @@ class _Forms:
         k = 0 if xs[0].factors else 1
         if name == "szmul" and k:
             return None
-        x, by, op = xs[k], n.inputs[1 - k], n.op
+        x, whole, op = xs[k], n.inputs[1 - k], n.op
+        by = self.scalar(whole)
+        if by is None:
+            return None
         if name == "div":
-            number = self.numbers.get(by)
+            number = self.numbers.get(whole)
             if number:
-                return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: div(r, by))
-            return x.each(lambda c, p: div(_made(c, p), by), lambda r: div(r, by))
-        new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, by))
+                return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: div(r, whole))
+            return x.each(lambda c, p: div(_made(c, p), by), lambda r: div(r, whole))
+        new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, whole))
         return replace(new, strong=x.strong or name == "szmul")
+
+    def scalar(self, v: Value) -> Value | None:
+        """The scalar that is every element of v; None if they differ."""
+        if not v.type.shape:
+            return v
+        n = self.defs.get(v)
+        if v in self.numbers and self.numbers[v] is not None:
+            return const(value=self.numbers[v], type=Type(v.type.dtype))
+        return n.inputs[0] if n is not None and n.op.name == "broadcast" and not n.inputs[0].type.shape else None

@@ -112,7 +112,12 @@ class _Places:
             self.try_join(a, b)
         matched: set[Value] = set()
         self.over: list[tuple[Value, Value]] = []  # operands and the results that are written over them
-        for a, b, at in sorted(lives.over, key=lambda w: -lives.depth[w[1]]):
+        moved: dict[Value, list[Value]] = {}
+        for a, b in lives.wanted:
+            moved.setdefault(a, []).append(b)
+        # first what is carried on to the place of the operand: the next trip's state over this one's
+        home = lambda a, b: any(self.of[c] is self.of[a] for c in moved.get(b, ()))
+        for a, b, at in sorted(lives.over, key=lambda w: (-lives.depth[w[1]], not home(w[0], w[1]))):
             if a not in matched and b not in matched and self.try_over(a, b, at):
                 matched |= {a, b}
                 self.over.append((a, b))

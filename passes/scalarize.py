@@ -4,36 +4,42 @@ A state of a few numbers (the two species of a predator-prey model, three bodies
 arithmetic: every operation would be a loop through memory. Inside `for` and `while` an operation on arrays of at most
 MAX_SIZE elements is written out element by element, and carries of such arrays become one scalar carry per element. Where
 an array is needed whole (a position known at run time, an opaque op) it is packed.
+
+The directions of forward mode stay together: an axis that no operation of the loop mixes (irad.passes.lanes) is not written
+out, the elements are then vectors along it, and f64[8,2] becomes two f64[8].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from irad.ir import Builder, Graph, Node, Program, Value, captured, current, emit, reads, rename_attrs, substitute, walk
+from irad.ir import (
+    Builder,
+    Graph,
+    Node,
+    Program,
+    Value,
+    captured,
+    current,
+    emit,
+    reads,
+    rename_attrs,
+    substitute,
+    substitute_node,
+    walk,
+)
 from irad.notes import Notes
-from irad.ops.array import Slice, numpy_key
+from irad.ops.array import Slice
 from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
-from irad.ops.constant import empty, scalar
-from irad.ops.core import OPS
-from irad.ops.elementwise import add, mul
+from irad.ops.constant import empty
+from irad.passes.lanes import Lanes, free, written_out
+from irad.passes.scalarize_rules import MAX_SIZE, Elements, elements_of, empty_elements, made_free, narrowed, one_lane
 from irad.types import Type
 
-MAX_SIZE = 20
 MAX_NODES = 8000  # scalar operations that one loop may become
-
-Elements = Any  # a NumPy array of Values, in the array's shape
-
-FOLD = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
-
-
-def empty_elements(shape: tuple[int, ...]) -> Any:
-    """An array to put values into."""
-    return np.empty(shape, dtype=object)
 
 
 def scalarize(program: Program, notes: Notes | None = None) -> Program:
@@ -46,15 +52,17 @@ def small(v: Value) -> bool:
     return bool(v.type.shape) and v.type.static and 0 < v.type.size <= MAX_SIZE
 
 
-def splittable(node: Node) -> bool:
+def rest(t: Type, lane: int | None) -> int:
+    """The elements of an array, without the lane axis."""
+    return t.size if lane is None else t.size // t.dims[lane]
+
+
+def splittable(node: Node, lanes: Lanes) -> bool:
     """Can the node be written out element by element?"""
-    arrays = [v for v in (*node.inputs, *node.outputs) if v.type.shape]
-    if not arrays or not all(map(small, arrays)):
+    if not written_out(node):
         return False
-    name = node.op.name
-    if name in ("index", "update", "update_add"):
-        return all(isinstance(s, int) or isinstance(s, Slice) and s.start is not None for s in node.attrs["spec"])
-    return node.op.elementwise or name in RULES or name in FOLD
+    outs = all(rest(v.type, lanes.of.get(v)) <= MAX_SIZE for v in node.outputs if v.type.shape)
+    return outs and all(rest(v.type, lanes.wanted.get((node, k))) <= MAX_SIZE for k, v in enumerate(node.inputs) if v.type.shape)
 
 
 class _Outside:
@@ -91,66 +99,117 @@ def _entries(node: Node) -> list[Node]:
 
 def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
     """The loop with small arrays as scalars; None if that does not pay."""
+    lanes = Lanes(node)
     cost = sum(
-        max((v.type.size for v in n.outputs if small(v)), default=0) for r in node.regions for n in walk(r) if splittable(n)
+        max((rest(v.type, lanes.of.get(v)) for v in n.outputs if v.type.shape), default=0)
+        for r in node.regions
+        for n in walk(r)
+        if splittable(n, lanes)
     )
     if notes is not None and cost:
         where = "in registers, element by element" if cost <= MAX_NODES else f"in memory: they are over {MAX_NODES} operations"
         text = f"operations on arrays of at most {MAX_SIZE} numbers in this {node.op.name} are {where}"
         notes.add("registers", text, node.loc, operations=cost)
+        if lanes.of and cost <= MAX_NODES:
+            _note_lanes(notes, node, lanes)
     if not cost or cost > MAX_NODES:
         return None
-    return _with_scalars(node)
+    return _with_scalars(node, lanes)
 
 
-def _with_scalars(node: Node) -> list[Node]:
+def _note_lanes(notes: Notes, node: Node, lanes: Lanes) -> None:
+    sizes = sorted({v.type.dims[a] for v, a in lanes.of.items()})
+    text = f"derivatives along {' and '.join(map(str, sizes))} directions in this {node.op.name} are lanes of vectors"
+    notes.add("registers", text, node.loc, lanes=sizes)
+
+
+def _with_scalars(node: Node, lanes: Lanes | None = None) -> list[Node]:
     """The node split; its results are packed again."""
-    split = _Split()
+    split = _Split(lanes or Lanes())
     with Builder(node.loc, deriv=node.deriv) as b:
         split.node(node)
         for v in node.outputs:
-            if v in split.elements:
+            if split.is_split(v):
                 split.pack(v)
     return b.nodes
 
 
 class _Split:
-    """Rewrites nodes; `elements[v]` are the scalars of a split array, `packed` the arrays that are in memory."""
+    """Rewrites nodes. `elements[v, lane]` are the elements of an array, scalars (lane None) or vectors along an axis;
+    `packed` are the arrays that are in memory, `made` what makes those that can be had in any form."""
 
-    def __init__(self) -> None:
-        self.elements: dict[Value, Elements] = {}
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.elements: dict[tuple[Value, int | None], Elements] = {}
         self.packed: dict[Value, Value] = {}
+        self.made: dict[Value, Node] = {}
         self.env: dict[Value, Value] = {}
+
+    def lane(self, v: Value) -> int | None:
+        """The lane axis of a value that the loop computes."""
+        return self.lanes.of.get(v)
 
     # ---- the two forms of an array ---------------------------------------------------------------------------
 
+    def is_split(self, v: Value) -> bool:
+        """Has the array no place in memory?"""
+        return v not in self.packed and (v in self.made or (v, self.lane(v)) in self.elements)
+
     def whole(self, v: Value) -> Value:
         """The value as it is read by a node that is not split."""
-        if v in self.elements and v not in self.packed:
+        if self.is_split(v):
             self.pack(v, bind=False)
         return self.packed.get(v) or self.env.get(v, v)
 
     def pack(self, v: Value, bind: bool = True) -> None:
         """Store the elements into an array; with `bind` it takes the name v."""
+        lane = self.lane(v)
+        if v in self.made:
+            n = self.made[v]
+            (self.packed[v],) = emit(n.op, *n.inputs, **n.attrs)
+            return
+        if lane is not None and v.type.rank == 1:
+            self.packed[v] = self.elements[v, lane].item()
+            return
         x = empty(type=v.type)
-        for at in np.ndindex(*v.type.dims):
-            x = update_op(x, self.elements[v][at], spec=at)
+        for at in np.ndindex(*one_lane(v.type.dims, lane)):
+            x = update_op(x, self.elements[v, lane][at], spec=_place(v.type, at, lane))
         if bind:
             last = current().nodes[-1]
             current().nodes[-1] = Node(last.op, last.inputs, (v,), last.attrs, (), last.loc, last.deriv)
             x = v
         self.packed[v] = x
 
-    def parts(self, v: Value) -> Elements:
+    def parts(self, v: Value, lane: int | None) -> Elements:
         """The elements of an array; read from memory if it is there."""
-        if v not in self.elements:
-            x = self.env.get(v, v)
-            out = empty_elements(v.type.dims)
-            for at in np.ndindex(*v.type.dims):
-                out[at] = index_op(x, spec=at)
-            self.elements[v] = out
-            self.packed.setdefault(v, x)
-        return self.elements[v]
+        if (v, lane) not in self.elements:
+            if v in self.made:
+                out = made_free(self.made[v], lane)
+            elif lane is not None and v.type.rank == 1:
+                out = empty_elements((1,))
+                out[0] = self.whole(v)
+            else:
+                x = self.whole(v)
+                out = empty_elements(one_lane(v.type.dims, lane))
+                for at in np.ndindex(*out.shape):
+                    out[at] = index_op(x, spec=_place(v.type, at, lane))
+                self.packed.setdefault(v, x)
+            self.elements[v, lane] = out
+        return self.elements[v, lane]
+
+    def operand(self, n: Node, k: int) -> Elements | Value:
+        """Operand k of a node that is split."""
+        v = n.inputs[k]
+        return self.parts(v, self.lanes.wanted.get((n, k))) if v.type.shape else self.env.get(v, v)
+
+    def fresh(self, v: Value) -> list[Value]:
+        """New values for the elements of v."""
+        lane = self.lane(v)
+        t = Type(v.type.dtype, () if lane is None else (v.type.dims[lane],))
+        self.elements[v, lane] = out = empty_elements(one_lane(v.type.dims, lane))
+        for at in np.ndindex(*out.shape):
+            out[at] = v if t == v.type else Value(t, v.hint)
+        return list(out.flat)
 
     # ---- nodes -------------------------------------------------------------------------------------------------
 
@@ -159,7 +218,9 @@ class _Split:
         b.loc, b.deriv = n.loc, n.deriv
         if n.op.name in ("for", "while", "if"):
             _Region(self, n).rewrite()
-        elif splittable(n):
+        elif self.lanes.of and free(n):
+            self.made[n.out] = substitute_node(n, self.env)
+        elif splittable(n, self.lanes):
             self.split(n)
         elif n.op.name in ("push", "pop"):
             self.tape(n)
@@ -170,7 +231,7 @@ class _Split:
         get = lambda v: self.whole(v)
         ins = tuple(map(get, n.inputs))
         for v in captured(n):
-            if v in self.elements or v in self.env:
+            if self.is_split(v) or v in self.packed or v in self.env:
                 self.env[v] = self.whole(v)
         regions = tuple(_Outside().graph(_renamed(r, self.env), loops=False) for r in n.regions)
         attrs = rename_attrs(n.attrs, lambda v: self.env.get(v, v))
@@ -184,19 +245,14 @@ class _Split:
         return v
 
     def split(self, n: Node) -> None:
-        name = n.op.name
-        arrays = [self.parts(v) if v.type.shape else self.env.get(v, v) for v in n.inputs]
-        if n.op.elementwise:
-            out = _map(lambda *xs: emit(n.op, *xs, **n.attrs)[0], arrays)
-        elif name in FOLD:
-            out = _fold(OPS[FOLD[name]], arrays[0], n.attrs["axes"])
+        arrays = [self.operand(n, k) for k in range(len(n.inputs))]
+        lane = self.lane(n.out)
+        wanted = {k: a for k in range(len(n.inputs)) if (a := self.lanes.wanted.get((n, k))) is not None}
+        out = elements_of(narrowed(n, wanted, lane), arrays, lane)
+        if n.out.type.shape:
+            self.elements[n.out, lane] = out
         else:
-            out = RULES[name](n, *arrays)
-        (v,) = n.outputs
-        if v.type.shape:
-            self.elements[v] = np.asarray(out, object).reshape(v.type.dims)
-        else:
-            self.env[v] = out.item() if isinstance(out, np.ndarray) else out
+            self.env[n.out] = out
 
     def tape(self, n: Node) -> None:
         """Entries of a tape as scalars. Decided by their type alone: the other side may be in a loop that is not split, or in
@@ -205,25 +261,19 @@ class _Split:
         if n.op.name == "push":
             ins = [self.whole(n.inputs[0])]
             for v in n.inputs[1:]:
-                ins += list(self.parts(v).flat) if small(v) else [self.whole(v)]
+                ins += list(self.parts(v, None).flat) if small(v) else [self.whole(v)]
             current().nodes.append(Node(n.op, tuple(ins), n.outputs, n.attrs, (), n.loc, n.deriv))
             return
         outs: list[Value] = [n.outputs[0]]
         for v in n.outputs[1:]:
-            if small(v):
-                self.elements[v] = _fresh(v)
-                outs += list(self.elements[v].flat)
-            else:
-                outs.append(v)
+            outs += self.fresh(v) if small(v) else [v]
         attrs = {**n.attrs, "types": tuple(v.type for v in outs[1:])}
         current().nodes.append(Node(n.op, (self.whole(n.inputs[0]),), tuple(outs), attrs, (), n.loc, n.deriv))
 
 
-def _fresh(v: Value) -> Elements:
-    out = empty_elements(v.type.dims)
-    for at in np.ndindex(*v.type.dims):
-        out[at] = Value(Type(v.type.dtype), v.hint)
-    return out
+def _place(t: Type, at: tuple[int, ...], lane: int | None) -> tuple[int | Slice, ...]:
+    """Where an element lies in an array."""
+    return tuple(Slice(0, t.dims[k]) if k == lane else p for k, p in enumerate(at))
 
 
 def _renamed(graph: Graph, env: dict[Value, Value]) -> Graph:
@@ -242,177 +292,53 @@ class _Region:
     def _splits(self, k: int) -> bool:
         """Is result k better off as scalars?"""
         n = self.node
-        if not small(n.outputs[k]):
+        v = n.outputs[k]
+        if not v.type.shape or not v.type.static or not 0 < rest(v.type, self.split.lane(v)) <= MAX_SIZE:
             return False
         roots = [n.regions[-1].params[self.offset + k], *(r.params[k] for r in n.regions[:-1])] if self.loop else []
-        return all(_read_by_element(p, n.regions) for p in roots)
+        return all(_read_by_element(p, n.regions, self.split.lanes) for p in roots)
 
     def rewrite(self) -> None:
         s, n = self.split, self.node
         ins = [s.whole(v) for v in n.inputs[: self.offset]] if self.loop else [s.whole(v) for v in n.inputs]
         if self.loop:
-            for v, flag in zip(n.inputs[self.offset :], self.flags):
-                ins += list(s.parts(v).flat) if flag else [s.whole(v)]
+            for k, (v, flag) in enumerate(zip(n.inputs[self.offset :], self.flags)):
+                ins += self._elements(v, k) if flag else [s.whole(v)]
         regions = []
         for r in n.regions:
             is_cond = n.op.name == "while" and r is n.regions[0]
             regions.append(self._region(r, 0 if n.op.name == "while" else self.offset, yields=not is_cond))
         outs: list[Value] = []
         for v, flag in zip(n.outputs, self.flags):
-            if flag:
-                s.elements[v] = _fresh(v)
-                outs += list(s.elements[v].flat)
-            else:
-                outs.append(s.bound(v))
+            outs += s.fresh(v) if flag else [s.bound(v)]
         current().nodes.append(Node(n.op, tuple(ins), tuple(outs), n.attrs, tuple(regions), n.loc, n.deriv))
+
+    def _elements(self, v: Value, k: int) -> list[Value]:
+        """The elements of a value that becomes result k."""
+        return list(self.split.parts(v, self.split.lane(self.node.outputs[k])).flat)
 
     def _region(self, r: Graph, offset: int, yields: bool) -> Graph:
         s = self.split
-        elements, packed, env = dict(s.elements), dict(s.packed), dict(s.env)
+        elements, packed, made, env = dict(s.elements), dict(s.packed), dict(s.made), dict(s.env)
         params = list(r.params[:offset])
         for v, flag in zip(r.params[offset:], self.flags):
-            if flag:
-                s.elements[v] = _fresh(v)
-                params += list(s.elements[v].flat)
-            else:
-                params.append(s.bound(v))
+            params += s.fresh(v) if flag else [s.bound(v)]
         with Builder() as b:
             for n in r.nodes:
                 s.node(n)
             results: list[Value] = []
             for k, v in enumerate(r.results):
-                results += list(s.parts(v).flat) if yields and self.flags[k] else [s.whole(v)]
-        s.elements, s.packed, s.env = elements, packed, env
+                results += self._elements(v, k) if yields and self.flags[k] else [s.whole(v)]
+        s.elements, s.packed, s.made, s.env = elements, packed, made, env
         return Graph(tuple(params), tuple(b.nodes), tuple(results))
 
 
-def _read_by_element(p: Value, regions: Sequence[Graph]) -> bool:
+def _read_by_element(p: Value, regions: Sequence[Graph], lanes: Lanes) -> bool:
     """Do only nodes that can be split read p?"""
     for r in regions:
         for n in r.nodes:
-            if p in n.inputs and not (splittable(n) or n.op.name in ("for", "while", "if", "push")):
+            if p in n.inputs and not (splittable(n, lanes) or n.op.name in ("for", "while", "if", "push")):
                 return False
-            if n.regions and p in reads(n) and not _read_by_element(p, n.regions):
+            if n.regions and p in reads(n) and not _read_by_element(p, n.regions, lanes):
                 return False
     return True
-
-
-# ---- rules: one per op, on arrays of Values ------------------------------------------------------------------------
-
-
-def _map(f: Callable[..., Value], arrays: Sequence[Any]) -> Any:
-    shape = next((a.shape for a in arrays if isinstance(a, np.ndarray)), ())
-    out = empty_elements(shape)
-    for at in np.ndindex(*shape):
-        out[at] = f(*(a[at] if isinstance(a, np.ndarray) else a for a in arrays))
-    return out
-
-
-def _fold(op: Any, x: Elements, axes: Sequence[int]) -> Any:
-    """Left to right along the axes."""
-    kept = [k for k in range(x.ndim) if k not in axes]
-    flat = x.transpose(*kept, *axes).reshape(*(x.shape[k] for k in kept), -1)
-    out = empty_elements(flat.shape[:-1])
-    for at in np.ndindex(*out.shape):
-        total = flat[at][0]
-        for v in flat[at][1:]:
-            total = emit(op, total, v)[0]
-        out[at] = total
-    return out if out.shape else out[()]
-
-
-def _const(n: Node) -> Elements:
-    value = np.broadcast_to(np.asarray(n.attrs["value"]), n.out.type.dims)
-    made: dict[bytes, Value] = {}
-    out = empty_elements(value.shape)
-    for at in np.ndindex(*value.shape):
-        key = np.asarray(value[at]).tobytes()
-        if key not in made:
-            made[key] = scalar(value[at].item(), n.out.type.dtype)
-        out[at] = made[key]
-    return out
-
-
-def _iota(n: Node) -> Elements:
-    t, axis = n.out.type, n.attrs["axis"]
-    positions = [scalar(k, t.dtype) for k in range(t.dims[axis])]
-    out = empty_elements(t.dims)
-    for at in np.ndindex(*t.dims):
-        out[at] = positions[at[axis]]
-    return out
-
-
-def _broadcast(n: Node, x: Any) -> Elements:
-    shape, dims = n.attrs["shape"], n.attrs["dims"]
-    a = np.asarray(x, object)
-    return np.broadcast_to(a.reshape([a.shape[dims.index(k)] if k in dims else 1 for k in range(len(shape))]), shape)
-
-
-def _static(spec: Any) -> tuple[Any, ...]:
-    return numpy_key((), spec)
-
-
-def _update(n: Node, x: Elements, v: Any) -> Elements:
-    out, at = x.copy(), _static(n.attrs["spec"])
-    out[at] = v
-    return out
-
-
-def _update_add(n: Node, x: Elements, v: Any) -> Elements:
-    out, at = x.copy(), _static(n.attrs["spec"])
-    old = out[at]
-    out[at] = _map(lambda a, c: add(a, c), [old, v]) if isinstance(old, np.ndarray) else add(old, v)
-    return out
-
-
-def _dot(n: Node, *arrays: Any) -> Any:
-    a, b = (np.asarray(x, object) for x in arrays)  # the adjoint of an inner product has a scalar for one
-    (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
-    fa, fb = [k for k in range(a.ndim) if k not in (*ca, *ba)], [k for k in range(b.ndim) if k not in (*cb, *bb)]
-    x = a.transpose(*ba, *fa, *ca).reshape(*(a.shape[k] for k in (*ba, *fa)), -1)
-    y = b.transpose(*bb, *fb, *cb).reshape(*(b.shape[k] for k in (*bb, *fb)), -1)
-    out = np.empty((*(a.shape[k] for k in (*ba, *fa)), *(b.shape[k] for k in fb)), object)
-    for at in np.ndindex(*out.shape):
-        batch, i, j = at[: len(ba)], at[len(ba) : len(ba) + len(fa)], at[len(ba) + len(fa) :]
-        terms = [mul(p, q) for p, q in zip(x[(*batch, *i)], y[(*batch, *j)])]
-        total = terms[0]
-        for t in terms[1:]:
-            total = add(total, t)
-        out[at] = total
-    return out if out.shape else out[()]
-
-
-def _scan(step: Callable[[Value, Value], Value]) -> Callable[..., Elements]:
-    def rule(n: Node, x: Elements) -> Elements:
-        axis, reverse = n.attrs["axis"], n.attrs["reverse"]
-        y = np.moveaxis(x, axis, 0)[:: -1 if reverse else 1]
-        out = empty_elements(y.shape)
-        unit = scalar(0 if n.op.name == "cumsum" else 1, n.out.type.dtype)
-        for at in np.ndindex(*y.shape[1:]):
-            total = unit if n.attrs["exclusive"] else None
-            for k in range(len(y)):
-                if n.attrs["exclusive"]:
-                    out[(k, *at)] = total
-                    total = step(total, y[(k, *at)])  # type: ignore[arg-type]
-                else:
-                    total = y[(k, *at)] if total is None else step(total, y[(k, *at)])
-                    out[(k, *at)] = total
-        return np.moveaxis(out[:: -1 if reverse else 1], 0, axis)
-
-    return rule
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "const": _const,
-    "iota": _iota,
-    "broadcast": _broadcast,
-    "reshape": lambda n, x: np.asarray(x, object).reshape(n.attrs["shape"]),
-    "transpose": lambda n, x: x.transpose(n.attrs["perm"]),
-    "concat": lambda n, *xs: np.concatenate(xs, n.attrs["axis"]),
-    "index": lambda n, x: x[_static(n.attrs["spec"])],
-    "update": _update,
-    "update_add": _update_add,
-    "dot": _dot,
-    "cumsum": _scan(lambda a, b: add(a, b)),
-    "cumprod": _scan(lambda a, b: mul(a, b)),
-}

@@ -11,6 +11,12 @@ from irad.codegen import kform as kf
 from irad.ops.core import OPS
 from irad.types import DTYPES
 
+_LANE = "lane"  # the iteration of the vec loop around
+
+
+class _Lanes(list[Any]):
+    """A variable with lanes, each an element of its own."""
+
 
 class Raised(Exception):
     """A kernel left by `Raise` with this code."""
@@ -33,7 +39,9 @@ def _index(x: Any, env: dict[str, Any]) -> int:
 def _value(x: Any, env: dict[str, Any]) -> Any:
     if isinstance(x, kf.Const):
         return DTYPES[x.dtype].type(x.value)
-    return env[x] if isinstance(x, str) else np.int64(_index(x, env))
+    if isinstance(x, str):
+        return env[x][env[_LANE]] if isinstance(env[x], _Lanes) else env[x]
+    return np.int64(_index(x, env))
 
 
 def _at(idx: Sequence[Any], env: dict[str, Any]) -> tuple[int, ...]:
@@ -79,15 +87,24 @@ def _statement(s: kf.Stmt, env: dict[str, Any]) -> None:
     elif isinstance(s, kf.Store):
         at, v = _at(s.idx, env), _value(s.value, env)
         env[s.buf][at] = env[s.buf][at] + v if s.add else v
-    elif isinstance(s, (kf.Var, kf.Assign)):
-        env[s.name] = _value(s.init if isinstance(s, kf.Var) else s.value, env)
+    elif isinstance(s, kf.Var):
+        init = _value(s.init, env)
+        env[s.name] = _Lanes([init] * s.lanes) if s.lanes > 1 else init
+    elif isinstance(s, kf.Assign):
+        if isinstance(env.get(s.name), _Lanes):
+            env[s.name][env[_LANE]] = _value(s.value, env)
+        else:
+            env[s.name] = _value(s.value, env)
     elif isinstance(s, kf.Fold):
         env[s.name] = (s.comb, {at: [_value(v, env) for v in s.init] for at in np.ndindex(*s.shape)})
     elif isinstance(s, kf.Combine):
         _combine(s, env)
     elif isinstance(s, kf.For):
-        for i in range(_index(s.lo, env), _index(s.hi, env), s.step):
+        lo = _index(s.lo, env)
+        for i in range(lo, _index(s.hi, env), s.step):
             env[s.var] = np.int64(i)
+            if s.kind == "vec":
+                env[_LANE] = i - lo
             _block(s.body, env)
     elif isinstance(s, kf.If):
         _block(s.then if _value(s.cond, env) else s.orelse, env)

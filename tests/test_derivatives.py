@@ -96,6 +96,7 @@ def test_elementwise_edges(op: Op, dtype: str) -> None:
     xs, ct = [x.astype(real) for x in grid[:n]], grid[n].astype(real)
     program = one_op(op, [Type(dtype, ct.shape)] * n)
     agree(vjp(program), *xs, ct, floor=0)
+    ct[ct == -2] = -1  # a product that overflows may be contracted into a sum that does not
     agree(jvp(program), *xs, *[ct] * n, floor=0)
 
 

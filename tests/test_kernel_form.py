@@ -18,6 +18,7 @@ from irad.codegen.kparse import parse
 from irad.codegen.kprint import show
 from irad.errors import ParseError, VerifyError
 from irad.types import DTYPES
+from tests.kernel_interp import run
 from tests.native import native, normal
 
 GOLDEN = Path(__file__).parent / "golden" / "kernel"
@@ -53,6 +54,24 @@ def test_logreg() -> None:
     z = X.astype("f8") @ w
     assert np.allclose(loss, np.mean(np.logaddexp(0, z) - y * z), 1e-6)
     assert np.allclose(gw, X.T.astype("f8") @ (1 / (1 + np.exp(-z)) - y) / 96, 1e-5, 1e-6)
+
+
+def test_lane_variable() -> None:
+    x, c, y = rng.standard_normal(4), rng.uniform(0, 1, 100), np.zeros(4)
+    load("lane_variable")(x, c, 100, y)
+    assert np.allclose(y, x * np.prod(c[c < 0.5]), 1e-12, 0)
+    (kernel,) = parse((GOLDEN / "lane_variable.kf").read_text())
+    again = np.zeros(4)
+    assert run(kernel, x, c, np.int64(100), again) == 0
+    assert np.array_equal(again, y)
+    text = (
+        (GOLDEN / "lane_variable.kf")
+        .read_text()
+        .replace("y[i_2] = state", "y[0] = state")
+        .replace("vec(0, 4, W=4, full=1):\n        y", "seq(0, 4):\n        y")
+    )
+    with pytest.raises(VerifyError, match="`state` has 4 lanes"):
+        verify(parse(text)[0])
 
 
 @pytest.mark.parametrize("n, m", [(5, 1), (7, 33), (3, 100), (0, 4)])

@@ -58,6 +58,120 @@ def test_many_numbers_go_backward():
     np.testing.assert_allclose(irad.grad(many)(x, 5), irad.grad(many, mode="forward")(x, 5), rtol=1e-11)
 
 
+# ---- directions as the lanes of a vector --------------------------------------------------------------------------------------
+
+
+def rates(y, p):
+    return np.array([p[0] * y[0] - p[1] * y[0] * y[1], p[2] * y[0] * y[1] - p[3] * y[1]])
+
+
+def predators(p, y, n):
+    for _ in range(n):
+        k = rates(y, p)
+        y = y + 0.05 * rates(y + 0.025 * k, p)
+    return np.sum(y * y)
+
+
+def until(p, y, n):
+    """Trip count and branches depend on the data."""
+    trips = 0
+    while y[0] < 4.0 and trips < n:
+        if y[1] > 0.5:
+            y = y + np.array([p[0] * 0.1, -p[1] * y[1] * 0.2])
+        else:
+            y = np.stack([y[0] * np.exp(0.1 * p[2]), y[1] + 0.3 * p[3]])
+        trips += 1
+    return np.sum(y * p[:2]) + trips
+
+
+def mixing(p, y, n):
+    """A matrix product, slices, reductions, a transposed array and an inner loop."""
+    for i in range(n):
+        m = np.array([[p[0], p[1]], [p[2], p[3]]])
+        z = (m.T @ y) / (1.0 + np.sum(y * y))
+        for _ in range(2):
+            z = z + 0.1 * np.roll(z, 1) * p[2]
+        y = np.concatenate([z[1:], z[:1]]) + np.cumsum(y) * 0.1 + np.max(m, axis=0) * 0.01 * i
+    return np.prod(y)
+
+
+def table(p, y, n):
+    """States are stored at a position known at run time; the derivative of some directions is infinite where others are 0."""
+    out = np.zeros((n, 2))
+    for i in range(n):
+        y = y * p[:2] + np.sin(p[2:] * i)
+        out[i] = y
+    return np.sum(out * out)
+
+
+LANES = [predators, until, mixing, table]
+P, Y = np.array([1.1, 0.4, 0.3, 0.6]), np.array([1.0, 0.8])
+
+
+@pytest.mark.parametrize("f", LANES)
+@pytest.mark.parametrize("argnums", [(0,), (0, 1), (1,)], ids=str)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_directions_as_lanes_agree_with_reverse(f, argnums, dtype):
+    args = P.astype(dtype), Y.astype(dtype), 7
+    value, forward = irad.value_and_grad(f, argnums=argnums, mode="forward")(*args)
+    again, reverse = irad.value_and_grad(f, argnums=argnums, mode="reverse")(*args)
+    np.testing.assert_array_equal(value, again)
+    np.testing.assert_allclose(value, f(*args), rtol=1e-5 if dtype == "f4" else 1e-13)
+    for a, b in zip(forward, reverse, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4 if dtype == "f4" else 1e-11, atol=1e-6 if dtype == "f4" else 1e-13)
+
+
+@pytest.mark.parametrize("f", LANES)
+def test_jacobians_along_lanes(f):
+    """Of the state after the loop, by all numbers: 6 directions, filled up to 8; by 11 of them, to 16; by 20, in two batches."""
+    for more in (0, 5, 14):
+        g = lambda p, y, z: f(p, y * (1.0 + np.sum(z * z)), 5) * np.array([1.0, 2.0]) + np.sum(z)
+        z = np.linspace(0.1, 0.3, more)
+        forward = irad.jacobian(g, argnums=(0, 1, 2), mode="forward")(P, Y, z)
+        reverse = irad.jacobian(g, argnums=(0, 1, 2), mode="reverse")(P, Y, z)
+        for a, b in zip(forward, reverse, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+def test_lanes_are_carried_as_vectors():
+    stages = irad.compile(irad.value_and_grad(predators, argnums=(0, 1), mode="forward")).lower(P, Y, 5)
+    assert stages.kernel.count("lanes=8)") == 2
+    assert any("8 directions" in d.text for d in stages.notes)
+
+
+def test_zero_directions_meet_infinities():
+    """A direction that is 0 stays 0 where the derivative by another number is infinite."""
+
+    def f(p, n):
+        y = p[:2]
+        for i in range(n):
+            y = np.sqrt(y * y * p[2]) + p[3:5] * i
+        return np.sum(y)
+
+    p = np.array([0.0, 1.0, 1.0, 0.5, 2.0])
+    np.testing.assert_allclose(irad.grad(f, mode="forward")(p, 1), [0.0, 1.0, 0.5, 0.0, 0.0])
+
+
+def test_a_vector_of_numbers_through_a_loop_goes_forward():
+    """Up to 8 directions where the loop works on a few numbers, 4 where it does not."""
+    assert not tapes(irad.grad(predators, argnums=(0, 1)), P, Y, 9)
+    assert not tapes(irad.grad(until, argnums=(0, 1)), P, Y, 9)
+    assert tapes(irad.grad(lambda p, y, z: predators(p, y, 9) + np.sum(z), argnums=(0, 1, 2)), P, Y, np.ones(3))
+    rows = np.ones((6, 50))
+
+    def wide(p, n):
+        x = p @ rows
+        for _ in range(n):
+            x = x * np.sin(x)
+        return np.sum(x)
+
+    assert tapes(irad.grad(wide), np.linspace(0.1, 0.6, 6), 5)
+    assert not tapes(irad.grad(wide, mode="forward"), np.linspace(0.1, 0.6, 6), 5)
+
+
+# ---- each mode against differences ---------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
 def test_modes_agree_with_differences(mode):
     got = irad.grad(straight, argnums=(0, 1), mode=mode)(0.3, 2.0, 4)
@@ -65,6 +179,14 @@ def test_modes_agree_with_differences(mode):
     value, slope = irad.value_and_grad(logistic, mode=mode)(0.3, 3.7, 12)
     assert value == logistic(0.3, 3.7, 12)
     np.testing.assert_allclose(slope, difference(lambda v: logistic(v, 3.7, 12), 0.3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_gradients_have_the_dtype_of_their_argument(mode):
+    f = lambda x: np.sum(x.astype(np.float64) * 2.0)
+    slope = irad.grad(f, mode=mode)(np.ones(3, np.float32))
+    assert slope.dtype == np.float32
+    np.testing.assert_array_equal(slope, 2.0)
 
 
 def test_a_mode_that_is_none():

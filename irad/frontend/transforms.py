@@ -17,12 +17,12 @@ from irad.frontend.batching import apply_vmap
 from irad.frontend.jacobian import blocks, jacobian
 from irad.frontend.linearise import Linearised, arguments, is_data, is_leaf, linearise, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
+from irad.frontend.modes import forward_is_cheaper, note_mode
 from irad.frontend.objects import Array, Closure, Native, Text, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import absorb, always_raises, run_region
 from irad.frontend.transform import Transform
-from irad.ir import Builder, Graph, Node, Value, copy, current, emit, inline, substitute, walk
-from irad.notes import Notes
+from irad.ir import Builder, Graph, Node, Value, copy, emit, inline, substitute
 from irad.ops.array import zeros
 from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp
@@ -118,11 +118,11 @@ def _gradient(
     _check_scalar(lin, has_aux)
     forward = mode == "forward" or mode == "" and forward_is_cheaper(lin)
     if r.notes is not None:
-        _note_mode(r.notes, lin, mode, forward)
+        note_mode(r.notes, lin, mode, forward)
     if forward:
         _check_real(r, args, argnums)
         values, found = blocks(lin, "forward")
-        cts = found[: len(lin.primals)]
+        cts = [cast_to(ct, v.type.dtype) for ct, v in zip(found, lin.primals)]
     else:
         floats = lin.float_results
         seeds = [_seed(lin.graph.results[k].type, 1.0 if k == 0 else 0.0) for k in floats]
@@ -130,35 +130,6 @@ def _gradient(
         values, cts = list(outs[: len(lin.graph.results)]), list(outs[len(lin.graph.results) :])
     grads = arguments(lin, cts)
     return rebuilt(lin, values), grads[0] if single else tuple(grads)
-
-
-def _note_mode(notes: Notes, lin: Linearised, mode: str, forward: bool) -> None:
-    count = sum(v.type.size for v in lin.primals) if all(v.type.static for v in lin.primals) else None
-    looped = any(n.op.name in ("for", "while") for n in walk(lin.graph))
-    name = "forward" if forward else "reverse"
-    if mode:
-        why = "as asked for"
-    elif forward:
-        why = f"{count} numbers to differentiate by (at most {FEW}) through a loop: carried along, they need no tape"
-    elif not looped:
-        why = f"{count if count is not None else 'run-time many'} numbers to differentiate by, no loop that would need a tape"
-    else:
-        why = f"{count if count is not None else 'run-time many'} numbers to differentiate by; forward takes one sweep for each"
-    notes.add("mode", f"{name}: {why}", current().loc, mode=name, numbers=count, asked=mode)
-
-
-FEW = 4  # numbers to differentiate by, up to which a loop is differentiated forward
-
-
-def forward_is_cheaper(lin: Linearised) -> bool:
-    """Few directions through a loop: carried along in it they need no tape, which the backward of a loop writes and reads."""
-    sizes = [v.type.size if v.type.static else FEW + 1 for v in lin.primals]
-    names = {n.op.name for n in walk(lin.graph)}
-    real = not any(is_complex(v.type.dtype) for v in lin.primals)
-    return real and sum(sizes) <= FEW and bool(names & {"for", "while"}) and not names & _REVERSE_ONLY
-
-
-_REVERSE_ONLY = {"call", "custom_vjp", "callback", "pure_callback", "checkpoint"}
 
 
 def _check_real(r: Reader, args: list[Any], argnums: Any) -> None:
