@@ -195,7 +195,7 @@ def value_and_grad(
     """As `grad`, giving (value, gradient) from one native call.
 
     `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
-    keep every trip's values (8 of them if the loop itself is over a few numbers, else 4), and reverse otherwise.
+    keep every trip's values, and reverse otherwise. With 5 to 8 numbers "forward" is worth a try: see docs/performance.md.
     """
     return Function("value_and_grad", f, _numbers(argnums, argnames), has_aux, _mode(mode))
 
