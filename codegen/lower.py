@@ -283,7 +283,7 @@ class Frame:
     def nodes(self, graph: Graph) -> None:
         """The nodes of a graph or region."""
         if has_tapes(graph):
-            self.from_tape |= popped_in_place(graph)
+            self.from_tape |= popped_in_place(graph, self.flow.root)
             self.into_tape.update(made_in_place(graph))
         for node in graph.nodes:
             self.node(node)

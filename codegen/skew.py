@@ -41,12 +41,15 @@ def skew(body: list[Stmt], notes: Notes | None = None) -> list[Stmt]:
 
 @dataclass(frozen=True)
 class Access:
-    """A load or store of a buffer at `at`, affine in both loop variables."""
+    """A load or store of a buffer at `at`, affine in both loop variables.
+
+    `free`: it adds a share of a derivative, whose sums may be re-ordered.
+    """
 
     buf: str
     at: Aff
     write: bool
-    add: bool = False
+    free: bool = False
 
 
 def _sweep(s: Stmt) -> Sweep | None:
@@ -74,14 +77,17 @@ def _trips(s: kf.For) -> int | None:
 def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
     """All accesses of a straight-line body, or None if it holds anything else."""
     out: list[Access] = []
+    derived: set[str] = set()
     for s in body:
+        if isinstance(s, kf.Let) and s.contract:
+            derived.add(s.name)
         if isinstance(s, kf.Let) and isinstance(s.expr, Apply):
             if any(isinstance(a, Aff) and a.names() & variables for a in s.expr.args) or any(a in variables for a in s.expr.args):
                 return None
         elif isinstance(s, kf.Let) and isinstance(s.expr, Load) and len(s.expr.idx) == 1:
             out.append(Access(s.expr.buf, Aff.of(s.expr.idx[0]), False))
         elif isinstance(s, kf.Store) and len(s.idx) == 1:
-            out.append(Access(s.buf, Aff.of(s.idx[0]), True, s.add))
+            out.append(Access(s.buf, Aff.of(s.idx[0]), True, s.add and s.value in derived))
         else:
             return None
     return out
@@ -92,6 +98,7 @@ class Sweep:
 
     def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[Access]):
         self.outer, self.inner, self.rows, self.columns, self.accesses = outer, inner, rows, columns, accesses
+        self.local = {s.name for s in inner.body if isinstance(s, kf.Let)}
         self.lag = 1
         self.at_once = MORE_ROWS if columns >= LONG and rows >= 2 * MORE_ROWS else ROWS
 
@@ -110,7 +117,7 @@ class Sweep:
             for di, dj in distances:
                 if di == 0 and dj > 0:
                     chained = True
-                if di > 0 and not (x.add and y.add):
+                if di > 0 and not (x.free and y.free):
                     lag = max(lag, -(-(1 - dj) // di))
         self.lag = lag
         return chained and lag <= 3 and self.columns > 2 * lag * (self.at_once - 1)
@@ -120,6 +127,8 @@ class Sweep:
         i, j = (self.outer.var,), (self.inner.var,)
         ci, cj = x.at.terms.get(i, 0), x.at.terms.get(j, 0)
         rest = (x.at - y.at).terms
+        if any(n in self.local or len(ns) > 1 and n in (*i, *j) for ns in x.at.terms for n in ns):
+            return None
         if set(x.at.terms) - {i, j, ()} != set(y.at.terms) - {i, j, ()} or set(rest) - {()} or not ci or not cj:
             return None
         delta, out = rest.get((), 0), []
@@ -162,13 +171,19 @@ class Sweep:
         return stmts
 
     def _carried(self) -> tuple[str, str, kf.Store, Aff] | None:
-        """The one load that reads what the trip before stored: its value stays in a register."""
+        """The one load that reads what the trip before stored: its value stays in a register.
+
+        What it reads in column 0 is loaded before all rows, so no row above may store it.
+        """
         stores = [s for s in self.inner.body if isinstance(s, kf.Store)]
         if len(stores) != 1 or stores[0].add or not isinstance(stores[0].value, str):
             return None
         back = stores[0].idx[0]
         cj = Aff.of(back).terms.get((self.inner.var,), 0)
         wanted = Aff.of(back) - cj
+        before = self._distances(Access(stores[0].buf, Aff.of(back), True), Access(stores[0].buf, wanted, False))
+        if before is None or any(di > 0 and dj <= 0 for di, dj in before):
+            return None
         for s in self.inner.body:
             if (
                 isinstance(s, kf.Let)
@@ -181,7 +196,7 @@ class Sweep:
 
     def _copy(self, k: int, i0: str, j: Aff, tag: str, carried: tuple[str, str, kf.Store, Aff] | None) -> list[Stmt]:
         body = list(self.inner.body)
-        names: dict[str, kf.Operand] = {}
+        names: dict[str, str] = {}
         if carried is not None:
             body = [s for s in body if not (isinstance(s, kf.Let) and s.name == carried[0])]
             names[carried[0]] = f"{carried[0]}_r{k}"
@@ -189,31 +204,39 @@ class Sweep:
         if carried is not None:
             value = carried[2].value
             assert isinstance(value, str)
-            out.append(kf.Assign(f"{carried[0]}_r{k}", f"{value}_{tag}s"))
+            out.append(kf.Assign(f"{carried[0]}_r{k}", names.get(value, value)))
         return out
 
     def _renamed(
-        self, body: Iterable[Stmt], k: int, i0: str, j: Aff, names: Mapping[str, kf.Operand], tag: str | None = None
+        self, body: Iterable[Stmt], k: int, i0: str, j: Aff, names: dict[str, str], tag: str | None = None
     ) -> list[Stmt]:
-        """The body for row i0 + k and column j, its names made unique."""
+        """The body for row i0 + k and column j, its names made unique; `names`: what they become, more are added."""
         tag = str(k) if tag is None else tag
         subst = {self.outer.var: Aff.of(i0) + k, self.inner.var: j}
-        known: dict[str, kf.Operand] = dict(names)
+
+        def operand(x: kf.Operand) -> kf.Operand:
+            if isinstance(x, str):
+                return names[x] if x in names else subst.get(x, x)
+            return replaced(x, subst | {n: Aff.of(names[n]) for n in x.names() & names.keys()}) if isinstance(x, Aff) else x
+
+        def place(idx: tuple[kf.Index, ...]) -> tuple[kf.Index, ...]:
+            at = operand(Aff.of(idx[0]))
+            assert isinstance(at, Aff)
+            return (at,)
+
         out: list[Stmt] = []
         for s in body:
             if isinstance(s, kf.Let):
-                expr = s.expr
-                if isinstance(expr, Load):
-                    new: kf.Expr = Load(expr.buf, (replaced(expr.idx[0], subst),))
+                if isinstance(s.expr, Load):
+                    new: kf.Expr = Load(s.expr.buf, place(s.expr.idx))
                 else:
-                    assert isinstance(expr, Apply)
-                    new = Apply(expr.op, tuple(known.get(a, a) if isinstance(a, str) else a for a in expr.args))
-                known[s.name] = f"{s.name}_{tag}s"
-                out.append(kf.Let(f"{s.name}_{tag}s", s.dtype, new, s.contract))
+                    assert isinstance(s.expr, Apply)
+                    new = Apply(s.expr.op, tuple(map(operand, s.expr.args)))
+                names[s.name] = f"{s.name}_{tag}s"
+                out.append(kf.Let(names[s.name], s.dtype, new, s.contract))
             else:
                 assert isinstance(s, kf.Store)
-                value = known.get(s.value, s.value) if isinstance(s.value, str) else s.value
-                out.append(kf.Store(s.buf, (replaced(s.idx[0], subst),), value, s.add))
+                out.append(kf.Store(s.buf, place(s.idx), operand(s.value), s.add))
         return out
 
 

@@ -6,28 +6,32 @@ that is only pushed is made where the push would copy it to; room for it is made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from irad.ir import Graph, Node, Value, reads
+from irad.ir import Graph, Node, Value, reads, walk
 from irad.types import TAPE
 
 READERS = ("loop", "index")  # they look an array up by its place
 
 
-def popped_in_place(graph: Graph) -> set[Value]:
-    """Arrays of the graph's pops that can be read in the tape."""
+def popped_in_place(graph: Graph, root: Callable[[Value], Value]) -> set[Value]:
+    """Arrays of the graph's pops that can be read in the tape. `root`: the same for all tapes that share memory."""
     found: set[Value] = set()
     for k, n in enumerate(graph.nodes):
         if n.op.name == "pop" and any(v.type.shape for v in n.outputs[1:]):
             after = graph.nodes[k + 1 :]
-            end = next((j for j, m in enumerate(after) if _disturbs(m, n.outputs[0])), len(after))
+            own = root(n.outputs[0])
+            end = next((j for j, m in enumerate(after) if _disturbs(m, own, root)), len(after))
             found |= {v for v in n.outputs[1:] if v.type.shape and v not in graph.results and _only_read(v, after, end)}
     return found
 
 
-def _disturbs(n: Node, tape: Value) -> bool:
-    """May what the node does with the tape overwrite what was popped?"""
-    return tape in n.inputs and n.op.name != "pop" or any(tape in reads(m) for r in n.regions for m in r.nodes)
+def _disturbs(n: Node, tape: Value, root: Callable[[Value], Value]) -> bool:
+    """May what the node does with the tape, or with another that shares its memory, overwrite what was popped?"""
+    if n.op.name == "pop":
+        return False
+    inner = (v for r in n.regions for m in walk(r) for v in (*m.inputs, *m.outputs))
+    return any(v.type == TAPE and root(v) is tape for vs in (n.inputs, n.outputs, inner) for v in vs)
 
 
 def _only_read(v: Value, nodes: Sequence[Node], end: int) -> bool:

@@ -267,8 +267,9 @@ def substitute(graph: Graph, env: Mapping[Value, Value]) -> Graph:
     """The graph with captured values exchanged, bindings kept; the same objects where nothing changed."""
     if not any(v in env for v in captures(graph)):
         return graph
-    nodes = [substitute_node(n, env) for n in graph.nodes]
-    return graph.replace(nodes=nodes, results=[env.get(v, v) for v in graph.results])
+    _retype(graph.params, env)
+    nodes = tuple([substitute_node(n, env) for n in graph.nodes])
+    return Graph(graph.params, nodes, tuple([env.get(v, v) for v in graph.results]), graph.name)
 
 
 def substitute_node(node: Node, env: Mapping[Value, Value]) -> Node:
@@ -279,11 +280,16 @@ def substitute_node(node: Node, env: Mapping[Value, Value]) -> Node:
     def get(v: Value) -> Value:
         return env.get(v, v)
 
-    for v in node.outputs:  # an extent was exchanged: the type follows, the identity of the value stays
-        if v.type.symbols:
-            v.type = v.type.rename(get)
+    _retype(node.outputs, env)
     regions = tuple(substitute(r, env) for r in node.regions)
     return Node(node.op, tuple(map(get, node.inputs)), node.outputs, rename_attrs(node.attrs, get), regions, node.loc, node.deriv)
+
+
+def _retype(values: Iterable[Value], env: Mapping[Value, Value]) -> None:
+    """An extent was exchanged: the type follows, the identity of the value stays."""
+    for v in values:
+        if v.type.symbols:
+            v.type = v.type.rename(lambda s: env.get(s, s))
 
 
 def inline(graph: Graph, *args: Value) -> tuple[Value, ...]:

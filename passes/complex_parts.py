@@ -94,6 +94,8 @@ class _Split:
 
     def region(self, g: Graph) -> Graph:
         """A region or called function: complex parameters and results are two each."""
+        if retype(g.params, self.env):
+            g = Graph(g.params, g.nodes, g.results, g.name)
         params = self.bind(g.params)
         with Builder() as b:
             self.body(g, b)

@@ -229,7 +229,8 @@ class _Sweep:
 
     def graph(self, g: Graph, results: Iterable[int], params: Iterable[int] | None = None) -> Graph:
         new = g.params if params is None else _pick(g.params, params)
-        retype(new, self.env)
+        if retype(new, self.env):
+            g = Graph(g.params, g.nodes, g.results, g.name)
         nodes = [m for n in g.nodes if n in self.live for m in [_SWEEP.get(n.op.name, _sweep_plain)(self, n)] if m]
         return g.replace(new, nodes, self.get(_pick(g.results, results)))
 

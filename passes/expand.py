@@ -93,13 +93,14 @@ class _Expand:
                 todo += callees(self.done[name])
 
     def graph(self, graph: Graph, env: dict[Value, Value]) -> Graph:
+        if retype(graph.params, env):
+            graph = Graph(graph.params, graph.nodes, graph.results, graph.name)
         nodes, results = self.parts(graph, env)
         return graph.replace(nodes=nodes, results=results)
 
     def parts(self, graph: Graph, env: dict[Value, Value]) -> tuple[tuple[Node, ...], tuple[Value, ...]]:
         """Nodes and results of the graph without transforms."""
         nodes: list[Node] = []
-        retype(graph.params, env)
         for n in graph.nodes:
             if n.op.name in TRANSFORMS:
                 with Builder(n.loc) as b:

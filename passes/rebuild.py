@@ -18,18 +18,24 @@ def rebuilt(
 ) -> Node:
     """The node with other parts, its types and attributes renamed by `env`; the very node if nothing changes."""
     new = {**node.attrs, **attrs} if attrs else node.attrs
+    retyped = False
     if env and not node.static:
-        retype(outputs, env)
+        retyped = retype(outputs, env)
         new = rename_attrs(new, lambda v: env.get(v, v))
     ins, outs = tuple(inputs), tuple(outputs)
-    unchanged = ins == node.inputs and outs == node.outputs and (new is node.attrs or new == node.attrs)
+    unchanged = not retyped and ins == node.inputs and outs == node.outputs and (new is node.attrs or new == node.attrs)
     if unchanged and all([a is b for a, b in zip(regions, node.regions)]):
         return node
     return Node(node.op, ins, outs, new, tuple(regions), node.loc, node.deriv)
 
 
-def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> None:
-    """Rename the SSA values that the types of `values` mention: the type follows, the identity of the value stays."""
-    for v in values:
-        if v.type.symbols and any(s in env for s in v.type.symbols):
-            v.type = v.type.rename(lambda s: env.get(s, s))
+def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> bool:
+    """Rename the SSA values that the types of `values` mention: the type follows, the identity of the value stays.
+
+    Were there any? Then the node or graph that binds the values is made anew: what is remembered on it, and on the graphs
+    around it, may speak of the old ones.
+    """
+    found = [v for v in values if v.type.symbols and any(s in env for s in v.type.symbols)]
+    for v in found:
+        v.type = v.type.rename(lambda s: env.get(s, s))
+    return bool(found)

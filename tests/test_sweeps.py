@@ -109,6 +109,90 @@ def test_values_are_numpys_and_the_gradient_is_right(sweep: Callable[..., Any], 
     assert np.isclose(np.sum(gradient * d), want, rtol=1e-7, atol=1e-8)
 
 
+def on_diagonals(x: Any) -> Any:
+    """Each row stores what the next one reads in its first column."""
+    for i in range(8):
+        for j in range(30):
+            x[i + j + 1] = 0.5 * x[i + j] + 0.25 * x[i + j + 1]
+    return x
+
+
+def adding(u: Any) -> Any:
+    """Rows add to one element: the order is the source's."""
+    for i in range(u.shape[0] - 1):
+        for j in range(u.shape[1] - 3):
+            u[i + 1, j] += 0.3 * u[i, j]
+            u[i, j + 3] += 0.1 * u[i, j]
+            u[i, j + 1] += 0.17 * u[i, j]
+    return u
+
+
+def paths(u: Any) -> Any:
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1] + u[i - 1, j]
+    return u
+
+
+def best(u: Any) -> Any:
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = np.maximum(u[i - 1, j] + 1, u[i, j - 1] + 2)
+    return u
+
+
+def forward_fill(u: Any) -> Any:
+    for i in range(u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1]
+    return u
+
+
+def looked_up(u: Any, table: Any, k: Any) -> Any:
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = 0.3 * u[i, j - 1] + 0.2 * u[i - 1, j] + table[k[j] % 8]
+    return u
+
+
+def at_computed_places(u: Any, k: Any) -> Any:
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1] - 1):
+            s = k[j] % 2
+            u[i, j + s] = 0.3 * u[i, j - 1 + s] + 0.2 * u[i - 1, j + s]
+    return u
+
+
+def stores_counters(u: Any, v: Any) -> Any:
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1] + u[i - 1, j]
+            v[i, j] = i - j
+    return u, v
+
+
+_REAL, _INTEGER = rng.standard_normal((14, 40)), rng.integers(0, 3, (14, 40))
+ROWS_AT_ONCE = {
+    on_diagonals: [_REAL[:2].reshape(-1)[:64]],
+    adding: [_REAL],
+    paths: [_INTEGER],
+    best: [_INTEGER],
+    forward_fill: [_REAL],
+    looked_up: [_REAL, _REAL[0, :8], _INTEGER[0]],
+    at_computed_places: [_REAL, _INTEGER[0]],
+    stores_counters: [_INTEGER, _INTEGER],
+}
+
+
+@pytest.mark.parametrize("sweep", ROWS_AT_ONCE, ids=lambda f: f.__name__)
+def test_several_rows_at_once_give_numpys_bits(sweep: Callable[..., Any]) -> None:
+    ours, plain = ([a.copy() for a in ROWS_AT_ONCE[sweep]] for _ in range(2))
+    irad.compile(sweep)(*ours)
+    sweep(*plain)
+    for a, b in zip(ours, plain):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_second_order() -> None:
     x, v = rng.standard_normal((2, 6, 7))
     f = lambda u: np.sum(not_linear(u.copy()) ** 2)

@@ -81,3 +81,30 @@ def test_where_tapes_come_from() -> None:
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_tapes_that_a_function_makes(depth: int) -> None:
     assert agree(parse(PROGRAM), 0.5, depth) == [0.5]
+
+
+POP_POP_PUSH = """
+func @f(%x: f64[40], %z: f64[40]) -> f64[40], f64[40] {
+  %t: tape = tape
+  %a: f64[40] = mul %x, %z
+  %b: f64[40] = add %x, %z
+  %t_1: tape = push[site=1] %t, %a
+  %t_2: tape = push[site=2] %t_1, %b
+  %t_3: tape, %q: f64[40] = pop[site=2] %t_2
+  %t_4: tape, %p: f64[40] = pop[site=1] %t_3
+  %c: f64[40] = sin %x
+  %d: f64[40] = cos %z
+  %t_5: tape = push[site=3] %t_4, %c
+  %t_6: tape = push[site=4] %t_5, %d
+  %r: f64[40] = mul %p, %q
+  %t_7: tape, %e: f64[40] = pop[site=4] %t_6
+  %t_8: tape, %g: f64[40] = pop[site=3] %t_7
+  %u: f64[40] = add %e, %g
+  return %r, %u
+}
+"""
+
+
+def test_popped_arrays_survive_pushes_on_what_is_left_of_their_tape() -> None:
+    """The push comes after another pop: what was popped first must not be read from the tape after it."""
+    agree(parse(POP_POP_PUSH), *np.random.default_rng(0).standard_normal((2, 40)))

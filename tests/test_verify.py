@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from irad.errors import VerifyError
-from irad.ir import Graph, Node, Program, Value, build, emit, size
+from irad.ir import Graph, Node, Program, Value, build, captures, emit, size, uses
 from irad.ops import OPS, control
 from irad.ops.array import broadcast
 from irad.ops.constant import const, empty, scalar
@@ -248,3 +248,34 @@ def test_manager_shows_each_step() -> None:
     seen: list[tuple[str, int, int]] = []
     run(program, ["cse", "dce"], lambda name, a, b, seconds: seen.append((name, size(a), size(b))))
     assert seen == [("cse", 3, 2), ("dce", 2, 2)]
+
+
+EXTENTS = """
+func @f(%q: i64, %m: i64, %c: bool, %x: f64[100]) -> f64 {
+  %n: i64 = if %c then {
+    yield %m
+  } else {
+    yield %m
+  }
+  %z: f64[%n] = index[spec=(0:%n)] %x
+  %w: f64[%n] = for %q, %z body { |%i: i64, %a: f64[%n]|
+    %b: f64[%n] = for %q, %a body { |%j: i64, %d: f64[%n]|
+      %e: f64[%n] = sin %d
+      yield %e
+    }
+    yield %b
+  }
+  %u: f64 = sum[axes=(0)] %w
+  return %u
+}
+"""
+
+
+def test_what_is_remembered_on_graphs_follows_renamed_extents() -> None:
+    program = verify(parse(EXTENTS))
+    regions = lambda g: [g, *(h for n in g.nodes for r in n.regions for h in regions(r))]
+    for g in regions(program["f"]):
+        captures(g), uses(g)
+    for g in regions(run(program, ["dce"])["f"]):
+        new = Graph(g.params, g.nodes, g.results, g.name)
+        assert captures(new) == captures(g) and uses(new) == uses(g)
