@@ -15,7 +15,7 @@ from irad.notes import Notes
 from irad.ops.core import effects
 from irad.passes.fuse_access import FOLDS, Member, classify, dot_axes, inlinable, is_view
 from irad.passes.fuse_notes import why_apart
-from irad.records import dataclass
+from irad.records import dataclass, field
 from irad.types import Dim
 
 MOST = 1000  # operations in the body of a loop (a transcendental function counts as POLY): registers and compile time are bounded
@@ -45,6 +45,7 @@ class Nest:
     bits: int
     above: int
     prefix: int = 0
+    rows: set[Value] = field(default_factory=set)  # what one part makes and another reads
 
 
 class Grouping:
