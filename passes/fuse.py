@@ -16,10 +16,11 @@ from irad.notes import Notes
 from irad.ops.array import Slice, dim_value, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
-from irad.passes.fuse_access import Elements, Member, Position, as_dim, classify, inlinable
+from irad.passes.fuse_access import Elements, Member, Position, as_dim, classify
 from irad.passes.fuse_groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fuse_nests import merge_rows
 from irad.passes.fuse_notes import note_unit
+from irad.passes.fuse_window import static_position
 from irad.passes.matrix_form import matrix_form
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
@@ -88,13 +89,13 @@ class Fusion:
         node = self.grouping.defs.get(v)
         if node is None:
             return None
-        if inlinable(node):
+        if self.grouping.inlinable(node):
             return node
         return node if self.grouping.group_of.get(v) is group and node in self._here else None
 
     def _elements(self, group: Group, inside: dict[Value, tuple[Value, int]] | None = None) -> Elements:
         self._here = {m.node for m in group.members if is_elementwise(m)}
-        return Elements(lambda v: self._computed(group, v), inside)
+        return Elements(lambda v: self._computed(group, v), self.grouping.defs.get, inside)
 
     def _plain(self, group: Group) -> None:
         wanted = self._wanted(group)
@@ -114,8 +115,7 @@ class Fusion:
         value = el.at(node.out, pos) if is_elementwise(m) else el.compute(node, pos)
         inner = idx[prefix:]
         if node.op.name in ("update", "update_add"):
-            x, _, *operands = node.inputs
-            where = el.positions(node.attrs["spec"], operands, pos)
+            x, where = node.inputs[0], self._where(el, node, pos)
             extra = list(dict.fromkeys(s for d in where if not isinstance(d, int) for s, _ in d.terms if s not in inner))
             rows = Map(tuple(_row(d, [*inner, *extra]) for d in where))
             self.needed.add(x)
@@ -131,6 +131,14 @@ class Fusion:
         if m.kind == "store" or len(kept_here) == len(inner):  # a fold over outer axes only yields its row
             return Piece([empty(type=t)], Out("store", rows), [value])
         return Piece([const(value=_identity(m.kind, t.dtype), type=t)], Out(m.kind, rows), [value])
+
+    def _where(self, el: Elements, node: Node, pos: Position) -> Position:
+        """Where an update stores; what is added at affine positions, as over windows, adds up along the lanes' own axis."""
+        spec, operands = node.attrs["spec"], node.inputs[2:]
+        known = (
+            static_position(self.grouping.defs.get, spec, operands, pos) if node.op.name == "update_add" and "g" in spec else None
+        )
+        return el.positions(spec, operands, pos) if known is None else known
 
     # ---- nests ---------------------------------------------------------------------------------------------
 
@@ -182,7 +190,7 @@ class Fusion:
         pos = tuple(as_dim(v) for v in idx)
         el.compute(m.node, pos)
         if m.node.op.name in ("update", "update_add"):
-            el.positions(m.node.attrs["spec"], m.node.inputs[2:], pos)
+            self._where(el, m.node, pos)
             el.reads.append((m.node.inputs[0], ()))
 
     def _part(

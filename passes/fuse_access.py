@@ -15,6 +15,7 @@ from irad.ops.array import Slice, dim_value
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, mul
 from irad.ops.loop import Map, load
+from irad.passes.fuse_window import only_units, static_position
 from irad.records import dataclass
 from irad.types import I64, Dim, Type, affine
 
@@ -54,11 +55,6 @@ def is_view(node: Node) -> bool:
     if op == "reshape":
         return only_units(node.inputs[0].type.shape, out.type.shape)
     return False
-
-
-def only_units(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Do two shapes differ in axes of extent 1 only?"""
-    return [d for d in a if d != 1] == [d for d in b if d != 1]
 
 
 def classify(node: Node) -> Member | None:
@@ -123,13 +119,18 @@ _ELSEWHERE = {*FOLDS, "update", "update_add"}
 
 
 class Elements:
-    """Emits scalar code for elements. `defs`: how a value not in memory is computed; others are loaded.
+    """Emits scalar code for elements. `computed`: how a value not in memory is computed, others are loaded; `made`: the node of any.
 
     `inside` gives values of the surrounding nest: v -> (its row or scalar in scope, how many leading axes of v are outside).
     """
 
-    def __init__(self, computed: Callable[[Value], Node | None], inside: dict[Value, tuple[Value, int]] | None = None):
-        self.computed, self.inside = computed, inside or {}
+    def __init__(
+        self,
+        computed: Callable[[Value], Node | None],
+        made: Callable[[Value], Node | None],
+        inside: dict[Value, tuple[Value, int]] | None = None,
+    ):
+        self.computed, self.made, self.inside = computed, made, inside or {}
         self.memo: dict[tuple[Value, Position], Value] = {}
         self.reads: list[tuple[Value, Position]] = []
 
@@ -214,7 +215,9 @@ class Elements:
 
     def _index(self, node: Node, pos: Position) -> Value:
         x, *operands = node.inputs
-        return self.at(x, self.positions(node.attrs["spec"], operands, pos))
+        spec = node.attrs["spec"]
+        window = static_position(self.made, spec, operands, pos) if "g" in spec else None
+        return self.at(x, self.positions(spec, operands, pos) if window is None else window)
 
     def _dot(self, node: Node, pos: Position) -> Value:
         _, at_a, at_b = dot_axes(node)

@@ -12,7 +12,7 @@ what it makes, so no other node moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irad.ir import Builder, Graph, Node, Program, Value, current, defs, emit, reads
 from irad.notes import Notes
@@ -21,14 +21,16 @@ from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fuse_access import Position, as_dim, classify, inlinable
-from irad.passes.fuse_dot_operands import Operands, ViewElements, splits
+from irad.passes.fuse_dot_merge import split_merged
+from irad.passes.fuse_dot_operands import Operands, merged_positions
 from irad.passes.fuse_dot_pool import pooling_elementwise
+from irad.passes.fuse_dot_price import walk
+from irad.passes.fuse_dot_scatter import unscatter_windows
 from irad.passes.fuse_dot_split import split_slices
-from irad.passes.fuse_dot_window import unscatter_windows
+from irad.passes.fuse_dot_wanted import wanted_in, with_patches
 from irad.records import dataclass, field
 from irad.types import I64, Dim, Type
 
-MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks for all caches, is ahead
 MAX_SUMS = 8  # products in one nest
 
 
@@ -53,15 +55,17 @@ def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple
         nodes.append(n)
         known.update(n.outputs)
     graph = pooling_elementwise(graph.replace(nodes=nodes))
+    if any(n.op.name == "dot" for n in graph.nodes):
+        graph = split_merged(graph)
+        graph = unscatter_windows(split_slices(graph, wanted_in(graph)), notes)
+        graph = with_patches(graph, notes)
+    wanted = wanted_in(graph)
     if notes is not None:
-        _note_others(notes, graph)
-    if not any(wanted(n) for n in graph.nodes):
-        return graph, []
-    graph = unscatter_windows(split_slices(graph, wanted), wanted)
-    return _Contractions(graph, outer, notes).run()
+        _note_others(notes, graph, wanted)
+    return _Contractions(graph, wanted, outer, notes).run() if any(map(wanted, graph.nodes)) else (graph, [])
 
 
-def _note_others(notes: Notes, graph: Graph) -> None:
+def _note_others(notes: Notes, graph: Graph, wanted: Callable[[Node], bool]) -> None:
     """Say what becomes of products that get no nest of their own."""
     for n in graph.nodes:
         if n.op.name == "dot" and not wanted(n):
@@ -70,22 +74,6 @@ def _note_others(notes: Notes, graph: Graph) -> None:
                 notes.add("contraction", f"{what}: a plain loop, which fuses with what is around it", n.loc, kind="loop")
             else:
                 notes.add("contraction", f"{what}: a BLAS call or plain loops; not fused", n.loc, kind="apart")
-
-
-def wanted(node: Node) -> bool:
-    """Is the node a contraction to make a nest of?"""
-    if node.op.name != "dot" or classify(node) is not None:
-        return False
-    a, b = (v.type for v in node.inputs)
-    if not (a.static and b.static) or a.dtype not in ("f32", "f64"):
-        return False
-    (ca, _), (ba, _) = node.attrs["contract"], node.attrs["batch"]
-    work = node.out.type.size
-    for k in ca:
-        work *= int(a.shape[k])  # type: ignore[call-overload]
-    for k in ba:
-        work //= max(1, int(a.shape[k]))  # type: ignore[call-overload]
-    return 0 < work <= MOST
 
 
 @dataclass(eq=False)
@@ -104,8 +92,8 @@ class Unit:
 class _Contractions:
     """The nests of one graph."""
 
-    def __init__(self, graph: Graph, outer: set[Value] | None, notes: Notes | None = None):
-        self.notes = notes
+    def __init__(self, graph: Graph, wanted: Callable[[Node], bool], outer: set[Value] | None, notes: Notes | None = None):
+        self.wanted, self.notes = wanted, notes
         self.graph, self.defs = graph, defs(graph)
         self.number = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.users: dict[Value, list[int]] = {}
@@ -114,13 +102,13 @@ class _Contractions:
                 self.users.setdefault(v, []).append(k)
         self.results = set(graph.results)
         self.unit_of: dict[Value, Unit] = {}
-        self.operands = Operands(self.defs, self.unit_of, outer)
+        self.operands = Operands(self.defs, self.unit_of, outer, notes)
         self.taken: dict[int, Unit] = {}
 
     def run(self) -> tuple[Graph, list[Node]]:
         """The graph with nests, and the nodes to put before the loop that it is the body of."""
         for k, n in enumerate(self.graph.nodes):
-            if wanted(n):
+            if self.wanted(n):
                 self._start(k, n)
             elif len(n.outputs) == 1 and not n.regions:
                 self._join(k, n)
@@ -203,7 +191,7 @@ class _Contractions:
         pos = units[0].places[n.inputs[0]]
         if n.op.name == "transpose":
             return tuple(pos[p] for p in n.attrs["perm"])
-        return _merged_positions(pos, n.inputs[0].type.shape, n.out.type.shape)
+        return merged_positions(pos, n.inputs[0].type.shape, n.out.type.shape)
 
     def _stored_at(self, n: Node, units: list[Unit]) -> Position | None:
         """Where an update stores a value of the nest; None if it has other parts or its place is known at run time only."""
@@ -250,15 +238,16 @@ class _Nest:
         self.c, self.unit = c, unit
         self.members = {n.out: n for n in unit.nodes}
         self.memo: dict[Value, Value] = {}
-        self.elements = ViewElements(c.operands.view)
+        self.elements = c.operands.elements()
         self.chained = {n.out for n in unit.nodes if self._chains(n)}
 
     def nodes(self) -> list[Node]:
         """The nest, after the copies of operands that it needs."""
         unit, first = self.unit, self.unit.dots[0]
         stored = [v for v in self.members if self._needed(v)]
-        self.along = [i for v in stored for i in _last_index(unit.places[v])]
-        self.along += [i for n in unit.stores for i in _last_index(unit.places[n.inputs[1]])]
+        targets = [(unit.places[v], v.type) for v in stored]
+        targets += [(_placed(unit.places[n.inputs[1]], n.attrs["spec"]) or (), n.out.type) for n in unit.stores]
+        self.stored = [walk(pos, [int(d) for d in t.shape]) for pos, t in targets]  # type: ignore[arg-type]
         with Builder(first.loc) as body:
             pieces = [self._result(v) for v in stored] + [self._store(n) for n in unit.stores]
         with Builder(first.loc) as before:
@@ -334,7 +323,7 @@ class _Nest:
         return emit(node.op, *args, **node.attrs)[0]
 
     def _product(self, node: Node, start: Value | None) -> Value:
-        terms, extents, factors = self.c.operands.factors(node, self.unit.places[node.out], self.along)
+        terms, extents, factors = self.c.operands.factors(node, self.unit.places[node.out], self.stored)
         zero = const(value=0.0, type=Type(node.out.type.dtype)) if start is None else start
         with Builder(node.loc, deriv=node.deriv) as body:
             x, y = (f() for f in factors)
@@ -354,22 +343,6 @@ def _renamed(pos: Position, old: Sequence[Value], new: Sequence[Value]) -> Posit
     return tuple(d if isinstance(d, int) else d.rename(lambda v: names.get(v, v)) for d in pos)
 
 
-def _merged_positions(pos: Position, old: Sequence[Dim], new: Sequence[Dim]) -> Position | None:
-    """Positions after a reshape that merges neighbouring axes (or moves axes of extent 1); None for any other."""
-    groups = splits(new, old)
-    if groups is None:
-        return None
-    out: list[Dim] = []
-    for group in groups:
-        at: Dim = 0
-        for k in group:
-            d = old[k]
-            assert isinstance(d, int)
-            at = at * d + pos[k]
-        out.append(at)
-    return tuple(out)
-
-
 def _placed(pos: Position, spec: Sequence[int | str | Slice]) -> Position | None:
     """Positions in the array of a value stored by `spec`; None if a part of it is known at run time only."""
     out: list[Dim] = []
@@ -379,11 +352,6 @@ def _placed(pos: Position, spec: Sequence[int | str | Slice]) -> Position | None
             return None
         out.append(s if isinstance(s, int) else (s.start or 0) + next(it) * s.step)
     return tuple(out)
-
-
-def _last_index(pos: Position) -> list[Value]:
-    """The index that the last axis follows with step 1."""
-    return [v for d in pos[-1:] if not isinstance(d, int) for v, c in d.terms if c == 1]
 
 
 def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:

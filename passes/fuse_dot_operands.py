@@ -8,15 +8,19 @@ if nothing in it changes the operand, as for the weights of a recurrent network.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from math import prod
 
 from irad.ir import Builder, Node, Value, emit, reads, substitute_node
-from irad.ops.array import Slice, transpose
+from irad.notes import Notes
+from irad.ops.array import transpose
 from irad.ops.loop import load
+from irad.passes import fuse_dot_patches
 from irad.passes.fuse_access import Elements, Position, as_dim, inlinable, only_units
-from irad.passes.fuse_dot_window import affine_index, is_window
-from irad.types import I64, Dim
+from irad.passes.fuse_dot_patches import may_copy, note_direct, note_patches, patches
+from irad.passes.fuse_dot_price import UNKNOWN, Walk, moved, product, walk
+from irad.passes.fuse_window import is_window, under_window
+from irad.types import I64, Dim, affine
 
 Factor = Callable[[], Value]  # emits the element of an operand
 
@@ -41,6 +45,22 @@ def splits(coarse: Sequence[Dim], fine: Sequence[Dim]) -> list[list[int]] | None
     return out if all(d == 1 for d in fine[k:]) else None
 
 
+def merged_positions(pos: Position, old: Sequence[Dim], new: Sequence[Dim]) -> Position | None:
+    """Positions after a reshape that merges neighbouring axes (or moves axes of extent 1); None for any other."""
+    groups = splits(new, old)
+    if groups is None:
+        return None
+    out: list[Dim] = []
+    for group in groups:
+        at: Dim = 0
+        for k in group:
+            d = old[k]
+            assert isinstance(d, int)
+            at = at * d + pos[k]
+        out.append(at)
+    return tuple(out)
+
+
 def is_split(node: Node) -> bool:
     """A reshape that only splits axes: an element stands at an affine position of the operand."""
     return (
@@ -49,19 +69,7 @@ def is_split(node: Node) -> bool:
 
 
 class ViewElements(Elements):
-    """Elements that also read through reshapes that split axes and through windows."""
-
-    def _index(self, node: Node, pos: Position) -> Value:
-        x, *operands = node.inputs
-        spec = node.attrs["spec"]
-        if "g" not in spec:
-            return super()._index(node, pos)
-        (g,), p = operands, sum(isinstance(t, Slice) for t in spec[: spec.index("g")])
-        at = affine_index(self.computed, g, pos[p : p + g.type.rank])
-        assert at is not None
-        rest = iter((*pos[:p], *pos[p + g.type.rank :]))
-        out = [at if s == "g" else s if isinstance(s, int) else s.start + next(rest) * s.step for s in spec]
-        return self.at(x, tuple(out))
+    """Elements that also read through reshapes that split axes."""
 
     def _reshape(self, node: Node, pos: Position) -> Value:
         (x,), shape = node.inputs, node.out.type.shape
@@ -84,11 +92,11 @@ class Operands:
     """The operands of the contractions of one graph.
 
     `nests`: values that nests compute, which are in memory. `outer`: values known outside of the loop around the graph (None: there
-    is none); `moved` collects nodes to put there.
+    is none); `moved` collects nodes to put there. `defs` learns of copies of views that are made.
     """
 
-    def __init__(self, defs: dict[Value, Node], nests: Container[Value], outer: set[Value] | None):
-        self.defs, self.nests, self.outer = defs, nests, outer
+    def __init__(self, defs: dict[Value, Node], nests: Container[Value], outer: set[Value] | None, notes: Notes | None = None):
+        self.defs, self.nests, self.outer, self.notes = defs, nests, outer, notes
         self.moved: list[Node] = []
         self.here: list[Node] = []  # to stand before the nest that is being made
         self.copies: dict[tuple[Value, tuple[int, ...]], Value] = {}
@@ -97,20 +105,23 @@ class Operands:
         """The node to look through when v is read, or None where it is loaded."""
         node = self.defs.get(v)
         if node is None or v in self.nests or not (inlinable(node) or is_split(node) or is_window(self.defs.get, node)):
-            return node if node is not None and _counts(node) else None
+            return None
         return node
 
-    def factors(self, node: Node, pos: Position, store: Sequence[Value]) -> tuple[list[Value], list[int], list[Factor]]:
+    def factors(self, node: Node, pos: Position, stored: Sequence[Walk]) -> tuple[list[Value], list[int], list[Factor]]:
         """For element `pos` of a `dot`: indices and extents of the inner loop, and the two factors.
 
-        `store`: the indices along which the result is stored with step 1.
+        `stored`: the steps of the arrays that the result goes to.
         """
         a, b = node.inputs
         ca, _ = node.attrs["contract"]
         terms = [Value(I64, "k") for _ in ca]
         extents = [int(a.type.shape[k]) for k in ca]  # type: ignore[arg-type]
         at_a, at_b = _positions(node, pos, [as_dim(t) for t in terms])
-        best = self._copied(node, pos, at_a, at_b, store)
+        _, best = self.choose(node, pos, at_a, at_b, stored)
+        for first, v in ((True, a), (False, b)):
+            if self.notes is not None and under_window(self.view, v):
+                (note_patches if best is not None and best[0] is first else note_direct)(self.notes, v, node)
         if best is None:
             return terms, extents, [lambda: self.read(a, at_a), lambda: self.read(b, at_b)]
         first, perm = best
@@ -120,62 +131,92 @@ class Operands:
         copy: Factor = lambda: self.read(y, moved)
         return terms, extents, [copy, lambda: self.read(b, at_b)] if first else [lambda: self.read(a, at_a), copy]
 
+    def elements(self) -> ViewElements:
+        """Reads elements through views."""
+        return ViewElements(self.view, self.defs.get)
+
     def read(self, v: Value, pos: Position) -> Value:
-        return ViewElements(self.view).at(v, pos)
+        return self.elements().at(v, pos)
+
+    def read_factors(self, node: Node, pos: Position) -> tuple[Value, Value]:
+        """The factors of element `pos` of a `dot` that sums over nothing."""
+        at_a, at_b = _positions(node, pos, ())
+        return self.read(node.inputs[0], at_a), self.read(node.inputs[1], at_b)
 
     # ---- copies ------------------------------------------------------------------------------------------------
 
-    def _copied(
-        self, node: Node, pos: Position, at_a: Position, at_b: Position, store: Sequence[Value]
-    ) -> tuple[bool, tuple[int, ...]] | None:
-        """Which operand to transpose (True: the first) and how; None if they can be read where they lie."""
+    def price(self, node: Node, perm: Sequence[int]) -> float:
+        """Cycles of a `dot` whose result is stored with its axes in this order, operands copied where that is cheaper."""
+        index = [Value(I64) for _ in node.out.type.shape]
+        pos = tuple(map(as_dim, index))
+        at_a, at_b = _positions(node, pos, [as_dim(Value(I64)) for _ in node.attrs["contract"][0]])
+        stored = walk([pos[p] for p in perm], [int(node.out.type.shape[p]) for p in perm])  # type: ignore[arg-type]
+        return self.choose(node, pos, at_a, at_b, [stored])[0]
+
+    def choose(
+        self, node: Node, pos: Position, at_a: Position, at_b: Position, stored: Sequence[Walk]
+    ) -> tuple[float, tuple[bool, tuple[int, ...]] | None]:
+        """The price of a product; which operand to copy (True: the first) and in what order, or None if both are read where they lie."""
         a, b = node.inputs
-        unit_a, unit_b = self._unit(a, at_a), self._unit(b, at_b)
-        in_a, in_b = _names(at_a), _names(at_b)
-        (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-        extent = {v: int(d) for p, d in zip(pos, node.out.type.shape) for v in _names([p])}  # type: ignore[arg-type]
-        lanes = 64 // node.out.type.numpy.itemsize
-        work = node.out.type.size * prod(int(a.type.shape[k]) for k in ca)  # type: ignore[arg-type]
-
-        def cost(v: Value, copied: int) -> float:
-            """Cycles, roughly: multiply-adds with the lanes along v, stores in steps, the copy."""
-            vectors = work / extent[v] * -(-extent[v] // lanes)
-            return vectors / 2 + (0 if v in store else 1.2 * node.out.type.size) + 1.5 * copied
-
-        best = min(
-            (cost(v, 0) for v in extent if (v in unit_a) != (v in unit_b) and (v in in_a) != (v in in_b)), default=math.inf
-        )
+        ca, _ = node.attrs["contract"]
+        extents = {v: int(d) for p, d in zip(pos, node.out.type.shape) for v in _names([p])}  # type: ignore[arg-type]
+        terms = prod(int(a.type.shape[k]) for k in ca)  # type: ignore[arg-type]
+        size = node.out.type.numpy.itemsize
+        walks = self.steps(a, at_a), self.steps(b, at_b)
+        best = product(extents, terms, walks, stored, size)
+        windows = [under_window(self.view, x) for x in (a, b)]
+        only = fuse_dot_patches.CHOICE == "patches" and any(windows) and all(map(may_copy, (a, b)))
+        best = math.inf if only else best
         choice: tuple[bool, tuple[int, ...]] | None = None
-        for first, x, at, c, batch, other in ((True, a, at_a, ca, ba, in_b), (False, b, at_b, cb, bb, in_a)):
-            copied = 0 if self._outside(x) else x.type.size
-            for k in range(x.type.rank):
-                names = list(_names(at[k : k + 1]))
-                if k in (*c, *batch) or len(names) != 1 or names[0] in other:
-                    continue
-                rest = (j for j in range(x.type.rank) if j not in (*batch, *c, k))
-                price = cost(names[0], copied)
+        for first, x, at, own, other in ((True, a, at_a, *walks), (False, b, at_b, *walks[::-1])):
+            for perm in self._orders(node, first, at, other, stored) if not only or windows[not first] else ():
+                shape = [int(x.type.shape[p]) for p in perm]  # type: ignore[arg-type]
+                copy = walk([at[p] for p in perm], shape)
+                sides = {v: n for p, n in zip(perm, shape) for v in _names(at[p : p + 1])}
+                price = product(extents, terms, (copy, other), stored, size)
+                price += 0 if self._outside(x) else moved(sides, own, copy, size)
                 if price < best:
-                    best, choice = price, (first, (*batch, *c, *rest, k))
-        return choice
+                    best, choice = price, (first, perm)
+        return best, choice
 
-    def _unit(self, v: Value, pos: Position) -> set[Value]:
-        """The indices along which v lies contiguously when read at `pos`."""
+    def _orders(self, node: Node, first: bool, at: Position, other: Walk, stored: Sequence[Walk]) -> Iterator[tuple[int, ...]]:
+        """Orders of an operand's axes in a copy that may be worth it: one of its own axes last, or, of windows, all that can be."""
+        x = node.inputs[not first]
+        c, batch = (node.attrs[name][not first] for name in ("contract", "batch"))
+        if under_window(self.view, x):
+            if not may_copy(x):
+                return
+            yield from _patch_orders(node, first, at, other, stored[0])
+        for k in range(x.type.rank):
+            names = list(_names(at[k : k + 1]))
+            if k not in (*c, *batch) and len(names) == 1 and not other.get(names[0], 0):
+                yield (*batch, *c, *(j for j in range(x.type.rank) if j not in (*batch, *c, k)), k)
+
+    def steps(self, v: Value, pos: Position) -> Walk:
+        """The steps of what is in memory when v is read at `pos`."""
         with Builder() as b:
             self.read(v, pos)
-        steps: dict[Value, set[int]] = {}
-        for n in b.nodes:
-            if n.op is load:
-                for i, c in _steps(n):
-                    steps.setdefault(i, set()).add(c)
-        return {i for i, cs in steps.items() if cs <= {0, 1} and 1 in cs}
+        out: Walk = {}
+        for k, n in enumerate(n for n in b.nodes if n.op is load):
+            x, *idx = n.inputs
+            shape = [d if isinstance(d, int) else 1 << 20 for d in x.type.shape]
+            at = [affine(row[-1], dict(zip(idx, row))) for row in n.attrs["map"].rows]
+            steps = walk(at, shape)
+            for i in {*out, *steps}:
+                if k and out.get(i, 0) != steps.get(i, 0):
+                    steps[i] = UNKNOWN
+            out = steps
+        return out
 
     def _transposed(self, v: Value, perm: tuple[int, ...]) -> Value:
         """A transposed copy of v, made before the nest or before the loop around it."""
         key = (v, perm)
         if key not in self.copies:
-            outside = self._outside(v)
+            outside, window = self._outside(v), under_window(self.view, v)
             with Builder() as b:
-                y = transpose(self._clone(v, {}) if outside else v, perm=perm)
+                source = self._clone(v, {}) if outside else v
+                self.defs.update((n.out, n) for n in b.nodes)
+                y = patches(source, perm, self.read) if window else transpose(source, perm=perm)
             self.copies[key] = y
             (self.moved if outside else self.here).extend(b.nodes)
         return self.copies[key]
@@ -207,11 +248,6 @@ class Operands:
         return out
 
 
-def _counts(node: Node) -> bool:
-    """Integer arithmetic that positions of windows are made of."""
-    return node.op.name in ("add", "sub", "mul") and node.out.type.dtype == "i64"
-
-
 def _positions(node: Node, pos: Position, terms: Sequence[Dim]) -> tuple[Position, Position]:
     """Where the operands of a `dot` are read for element `pos` of the result."""
     a, b = (v.type for v in node.inputs)
@@ -228,13 +264,15 @@ def _names(pos: Sequence[Dim]) -> set[Value]:
     return {v for d in pos if not isinstance(d, int) for v, _ in d.terms}
 
 
-def _steps(n: Node) -> list[tuple[Value, int]]:
-    """Elements between neighbours along each index of a load."""
-    x, *idx = n.inputs
-    strides: list[int] = []
-    size = 1
-    for d in reversed(x.type.shape):
-        strides.append(size)
-        size *= d if isinstance(d, int) else 1 << 20
-    strides.reverse()
-    return [(i, sum(row[k] * s for row, s in zip(n.attrs["map"].rows, strides))) for k, i in enumerate(idx)]
+def _patch_orders(node: Node, first: bool, at: Position, other: Walk, stored: Walk) -> Iterator[tuple[int, ...]]:
+    """The order of windows in a matrix whose columns lie as they do in the result: what stands before the other operand's axes in
+    the result, then the axes that are summed, in the other operand's order, then the rest."""
+    x = node.inputs[not first]
+    c, theirs = node.attrs["contract"][not first], node.attrs["contract"][first]
+    steps = {k: max((stored.get(v, 0) for v in _names(at[k : k + 1])), default=0) for k in range(x.type.rank) if k not in c}
+    mine = _names(at)
+    limit = min((step for v, step in stored.items() if v in other and v not in mine), default=math.inf)
+    order = sorted(steps, key=lambda k: (-steps[k], k))
+    inner = [k for k in order if 0 < steps[k] < limit]
+    if inner:
+        yield (*(k for k in order if k not in inner), *(k for _, k in sorted(zip(theirs, c))), *inner)

@@ -15,7 +15,8 @@ from irad.notes import Notes
 from irad.ops.core import effects
 from irad.passes.fuse_access import FOLDS, Member, classify, dot_axes, inlinable, is_view
 from irad.passes.fuse_notes import why_apart
-from irad.records import dataclass
+from irad.passes.fuse_window import is_window
+from irad.records import dataclass, field
 from irad.types import Dim
 
 MOST = 1000  # operations in the body of a loop (a transcendental function counts as POLY): registers and compile time are bounded
@@ -45,6 +46,7 @@ class Nest:
     bits: int
     above: int
     prefix: int = 0
+    rows: set[Value] = field(default_factory=set)  # what one part makes and another reads
 
 
 class Grouping:
@@ -57,7 +59,8 @@ class Grouping:
         self.group_of: dict[Value, Group] = {}
         self.made_by: dict[Value, Member] = {}
         self.groups: list[Group] = []
-        self.members = {n: m for n in graph.nodes if (m := classify(n))}
+        self.windows = {n for n in graph.nodes if n.op.name == "index" and is_window(self.defs.get, n)}
+        self.members = {n: m for n in graph.nodes if (m := classify(n)) and not self.is_view(n)}
         self.must = self._must()
         last_effect: Group | None = None
         for number, node in enumerate(graph.nodes):
@@ -67,27 +70,37 @@ class Grouping:
     def _must(self) -> set[Value]:
         must = {v for v in self.graph.results if v.type.shape}
         for n in self.graph.nodes:
-            if n not in self.members and not is_view(n):
+            if n not in self.members and not self.is_view(n):
                 must.update(v for v in reads(n) if v.type.shape)
             elif n.op.name in ("update", "update_add"):
                 must.add(n.inputs[0])
         return must
 
+    def is_view(self, node: Node) -> bool:
+        """Reads its operand elsewhere, computes nothing: a view, or windows."""
+        return is_view(node) or node in self.windows
+
+    def inlinable(self, node: Node) -> bool:
+        """Cheap enough to compute again wherever it is read."""
+        return inlinable(node) or node in self.windows
+
     def free(self, node: Node) -> bool:
         """Computed wherever it is read, so in no group."""
-        return inlinable(node) and bool(node.outputs) and node.outputs[0].type.shape != () and node.outputs[0] not in self.must
+        return (
+            self.inlinable(node) and bool(node.outputs) and node.outputs[0].type.shape != () and node.outputs[0] not in self.must
+        )
 
     def member(self, node: Node) -> Member | None:
         """The node as a loop member; a view that must be in memory is a copying loop, a constant is filled by itself."""
         m = self.members.get(node)
-        if m is None and is_view(node) and node.op.name != "const" and node.out.type.shape:
+        if m is None and self.is_view(node) and node.op.name != "const" and node.out.type.shape:
             return Member(node, node.out.type.shape, "store", tuple(range(node.out.type.rank)))
         return m
 
     def roots(self, v: Value, identity: bool) -> Iterator[tuple[Value, bool]]:
         """The values of other nodes that reading v comes down to, and whether they are read at the identity."""
         node = self.defs.get(v)
-        if node is None or (v.type.shape and not inlinable(node)) or not v.type.shape:
+        if node is None or (v.type.shape and not self.inlinable(node)) or not v.type.shape:
             yield v, identity and bool(v.type.shape)
             return
         straight = identity and node.op.elementwise

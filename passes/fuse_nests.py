@@ -8,6 +8,7 @@ memory and its intermediate values never leave the core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 
 from irad.ir import Value
 from irad.passes.fuse_access import Member, Position, as_dim
@@ -15,6 +16,7 @@ from irad.passes.fuse_groups import Group, Grouping, Nest, topological
 from irad.types import Dim
 
 MIN_WORK = 256  # elements of the larger space: below this a nest gains nothing
+MAX_ROWS = 1 << 19  # bytes of the rows that a nest keeps: they are on the stack, and nothing is gained beyond a core's own caches
 
 
 Accesses = Callable[[Group, Iterable[Member]], tuple[list[Value], list[tuple[Value, Position]]]]
@@ -55,8 +57,10 @@ class _Merger:
                     sources.append(n)
         for nest in reversed(sources):
             p = self._prefix(nest, g, idx, reads)
-            if p and self._worth(nest, g) and not self._path(nest, g):
+            rows = nest.rows | {v for v, _ in reads if self.nest_of.get(self.grouping.group_of.get(v, g)) is nest}
+            if p and self._worth(nest, g) and self._fit(rows, p) and not self._path(nest, g):
                 nest.parts.append(g)
+                nest.rows = rows
                 nest.prefix, nest.bits = p, nest.bits | g.bits
                 nest.above = (nest.above | g.above) & ~nest.bits
                 return nest
@@ -74,6 +78,16 @@ class _Merger:
         if all(len(s) < 2 for s in spaces):
             return False
         return max(_size(s) for s in spaces) >= MIN_WORK
+
+    def _fit(self, rows: Iterable[Value], p: int) -> bool:
+        """Are the rows of these values, without the first p axes of their loops, of known length, and small enough to be kept?"""
+        total = 0
+        for v in rows:
+            row = [d for r, d in zip(self.grouping.made_by[v].rows, v.type.shape) if r >= p]
+            if not all(isinstance(d, int) for d in row):
+                return False
+            total += prod(d for d in row if isinstance(d, int)) * v.type.numpy.itemsize
+        return total <= MAX_ROWS
 
     def _prefix(self, nest: Nest, g: Group, idx: list[Value], reads: list[tuple[Value, Position]]) -> int:
         """Over how many leading axes do the nest and g run row by row? 0: not at all."""
