@@ -2,8 +2,8 @@
 
 A `dot` large enough to be worth register tiles, but not so large that a BLAS is better, becomes an outer `loop` over the axes of
 its result around an inner one that sums; codegen (irad.codegen.contract) tiles it. What views do to its operands (transpose,
-slice, broadcast, splitting reshape) goes into the index maps, so they are read where they lie. The elementwise operations
-that follow at the same positions go into the outer body (the epilogue), as do transposes of the result and its store into
+slice, broadcast, splitting reshape, windows) goes into the index maps, so they are read where they lie, unless a copy is
+cheaper (irad.passes.fuse_dot_price). The elementwise operations that follow at the same positions go into the outer body (the epilogue), as do transposes of the result and its store into
 a part of another array. Contractions that meet in an elementwise operation share one nest.
 
 Runs before fuse, which leaves these loops alone. A nest stands where its last operand is known and before anything else reads
@@ -21,13 +21,11 @@ from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fuse_access import Position, as_dim, classify, inlinable
-from irad.passes.fuse_dot_merge import split_merged
 from irad.passes.fuse_dot_operands import Operands, merged_positions
 from irad.passes.fuse_dot_pool import pooling_elementwise
 from irad.passes.fuse_dot_price import walk
-from irad.passes.fuse_dot_scatter import unscatter_windows
 from irad.passes.fuse_dot_split import split_slices
-from irad.passes.fuse_dot_wanted import wanted_in, with_patches
+from irad.passes.fuse_dot_wanted import wanted_in
 from irad.records import dataclass, field
 from irad.types import I64, Dim, Type
 
@@ -56,9 +54,11 @@ def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple
         known.update(n.outputs)
     graph = pooling_elementwise(graph.replace(nodes=nodes))
     if any(n.op.name == "dot" for n in graph.nodes):
-        graph = split_merged(graph)
-        graph = unscatter_windows(split_slices(graph, wanted_in(graph)), notes)
-        graph = with_patches(graph, notes)
+        graph = split_slices(graph, wanted_in(graph))
+        if any("g" in n.attrs.get("spec", ()) for n in graph.nodes):
+            from irad.passes.fuse_dot_scatter import convolutions  # not loaded by programs without gathers
+
+            graph = convolutions(graph, notes)
     wanted = wanted_in(graph)
     if notes is not None:
         _note_others(notes, graph, wanted)

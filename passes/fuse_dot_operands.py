@@ -2,7 +2,8 @@
 
 A register tile needs an axis of the result along which one factor lies contiguously while the other does not depend on it. If no
 operand has one (A B^T with both row-major), the smaller is transposed into memory before the nest; before the whole loop
-if nothing in it changes the operand, as for the weights of a recurrent network.
+if nothing in it changes the operand, as for the weights of a recurrent network. Windows may be copied as well, into a matrix whose
+columns are long where the rows of an image are short. `Operands.choose` compares the prices (irad.passes.fuse_dot_price).
 """
 
 from __future__ import annotations

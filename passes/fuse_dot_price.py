@@ -22,8 +22,8 @@ STORE = 2.0  # cycles for a vector of the result: the start of its sums, the sto
 SCATTER = 1.0  # for an element stored by itself
 MOVE = 4.0  # for a vector copied, or added to memory, by a loop of its own
 SINGLE = 1.0  # for an element copied by itself
-NEAR, FAR = 1 << 18, 4.0  # bytes of an array within reach; how much dearer single elements of larger ones are,
-LARGE, LONG = 1 << 21, 2.0  # and vectors, of arrays that a core's own caches do not hold
+LARGE = 1 << 21  # bytes of an array that a core's own caches do not hold,
+FAR, BYTE = 4.0, 0.1  # how much dearer its single elements are to move, and the cycles for each further byte of vectors
 SHORT = 4  # elements: a copy has no lanes along fewer
 UNKNOWN = 0.5  # the step of an index along which an operand has several
 
@@ -73,6 +73,7 @@ def moved(extents: Mapping[Value, int], source: Walk, target: Walk, itemsize: in
     size = prod(extents.values())
     runs = [_run(v, extents, (source, target)) for v in extents if source.get(v, 0) == 1 == target.get(v, 0)]
     n = max(runs, default=1)
+    beyond = max(0, size * itemsize - LARGE)
     if n < SHORT:
-        return SINGLE * size * (FAR if size * itemsize > NEAR else 1.0)
-    return size / n * -(-n // (REGISTER // itemsize)) * MOVE * (LONG if size * itemsize > LARGE else 1.0)
+        return SINGLE * size * (FAR if beyond else 1.0)
+    return size / n * -(-n // (REGISTER // itemsize)) * MOVE + BYTE * beyond

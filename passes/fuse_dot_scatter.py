@@ -20,10 +20,11 @@ from irad.ops.array import Slice, dot, index, iota, transpose_to, update, zeros
 from irad.ops.elementwise import add, mul
 from irad.passes import fuse_dot_patches
 from irad.passes.fuse_access import Position, as_dim
+from irad.passes.fuse_dot_merge import split_merged
 from irad.passes.fuse_dot_operands import Operands, merged_positions
 from irad.passes.fuse_dot_patches import MOST_PATCHES, add_up, added
 from irad.passes.fuse_dot_price import MOVE, REGISTER, moved, walk
-from irad.passes.fuse_dot_wanted import MOST, multiplications
+from irad.passes.fuse_dot_wanted import MOST, multiplications, with_patches
 from irad.passes.fuse_window import static_position
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
@@ -33,6 +34,11 @@ PADDED = 1.1  # how much dearer a nest over the padded array is than others,
 CALLED = 1.2  # and a BLAS product of such a size
 
 Pair = tuple[int, ...]  # one axis, or (place, offset in the window) of one
+
+
+def convolutions(graph: Graph, notes: Notes | None = None) -> Graph:
+    """The graph with the products that read or scatter windows in the form in which they become nests, or a BLAS's."""
+    return with_patches(unscatter_windows(split_merged(graph), notes), notes)
 
 
 def unscatter_windows(graph: Graph, notes: Notes | None = None) -> Graph:
