@@ -188,7 +188,7 @@ def ties(n: Node) -> Ties:
         return [(k, a, a) for k, t in arrays for a in range(t.rank) if a != n.attrs["axis"]], set()
     if name == "dot":
         return _dot_ties(n), set()
-    return _place_ties(n), set()
+    return (_place_ties(n) if "spec" in n.attrs else []), set()  # a large constant stays as it is
 
 
 def _kept_by_reshape(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[int, int]]:

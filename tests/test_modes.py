@@ -359,3 +359,23 @@ def test_auxiliary_values():
         irad.grad(lambda x: np.sum(x), has_aux=True)(x)
     with pytest.raises(irad.IradTypeError, match="must return"):
         irad.vjp(lambda x: x, x, has_aux=True)
+
+
+def test_large_constants_in_a_loop_over_sizes_of_vectors() -> None:
+    """A batch of 16 through a recurrent loop: zeros of (16, 64), made in each trip of the backward, are no lanes."""
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((5, 16, 16)).astype(np.float32) * 0.3, rng.standard_normal((64, 16)).astype(np.float32) * 0.3
+
+    def f(w, x):
+        h = c = np.zeros((16, 16), np.float32)
+        for t in range(5):
+            a = x[t] @ w.T + h @ w.T
+            i, g = 1 / (1 + np.exp(-a[:, :16])), np.tanh(a[:, 16:32])
+            c = (1 / (1 + np.exp(-a[:, 32:48]))) * c + i * g
+            h = (1 / (1 + np.exp(-a[:, 48:]))) * np.tanh(c)
+        return np.sum(h * h)
+
+    slope = irad.grad(f)(w, x)
+    d, e = rng.standard_normal(w.shape), 1e-4
+    exact = lambda s: f(w.astype(np.float64) + s * d, x.astype(np.float64))
+    assert np.isclose(np.sum(slope * d), (exact(e) - exact(-e)) / (2 * e), rtol=1e-4)
