@@ -16,7 +16,7 @@ from irad.codegen.emit_folds import Rule
 from irad.codegen.emit_functions import Functions
 from irad.codegen.emit_index import Buf, Cell, Lin
 from irad.codegen.emit_loops import deref_family
-from irad.codegen.emit_text import LLVM, MEMORY, Val
+from irad.codegen.emit_text import LLVM, MEMORY, Val, split_declared
 from irad.codegen.kcheck import verify
 from irad.codegen.kform import (
     Aff,
@@ -96,10 +96,10 @@ def emit(
     bodies += functions.texts
     definitions, more = poly_rare.text(outlined)
     lines = [line for name in support if declarations.pop(name, None) for line in support[name].strip().splitlines()]
-    definitions += [line for line in lines if not line.startswith("declare ")]
-    more = {*more, *declarations.values(), *(line for line in lines if line.startswith("declare "))}
+    supported, declared = split_declared(lines)
+    declared |= {*more, *declarations.values()}
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}" }}'
-    return "\n".join([*bodies, *definitions, *sorted(more), attributes, ""])
+    return "\n".join([*bodies, *definitions, *supported, *sorted(declared), attributes, ""])
 
 
 class Emitter(Control):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 from irad.types import bits, is_float
@@ -11,6 +12,13 @@ from irad.types import bits, is_float
 LLVM = {"f64": "double", "f32": "float", "f16": "half", "bool": "i1", "ptr": "ptr"}
 LLVM.update({f"{s}{n}": f"i{n}" for s in "iu" for n in (8, 16, 32, 64)})
 MEMORY = {**LLVM, "bool": "i8"}  # how a dtype lies in memory
+
+
+def split_declared(lines: Iterable[str]) -> tuple[list[str], set[str]]:
+    """The lines of a text that declare nothing, in order, and the declarations, which a module may have but once."""
+    lines = list(lines)
+    declared = {line for line in lines if line.startswith("declare ")}
+    return [line for line in lines if line not in declared], declared
 
 
 class Val:

@@ -24,6 +24,7 @@ from irad.codegen import entry_text, memory
 from irad.codegen.jit import PLAIN, Library, load
 from irad.codegen.native import Context, Native, python_address
 from irad.once import once
+from irad.records import dataclass
 from irad.types import Type
 
 _FASTCALL_KEYWORDS = 0x82
@@ -178,6 +179,19 @@ class Frame:
         return self.context.nbytes + self.words.nbytes + sum(b.nbytes for b in self.buffers.values())
 
 
+@dataclass(frozen=True)
+class Strided:
+    """An array that is not contiguous: the register that it is in, from where to where around its data it lies, in bytes, what all its
+    strides are multiples of, and the bytes of an element.
+    """
+
+    register: int
+    low: int
+    high: int
+    step: int
+    each: int
+
+
 class Program:
     """The program of one specialisation, while it is written and after `finish`.
 
@@ -192,10 +206,7 @@ class Program:
         self.first = self.raiser_word + 1
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
-        self.spread: dict[int, tuple[int, int, int]] = {}  # strided argument -> register, bytes around its data
-        self.steps: dict[
-            int, tuple[int, int]
-        ] = {}  # strided argument -> what all its strides are multiples of, bytes of an element
+        self.spread: dict[int, Strided] = {}  # kernel argument -> the strided array of which it is a copy
         self.frames: dict[int, Frame] = {}  # by the address of their words
         self.buffers: dict[int, int] = {}
         positional, keywords = names
@@ -283,8 +294,8 @@ class Program:
         self.op("strides", register, self.table(strides), t.rank)
         spans = [s * (d - 1) for s, d in zip(strides, t.shape) if isinstance(d, int) and d]
         low, high = sum(min(s, 0) for s in spans), sum(max(s, 0) for s in spans)
-        self.spread[arg] = (register, low, high + t.numpy.itemsize)
-        self.steps[arg] = math.gcd(*(s for s, d in zip(strides, t.shape) if d != 1)), t.numpy.itemsize
+        step = math.gcd(*(s for s, d in zip(strides, t.shape) if d != 1))
+        self.spread[arg] = Strided(register, low, high + t.numpy.itemsize, step, t.numpy.itemsize)
 
     def number(self, register: int, kind: str, t: Type, arg: int, int32: bool = False) -> None:
         """The number in a register ("float", "int" or "generic", a NumPy scalar) is kernel argument `arg`."""
@@ -296,16 +307,14 @@ class Program:
 
         Two strided ones may lie between each other, as fields of an array of records do.
         """
-        spans = [self.spread.get(arg, (0, 0, size)), self.spread.get(other, (0, 0, other_size))]
-        words = [word for _, low, high in spans for word in (low, high)]
-        (step, each), (other_step, other_each) = (self.steps.get(k, (1, 1)) for k in (arg, other))
-        words += [math.gcd(step, other_step), each, other_each]
+        a, b = (self.spread.get(k, Strided(0, 0, n, 1, 1)) for k, n in ((arg, size), (other, other_size)))
+        words = [a.low, a.high, b.low, b.high, math.gcd(a.step, b.step), a.each, b.each]
         self.op("apart", self.argument(arg), self.table(words), self.argument(other))
 
     def copies(self) -> None:
         """Contiguous copies of the strided arguments."""
-        for arg, (register, _, _) in self.spread.items():
-            self.op("data", self.push("array_copy", register), 0, self.argument(arg))
+        for arg, a in self.spread.items():
+            self.op("data", self.push("array_copy", a.register), 0, self.argument(arg))
 
     # ---- results ----
 
@@ -337,13 +346,13 @@ class Program:
         """The strided array of which kernel argument `arg` is a copy, while a frame's kernel has run; None if it is none."""
         if arg not in self.spread:
             return None
-        found = ctypes.c_void_p.from_address(argv + 8 * (self.spread[arg][0] - _ARGV)).value
+        found = ctypes.c_void_p.from_address(argv + 8 * (self.spread[arg].register - _ARGV)).value
         array: np.ndarray = ctypes.cast(found or 0, ctypes.py_object).value
         return array
 
     def store_back(self, arg: int, array: int) -> None:
         """The content of the array in a register goes into the strided array that is kernel argument `arg`."""
-        self.op("store", self.spread[arg][0], 0, array)
+        self.op("store", self.spread[arg].register, 0, array)
 
     def gather(self, kind: str, n: int, keys: Sequence[Any] = ()) -> int:
         """The last n registers become one "tuple", "list" or "dict"."""

@@ -103,8 +103,7 @@ class Frame:
         self.frame_tapes: list[str] = []
         self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
         self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
-        self.taped: set[Value] = set()  # such arrays
-        self.reserved: dict[Node, str] = {}  # pushes that there is room for: where the tape will end
+        self.reserved: dict[Node, tuple[str, list[Value]]] = {}  # such pushes: where the tape will end, and what is there
 
     # ---- the kernel ----------------------------------------------------------------------------------------
 
@@ -295,8 +294,6 @@ class Frame:
         rule = RULES.get(node.op.name)
         if rule is None:
             raise UnsupportedError(f"{node.op.name} has no native lowering", node.loc)
-        if node.op.name in BEFORE:
-            BEFORE[node.op.name](self, node)
         rule(self, node)
 
     def scalar(self, node: Node) -> None:
@@ -325,7 +322,6 @@ def _python(x: Any) -> Any:
 
 _RESERVED = {"arena", "err"}
 RULES: dict[str, Callable[[Frame, Node], None]] = {}
-BEFORE: dict[str, Callable[[Frame, Node], None]] = {}  # what comes before the lowering of an op
 
 
 def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
@@ -333,16 +329,6 @@ def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Fra
 
     def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
         RULES.update(dict.fromkeys(names, f))
-        return f
-
-    return register
-
-
-def before(name: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
-    """Register what comes before the lowering of the named op."""
-
-    def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
-        BEFORE[name] = f
         return f
 
     return register

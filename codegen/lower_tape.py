@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.loop_notes import note_push
-from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, before, rule
+from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, rule
 from irad.codegen.lower_control import over
 from irad.ir import Node, Value
 
@@ -65,10 +65,10 @@ def _push(f: Frame, node: Node) -> None:
     t, *entries = node.inputs
     tape = f.tape(t)
     note_push(f, node, _total(f, entries))
-    need = f.reserved.pop(node, None) or _reserve(f, tape, entries)
+    need, there = f.reserved[node] if node in f.reserved else (_reserve(f, tape, entries), [])
     at = Aff.of(tape.top)
     for v in entries:
-        if v not in f.taped:
+        if v not in there:
             _write(f, tape, at, v)
         at = at + words(f, v)
     f.block.append(kf.Assign(tape.top, need))
@@ -90,21 +90,19 @@ def _reserve(f: Frame, tape: Tape, entries: Sequence[Value]) -> str:
     return need
 
 
-@before("loop")
-def _make_room(f: Frame, node: Node) -> None:
-    """A loop that makes arrays for a push makes them where they are pushed to."""
-    if node not in f.into_tape:
+def make_room(f: Frame, loop: Node) -> None:
+    """Before a loop that makes arrays for a push: they are made where they are pushed to."""
+    if loop not in f.into_tape:
         return
-    push, vs = f.into_tape[node]
+    push, vs = f.into_tape[loop]
     t, *entries = push.inputs
     tape = f.tape(t)
-    f.reserved[push] = _reserve(f, tape, entries)
+    f.reserved[push] = _reserve(f, tape, entries), vs
     at = Aff.of(tape.top)
     for v in entries:
         if v in vs:
             mem, per = _memory(f, tape, v.type.dtype)
-            f.places[v] = f.places[node.inputs[node.outputs.index(v)]] = Place(mem, at * per)
-            f.taped.add(v)
+            f.places[v] = f.places[loop.inputs[loop.outputs.index(v)]] = Place(mem, at * per)
         at = at + words(f, v)
 
 

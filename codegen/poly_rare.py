@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import struct
 
+from irad.codegen.emit_text import split_declared
+
 
 def _hex(x: float) -> str:
     """LLVM's exact literal of a double."""
@@ -247,7 +249,7 @@ def text(symbols: set[str]) -> tuple[list[str], set[str]]:
         raise KeyError(f"no outlined function {', '.join(sorted(unknown))}")
     parts = [TEXT[s][0] for s in sorted(symbols)] + sorted({TEXT[s][1] for s in symbols})
     lines = [line for part in parts for line in part.strip().splitlines()]
-    declared = {line for line in lines if line.startswith("declare ")}
+    definitions, declared = split_declared(lines)
     for name, signature in (
         ("llvm.fma.f64", "double, double, double"),
         ("llvm.fabs.f64", "double"),
@@ -255,4 +257,4 @@ def text(symbols: set[str]) -> tuple[list[str], set[str]]:
     ):
         if any(f"@{name}(" in line for line in lines):
             declared.add(f"declare double @{name}({signature})")
-    return [line for line in lines if not line.startswith("declare ")], declared
+    return definitions, declared

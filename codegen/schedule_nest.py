@@ -15,6 +15,7 @@ from irad.codegen.kform import Aff, Apply, Const, Fold
 from irad.codegen.loop_notes import note_rows
 from irad.codegen.lower import Frame, Place, rule
 from irad.codegen.lower_control import over
+from irad.codegen.lower_tape import make_room
 from irad.codegen.schedule import HEAVY, REGISTER, FlatLoop, Result, accumulator, element, results
 from irad.ir import Node, Value, captured
 from irad.ops.loop import Out, loop
@@ -27,6 +28,7 @@ MAX_TILE = 24  # registers
 @rule("loop")
 def lower_loop(f: Frame, node: Node) -> None:
     """A loop node as kernel-form loops."""
+    make_room(f, node)
     (body,) = node.regions
     if not any(n.op is loop for n in body.nodes):
         FlatLoop(f, node).lower()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Load, Stmt
@@ -59,19 +60,14 @@ def _sweep(s: Stmt) -> Sweep | None:
     inner = s.body[0]
     if not (isinstance(inner, kf.For) and inner.kind == "seq" and inner.step == 1 and len(inner.body) <= MAX_BODY):
         return None
-    rows, columns = _trips(s), _trips(inner)
-    if rows is None or columns is None or s.lo != 0 or inner.lo != 0 or rows < 2 * ROWS or columns < MIN_TRIPS:
+    rows, columns = kf.trips(s), kf.trips(inner)
+    if inf in (rows, columns) or s.lo != 0 or inner.lo != 0 or rows < 2 * ROWS or columns < MIN_TRIPS:
         return None
     accesses = _accesses(inner.body, {s.var, inner.var})
     if accesses is None:
         return None
-    sweep = Sweep(s, inner, rows, columns, accesses)
+    sweep = Sweep(s, inner, int(rows), int(columns), accesses)
     return sweep if sweep.find_lag() else None
-
-
-def _trips(s: kf.For) -> int | None:
-    lo, hi = Aff.of(s.lo).const, Aff.of(s.hi).const
-    return None if lo is None or hi is None else hi - lo
 
 
 def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:

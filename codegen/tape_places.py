@@ -6,9 +6,9 @@ that is only pushed is made where the push would copy it to; room for it is made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from irad.ir import Graph, Node, Value, reads, walk
+from irad.ir import Graph, Node, Value, defs, reads, uses, walk
 from irad.types import TAPE
 
 READERS = ("loop", "index")  # they look an array up by its place
@@ -45,36 +45,29 @@ def _only_read(v: Value, nodes: Sequence[Node], end: int) -> bool:
 def made_in_place(graph: Graph) -> dict[Node, tuple[Node, list[Value]]]:
     """Loops that can make arrays in a tape: the push that wants them, and which they are."""
     out: dict[Node, tuple[Node, list[Value]]] = {}
-    place = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
+    made, place = defs(graph), {n: k for k, n in enumerate(graph.nodes)}
     for push in graph.nodes:
         if push.op.name != "push" or not all(v.type.static for v in push.inputs[1:]):
             continue
-        makers = {graph.nodes[place[v]] for v in push.inputs[1:] if v.type.shape and v in place}
+        makers = {made[v] for v in push.inputs[1:] if v.type.shape and v in made}
         maker = makers.pop() if len(makers) == 1 else None
         if maker is None or maker.op.name != "loop" or maker in out:
             continue
-        vs = [v for v in push.inputs[1:] if v.type.shape and v in maker.outputs and _made_for(v, maker, graph)]
-        at = graph.nodes.index(maker)
-        tape = place.get(push.inputs[0])  # what was popped from it before may still be read
-        early = tape is None or tape < at and graph.nodes[tape].op.name != "pop"
-        if vs and early:
+        vs = [v for v in push.inputs[1:] if v in maker.outputs and _made_for(v, maker, graph)]
+        tape = made.get(push.inputs[0])  # what was popped from it before may still be read
+        if vs and (tape is None or place[tape] < place[maker] and tape.op.name != "pop"):
             out[maker] = (push, vs)
     return out
 
 
 def _made_for(v: Value, maker: Node, graph: Graph) -> bool:
     """Is v all written by the loop, into memory that nothing else is in, and then pushed once and no more?"""
-    position = maker.outputs.index(v)
-    if position >= len(maker.attrs["outs"]) or any(o.width != 1 for o in maker.attrs["outs"]):
+    position, outs, count = maker.outputs.index(v), maker.attrs["outs"], uses(graph)
+    if not v.type.shape or any(o.width != 1 for o in outs):
         return False
-    dest, kind = maker.inputs[position], maker.attrs["outs"][position].kind
-    fresh = any(dest in n.outputs and n.op.name == "empty" for n in graph.nodes)
-    times = lambda x: sum(_count(x, reads(n)) for n in graph.nodes) + _count(x, graph.results)
-    return kind == "store" and fresh and v.at == dest.at and times(v) == 1 and times(dest) == 1
-
-
-def _count(v: Value, vs: Iterable[Value]) -> int:
-    return sum(1 for x in vs if x is v)
+    dest = maker.inputs[position]
+    fresh = dest in defs(graph) and defs(graph)[dest].op.name == "empty"
+    return outs[position].kind == "store" and fresh and v.at == dest.at and count[v] == count[dest] == 1
 
 
 def has_tapes(graph: Graph) -> bool:

@@ -291,7 +291,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
     A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
     """
-    from irad.runtime import Cache, cache_of, code_key, specialise
+    from irad.runtime import Cache, cache_of, code_key
+    from irad.specialisation import specialise
 
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise IradTypeError("jvp wants tuples of primals and of tangents; write irad.jvp(f, (x,), (v,)) for one argument")

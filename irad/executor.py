@@ -23,7 +23,7 @@ from irad.ir import Builder, Graph, Program, Value, inline
 from irad.ops.control import RaisedInGraph
 from irad.pipeline import native, optimise
 from irad.records import dataclass
-from irad.runtime import Conditions, user_exception
+from irad.specialisation import Conditions, user_exception
 from irad.types import type_of
 
 if TYPE_CHECKING:

@@ -120,17 +120,15 @@ class Writer:
 
     def _structured(self, tree: TreeDef, at: int) -> None:
         """A structured array: its class and dtype, then its fields. One that was given before is that one."""
-        first, earlier = len(self.leaves), None
-        if first < len(self.infos):
-            earlier = self.infos[first].alias
-        if earlier is None:
+        first = len(self.leaves)
+        earlier = self.infos[first].alias if first < len(self.infos) else None
+        original = next((word for leaf, word in self.records if leaf == earlier), None)
+        self.records.append((first, at))
+        if original is None or earlier is None:
             self._record_type(at, tree.meta.cls, tree.meta.dtype)
-            self.records.append((first, at))
             self._record(tree, at)
         else:
-            original = next(word for leaf, word in self.records if leaf == earlier)
             self.program.op("same", at, 0, original)
-            self.records.append((first, at))
             self.leaves += self.leaves[earlier : earlier + tree.size]
 
     def _record_type(self, at: int, cls: type, dtype: np.dtype) -> None:

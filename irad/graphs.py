@@ -14,7 +14,7 @@ from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options
 from irad.passes.autodiff import grad, vjp
 from irad.pipeline import native, optimise, signature
-from irad.runtime import user_exception
+from irad.specialisation import user_exception
 from irad.types import Type, dtype_name
 
 

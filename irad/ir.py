@@ -156,12 +156,17 @@ def walk(graph: Graph) -> Iterator[Node]:
             yield from walk(r)
 
 
+def nodes_where(graph: Graph, name: str, wanted: Callable[[Node], bool]) -> tuple[Node, ...]:
+    """The wanted nodes of a graph, regions included, in program order. Remembered under the name, for each region too."""
+    if name not in graph.memo:
+        nodes = [m for n in graph.nodes for m in ([n] * wanted(n) + [m for r in n.regions for m in nodes_where(r, name, wanted)])]
+        graph.memo[name] = tuple(nodes)
+    return graph.memo[name]
+
+
 def calls(graph: Graph) -> tuple[Node, ...]:
     """The calls in a graph, regions included, in program order."""
-    if "calls" not in graph.memo:
-        found = [c for n in graph.nodes for c in ((n,) if n.op.name == "call" else (c for r in n.regions for c in calls(r)))]
-        graph.memo["calls"] = tuple(found)
-    return graph.memo["calls"]
+    return nodes_where(graph, "calls", lambda n: n.op.name == "call")
 
 
 def callees(graph: Graph) -> list[str]:
@@ -267,7 +272,7 @@ def substitute(graph: Graph, env: Mapping[Value, Value]) -> Graph:
     """The graph with captured values exchanged, bindings kept; the same objects where nothing changed."""
     if not any(v in env for v in captures(graph)):
         return graph
-    _retype(graph.params, env)
+    retype(graph.params, env)
     nodes = tuple([substitute_node(n, env) for n in graph.nodes])
     return Graph(graph.params, nodes, tuple([env.get(v, v) for v in graph.results]), graph.name)
 
@@ -280,16 +285,26 @@ def substitute_node(node: Node, env: Mapping[Value, Value]) -> Node:
     def get(v: Value) -> Value:
         return env.get(v, v)
 
-    _retype(node.outputs, env)
+    retype(node.outputs, env)
     regions = tuple(substitute(r, env) for r in node.regions)
     return Node(node.op, tuple(map(get, node.inputs)), node.outputs, rename_attrs(node.attrs, get), regions, node.loc, node.deriv)
 
 
-def _retype(values: Iterable[Value], env: Mapping[Value, Value]) -> None:
-    """An extent was exchanged: the type follows, the identity of the value stays."""
-    for v in values:
-        if v.type.symbols:
-            v.type = v.type.rename(lambda s: env.get(s, s))
+def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> bool:
+    """Rename the SSA values that the types of `values` mention: the type follows, the identity of the value stays.
+
+    Were there any? Then the node or graph that binds the values is made anew: what is remembered on it, and on the graphs
+    around it, may speak of the old ones.
+    """
+    named = [v for v in values if v.type.symbols and any(s in env for s in v.type.symbols)]
+    for v in named:
+        v.type = v.type.rename(lambda s: env.get(s, s))
+    return bool(named)
+
+
+def retyped(graph: Graph, env: Mapping[Value, Value]) -> Graph:
+    """The graph with the types of its parameters renamed, see `retype`; the very graph if none changes."""
+    return Graph(graph.params, graph.nodes, graph.results, graph.name) if retype(graph.params, env) else graph
 
 
 def inline(graph: Graph, *args: Value) -> tuple[Value, ...]:
@@ -304,6 +319,17 @@ def defs(graph: Graph) -> dict[Value, Node]:
     if "defs" not in graph.memo:
         graph.memo["defs"] = {v: n for n in graph.nodes for v in n.outputs}
     return graph.memo["defs"]
+
+
+def readers(graph: Graph) -> dict[Value, list[Node]]:
+    """The nodes of this graph that read each value, themselves or in their regions, each once, in program order."""
+    if "readers" not in graph.memo:
+        reading: dict[Value, list[Node]] = {}
+        for n in graph.nodes:
+            for v in dict.fromkeys(reads(n)):
+                reading.setdefault(v, []).append(n)
+        graph.memo["readers"] = reading
+    return graph.memo["readers"]
 
 
 def uses(graph: Graph) -> dict[Value, int]:

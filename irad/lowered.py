@@ -12,7 +12,7 @@ from irad.notes import Notes
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
 from irad.records import dataclass
-from irad.runtime import donated_parameters
+from irad.specialisation import donated_parameters
 from irad.text import show
 
 

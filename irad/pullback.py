@@ -25,7 +25,7 @@ from irad.passes.manager import run
 from irad.passes.split import split
 from irad.pipeline import DIFFERENTIATE, FINISH, native
 from irad.records import replace
-from irad.runtime import Conditions, Leaves, finish, user_exception
+from irad.specialisation import Conditions, Leaves, finish, user_exception
 from irad.tree import flatten, leaves_like
 from irad.types import Type
 

@@ -21,7 +21,8 @@ from irad.options import DEFAULT, Options, static_leaves
 from irad.passes.expand import expand_sparse
 from irad.passes.manager import run
 from irad.pipeline import FINISH, native
-from irad.runtime import Cache, Conditions, Leaves, cache_of, code_key, statics, user_exception
+from irad.runtime import Cache, cache_of, code_key, statics
+from irad.specialisation import Conditions, Leaves, user_exception
 from irad.tree import flatten
 
 _BEFORE = ("inline", "dce")

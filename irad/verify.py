@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from irad.errors import IradError, VerifyError
-from irad.ir import Graph, Node, Program, Value, calls, captures, types, walk
+from irad.ir import Graph, Node, Program, Value, calls, captures, nodes_where, types, walk
 from irad.ops import effects
 from irad.ops.core import kept
 from irad.types import I64, TAPE, Extent, Type
@@ -41,7 +41,7 @@ def verify(program: Program | Graph, after: str = "") -> Program:
                 graph.memo["verified"] = True
             for node in calls(graph):
                 _check_call(node, program)
-            for node in _keepers(graph):
+            for node in nodes_where(graph, "keepers", lambda n: "keeps" in n.attrs):
                 _check_kept(node, next(iter(program.values())))
         except _Breach as b:
             from irad.text import show  # imported for faults only
@@ -90,11 +90,8 @@ class _Checker:
                 raise _Breach(f"yields {v!r}, which is not in scope", where)
         self.scope.difference_update(inner)
         if self.extents == extents:  # else what it needs of its surroundings is more than its captures
-            self._remember(g, self.order[first:])
-
-    def _remember(self, g: Graph, binds: list[Value]) -> None:
-        """The region is sound wherever its captures are in scope, and `binds` are not bound before."""
-        g.memo["sound"] = (binds, any(v.type.dtype == "tape" for v in binds))
+            binds = self.order[first:]  # it is sound wherever its captures are in scope, and these are not bound before
+            g.memo["sound"] = binds, any(v.type.dtype == "tape" for v in binds)
 
     def bind(self, values: tuple[Value, ...], where: Node | Graph) -> None:
         bound, scope = self.bound, self.scope
@@ -201,14 +198,6 @@ def _check_tapes(g: Graph, where: Node | Graph) -> dict[Value, int]:
     own = {*g.params, *(v for n in g.nodes for v in n.outputs)}
     g.memo["tape reads"] = {v: k for v, k in count.items() if v not in own}
     return g.memo["tape reads"]
-
-
-def _keepers(graph: Graph) -> list[Node]:
-    """What keeps results of the program when it raises, regions included."""
-    if "keepers" not in graph.memo:
-        found = [m for n in graph.nodes for m in ([n] if "keeps" in n.attrs else [m for r in n.regions for m in _keepers(r)])]
-        graph.memo["keepers"] = found
-    return graph.memo["keepers"]
 
 
 def _check_kept(node: Node, entry: Graph) -> None:

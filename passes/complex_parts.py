@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, build, emit, rename_attrs, types, walk
+from irad.ir import Builder, Graph, Node, Program, Value, build, emit, rename_attrs, retype, retyped, types, walk
 from irad.ops import array
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, dim_value, index, update, zeros
@@ -26,7 +26,7 @@ from irad.ops.parts import in_parts
 from irad.passes import complex_functions as cf
 from irad.passes.complex_functions import Real
 from irad.passes.fold import fold
-from irad.passes.rebuild import rebuilt, retype
+from irad.passes.rebuild import rebuilt
 from irad.passes.rewrite import splat_of
 from irad.types import BOOL, I64, Type, is_complex, real_dtype
 
@@ -94,8 +94,7 @@ class _Split:
 
     def region(self, g: Graph) -> Graph:
         """A region or called function: complex parameters and results are two each."""
-        if retype(g.params, self.env):
-            g = Graph(g.params, g.nodes, g.results, g.name)
+        g = retyped(g, self.env)
         params = self.bind(g.params)
         with Builder() as b:
             self.body(g, b)

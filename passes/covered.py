@@ -6,7 +6,7 @@ it. Where those parts, one-dimensional runs, leave nothing out, the zeros are ne
 
 from __future__ import annotations
 
-from irad.ir import Graph, Node, Program, Value, captures, reads
+from irad.ir import Graph, Node, Program, Value, captures, readers
 from irad.ops.constant import const, empty
 from irad.ops.loop import loop
 
@@ -17,13 +17,9 @@ def covered(program: Program) -> Program:
 
 
 def _graph(graph: Graph) -> Graph:
-    readers: dict[Value, list[Node]] = {}
-    for n in graph.nodes:
-        for v in dict.fromkeys(reads(n)):
-            readers.setdefault(v, []).append(n)
     results, nodes = set(graph.results), []
     for n in graph.nodes:
-        if n.op is const and n.out.type.rank == 1 and n.out not in results and _written_over(n.out, readers, results):
+        if n.op is const and n.out.type.rank == 1 and n.out not in results and _written_over(n.out, readers(graph), results):
             n = Node(empty, (), n.outputs, {"type": n.out.type}, (), n.loc, n.deriv)
         elif n.regions and n.op is not loop:
             regions = tuple(map(_graph, n.regions))

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Program, Value, callees, extents_in, substitute, walk
-from irad.passes.rebuild import rebuilt, retype
+from irad.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, substitute, walk
+from irad.passes.rebuild import rebuilt
 from irad.types import TAPE
 
 Live = set[Any]
@@ -27,7 +27,8 @@ def dce(program: Program) -> Program:
 
 def effectful(program: Program) -> set[str]:
     """Names of the functions that raise, print or may never end, themselves or by a call."""
-    found = {name for name, g in program.items() if _acts(g)}
+    acts = lambda n: n.op.effects != "none" or endless(n)
+    found = {name for name, g in program.items() if nodes_where(g, "acting", acts)}
     callers: dict[str, list[str]] = defaultdict(list)
     for name, g in program.items():
         for callee in callees(g):
@@ -39,13 +40,6 @@ def effectful(program: Program) -> set[str]:
             found.add(name)
             todo += callers[name]
     return found
-
-
-def _acts(graph: Graph) -> bool:
-    """Does a node in it, regions included, raise, print or perhaps never end?"""
-    if "acts" not in graph.memo:
-        graph.memo["acts"] = any(n.op.effects != "none" or endless(n) or any(map(_acts, n.regions)) for n in graph.nodes)
-    return graph.memo["acts"]
 
 
 def has_effects(n: Node, effectful: set[str]) -> bool:
@@ -228,9 +222,8 @@ class _Sweep:
         return tuple(self.env.get(v, v) for v in vs)
 
     def graph(self, g: Graph, results: Iterable[int], params: Iterable[int] | None = None) -> Graph:
+        g = retyped(g, self.env)
         new = g.params if params is None else _pick(g.params, params)
-        if retype(new, self.env):
-            g = Graph(g.params, g.nodes, g.results, g.name)
         nodes = [m for n in g.nodes if n in self.live for m in [_SWEEP.get(n.op.name, _sweep_plain)(self, n)] if m]
         return g.replace(new, nodes, self.get(_pick(g.results, results)))
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, walk
+from irad.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, retyped, walk
 from irad.ops.constant import const
 from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
 from irad.passes.forward import linearized
-from irad.passes.rebuild import rebuilt, retype
+from irad.passes.rebuild import rebuilt
 from irad.passes.reverse import Differentiation, float_cotangents, joint
 from irad.passes.weaken import weaken
 
@@ -93,8 +93,7 @@ class _Expand:
                 todo += callees(self.done[name])
 
     def graph(self, graph: Graph, env: dict[Value, Value]) -> Graph:
-        if retype(graph.params, env):
-            graph = Graph(graph.params, graph.nodes, graph.results, graph.name)
+        graph = retyped(graph, env)
         nodes, results = self.parts(graph, env)
         return graph.replace(nodes=nodes, results=results)
 

@@ -22,6 +22,7 @@ from irad.passes.fuse_nests import merge_rows
 from irad.passes.fuse_notes import note_unit
 from irad.passes.fuse_window import static_position
 from irad.passes.matrix_form import matrix_form
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
 from irad.types import I64, Dim, Type, is_float
@@ -242,8 +243,7 @@ def _concat_as_stores(node: Node) -> list[Node]:
             )
             x = update(x, part, *([] if isinstance(at, int) else [dim_value(at)]), spec=spec)
             at = at + size
-    last = b.nodes[-1]
-    b.nodes[-1] = Node(last.op, last.inputs, node.outputs, last.attrs, (), node.loc, node.deriv)
+    give_last(b.nodes, node.outputs)
     return b.nodes
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from irad.ir import Builder, Graph, Node, Value, defs, reads, substitute_node
+from irad.ir import Builder, Graph, Node, Value, defs, readers, reads, substitute_node
 from irad.ops.array import dot, reshape_to, transpose
 from irad.passes.fuse_dot_operands import Operands, splits
 from irad.passes.fuse_window import under_window
+from irad.passes.rebuild import give_last
 
 Split = dict[int, tuple[int, ...]]  # axis -> the extents that it is the product of
 
@@ -28,10 +29,7 @@ class _Merged:
     def __init__(self, graph: Graph):
         self.graph, self.defs = graph, defs(graph)
         self.view = Operands(self.defs, (), None).view
-        self.users: dict[Value, list[Node]] = {}
-        for n in graph.nodes:
-            for v in dict.fromkeys(reads(n)):
-                self.users.setdefault(v, []).append(n)
+        self.users = readers(graph)
         self.results = set(graph.results)
         self.apart: dict[Value, tuple[Value, Split]] = {}  # a product, or a transpose of one -> the same with its axes apart
 
@@ -93,8 +91,7 @@ class _Merged:
             reshape_to(product, n.out.type.shape)
         axes = [*(own[0].get(k) for k in batch[0]), *(own[side].get(k) for side in (0, 1) for k in free[side])]
         self.apart[n.out] = product, {k: s for k, s in enumerate(axes) if s}
-        last = build.nodes[-1]
-        build.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
+        give_last(build.nodes, n.outputs)
         return build.nodes
 
     def _merged(self, v: Value) -> Split:

@@ -76,17 +76,9 @@ class ViewElements(Elements):
         (x,), shape = node.inputs, node.out.type.shape
         if only_units(x.type.shape, shape):
             return super()._reshape(node, pos)
-        groups = splits(x.type.shape, shape)
-        assert groups is not None
-        out: list[Dim] = []
-        for group in groups:
-            at: Dim = 0
-            for k in group:
-                d = shape[k]
-                assert isinstance(d, int)
-                at = at * d + pos[k]
-            out.append(at)
-        return self.at(x, tuple(out))
+        at = merged_positions(pos, shape, x.type.shape)
+        assert at is not None
+        return self.at(x, at)
 
 
 class Operands:

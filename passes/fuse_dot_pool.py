@@ -17,6 +17,7 @@ from irad.ir import Builder, Graph, Node, Value, defs
 from irad.ops.array import Slice, broadcast, index, iota
 from irad.ops.constant import const
 from irad.ops.elementwise import add, eq, full, gt, isnan, logical_and, logical_not, logical_or, lt, maximum, minimum, select
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 from irad.types import Type, is_float
 
@@ -45,8 +46,7 @@ def _small_maxima(graph: Graph) -> Graph:
                 out = parts[0]
                 for x in parts[1:]:
                     out = (maximum if n.op.name == "max" else minimum)(out, x)
-        last = b.nodes[-1]
-        b.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
+        give_last(b.nodes, n.outputs)
         nodes += b.nodes
     return graph.replace(nodes=nodes)
 
@@ -132,6 +132,5 @@ def _selected(n: Node, rows: dict[int, int], made: dict[Value, Node]) -> list[No
             select(here, spread, const(value=0.0, type=n.out.type))
         else:
             select(here, add(x, spread), x)
-    last = b.nodes[-1]
-    b.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
+    give_last(b.nodes, n.outputs)
     return b.nodes

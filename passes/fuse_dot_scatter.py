@@ -26,6 +26,7 @@ from irad.passes.fuse_dot_patches import MOST_PATCHES, add_up, added
 from irad.passes.fuse_dot_price import MOVE, REGISTER, moved, walk
 from irad.passes.fuse_dot_wanted import MOST, multiplications, with_patches
 from irad.passes.fuse_window import static_position
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
 from irad.types import I64, Dim, Type, is_float
@@ -311,9 +312,8 @@ class _Unscatter:
             at = {axis: r for r, axis in enumerate(_homes(current().nodes[-1], False))}
             own = (home[pair[0]] for pair in s.axes)
             out = transpose_to(d, [at[(side, place_at[axis] if side == 0 else axis)] for side, axis in own])
-        last = build.nodes[-1]
-        assert last.out is out
-        build.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
+        assert build.nodes[-1].out is out
+        give_last(build.nodes, n.outputs)
         return build.nodes
 
     def _windows(self, ct: Value, size: dict[int, int]) -> tuple[Value, dict[int, int], dict[int, int]]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irad.ir import Builder, Graph, Node, Value, emit, reads
+from irad.ir import Builder, Graph, Node, Value, emit, readers, reads
 from irad.ops.array import Slice, dot, index
+from irad.passes.rebuild import give_last
 
 Spec = tuple[int | str | Slice, ...]
 
@@ -24,10 +25,7 @@ class _Slices:
     def __init__(self, graph: Graph, wanted: Callable[[Node], bool]):
         self.graph, self.wanted = graph, wanted
         self.defs = {v: n for n in graph.nodes for v in n.outputs}
-        self.users: dict[Value, list[Node]] = {}
-        for n in graph.nodes:
-            for v in dict.fromkeys(reads(n)):
-                self.users.setdefault(v, []).append(n)
+        self.users = readers(graph)
         self.results = set(graph.results)
 
     def run(self) -> Graph:
@@ -79,8 +77,7 @@ class _Slices:
         """The slice node, computed from slices of what its operand is computed from."""
         with Builder(n.loc, deriv=n.deriv) as b:
             self._sliced(n.inputs[0], n.attrs["spec"])
-        last = b.nodes[-1]
-        b.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), last.loc, last.deriv)
+        give_last(b.nodes, n.outputs)
         return b.nodes
 
     def _sliced(self, v: Value, spec: Spec) -> Value:

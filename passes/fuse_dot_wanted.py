@@ -18,6 +18,7 @@ from irad.passes.fuse_access import as_dim, classify
 from irad.passes.fuse_dot_operands import Operands
 from irad.passes.fuse_dot_patches import may_copy, note_patches, patches
 from irad.passes.fuse_window import under_window
+from irad.passes.rebuild import give_last
 from irad.types import I64
 
 MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks for all caches, is ahead
@@ -47,7 +48,8 @@ def wanted_in(graph: Graph) -> Callable[[Node], bool]:
 
     def wanted(n: Node) -> bool:
         work = multiplications(n)
-        return 0 < work <= MOST or work > MOST and _windows(operands, n) is not None and not _by_blas(operands, n)
+        side = _windows(operands, n) if work > MOST else None
+        return 0 < work <= MOST or side is not None and not _by_blas(operands, n, side)
 
     return wanted
 
@@ -59,10 +61,13 @@ def with_patches(graph: Graph, notes: Notes | None = None) -> Graph:
     operands = Operands(defs(graph), (), None)
     nodes: list[Node] = []
     for n in graph.nodes:
-        side = _windows(operands, n) if multiplications(n) > MOST and _by_blas(operands, n) else None
-        if side is not None and notes is not None:
+        side = _windows(operands, n) if multiplications(n) > MOST else None
+        if side is None or not _by_blas(operands, n, side):
+            nodes.append(n)
+            continue
+        if notes is not None:
             note_patches(notes, n.inputs[side], n)
-        nodes += [n] if side is None else _copied(operands, n)
+        nodes += _copied(operands, n, side)
     return graph.replace(nodes=nodes)
 
 
@@ -71,10 +76,9 @@ def _windows(operands: Operands, n: Node) -> int | None:
     return next((k for k, v in enumerate(n.inputs) if under_window(operands.view, v)), None)
 
 
-def _by_blas(operands: Operands, n: Node) -> bool:
-    """Is a large product one of windows that had better be copied?"""
-    side = _windows(operands, n)
-    if side is None or not may_copy(n.inputs[side]):
+def _by_blas(operands: Operands, n: Node, side: int) -> bool:
+    """Had the windows of a large product, its operand `side`, better be copied?"""
+    if not may_copy(n.inputs[side]):
         return False
     weights = n.inputs[not side].type
     return weights.size * weights.numpy.itemsize > FEW_WEIGHTS and 0 < _width(operands, n, side) < WIDE
@@ -97,10 +101,8 @@ def _width(operands: Operands, n: Node, side: int) -> int:
     return 0
 
 
-def _copied(operands: Operands, n: Node) -> list[Node]:
+def _copied(operands: Operands, n: Node, side: int) -> list[Node]:
     """The product of a copy of the windows, whose axes are in groups as a matrix product wants them: walked as they lie in memory."""
-    side = _windows(operands, n)
-    assert side is not None
     v = n.inputs[side]
     contract, batch = n.attrs["contract"], n.attrs["batch"]
     theirs = contract[not side]
@@ -117,6 +119,5 @@ def _copied(operands: Operands, n: Node) -> list[Node]:
         pairs = [(p, axes[1]) if side == 0 else (axes[0], p) for p, axes in zip(new, (contract, batch))]
         factors = (x, n.inputs[1]) if side == 0 else (n.inputs[0], x)
         dot(*factors, contract=pairs[0], batch=pairs[1])
-    last = build.nodes[-1]
-    build.nodes[-1] = Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)
+    give_last(build.nodes, n.outputs)
     return build.nodes

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from irad.ir import Builder, Node, Value
 from irad.ops.array import dot, transpose_to
+from irad.passes.rebuild import give_last
 
 
 def matrix_form(node: Node) -> list[Node]:
@@ -29,8 +30,7 @@ def matrix_form(node: Node) -> list[Node]:
         if not b_fits:
             b, bb, cb = _arranged(b, bb, free_b, cb)
         dot(a, b, contract=(ca, cb), batch=(ba, bb))
-    last = build.nodes[-1]
-    build.nodes[-1] = Node(last.op, last.inputs, node.outputs, last.attrs, (), node.loc, node.deriv)
+    give_last(build.nodes, node.outputs)
     return build.nodes
 
 

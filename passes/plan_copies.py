@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.ir import Graph, Node, Value, captured, reads, substitute
+from irad.ir import Graph, Node, Value, readers, reads, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.loop import Out, load
 
@@ -138,19 +138,8 @@ class _Copies:
 
 def read_in_place(body: Graph, x: Value, out: Out) -> bool:
     """Is x read in the loop, and only at the very position that this trip stores to?"""
-    readers = _readers(body).get(x, ())
-    return bool(readers) and x not in body.results and all(n.op is load and _same_position(n, body.params, out) for n in readers)
-
-
-def _readers(body: Graph) -> dict[Value, list[Node]]:
-    """The nodes that read each value, themselves or in their regions."""
-    if "readers" not in body.memo:
-        found: dict[Value, list[Node]] = {}
-        for n in body.nodes:
-            for v in dict.fromkeys((*n.inputs, *captured(n))):
-                found.setdefault(v, []).append(n)
-        body.memo["readers"] = found
-    return body.memo["readers"]
+    reading = readers(body).get(x, ())
+    return bool(reading) and x not in body.results and all(n.op is load and _same_position(n, body.params, out) for n in reading)
 
 
 def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:

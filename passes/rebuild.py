@@ -1,11 +1,11 @@
-"""Exchange parts of a node: the one place where passes make a changed node out of an old one."""
+"""Exchange parts of a node: where passes make a changed node out of an old one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Value, rename_attrs
+from irad.ir import Graph, Node, Value, rename_attrs, retype
 
 
 def rebuilt(
@@ -29,13 +29,7 @@ def rebuilt(
     return Node(node.op, ins, outs, new, tuple(regions), node.loc, node.deriv)
 
 
-def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> bool:
-    """Rename the SSA values that the types of `values` mention: the type follows, the identity of the value stays.
-
-    Were there any? Then the node or graph that binds the values is made anew: what is remembered on it, and on the graphs
-    around it, may speak of the old ones.
-    """
-    found = [v for v in values if v.type.symbols and any(s in env for s in v.type.symbols)]
-    for v in found:
-        v.type = v.type.rename(lambda s: env.get(s, s))
-    return bool(found)
+def give_last(nodes: list[Node], outputs: tuple[Value, ...]) -> None:
+    """The last of the nodes that were built gives these values: all of them stand for the node that gave the values before."""
+    last = nodes[-1]
+    nodes[-1] = Node(last.op, last.inputs, outputs, last.attrs, last.regions, last.loc, last.deriv)

@@ -36,6 +36,7 @@ from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
 from irad.ops.constant import empty
 from irad.passes.lanes import Lanes, free, written_out
+from irad.passes.rebuild import give_last
 from irad.passes.scalarize_rules import MAX_SIZE, Elements, elements_of, empty_elements, made_free, narrowed, one_lane
 from irad.types import Type
 
@@ -175,8 +176,7 @@ class _Split:
         for at in np.ndindex(*one_lane(v.type.dims, lane)):
             x = update_op(x, self.elements[v, lane][at], spec=_place(v.type, at, lane))
         if bind:
-            last = current().nodes[-1]
-            current().nodes[-1] = Node(last.op, last.inputs, (v,), last.attrs, (), last.loc, last.deriv)
+            give_last(current().nodes, (v,))
             x = v
         self.packed[v] = x
 

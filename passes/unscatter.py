@@ -14,6 +14,7 @@ from irad.ir import Builder, Graph, Node, Program, Value, uses
 from irad.ops.array import Slice, index, update
 from irad.ops.constant import const
 from irad.ops.elementwise import add
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 from irad.passes.unscatter_sweep import unscatter_sweeps
 
@@ -102,8 +103,7 @@ def _gathered(chain: list[Node], defs: dict[Value, Node]) -> list[Node]:
                     value = add(_sliced(base, piece, {}) if value is None else value, part)
             assert value is not None
             y = update(y, value, spec=tuple(Slice(p, q - p) for p, q in piece))
-    end = b.nodes[-1]
-    b.nodes[-1] = Node(end.op, end.inputs, last.outputs, end.attrs, (), end.loc, end.deriv)
+    give_last(b.nodes, last.outputs)
     return b.nodes
 
 

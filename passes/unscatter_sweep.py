@@ -23,6 +23,7 @@ from irad.ops.constant import const, scalar
 from irad.ops.control import for_
 from irad.ops.elementwise import add, ge, logical_and, lt, select
 from irad.passes.final_values import FinalValues
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 from irad.records import dataclass
 from irad.types import Dim, Type
@@ -176,8 +177,7 @@ def _turned(s: Sweep) -> list[Node]:
         given = [(s.earlier(d), index(vs[shares.index(v)], spec=w)) for (d, v, _), w in zip(s.adds, windows)]
         elsewhere = _sum([ct, *(x for earlier, x in given if earlier)])
         _sum([select(_visited(s, ct.type), zeros(ct.type), elsewhere), *(x for earlier, x in given if not earlier)])
-    end = b.nodes[-1]
-    b.nodes[-1] = Node(end.op, end.inputs, (out,), end.attrs, (), end.loc, end.deriv)
+    give_last(b.nodes, (out,))
     return b.nodes
 
 
@@ -249,8 +249,7 @@ def _gather(
     for _, d, v in earlier:
         place = [_moved(p, w - k) for p, w, k in zip(at, frame, d)]
         x = add(x, index(vs[shares.index(v)], *place, spec=spec))
-    last = current().nodes[-1]
-    current().nodes[-1] = Node(last.op, last.inputs, read.outputs, last.attrs, (), last.loc, last.deriv)
+    give_last(current().nodes, read.outputs)
 
 
 def _moved(at: Value, by: int) -> Value:

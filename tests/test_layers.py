@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
         "irad.options",
         "irad.pipeline",
         "irad.runtime",
+        "irad.specialisation",
         "irad.cache",
         "irad.lowered",
         "irad.explain",
