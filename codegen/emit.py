@@ -47,6 +47,7 @@ from irad.codegen.kform import (
     While,
 )
 from irad.codegen.pool import PARALLEL
+from irad.codegen.scalar import RULES
 from irad.errors import IradError, VerifyError
 from irad.types import bits, is_float
 
@@ -69,10 +70,7 @@ def emit(
     does: a module of their own would cost more than they do. Raises IradError (VerifyError, see irad.codegen.kcheck) where a kernel breaks the
     rules of the kernel form.
     """
-    if rules is None:
-        from irad.codegen.scalar import RULES
-
-        rules = RULES
+    rules = RULES if rules is None else rules
     support = support or {}
     names = frozenset(k.name for k in kernels)
     functions = Functions(kernels)

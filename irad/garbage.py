@@ -25,8 +25,8 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if active:
-            _held_off.discard(thread)
             gc.enable()
+            _held_off.discard(thread)  # last: a child forked in between enables it again, which does no harm
 
 
 def _after_fork() -> None:

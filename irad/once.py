@@ -2,6 +2,7 @@
 
 LLVM's objects are used by one thread at a time; code and tables that machine code points to must not be made twice, one of them to
 be dropped. Both are guarded by one lock, which a fork waits for, so that it is free in the child.
+So are imports at first use: a module that another thread was importing can never be imported in the child.
 """
 
 from __future__ import annotations

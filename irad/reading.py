@@ -16,6 +16,7 @@ import numpy as np
 
 from irad.errors import IradError, Loc, ParseError
 from irad.ir import Builder, Graph, Program, Value, emit, types
+from irad.once import COMPILER
 from irad.ops import OPS, Op
 from irad.ops.array import Slice
 from irad.ops.loop import Map, Out
@@ -80,8 +81,8 @@ def parse(text: str, file: str = "<text>") -> Program:
 
 @cache
 def _parser() -> Any:
-    import lark
-
+    with COMPILER:
+        import lark
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return lark.Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 

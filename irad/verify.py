@@ -23,6 +23,7 @@ from typing import Any
 
 from irad.errors import IradError, VerifyError
 from irad.ir import Graph, Node, Program, Value, calls, captures, nodes_where, types, walk
+from irad.once import COMPILER
 from irad.ops import effects
 from irad.ops.core import kept
 from irad.types import I64, TAPE, Extent, Type
@@ -44,7 +45,8 @@ def verify(program: Program | Graph, after: str = "") -> Program:
             for node in nodes_where(graph, "keepers", lambda n: "keeps" in n.attrs):
                 _check_kept(node, next(iter(program.values())))
         except _Breach as b:
-            from irad.text import show  # imported for faults only
+            with COMPILER:
+                from irad.text import show  # imported for faults only
 
             text = show({name: graph}, mark=b.where)
             place = b.where.loc if isinstance(b.where, Node) else None

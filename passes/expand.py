@@ -13,6 +13,7 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, retyped, walk
+from irad.once import COMPILER
 from irad.ops.constant import const
 from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
 from irad.passes.forward import linearized
@@ -150,9 +151,9 @@ class _Expand:
 
     def batched(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
         """Emit the body of a `vmap`, batched, in the current builder. Imports what few programs need."""
-        from irad.passes import batching_control  # noqa: F401  (registers the rules of control ops)
-        from irad.passes.batching import Functions, batch
-
+        with COMPILER:
+            from irad.passes import batching_control  # noqa: F401  (registers the rules of control ops)
+            from irad.passes.batching import Functions, batch
         functions = Functions({**self.program, **self.done})
         out = batch(functions, copy(region, {}), n.attrs["batched"], n.attrs["size"], inputs)
         self.done.update(functions.made)
@@ -160,8 +161,8 @@ class _Expand:
 
     def jacobian(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
         """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder. Imports as `batched` does."""
-        from irad.passes.jacobian import expanded, expanded_sparse
-
+        with COMPILER:
+            from irad.passes.jacobian import expanded, expanded_sparse
         f = copy(region, {})
         known = {v: self.constants[v] for v in captures(f) if v in self.constants}
         program = {**self.program, **self.done}

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from irad.ir import Builder, Graph, Node, Program, Value, current, defs, emit, reads
 from irad.notes import Notes
+from irad.once import COMPILER
 from irad.ops.array import Slice
 from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
@@ -56,8 +57,8 @@ def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple
     if any(n.op.name == "dot" for n in graph.nodes):
         graph = split_slices(graph, wanted_in(graph))
         if any("g" in n.attrs.get("spec", ()) for n in graph.nodes):
-            from irad.passes.fuse_dot_scatter import convolutions  # not loaded by programs without gathers
-
+            with COMPILER:
+                from irad.passes.fuse_dot_scatter import convolutions  # not loaded by programs without gathers
             graph = convolutions(graph, notes)
     wanted = wanted_in(graph)
     if notes is not None:

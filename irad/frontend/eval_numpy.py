@@ -18,6 +18,7 @@ from irad.frontend.objects import Array, Either, describe
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
 from irad.frontend.table import add_at, lookup, nearest
+from irad.once import COMPILER
 
 
 def hashed(table: dict[Any, Any], fn: Any) -> Any:
@@ -159,8 +160,9 @@ def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
 def _ufunc_at(name: str) -> Callable[..., None]:
     def call(r: Reader, x: Any, key: Any, *operand: Any) -> None:
         from irad.frontend.eval_array import put, writable
-        from irad.frontend.np_ufunc_folds import at
 
+        with COMPILER:
+            from irad.frontend.np_ufunc_folds import at
         writable(x)
         put(r, x, at(name, _lifted(r, x), r.operand(key), *map(r.operand, operand)))
 

@@ -38,6 +38,7 @@ from irad.frontend import (  # noqa: F401  (importing registers)
 from irad.frontend.arr import Arr, NeedStatic, is_traced, lift
 from irad.frontend.np_index import add_at, additem, augitem, check_same_kind, getitem, setitem
 from irad.frontend.np_registry import ATTRIBUTES, METHODS, NAMES, OPERATORS, TABLE, VIEWS, Builder
+from irad.once import COMPILER
 from irad.ops.intervals import bound, interval
 
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
@@ -69,19 +70,20 @@ def _of_numpy(fn: Any) -> bool:
 
 def load_all() -> bool:
     """Register the functions of the modules that are not imported yet, and what has been imported of SciPy; were there any?"""
-    more, found = list(_more), [name for name in _scipy if name in sys.modules]
-    for name in more:
-        import_module(f"irad.frontend.{name}")
-    _more.clear()
-    for name in found:
-        import_module(f"irad.frontend.{_scipy.pop(name)}").register(sys.modules[name])
-    return bool(more or found)
+    with COMPILER:
+        more, found = list(_more), [name for name in _scipy if name in sys.modules]
+        for name in more:
+            import_module(f"irad.frontend.{name}")
+        _more.clear()
+        for name in found:
+            import_module(f"irad.frontend.{_scipy.pop(name)}").register(sys.modules[name])
+        return bool(more or found)
 
 
 def nearest(name: str) -> list[str]:
     """Up to three supported names close to an unsupported one, for "did you mean"; methods are given as `.sum`."""
-    import difflib
-
+    with COMPILER:
+        import difflib
     load_all()
     short = name.rsplit(".", 1)[-1]
     by_last = {k.rsplit(".", 1)[-1]: k for k in reversed(NAMES)}

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from irad.once import COMPILER
+
 
 def _special(name: str, *xs: Any) -> Any:
-    import scipy.special
-
+    with COMPILER:
+        import scipy.special
     return getattr(scipy.special, name)(*xs)
 
 
