@@ -12,12 +12,13 @@ from math import prod
 
 from irad.ir import Graph, Node, Program, Value, captured, defs, reads
 from irad.notes import Notes
+from irad.ops.array import index
 from irad.ops.loop import Map, load, loop
+from irad.passes.rebuild import give_last
 from irad.passes.rewrite import Env
 
 MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
-MAX_READS = 3  # places in large loops at which it is computed again
-SMALL = 64  # positions: a smaller loop that reads does not count
+MAX_READS = 3  # times that it is computed, in all
 LARGE = 2048  # elements: a smaller producer stays in cache, where reading it back is as cheap
 _CHEAP = {
     *("add", "sub", "mul", "neg", "szmul", "abs", "maximum", "minimum", "select", "cast", "lt", "le", "gt", "ge", "eq", "ne"),
@@ -44,8 +45,8 @@ def _graph(graph: Graph, notes: Notes | None) -> Graph:
         if notes is not None:
             _note(notes, nodes[k], readers)
         if readers:
-            for j in readers:
-                nodes[j] = _inlined(nodes[k], nodes[j])
+            for j in reversed(readers):
+                nodes[j : j + 1] = _inlined(nodes[k], nodes[j])
             del nodes[k]
         else:
             k += 1
@@ -69,7 +70,7 @@ def _is_cheap(n: Node) -> bool:
     params, rank = set(body.params), len(body.params)
     if any(o.kind != "store" or o.extra or o.map != Map.identity(rank) for o in n.attrs["outs"]):
         return False
-    if any(v.type.shape != n.attrs["extents"] for v in n.outputs) or any(v in params for v in body.results):
+    if any(v.type.shape != n.attrs["extents"] for v in n.outputs) or not set(body.results) <= set(defs(body)):
         return False
     own = [m for m in body.nodes if m.op.name not in ("load", "const")]
     return (
@@ -88,23 +89,40 @@ def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
     made = set(nodes[k].outputs)
     if made & set(graph.results):
         return None
-    sources = set(captured(nodes[k]))
-    found, cost = [], 0
+    sources = {v for v in captured(nodes[k]) if v.type.shape}
+    found, cost, overwritten = list[int](), 0.0, set[Value]()
     for j in range(k + 1, len(nodes)):
         n = nodes[j]
         if made & set(reads(n)):
-            if n.op is not loop or made & set(n.inputs) or any(m.regions for m in n.regions[0].nodes):
+            if overwritten and not overwritten <= {v for m in nodes[j:] for v in reads(m)}:
                 return None
-            hits = [m for m in n.regions[0].nodes if made & set(m.inputs)]
-            if not all(m.op is load for m in hits):
+            hits = [n] if _is_element(n) else _loads(n, made)
+            if hits is None:
                 return None
-            extents = n.attrs["extents"]
-            small = all(isinstance(d, int) for d in extents) and prod(extents) <= SMALL
-            cost += 0 if small else len({(m.inputs, m.attrs["map"]) for m in hits})
+            cost += len({(m.inputs, m.attrs.get("map")) for m in hits}) * _share(n, nodes[k])
             found.append(j)
-        if sources & set(n.inputs) and n.op is not load and any(v.type.shape for v in sources & set(n.inputs)):
-            return None  # what the producer reads may be written over from here on
+        if n.op is not load and not _is_element(n):
+            overwritten |= sources & set(n.inputs)  # unless something reads it later, which asks for a copy anyway
     return found if cost <= MAX_READS else None
+
+
+def _is_element(n: Node) -> bool:
+    """Does it read one element, at a known position?"""
+    return n.op is index and all(isinstance(p, int) and p >= 0 for p in n.attrs["spec"]) and not n.out.type.shape
+
+
+def _loads(n: Node, made: set[Value]) -> list[Node] | None:
+    """The loads from `made` in the body of a loop; None if it reads them in another way, or is none."""
+    if n.op is not loop or made & set(n.inputs) or any(m.regions for m in n.regions[0].nodes):
+        return None
+    hits = [m for m in n.regions[0].nodes if made & set(m.inputs)]
+    return hits if all(m.op is load for m in hits) else None
+
+
+def _share(reader: Node, producer: Node) -> float:
+    """The share of the producer's positions that one read in the reader's body comes to."""
+    extents = reader.attrs.get("extents", ())
+    return min(1.0, prod(extents) / prod(producer.attrs["extents"])) if all(isinstance(d, int) for d in extents) else 1.0
 
 
 class _Inliner:
@@ -142,8 +160,10 @@ class _Inliner:
         return tuple(total)
 
 
-def _inlined(producer: Node, consumer: Node) -> Node:
+def _inlined(producer: Node, consumer: Node) -> list[Node]:
     """The consumer with the producer's body in place of loads from its outputs."""
+    if consumer.op is index:
+        return _element(producer, consumer)
     (body,) = consumer.regions
     inliner, env, nodes = _Inliner(producer), Env(), list[Node]()
     for m in body.nodes:
@@ -157,4 +177,19 @@ def _inlined(producer: Node, consumer: Node) -> Node:
         else:
             nodes.append(m)
     region = Graph(body.params, tuple(nodes), tuple(env.get(v, v) for v in body.results), body.name)
-    return Node(loop, consumer.inputs, consumer.outputs, consumer.attrs, (region,), consumer.loc, consumer.deriv)
+    return [Node(loop, consumer.inputs, consumer.outputs, consumer.attrs, (region,), consumer.loc, consumer.deriv)]
+
+
+def _element(producer: Node, read: Node) -> list[Node]:
+    """One element of what the producer makes, computed without its loop."""
+    inliner = _Inliner(producer)
+    place = Map(tuple((p,) for p in read.attrs["spec"]))
+    inliner.result(producer.outputs.index(read.inputs[0]), (), place)
+    nodes = [_index(m) if m.op is load else m for m in inliner.nodes]
+    give_last(nodes, read.outputs)
+    return nodes
+
+
+def _index(m: Node) -> Node:
+    """A load at a known position, as it is written outside loops."""
+    return Node(index, m.inputs, m.outputs, {"spec": tuple(row[-1] for row in m.attrs["map"].rows)}, (), m.loc, m.deriv)
