@@ -45,6 +45,7 @@ from irad.codegen.kform import (
     Var,
     View,
     While,
+    trips,
 )
 from irad.codegen.pool import PARALLEL
 from irad.codegen.scalar import RULES
@@ -108,6 +109,7 @@ class Emitter(Control):
         self.kernels, self.functions = kernels, functions
         self.allocas: list[str] = []
         self.cold: list[str] = []
+        self.freed: list[str] = []  # addresses of buffers whose memory goes back at the end
         self.tasks: list[str] = []
         self._statements: dict[type, Callable[[Any], None]] = {
             Let: self.let,
@@ -145,7 +147,7 @@ class Emitter(Control):
     def function(self, head: str, result: str) -> str:
         """The text of what has been emitted, as a function."""
         scratch = [f" {name} = alloca [{size} x i8], align {_LINE}" for name, size in self.scratch.items()]
-        lines = ["entry:", *self.allocas, *scratch, *self.scopes[0].lines, f" ret {result}", *self.cold]
+        lines = ["entry:", *self.allocas, *scratch, *self.scopes[0].lines, *self._freeing(), f" ret {result}", *self.cold]
         return "\n".join([f"define {head} #0 {{", *lines, "}", ""])
 
     def _param(self, p: Param) -> str:
@@ -269,7 +271,7 @@ class Emitter(Control):
     def for_stmt(self, s: For) -> None:
         if s.kind == "vec":
             self.vector_loop(s)
-        elif s.kind == "unroll":
+        elif s.kind == "unroll" or trips(s) == 1:
             self.unrolled(s)
         elif s.kind in ("seq", "par"):
 
@@ -302,7 +304,7 @@ class Emitter(Control):
         lane = self._first_lane(pick, cond.lanes) if pick else ""
         for k, v in enumerate(values):
             self._record(k, v, lane)
-        self.cold.append(f" ret i64 {s.code}")
+        self.cold += [*self._freeing(), f" ret i64 {s.code}"]
 
     def _leave(self, cond: Val, target: str) -> None:
         """Branch out of the kernel; no later load may move above this place."""
@@ -311,6 +313,15 @@ class Emitter(Control):
         self.start_block(on)
         for k, sc in enumerate(self.scopes):
             sc.guard = k
+
+    def _freeing(self) -> list[str]:
+        """Before the kernel is left: memory that its buffers hold goes back."""
+        lines = []
+        for name in self.freed:
+            self.count += 1
+            self.declare("free", "void", "i64")
+            lines += [f" %.{self.count} = load i64, ptr {name}, align 8", f" call void @free(i64 %.{self.count})"]
+        return lines
 
     def _cold_op(self, rhs: str) -> str:
         self.count += 1
@@ -358,7 +369,7 @@ class Emitter(Control):
         if s.check:
             failed, cold = self.here(f"icmp ne i64 {v.n}, 0", "bool"), self.label()
             self._leave(failed, cold)
-            self.cold += [f"{cold}:", f" ret i64 {v.n}"]
+            self.cold += [f"{cold}:", *self._freeing(), f" ret i64 {v.n}"]
 
     def _argument(self, a: Operand, ty: str) -> str:
         if type(a) is str and a in self.bufs:
@@ -398,6 +409,8 @@ class Emitter(Control):
         self.count += 1
         name = f"%.{self.count}"
         self.allocas.append(f" {name} = alloca [{max(1, prod(s.shape))} x {MEMORY[s.dtype]}], align {_LINE}")
+        if s.freed:
+            self.freed.append(name)
         self.bufs[s.name] = Buf(s.name, s.dtype, [Lin(n, {}) for n in s.shape], s.name, Val(name, "ptr", 1, "ptr", 0))
         self.written(s.name)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from irad.codegen.emit_folds import FoldCell, Folds, Rule
 from irad.codegen.emit_index import LANE, Cell, Iv, Lin
+from irad.codegen.emit_memory import copied
 from irad.codegen.emit_text import Scope, Val
 from irad.codegen.kform import (
     Assign,
@@ -264,6 +265,10 @@ class Loops(Folds):
         if self.in_vec:
             raise IradError(f"vec loop `{s.var}` lies inside another vec loop")
         lo, hi, changed = self.lin(s.lo), self.lin(s.hi), self.effects(s.body)
+        if (pair := copied(s)) and not (count := hi.plus(lo, -1)).t:
+            self.env[s.var] = lo
+            if self.copy_large(*pair, count.c):
+                return
         outer = self._widen(changed, s.lanes, s.unroll)
         self.in_vec, self.lanes = True, s.lanes
         span = hi.plus(lo, -1)
@@ -301,11 +306,25 @@ class Loops(Folds):
 
     def _constant_vec(self, s: For, lo: Lin, trip: int, changed: Effects) -> None:
         W, step = s.lanes, s.lanes * s.unroll
+        if s.twice and trip > step and trip % step:
+            return self._overlapping(s, lo, trip, changed)
         main = 0 if s.full or trip < 2 * step else trip // step * step
         if main:
             self._main_loop(s, lo, Lin(lo.c + main, lo.t), changed)
         rest = range(main, trip, W)
         self.copies([self._copy(s, Lin(lo.c + u, lo.t), k % s.unroll, trip - u) for k, u in enumerate(rest)], s.mix)
+
+    def _overlapping(self, s: For, lo: Lin, trip: int, changed: Effects) -> None:
+        """Whole vectors only: the last one starts where it ends with the loop, and runs again what the one before it has run."""
+        step = s.lanes * s.unroll
+        last = self.value_of(Lin(lo.c + trip - step, lo.t))
+
+        def body(i: Lin) -> None:
+            start = Lin(0, {self.intrinsic("smin", self.value_of(i), last): 1})
+            vectors = [Lin(start.c + u * s.lanes, start.t) for u in range(s.unroll)]
+            self.copies([self._copy(s, at, u, s.lanes) for u, at in enumerate(vectors)], s.mix)
+
+        self.counted(lo, Lin(lo.c + -(-trip // step) * step, lo.t), step, changed, body)
 
     def _main_loop(self, s: For, lo: Lin, hi: Lin, changed: Effects) -> None:
         def body(i: Lin) -> None:

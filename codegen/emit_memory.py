@@ -11,9 +11,22 @@ from collections.abc import Sequence
 
 from irad.codegen.emit_index import Buf, Indices
 from irad.codegen.emit_text import LLVM, MEMORY, Scope, Val, suffix, type_text
-from irad.codegen.kform import Index
+from irad.codegen.kform import Aff, For, Index, Let, Load, Store
 from irad.errors import IradError
 from irad.types import bits, is_float
+
+COPY = 1 << 16  # bytes from which a copy is left to memcpy: it moves them up to 1.7 times as fast as a loop does
+
+
+def copied(s: For) -> tuple[Load, Store] | None:
+    """The load and the store of a loop that does nothing but copy consecutive elements."""
+    if len(s.body) != 2 or not isinstance(let := s.body[0], Let) or not isinstance(store := s.body[1], Store):
+        return None
+    load = let.expr
+    if not isinstance(load, Load) or store.value != let.name or store.add or len(load.idx) != 1 or len(store.idx) != 1:
+        return None
+    each = [{k: c for k, c in Aff.of(x).terms.items() if s.var in k} for x in (*load.idx, *store.idx)]
+    return (load, store) if each == [{(s.var,): 1}] * 2 else None
 
 
 class Memory(Indices):
@@ -37,7 +50,9 @@ class Memory(Indices):
     # ---- loads ----
 
     def _loaded(self, rhs: str, b: Buf, lanes: int, d: int) -> Val:
-        """Place a load: not above a store to the family, nor above a guard; its key has the version of the memory."""
+        """Place a load: not above a store to the family, nor above a guard. Its key has the family and the version of its memory:
+        one address may be in two families, of arrays that live at different times.
+        """
         scopes, family = self.scopes, b.family
         low = d
         if scopes[-1].guard > d:
@@ -46,7 +61,7 @@ class Memory(Indices):
             if family in scopes[k].stores:
                 d = k
                 break
-        key = (rhs, self.versions.get(family, 0))
+        key = (rhs, family, self.versions.get(family, 0))
         for k in range(low, d + 1):
             v = scopes[k].cse.get(key)
             if v is not None:
@@ -120,6 +135,18 @@ class Memory(Indices):
         if v.dtype != b.dtype:
             raise IradError(f"a value of dtype {v.dtype} is stored to `{b.name}` of dtype {b.dtype}; cast it first")
         return self.convert(v, "u8") if v.dtype == "bool" else v
+
+    def copy_large(self, load: Load, store: Store, count: int) -> bool:
+        """Copy `count` elements from where the load reads to where the store writes, if memcpy does it faster; did it?"""
+        a, b = self.buf(load.buf), self.buf(store.buf)
+        size = count * bits(b.dtype) // 8
+        if size < COPY or a.dtype != b.dtype or b.dtype == "bool" or a.family == b.family:
+            return False
+        (p, _), (q, _) = self.address(a, load.idx), self.address(b, store.idx)
+        self.written(b.family)
+        self.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
+        self.line(f" call void @llvm.memcpy.p0.p0.i64(ptr {q.n}, ptr {p.n}, i64 {size}, i1 false)")
+        return True
 
     def store(self, name: str, idx: Sequence[Index], v: Val) -> None:
         """One element, or one per lane; where lanes meet at one element the last wins."""

@@ -8,7 +8,7 @@
   is not read while the loop combines into it. A variable with lanes is used in vec loops with these lanes and one trip only.
 - `full` and `unroll` loops have constant trip counts; steps are not 0, those of vec loops 1; lanes and copies are positive.
 - `mix` does not stand round a read-modify-write of a buffer: copies may collide.
-- Swapped buffers have equal dtypes and extents, no views, and lie outside of vec loops.
+- Swapped buffers have equal dtypes and extents and lie outside of vec loops; views of them end with the swap, and are made in its block.
 - What a call writes is a buffer; a raise with values has an error record (`err`, i64) to put them in.
 """
 
@@ -42,7 +42,7 @@ class _Verifier:
         self.at: Any = None
         self.vec: kf.For | None = None
         self.outside: frozenset[str] = frozenset()  # names declared outside of the vec loop
-        self.viewed = {s.buf for s in kf.walk(kernel.body) if isinstance(s, kf.View)}
+        self.enclosing: frozenset[str] = frozenset()  # names declared outside of the block
         self.table: dict[type, Callable[[Any], None]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.bind_statement, kf.View: self.view, kf.Deref: self.deref,
             kf.Var: self.var, kf.Assign: self.assign, kf.Fold: self.fold, kf.Combine: self.combine, kf.For: self.loop, kf.While: self.while_loop,
@@ -73,9 +73,10 @@ class _Verifier:
     @contextmanager
     def inner(self) -> Iterator[None]:
         """A block of its own: its names die at the end."""
-        keep = dict(self.scope)
+        keep, enclosing = dict(self.scope), self.enclosing
+        self.enclosing = frozenset(keep)
         yield
-        self.scope = keep
+        self.scope, self.enclosing = keep, enclosing
 
     # ---- names, operands, indices ----
 
@@ -220,8 +221,16 @@ class _Verifier:
         a, b = (self.get(n, kf.Param, kf.Buffer, kf.View) for n in (s.a, s.b))
         if a.dtype != b.dtype or [Aff.of(n) for n in a.shape] != [Aff.of(n) for n in b.shape]:
             raise self.fail(f"swapped buffers must have one dtype and shape: `{s.a}` and `{s.b}` differ")
-        if self.vec or self.viewed & {s.a, s.b}:
-            raise self.fail("a swap stands outside of vec loops, and its buffers have no views")
+        stale = self.views_of({s.a, s.b})
+        if self.vec or stale & self.enclosing:
+            raise self.fail("a swap stands outside of vec loops, and its buffers have no views made outside of its block")
+        for name in stale:
+            del self.scope[name]
+
+    def views_of(self, bufs: set[str]) -> set[str]:
+        """Views in scope of these buffers, and views of those."""
+        found = {name for name, what in self.scope.items() if isinstance(what, kf.View) and what.buf in bufs}
+        return found | self.views_of(found) if found else found
 
     def call(self, s: kf.Call) -> None:
         for a in s.args:
@@ -265,6 +274,8 @@ class _Verifier:
             raise self.fail(f"loop `{s.var}` is straight line: its trip count must be a constant")
         if s.mix and any(isinstance(x, kf.Store) and x.add for x in kf.walk(s.body)):
             raise self.fail(f"loop `{s.var}` interleaves its copies round a read-modify-write, where they may collide")
+        if s.twice and not kf.repeatable(s.body):
+            raise self.fail(f"loop `{s.var}` may run iterations twice, but they change what they read")
         if s.kind != "vec":
             return self.nested(s.body, s.var)
         if self.vec:

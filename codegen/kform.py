@@ -11,7 +11,7 @@ Buffers with different names never overlap while both are live; that is the plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Union
 
@@ -168,11 +168,15 @@ class Store:
 
 @dataclass
 class Buffer:
-    """Scratch memory in the kernel's frame, 64-byte aligned; constant extents, small."""
+    """Scratch memory in the kernel's frame, 64-byte aligned; constant extents, small.
+
+    With `freed` its first element is 0 or the address of memory that the C library gets back however the kernel is left.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    freed: bool = False
 
 
 @dataclass
@@ -260,6 +264,7 @@ class For:
     unroll: int = 1  # vec: bodies per trip
     mix: bool = False  # interleave the bodies
     full: bool = False  # vec with constant bounds: straight line
+    twice: bool = False  # vec: an iteration may run twice, so the last vector may start before the end of the one before it
 
 
 @dataclass
@@ -372,6 +377,17 @@ def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:
                 break
         else:
             stack.pop()
+
+
+def repeatable(body: Sequence[Stmt]) -> bool:
+    """Is it all the same whether statements run once or twice? They give and store numbers, and read nothing that they store."""
+    inside = list(walk(body))
+    stored = {s.buf for s in inside if isinstance(s, Store)}
+    return all(
+        (isinstance(s, Store) and not s.add)
+        or (isinstance(s, Let) and not isinstance(s.expr, LinScan) and not (isinstance(s.expr, Load) and s.expr.buf in stored))
+        for s in inside
+    )
 
 
 def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt]:

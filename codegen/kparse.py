@@ -142,10 +142,10 @@ class _Parser:
         loop = kf.For(
             self.name(s.target), self.name(c.func), self.index(c.args[0]), self.index(c.args[1]), [],
             self.integer(c.args[2]) if len(c.args) > 2 else 1,
-            kw.pop("W", 1), kw.pop("U", 1), bool(kw.pop("mix", 0)), bool(kw.pop("full", 0)),
+            kw.pop("W", 1), kw.pop("U", 1), bool(kw.pop("mix", 0)), bool(kw.pop("full", 0)), bool(kw.pop("twice", 0)),
         )  # fmt: skip
         if kw:
-            raise self.fail(s.iter, f"a loop has the options W, U, mix and full, it has no {', '.join(map(str, kw))}")
+            raise self.fail(s.iter, f"a loop has the options W, U, mix, full and twice, it has no {', '.join(map(str, kw))}")
         loop.body = self.block(s.body)
         return loop
 
@@ -200,7 +200,7 @@ class _Parser:
         return declare(name, e) if declare else kf.Assign(name, self.operand(e))
 
     def declare_buf(self, name: str, c: ast.Call) -> kf.Buffer:
-        return kf.Buffer(name, self.dtype(c.args[0]), tuple(self.integer(a) for a in c.args[1:]))
+        return kf.Buffer(name, self.dtype(c.args[0]), tuple(self.integer(a) for a in c.args[1:]), bool(c.keywords))
 
     def declare_view(self, name: str, c: ast.Call) -> kf.View:
         buf, (offset,) = self.element(c.args[0])

@@ -65,7 +65,9 @@ def _loop(s: kf.For) -> str:
     elif s.step != 1:
         args.append(str(s.step))
     args += [
-        f"{k}={int(v)}" for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False)) if v != default
+        f"{k}={int(v)}"
+        for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False), ("twice", s.twice, False))
+        if v != default
     ]
     return f"{s.kind}({', '.join(args)})"
 
@@ -155,7 +157,7 @@ def _call(s: kf.Call) -> str:
 _SIMPLE: dict[type, Any] = {
     kf.Let: _let,
     kf.Store: lambda s: f"{_element(s.buf, s.idx)} {'+=' if s.add else '='} {operand(s.value)}",
-    kf.Buffer: lambda s: f"{s.name} = buf({', '.join([s.dtype, *map(str, s.shape)])})",
+    kf.Buffer: lambda s: f"{s.name} = buf({', '.join([s.dtype, *map(str, s.shape), *['freed=1'] * s.freed])})",
     kf.View: _view,
     kf.Deref: lambda s: f"{s.name} = deref({_element(s.buf, (s.idx,))}, {s.dtype})",
     kf.Var: lambda s: f"{s.name} = var({operand(s.init)}, {s.dtype}{f', lanes={s.lanes}' if s.lanes > 1 else ''})",

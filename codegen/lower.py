@@ -22,10 +22,11 @@ from irad.codegen.tape_places import has_tapes, made_in_place, popped_in_place
 from irad.errors import Loc, UnsupportedError
 from irad.ir import Graph, Node, Program, Value, walk
 from irad.notes import Notes
+from irad.ops.text import MOST
 from irad.records import dataclass, field
 from irad.types import DTYPES, I64, TAPE, Dim
 
-ERROR_SLOTS = 8
+ERROR_SLOTS = MOST
 SLOT = 3  # words of a tape: address, capacity, top
 
 
@@ -100,7 +101,7 @@ class Frame:
         self.names: dict[str, int] = {}
         self.flow = TapeFlow(Graph((), (), ()), {})
         self.tapes: dict[Value, Tape] = {}  # by the first of what is one tape
-        self.frame_tapes: list[str] = []
+        self.graph = Graph((), (), ())  # the one whose nodes are being lowered
         self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
         self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
         self.reserved: dict[Node, tuple[str, list[Value]]] = {}  # such pushes: where the tape will end, and what is there
@@ -173,9 +174,8 @@ class Frame:
             self.out.ctx += [0] * SLOT
             return Tape("ctx", len(self.out.ctx) - SLOT, top)
         name = self.fresh("tape")
-        self.head.append(kf.Buffer(name, "i64", (SLOT,)))
+        self.head.append(kf.Buffer(name, "i64", (SLOT,), freed=True))
         self.head += [kf.Store(name, (k,), Const(0, "i64")) for k in range(SLOT)]
-        self.frame_tapes.append(name)
         return Tape(name, 0, top)
 
     def itemsize(self, dtype: str) -> int:
@@ -284,8 +284,10 @@ class Frame:
         if has_tapes(graph):
             self.from_tape |= popped_in_place(graph, self.flow.root)
             self.into_tape.update(made_in_place(graph))
+        outer, self.graph = self.graph, graph
         for node in graph.nodes:
             self.node(node)
+        self.graph = outer
 
     def node(self, node: Node) -> None:
         if node.op.elementwise and not node.outputs[0].type.shape:

@@ -153,9 +153,6 @@ class _Called(Frame):
             if v.type == TAPE:
                 tape = self.tape(v)
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
-        for tape_buffer in self.frame_tapes:
-            memory = self.let(kf.Load(tape_buffer, (0,)), "i64")
-            self.block.append(kf.Call("free", (memory,), ("void", "i64")))
         return kf.Kernel(name, params, [*self.head, *self.block])
 
     def result(self, k: int) -> str:

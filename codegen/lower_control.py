@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
-from irad.codegen.lane_vars import in_registers
-from irad.codegen.loop_notes import note_for
 from irad.codegen.lower import Frame, Place, Raised, rule
 from irad.ir import Graph, Node, Value
 from irad.ops.control import shown
@@ -42,20 +40,25 @@ def fill(f: Frame, v: Value, value: kf.Operand) -> None:
 
 def over(f: Frame, v: Value, body: Callable[[Aff], list[kf.Stmt]]) -> None:
     """A vector loop over all elements of an array."""
-    i = f.fresh("i")
     size = Aff.of(1)
     for d in v.type.shape:
         size = size * f.dim(d)
-    lanes = 64 // max(1, v.type.numpy.itemsize)
+    each(f, size, v.type.numpy.itemsize, body)
+
+
+def each(f: Frame, size: Aff, itemsize: int, body: Callable[[Aff], list[kf.Stmt]]) -> None:
+    """A vector loop over so many elements."""
+    i = f.fresh("i")
+    lanes = 64 // max(1, itemsize)
     if size.const is not None:
         while lanes > 1 and lanes // 2 >= size.const:
             lanes //= 2
         if size.const == 0:
             return
-    f.block.append(kf.For(i, "vec", 0, _name(f, size), body(Aff.of(i)), lanes=lanes))
+    f.block.append(kf.For(i, "vec", 0, as_index(f, size), body(Aff.of(i)), lanes=lanes))
 
 
-def _name(f: Frame, a: Aff) -> kf.Index:
+def as_index(f: Frame, a: Aff) -> kf.Index:
     return a if a.const is None else a.const
 
 
@@ -102,7 +105,7 @@ def _reshape_scalar(f: Frame, x: Value, y: Value) -> None:
 # ---- branches and loops ------------------------------------------------------------------------------------------
 
 
-def _vars(f: Frame, values: Sequence[Value], init: Sequence[kf.Operand | None]) -> list[str | None]:
+def variables(f: Frame, values: Sequence[Value], init: Sequence[kf.Operand | None]) -> list[str | None]:
     """A mutable variable for each scalar (None for an array, which is carried in its place)."""
     out: list[str | None] = []
     for v, x in zip(values, init):
@@ -127,13 +130,13 @@ def _assign(f: Frame, names: Sequence[str | None], values: Sequence[Value]) -> N
     f.block += [kf.Assign(n, x) for n, x in staged if x != n]
 
 
-def _bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> None:
+def bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> None:
     for v, n in zip(values, names):
         if n is not None:
             f.env[v] = n
 
 
-def _region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
+def region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
     def body() -> None:
         f.nodes(graph)
         _assign(f, names, graph.results)
@@ -144,11 +147,11 @@ def _region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt
 @rule("if")
 def _if(f: Frame, node: Node) -> None:
     then, orelse = node.regions
-    names = _vars(f, node.outputs, [None] * len(node.outputs))
+    names = variables(f, node.outputs, [None] * len(node.outputs))
     cond = f.operand(node.inputs[0])
-    a, b = _region(f, then, names), _region(f, orelse, names)
+    a, b = region(f, then, names), region(f, orelse, names)
     f.block.append(kf.If(cond, a, b))
-    _freeze(f, node.outputs, names)
+    freeze(f, node.outputs, names)
 
 
 @rule("checkpoint")
@@ -160,42 +163,9 @@ def _checkpoint(f: Frame, node: Node) -> None:
             f.env[v] = f.operand(r)
 
 
-@rule("for")
-def _for(f: Frame, node: Node) -> None:
-    trips, *init = node.inputs
-    (body,) = node.regions
-    names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
-    i = f.fresh(body.params[0].hint or "i")
-    note_for(f, node, f.aff(trips))
-    f.env[body.params[0]] = Aff.of(i)
-    _bind(f, body.params[1:], names)
-    stmts = _region(f, body, names) + _swaps(f, node, body.params[1:])
-    r = in_registers(f, node, [stmts])
-    f.block += [*r.before, kf.For(i, "seq", 0, _name(f, f.aff(trips)), r.blocks[0]), *r.after]
-    _freeze(f, node.outputs, names)
-
-
-@rule("while")
-def _while(f: Frame, node: Node) -> None:
-    cond, body = node.regions
-    names = _vars(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
-    _bind(f, cond.params, names)
-    _bind(f, body.params, names)
-    test = f.within(lambda: f.nodes(cond))
-    stop = f.operand(cond.results[0])
-    r = in_registers(f, node, [test, _region(f, body, names) + _swaps(f, node, body.params)])
-    f.block += [*r.before, kf.While(r.blocks[0], stop, r.blocks[1]), *r.after]
-    _freeze(f, node.outputs, names)
-
-
-def _swaps(f: Frame, node: Node, params: Sequence[Value]) -> list[kf.Stmt]:
-    """Buffers of carries that change places after each trip."""
-    return [kf.Swap(f.place(params[a]).buf, f.place(params[b]).buf) for a, b in node.attrs.get("swap", ())]
-
-
-def _freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
+def freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
     """After the loop or branch a variable no longer changes: its name is the value."""
-    _bind(f, outputs, names)
+    bind(f, outputs, names)
 
 
 # ---- checks ------------------------------------------------------------------------------------------------------

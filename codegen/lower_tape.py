@@ -8,13 +8,15 @@ kernel the top is a variable in a register; it is stored to the slot where the t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.loop_notes import note_push
 from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, rule
-from irad.codegen.lower_control import over
-from irad.ir import Node, Value
+from irad.codegen.lower_control import each, over
+from irad.codegen.tape_carries import Box, TapedCarry
+from irad.ir import Graph, Node, Value, uses
 
 GROW_NAME = "irad_grow"
 GROW = """
@@ -81,9 +83,9 @@ def _total(f: Frame, entries: Sequence[Value]) -> Aff:
     return total
 
 
-def _reserve(f: Frame, tape: Tape, entries: Sequence[Value]) -> str:
-    """Make room for a push; where the tape will end."""
-    need = f.let(Apply("add", (tape.top, _total(f, entries))), "i64", "need")
+def _reserve(f: Frame, tape: Tape, entries: Sequence[Value], times: int = 1) -> str:
+    """Make room for so many pushes; where the tape will end."""
+    need = f.let(Apply("add", (tape.top, _total(f, entries) * times)), "i64", "need")
     capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
     full = f.let(Apply("gt", (need, capacity)), "bool", "full")
     f.block.append(kf.If(full, f.within(lambda: _grow(f, tape, need))))
@@ -104,6 +106,78 @@ def make_room(f: Frame, loop: Node) -> None:
             mem, per = _memory(f, tape, v.type.dtype)
             f.places[v] = f.places[loop.inputs[loop.outputs.index(v)]] = Place(mem, at * per)
         at = at + words(f, v)
+
+
+# ---- carries that live on the tape, see irad.codegen.tape_carries -------------------------------------------------
+
+
+def start_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
+    """Before the loop: the first state goes where the first push would copy it to."""
+    t, *entries = c.push.inputs
+    tape, init = f.tape(t), loop.inputs[1 + c.k]
+    _reserve(f, tape, entries)
+    _write(f, tape, _entry(f, tape, c), init)
+
+
+def carry_on_tape(f: Frame, body: Graph, c: TapedCarry) -> None:
+    """At the start of a trip: the state is in this trip's record, the next one is made in the next record, border first."""
+    t, *entries = c.push.inputs
+    tape, p, record = f.tape(t), body.params[1 + c.k], _total(f, entries)
+    _reserve(f, tape, entries, 2)
+    at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))
+    f.reserved[c.push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), [p]
+    mem, per = _memory(f, tape, p.type.dtype)
+    old, new = f.fresh("state"), f.fresh("next")
+    here = at + (_entry(f, tape, c) - Aff.of(tape.top))
+    for name, start in ((old, here), (new, here + record)):
+        f.block.append(kf.View(name, mem, (p.type.size,), start * per, p.type.dtype))
+    f.places[p] = Place(old)
+    f.places.update(dict.fromkeys(c.made, Place(new)))
+    _border(f, p, new, c.box)
+
+
+def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
+    """After the loop: the last state, which no trip has pushed, leaves the tape's memory."""
+    t = c.push.inputs[0]
+    tape, out = f.tape(t), loop.outputs[c.k]
+    if not uses(f.graph).get(out):
+        return
+    mem, per = _memory(f, tape, out.type.dtype)
+    to = f.place(out)
+    over(f, out, lambda i: _copied(f, Place(mem, _entry(f, tape, c) * per), to, i, out.type.dtype))
+
+
+def _copied(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
+    """Copy element i."""
+    x = f.fresh("x")
+    return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
+
+
+def _entry(f: Frame, tape: Tape, c: TapedCarry) -> Aff:
+    """Where the state is in the record at the tape's top."""
+    entries = c.push.inputs[1:]
+    return Aff.of(tape.top) + _total(f, entries[: entries.index(next(v for v in entries if v.type.shape))])
+
+
+def _border(f: Frame, v: Value, into: str, box: Box) -> None:
+    """Copy the elements of v outside of the box."""
+    dims, source = v.type.dims, f.place(v).buf
+
+    def copy(at: Aff, count: int) -> None:
+        a, b = Place(source, at), Place(into, at)
+        each(f, Aff.of(count), v.type.numpy.itemsize, lambda i: _copied(f, a, b, i, v.type.dtype))
+
+    def axis(k: int, at: Aff) -> None:
+        if box[k:] == [(0, d) for d in dims[k:]]:
+            return
+        (lo, hi), stride, i = box[k], prod(dims[k + 1 :]), f.fresh("i")
+        for start, to in ((0, lo), (hi, dims[k])):
+            if to > start:
+                copy(at + start * stride, (to - start) * stride)
+        if k + 1 < len(dims):
+            f.block.append(kf.For(i, "seq", lo, hi, f.within(lambda: axis(k + 1, at + Aff.of(i) * stride))))
+
+    axis(0, Aff.of(0))
 
 
 def _grow(f: Frame, tape: Tape, need: str) -> None:
@@ -128,8 +202,8 @@ def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
     if not v.type.shape:
         f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
         return
-    x, a = f.fresh("x"), f.place(v)
-    over(f, v, lambda i: [kf.Let(x, v.type.dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(mem, (at * per + i,), x)])
+    a = f.place(v)
+    over(f, v, lambda i: _copied(f, a, Place(mem, at * per), i, v.type.dtype))
 
 
 @rule("pop")

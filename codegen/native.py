@@ -8,7 +8,6 @@ warm.
 from __future__ import annotations
 
 import ctypes
-import struct
 import time
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -23,6 +22,7 @@ from irad.codegen import (  # noqa: F401  (they register their lowerings)
     lower_dot,
     lower_host,
     lower_linalg,
+    lower_loops,
     lower_sort,
     lower_spectral,
     memory,
@@ -42,6 +42,7 @@ from irad.codegen.work import INTERRUPTED, LONG, POLL, POLL_CALLS, SIGNAL, poll_
 from irad.ir import Program, Value, types
 from irad.notes import Notes
 from irad.ops.control import RaisedInGraph
+from irad.ops.text import filled, from_record
 from irad.records import dataclass, field
 from irad.types import TAPE, Extent, Type, is_float
 
@@ -213,8 +214,7 @@ class Native:
         if isinstance(r, lower_host.HostRaised):
             raise r.error()
         error = (ctypes.c_int64 * ERROR_SLOTS).from_address(record)
-        values = [struct.unpack("d", struct.pack("q", x))[0] if d[0] == "f" else x for d, x in zip(r.dtypes, error)]
-        raise RaisedInGraph(r.exc, r.message.format(*values), r.loc)
+        raise RaisedInGraph(r.exc, filled(r.message, map(from_record, error, r.dtypes)), r.loc)
 
 
 def build(

@@ -244,7 +244,8 @@ class FlatLoop:
             self._finish(j)
 
     def _vector(self, name: str, extent: Aff, body: Callable[[], list[kf.Stmt]]) -> None:
-        """The vector loop. What a constant trip leaves over of a costly body runs in a loop of one register's lanes: less code."""
+        """The vector loop. What a constant trip leaves over is in a last vector that overlaps; else, of a costly
+        body, in a loop of one register's lanes: less code than a masked vector."""
         f, n = self.f, extent.const
         lanes = self._lanes(n)
         if n is None:
@@ -255,14 +256,25 @@ class FlatLoop:
             f.block.append(kf.For(name, "vec", 0, n, body(), lanes=lanes, full=True))
             return
         main = n - n % lanes
-        if main in (0, n) or len(self.body.nodes) < SHORT_BODY:
-            f.block.append(kf.For(name, "vec", 0, n, body(), lanes=lanes, full=n <= 2 * lanes))
+        stmts = body()
+        twice = main < n and n > 2 * lanes and self._repeatable() and kf.repeatable(stmts)
+        if twice or main in (0, n) or len(self.body.nodes) < SHORT_BODY:
+            f.block.append(kf.For(name, "vec", 0, n, stmts, lanes=lanes, full=n <= 2 * lanes, twice=twice))
             return
-        f.block.append(kf.For(name, "vec", 0, main, body(), lanes=lanes, full=main == lanes))
+        f.block.append(kf.For(name, "vec", 0, main, stmts, lanes=lanes, full=main == lanes))
         few = min(lanes, self._register_lanes())
         while few // 2 >= n - main:
             few //= 2
         f.block.append(kf.For(name, "vec", main, n, body(), lanes=few, full=n - main <= few))
+
+    def _repeatable(self) -> bool:
+        """May an iteration run twice? It does not read what the loop writes."""
+        f = self.f
+        read = [n.inputs[0] for n in self.body.nodes if n.op is load]
+        written = [v for r in self.results for v in r.finals if v.type.shape]
+        memory = {v.at for v in read} | {f.place(v).buf for v in read}
+        stores = all(r.out.kind == "store" and r.finals[0] not in self.accumulate for r in self.results)
+        return stores and not any(v.at in memory or f.place(v).buf in memory for v in written)
 
     def _declare(self, j: int) -> None:
         f, r = self.f, self.results[j]

@@ -7,7 +7,6 @@ those of the complex operations. Arithmetic rounds as NumPy's; elementary functi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from irad.ops.control import for_, if_, raise_if, shown
 from irad.ops.core import kept
 from irad.ops.elementwise import cast_to, full
 from irad.ops.parts import in_parts
+from irad.ops.text import PAIR, with_fields
 from irad.passes import complex_functions as cf
 from irad.passes.complex_functions import Real
 from irad.passes.fold import fold
@@ -407,12 +407,11 @@ def _linrec(s: _Split, n: Node) -> list[Value]:
 
 
 def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
-    """An operation with a text whose {} are the operands: a complex scalar is shown as (a+bj)."""
+    """An operation with a text whose fields are the operands: that of a complex scalar takes two."""
 
     def rule(s: _Split, n: Node) -> list[Value]:
         fields = iter(shown(n) if n.op is raise_if else n.inputs)
-        whole = lambda m: "({}{:+}j)" if is_complex(next(fields).type.dtype) else m.group()
-        text = re.sub(r"\{\{|\}\}|\{[^{}]*\}", lambda m: m.group() if m.group() in ("{{", "}}") else whole(m), n.attrs[key])
+        text = with_fields(n.attrs[key], lambda s: f"{{{PAIR}{s[1:]}" if is_complex(next(fields).type.dtype) else s)
         attrs = {**s.attrs(n), key: text}
         if n.op is raise_if:
             s.check(n, attrs)

@@ -9,6 +9,7 @@ exchange the buffers by name (`swap` on the loop: pairs of carries).
 from __future__ import annotations
 
 from irad.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
+from irad.ops.array import update
 from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
 
@@ -43,19 +44,23 @@ def _loop(node: Node) -> Node:
 
 
 def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
-    """The loops that store into carry p, one after another, to make `result`, and which of their outs do.
+    """What stores into carry p, one after another, to make `result`: loops, and which of their outs do, or updates of an element.
 
     Empty if they could run in place, if this is not all that happens to p, or if trips store to different elements.
     """
     if not p.type.shape or body.results.count(result) > 1 or p in body.results:
         return []
-    made = {v: n for n in body.nodes if n.op is loop for v in n.outputs}
+    made = {v: n for n in body.nodes if n.op is loop or _stores_element(n) for v in n.outputs}
     inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
     count = uses(body)
     sites: list[tuple[Node, int]] = []
     v = result
     while v is not p:
         n = made.get(v)
+        if n is not None and n.op is update and count[v] == 1:
+            sites.append((n, 0))
+            v = n.inputs[0]
+            continue
         if n is None or count[v] > 1 or len(n.inputs) != len(n.attrs["outs"]):
             return []
         if any(v in inside for d in extents_in(n) for v, _ in d.terms):
@@ -66,9 +71,15 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
             return []
         sites.append((n, j))
         v = n.inputs[j]
-    if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in sites):
+    loops = [(n, j) for n, j in sites if n.op is loop]
+    if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in loops):
         return []
-    return sites if any(p in captures(n.regions[0]) for n, _ in sites) else []
+    return sites if any(p in captures(n.regions[0]) for n, _ in loops) else []
+
+
+def _stores_element(n: Node) -> bool:
+    """Does it store a number at the same place in each trip?"""
+    return n.op is update and all(isinstance(s, int) for s in n.attrs["spec"])
 
 
 def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
@@ -89,6 +100,8 @@ def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
 
 def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
     """The fused loop storing the whole new value into the other buffer."""
+    if site.op is update:
+        return Node(update, (other, *site.inputs[1:]), site.outputs, site.attrs, (), site.loc, site.deriv)
     (body,) = site.regions
     outs = list(site.attrs["outs"])
     results = list(body.results)

@@ -15,7 +15,8 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from irad.ir import Graph, Node, Program, Value, copy, substitute_node, walk
+from irad.errors import VerifyError
+from irad.ir import Graph, Node, Program, Value, copy, nodes_where, substitute_node, walk
 from irad.notes import Notes
 from irad.ops.array import copy as copy_op
 from irad.passes.capacity import capacities
@@ -67,11 +68,22 @@ def _plan_graph(graph: Graph, donated: Set[int], notes: Notes | None, entry: boo
     lives = Lives(graph)
     places = _Places(lives, graph, donated if all(v.type.static for v in graph.results) else frozenset())
     places.layout()
+    _check_swaps(graph)
     if notes is not None:
         note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
     graph = _without_free_copies(graph, {})
     graph.memo["arena"], graph.memo["donated"] = places.arena, places.donated
     return graph
+
+
+def _check_swaps(graph: Graph) -> None:
+    """What a trip gives for a carry that changes places is in the memory of its partner: else the swap would lose it."""
+    for n in nodes_where(graph, "swaps", lambda n: "swap" in n.attrs):
+        body = n.regions[-1]
+        carries = body.params[len(body.params) - len(n.outputs) :]
+        for a, b in n.attrs["swap"]:
+            if (body.results[a].at, body.results[b].at) != (carries[b].at, carries[a].at):
+                raise VerifyError("after plan: carries that swap do not lie in each other's memory at the end of a trip", n.loc)
 
 
 def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:

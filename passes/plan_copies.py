@@ -70,6 +70,8 @@ class _Copies:
     def _update(self, node: Node) -> list[Node]:
         x, *rest = node.inputs
         copies, (dest,) = self._own([x])
+        if x in self.spare:
+            self.spare.add(node.out)
         return [*copies, Node(node.op, (dest, *rest), node.outputs, node.attrs, (), node.loc, node.deriv)]
 
     _update_add = _update

@@ -17,6 +17,7 @@ from irad.types import TAPE
 
 Roots = frozenset[Value]
 Last = Callable[[Value, Sequence[Value], Spec], Value | None]  # (array, operands, spec) -> a version that lasts
+SLACK = 8 / 9  # of the roots' memory: a whole array is copied faster than a part of it is stored beside other results
 _MANY = 3  # a cheap value with more roots than this counts as a root itself
 _UNKNOWN_EXTENT = 1024  # what a run-time extent counts
 
@@ -26,6 +27,12 @@ def bytes_of(v: Value) -> int:
     if v.type == TAPE:
         return 1 << 60
     return v.type.numpy.itemsize * prod(d if isinstance(d, int) else _UNKNOWN_EXTENT for d in v.type.shape)
+
+
+def nearly_whole(node: Node) -> bool:
+    """Is it a slice of almost all of an array, of known extents? Then that array is saved instead, once for all its slices."""
+    x, y = node.inputs[0], node.outputs[0]
+    return len(node.inputs) == 1 and x.type.static and y.type.static and bytes_of(y) >= SLACK * bytes_of(x)
 
 
 def choose(
@@ -40,7 +47,7 @@ def choose(
     saved: dict[Value, None] = {}
     for v in needed:
         new = roots.get(v, frozenset([v])) - saved.keys()
-        better = sum(map(bytes_of, new)) <= bytes_of(v)
+        better = SLACK * sum(map(bytes_of, new)) <= bytes_of(v)
         saved.update(dict.fromkeys(sorted(new, key=lambda u: u.id) if better else [v]))
     for v in list(saved):  # the roots of v were saved after it
         r = roots.get(v, frozenset([v]))

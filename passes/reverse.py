@@ -28,7 +28,7 @@ from irad.ops.control import pop, tape_new
 from irad.passes.activity import activity, carries, open_entries
 from irad.passes.final_values import FinalValues
 from irad.passes.frames import Adjoint, Frame
-from irad.passes.residuals import choose, remembered
+from irad.passes.residuals import choose, nearly_whole, remembered
 from irad.types import TAPE, Type
 
 Cotangents = Sequence[Value | None]
@@ -296,7 +296,7 @@ class Backward:
 
     def _cheap(self, node: Node) -> bool:
         if node.op.name == "index":
-            return self._lasts(node.inputs[0])
+            return self._lasts(node.inputs[0]) or nearly_whole(node)
         small = node.op.elementwise and not node.outputs[0].type.shape and not node.outputs[0].type.differentiable
         return node.op.cheap or small
 

@@ -40,6 +40,7 @@ from irad.passes.rebuild import give_last
 from irad.passes.scalarize_rules import MAX_SIZE, Elements, elements_of, empty_elements, made_free, narrowed, one_lane
 from irad.types import Type
 
+FEW = 4  # elements that are stored one by one into a larger array
 MAX_NODES = 8000  # scalar operations that one loop may become
 
 
@@ -224,8 +225,23 @@ class _Split:
             self.split(n)
         elif n.op.name in ("push", "pop"):
             self.tape(n)
-        else:
+        elif not self.stored(n):
             self.keep(n)
+
+    def stored(self, n: Node) -> bool:
+        """Store a few elements one by one, where an update of a larger array would ask for an array of them; done?"""
+        v, spec = n.inputs[1] if n.op is update_op else None, n.attrs.get("spec", ())
+        if v is None or not self.is_split(v) or v in self.made or self.lane(v) is not None or not 0 < v.type.size <= FEW:
+            return False
+        if any(s == "g" or isinstance(s, Slice) and s.start is None for s in spec):
+            return False
+        x, *scalars = (self.whole(u) for u in (n.inputs[0], *n.inputs[2:]))
+        for at in np.ndindex(*v.type.dims):
+            axes = iter(at)
+            place = tuple(s.start + s.step * next(axes) if isinstance(s, Slice) else s for s in spec)
+            x = update_op(x, self.elements[v, None][at], *scalars, spec=place)
+        give_last(current().nodes, (self.bound(n.out),))
+        return True
 
     def keep(self, n: Node) -> None:
         get = lambda v: self.whole(v)

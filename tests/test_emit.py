@@ -353,6 +353,79 @@ def test_loads_see_the_stores_before_them() -> None:
     assert list(r) == [1, 4, 4, 9] and list(x) == [4, 9, 3, 4]
 
 
+@pytest.mark.parametrize("lanes, unroll", [(4, 1), (8, 1), (4, 2), (1, 3), (8, 3)])
+@pytest.mark.parametrize("lo", [0, "m"])
+def test_a_last_vector_overlaps(lanes: int, unroll: int, lo: int | str) -> None:
+    """Whole vectors only: nothing behind the last element is read or written, and no vector is masked."""
+    for trip in (1, 3, 8, 9, 23, 24, 25, 31, 100):
+        at = Aff.of(lo)
+        k = Kernel("f", [Param("m", "i64", None), Param("x", "f64", (at + trip,)), Param("y", "f64", (at + trip,))], [
+            For("i", "vec", lo, at + trip, [
+                Let("a", "f64", Load("x", ("i",))), let("b", "f64", "mul", "a", "a"), Store("y", (at * 2 + (trip - 1) - "i",), "b"),
+            ], lanes=lanes, unroll=unroll, twice=True),
+        ])  # fmt: skip
+        start = 5 if lo == "m" else 0
+        x, y = np.arange(start + trip, dtype=float), np.full(2 * start + trip + 2, -1.0)
+        native(k)(5, x, y)
+        assert list(y[start : start + trip]) == list(x[start:][::-1] ** 2), (trip, lanes, unroll)
+        assert (y[:start] == -1).all() and (y[start + trip :] == -1).all()
+        if trip > lanes * unroll and lanes > 1:
+            assert "masked" not in emit([k], rules=RULES)
+
+
+@pytest.mark.parametrize("size", [100, 8192, 8193, 50_000])
+def test_large_copies(size: int) -> None:
+    k = Kernel("f", [Param("x", "f64", (2 * size,)), Param("y", "f64", (size + 3,)), Param("r", "f64", ())], [
+        For("i", "vec", 0, size, [Let("a", "f64", Load("x", (Aff.of("i") + 7,))), Store("y", (Aff.of("i") + 1,), "a")], lanes=8),
+        Let("b", "f64", Load("y", (size,))), Store("r", (), "b"),
+    ])  # fmt: skip
+    x, y, r = np.random.default_rng(0).normal(size=2 * size), np.zeros(size + 3), np.zeros(())
+    native(k)(x, y, r)
+    assert (y[1:-2] == x[7 : 7 + size]).all() and y[0] == 0 and (y[-2:] == 0).all() and r == x[6 + size]
+    assert ("memcpy" in emit([k], rules=RULES)) == (size >= 8192)
+
+
+@pytest.mark.parametrize("offset", [1, 3, 64])
+def test_a_copy_within_a_buffer_is_a_loop(offset: int) -> None:
+    """As the statements say, element by element in order of the vectors: source and target overlap."""
+    n = 20_000
+    k = Kernel("f", [Param("x", "f64", (n + offset,))], [
+        For("i", "vec", 0, n, [Let("a", "f64", Load("x", (Aff.of("i") + offset,))), Store("x", ("i",), "a")], lanes=8),
+    ])  # fmt: skip
+    x = np.random.default_rng(0).normal(size=n + offset)
+    want = np.concatenate([x[offset:], x[-offset:]])
+    native(k)(x)
+    assert (x == want).all() and "memcpy" not in emit([k], rules=RULES)
+
+
+@pytest.mark.parametrize("status", [0, 2, 3])
+def test_memory_goes_back_however_a_kernel_is_left(status: int) -> None:
+    """At the end, by what it raises (2) and by what a kernel that it calls raises (3)."""
+    given: list[int] = []
+    free = ctypes.CFUNCTYPE(None, ctypes.c_int64)(given.append)
+    err = Param("err", "i64", (8,))
+    called = Kernel("g", [Param("k", "i64", None), err], [Let("c", "bool", Apply("eq", ("k", i64(3)))), Raise("c", 3)])
+    f = Kernel("f", [Param("k", "i64", None), err], [
+        Buffer("t", "i64", (3,), freed=True), Store("t", (0,), i64(0)), Buffer("u", "i64", (1,), freed=True), Store("u", (0,), i64(40)),
+        Let("c", "bool", Apply("eq", ("k", i64(2)))), Store("t", (0,), i64(77)), Raise("c", 2),
+        Call("g", ("k", "err"), ("i64", "i64", "ptr"), "s", "i64", check=True),
+    ])  # fmt: skip
+    address = ctypes.cast(free, ctypes.c_void_p).value or 0
+    assert native(f, called, symbols={"free": address})(status, np.zeros(8, np.int64)) == status
+    assert sorted(given) == [40, 77]
+
+
+def test_two_arrays_in_one_place() -> None:
+    """At different times; a load of the second is not a load of the first, though address and number of stores are the same."""
+    f = Kernel("f", [Param("arena", "u8", (64,)), Param("r", "f64", (2,))], [
+        View("a", "arena", (4,), 0, "f64"), Store("a", (1,), f64(2.0)), Let("x", "f64", Load("a", (1,))), Store("r", (0,), "x"),
+        View("b", "arena", (4,), 1, "f64"), Store("b", (0,), f64(3.0)), Let("y", "f64", Load("b", (0,))), Store("r", (1,), "y"),
+    ])  # fmt: skip
+    r = np.zeros(2)
+    native(f)(np.zeros(64, np.uint8), r)
+    assert list(r) == [2, 3]
+
+
 def test_swapped_buffers() -> None:
     k = Kernel("f", [Param("x", "f64", (2,)), Param("y", "f64", (2,)), Param("r", "f64", (3,))], [
         Let("a", "f64", Load("x", (0,))), Store("r", (0,), "a"),

@@ -180,6 +180,7 @@ class Maker:
             outside, self.values = list(self.values), list(self.values)
             self.folds = list(folds or [])
             s.body = self.inner(depth + 1)
+            s.twice = kf.repeatable(s.body)
             self.values = outside
         else:
             s.body = self.inner(depth + 1)

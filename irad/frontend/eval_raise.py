@@ -23,6 +23,8 @@ from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.core import effects
 from irad.ops.elementwise import logical_not
+from irad.ops.text import MOST, with_fields
+from irad.types import is_complex
 
 _CAUGHT = (
     "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
@@ -49,14 +51,19 @@ def raise_(r: Reader, s: ast.Raise) -> None:
 
 
 def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
-    """Class name, message template and operands of an exception that is raised at run time."""
+    """Class name, message template and operands of an exception that is raised at run time. Arrays are shown as their types."""
     if not any(is_traced_deep(a) for a in exc.args):
         return *known_exception(r, exc), []
     name = type(exc).__qualname__
     if getattr(builtins, name, None) is not type(exc):
         name = kept_exception(r, type(exc))
     texts = [text_of(r, a) if is_traced_deep(a) else Text(braces_doubled(str(a)), ()) for a in exc.args]
-    return name, ", ".join(t.template for t in texts), [o for t in texts for o in t.operands if not o.shape]
+    operands = [o for t in texts for o in t.operands]
+    if sum(1 + is_complex(o.name) for o in operands if not o.shape) > MOST:
+        raise UnsupportedError(f"an exception with more than {MOST} numbers in its text (a complex one counts twice); show fewer")
+    each = iter(operands)
+    shown = lambda field: f"<array {o.value.type}>" if (o := next(each)).shape else field
+    return name, with_fields(", ".join(t.template for t in texts), shown), [o for o in operands if not o.shape]
 
 
 @statement(ast.Assert)

@@ -39,16 +39,17 @@ def formatted(r: Reader, e: ast.FormattedValue) -> Any:
         shown = native(r, value)
         shown = _CONVERSIONS[e.conversion](shown)
         return format(shown, spec)
-    return text_of(r, value, static_value(spec, "a format"))
+    given = static_value(spec, "a format")
+    return text_of(r, value, "!s" * (e.conversion != -1) + (f":{given}" if given else ""))
 
 
-def text_of(r: Reader, value: Any, spec: str = "") -> Text:
-    """A traced number, array or container as text."""
+def text_of(r: Reader, value: Any, how: str = "!s") -> Text:
+    """A traced number, array or container as text; `how`: conversion and format of its field, as str() if there is none."""
     if isinstance(value, Text):
         return value
     if isinstance(value, (Arr, Array)):
         content = r.operand(value)
-        return Text("{:" + spec + "}" if spec else "{}", (content if isinstance(content, Arr) else Arr(constant(content)),))
+        return Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))
     if isinstance(value, (list, tuple)):
         inner = [text_of(r, v) if is_traced_deep(v) else Text(escape(repr(native(r, v))), ()) for v in value]
         opening, closing = ("[", "]") if isinstance(value, list) else ("(", ",)" if len(value) == 1 else ")")

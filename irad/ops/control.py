@@ -15,6 +15,7 @@ from irad.errors import IradTypeError, Loc
 from irad.ir import Graph, Node, Value, types
 from irad.ops.array import zeros
 from irad.ops.core import Keeps, Op, Raising, kept, type_error
+from irad.ops.text import filled
 from irad.types import BOOL, I64, TAPE, Dim, Type, complex_dtype, is_complex
 
 # ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
@@ -131,13 +132,12 @@ def _infer_raise_if(cond: Type, *values: Type, exc: str, message: str, keeps: Ke
 def _eval_raise_if(cond: Any, *values: Any, exc: str, message: str, keeps: Keeps = ()) -> tuple[()]:
     if cond:
         n = len(values) - len(keeps)
-        text = message.format(*(v.item() if hasattr(v, "item") else v for v in values[:n]))
-        raise RaisedInGraph(exc, text, kept=dict(zip(keeps, values[n:])))
+        raise RaisedInGraph(exc, filled(message, values[:n]), kept=dict(zip(keeps, values[n:])))
     return ()
 
 
 def _eval_print(*values: Any, text: str) -> tuple[()]:
-    print(text.format(*(v[()] if hasattr(v, "shape") else v for v in values)), end="")
+    print(filled(text, values), end="")
     return ()
 
 

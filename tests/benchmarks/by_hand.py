@@ -47,6 +47,25 @@ def heat(u: Any, target: Any, steps: int) -> Any:
     return value, d
 
 
+def phases(u: Any, target: Any, steps: int) -> Any:
+    states = np.empty((steps + 1, *u.shape))
+    states[:] = u
+    for s in range(steps):
+        u, c = states[s], states[s][1:-1, 1:-1]
+        new = c + 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * c) + 0.05 * c * (1 - c * c)
+        states[s + 1][1:-1, 1:-1] = new
+    d = 2 * (states[steps] - target)
+    value = np.sum((states[steps] - target) ** 2)
+    for s in range(steps - 1, -1, -1):
+        c, g = states[s][1:-1, 1:-1], d[1:-1, 1:-1].copy()
+        d[1:-1, 1:-1] = g * (0.65 - 0.15 * c * c)
+        d[2:, 1:-1] += 0.1 * g
+        d[:-2, 1:-1] += 0.1 * g
+        d[1:-1, 2:] += 0.1 * g
+        d[1:-1, :-2] += 0.1 * g
+    return value, d
+
+
 def gauss_seidel(a: Any, sweeps: int) -> Any:
     a = a.copy()
     n, m = a.shape

@@ -54,6 +54,44 @@ double heat(long n, long steps, const double *start, const double *target, doubl
     return total;
 }
 
+/* h: all states, (steps + 1) * n * n numbers; g, v: n * n each, the cotangent inside with zeros around it; that of the edge is in d */
+double phases(long n, long steps, const double *start, const double *target, double *d, double *h, double *g, double *v) {
+    double total = 0;
+    long m = n * n;
+    memcpy(h, start, m * sizeof *h);
+    for (long s = 0; s < steps; s++) {
+        const double *restrict a = h + s * m;
+        double *restrict b = h + (s + 1) * m;
+        memcpy(b, a, n * sizeof *b), memcpy(b + m - n, a + m - n, n * sizeof *b);
+        for (long i = 1; i < n - 1; i++) {
+            b[i * n] = a[i * n], b[i * n + n - 1] = a[i * n + n - 1];
+            for (long k = i * n + 1; k < i * n + n - 1; k++)
+                b[k] = a[k] + 0.1 * (a[k + n] + a[k - n] + a[k + 1] + a[k - 1] - 4 * a[k]) + 0.05 * a[k] * (1 - a[k] * a[k]);
+        }
+    }
+    memset(g, 0, m * sizeof *g), memset(v, 0, m * sizeof *v);
+    for (long k = 0; k < m; k++) {
+        double e = h[steps * m + k] - target[k];
+        long i = k / n, j = k % n;
+        total += e * e, d[k] = 2 * e;
+        if (i > 0 && i < n - 1 && j > 0 && j < n - 1) g[k] = 2 * e;
+    }
+    for (long s = steps - 1; s >= 0; s--) {
+        const double *restrict c = h + s * m, *restrict a = g;
+        double *restrict b = v;
+        for (long j = 1; j < n - 1; j++) {
+            d[j] += 0.1 * a[n + j], d[m - n + j] += 0.1 * a[m - 2 * n + j];
+            d[j * n] += 0.1 * a[j * n + 1], d[j * n + n - 1] += 0.1 * a[j * n + n - 2];
+        }
+        for (long i = 1; i < n - 1; i++)
+            for (long k = i * n + 1; k < i * n + n - 1; k++)
+                b[k] = a[k] * (0.65 - 0.15 * c[k] * c[k]) + 0.1 * (a[k + n] + a[k - n] + a[k + 1] + a[k - 1]);
+        double *swap = g; g = v; v = swap;
+    }
+    for (long i = 1; i < n - 1; i++) memcpy(d + i * n + 1, g + i * n + 1, (n - 2) * sizeof *d);
+    return total;
+}
+
 /* the part of a sum that does not wait for the last point comes first; a: work of n * n numbers */
 double gauss_seidel(long n, long sweeps, const double *start, double *d, double *a) {
     double total = 0;

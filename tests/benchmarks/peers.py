@@ -124,6 +124,12 @@ def _c_heat(f: Any, u: Any, target: Any, steps: int) -> Run:
     return lambda: (f(*a), d)
 
 
+def _c_phases(f: Any, u: Any, target: Any, steps: int) -> Run:
+    d, states, work = np.empty_like(u), np.empty((steps + 1, *u.shape)), np.empty((2, *u.shape))
+    a = (_n(len(u)), _n(steps), _p(u), _p(target), _p(d), _p(states), _p(work[0]), _p(work[1]))
+    return lambda: (f(*a), d)
+
+
 def _c_gauss_seidel(f: Any, a: Any, sweeps: int) -> Run:
     d, work = np.empty_like(a), np.empty_like(a)
     xs = (_n(len(a)), _n(sweeps), _p(a), _p(d), _p(work))
@@ -146,6 +152,7 @@ _C: dict[str, Callable[..., Run]] = {
     "chain": _c_chain,
     "logistic": _c_logistic,
     "heat": _c_heat,
+    "phases": _c_phases,
     "gauss_seidel": _c_gauss_seidel,
     "logistic_map": _c_logistic_map,
     "ode": _c_ode,
@@ -184,6 +191,14 @@ def _jax_loops() -> dict[str, Any]:
 
     def heat(u: Any, target: Any, steps: int) -> Any:
         move = lambda _, u: u.at[1:-1].set(u[1:-1] + 0.2 * (u[2:] - 2 * u[1:-1] + u[:-2]))
+        return jnp.sum((lax.fori_loop(0, steps, move, u) - target) ** 2)
+
+    def phases(u: Any, target: Any, steps: int) -> Any:
+        def move(_: int, u: Any) -> Any:
+            c = u[1:-1, 1:-1]
+            around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+            return u.at[1:-1, 1:-1].set(c + 0.1 * (around - 4 * c) + 0.05 * c * (1 - c * c))
+
         return jnp.sum((lax.fori_loop(0, steps, move, u) - target) ** 2)
 
     def gauss_seidel(a: Any, sweeps: int) -> Any:
@@ -230,7 +245,7 @@ def _jax_loops() -> dict[str, Any]:
         zero = jnp.zeros((X.shape[1], n), X.dtype)
         return jnp.mean(lax.scan(step, (zero, zero), X)[0][0] ** 2)
 
-    return {"heat": heat, "gauss_seidel": gauss_seidel, "logistic_map": logistic_map, "ode": ode, "lstm": lstm}
+    return {"heat": heat, "phases": phases, "gauss_seidel": gauss_seidel, "logistic_map": logistic_map, "ode": ode, "lstm": lstm}
 
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------

@@ -58,6 +58,14 @@ def heat(u: Any, target: Any, steps: int) -> Any:
     return np.sum((u - target) ** 2)
 
 
+def phases(u: Any, target: Any, steps: int) -> Any:
+    """The equation of Allen and Cahn on a plate with a fixed edge: a stencil that is not linear."""
+    for _ in range(steps):
+        c = u[1:-1, 1:-1]
+        u[1:-1, 1:-1] = c + 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * c) + 0.05 * c * (1 - c * c)
+    return np.sum((u - target) ** 2)
+
+
 def gauss_seidel(a: Any, sweeps: int) -> Any:
     """Sweeps of the five-point mean over a plate, each point with its neighbours' newest values."""
     n, m = a.shape
@@ -158,6 +166,10 @@ WORKLOADS = {
         Workload(
             heat, by_hand.heat, lambda r, n, steps: (r.standard_normal(n), r.standard_normal(n), steps), (0,),
             {"1,000 points, 1,000 steps": {"n": 1000, "steps": 1000}}, loops=True,
+        ),
+        Workload(
+            phases, by_hand.phases, lambda r, n, steps: (r.standard_normal((n, n)), r.standard_normal((n, n)), steps), (0,),
+            {"128 x 128, 100 steps": {"n": 128, "steps": 100}}, loops=True,
         ),
         Workload(
             gauss_seidel, by_hand.gauss_seidel, lambda r, n, sweeps: (r.standard_normal((n, n)), sweeps), (0,),

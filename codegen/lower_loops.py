@@ -1,0 +1,56 @@
+"""Lowering of the loops of a program, `for` and `while`, whose trips run one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irad.codegen import kform as kf
+from irad.codegen.kform import Aff
+from irad.codegen.lane_vars import in_registers
+from irad.codegen.loop_notes import note_for
+from irad.codegen.lower import Frame, rule
+from irad.codegen.lower_control import as_index, bind, freeze, region, variables
+from irad.codegen.lower_tape import carry_on_tape, end_on_tape, start_on_tape
+from irad.codegen.tape_carries import TapedCarry, taped_carry
+from irad.ir import Node, Value
+
+
+@rule("for")
+def _for(f: Frame, node: Node) -> None:
+    trips, *init = node.inputs
+    (body,) = node.regions
+    names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
+    i = f.fresh(body.params[0].hint or "i")
+    carry = taped_carry(node, f.flow.root)
+    note_for(f, node, f.aff(trips), None if carry is None else carry.k)
+    f.env[body.params[0]] = Aff.of(i)
+    bind(f, body.params[1:], names)
+    first = []
+    if carry is not None:
+        start_on_tape(f, node, carry)
+        first = f.within(lambda: carry_on_tape(f, body, carry))
+    stmts = [*first, *region(f, body, names), *_swaps(f, node, body.params[1:], carry)]
+    r = in_registers(f, node, [stmts])
+    f.block += [*r.before, kf.For(i, "seq", 0, as_index(f, f.aff(trips)), r.blocks[0]), *r.after]
+    freeze(f, node.outputs, names)
+    if carry is not None:
+        end_on_tape(f, node, carry)
+
+
+@rule("while")
+def _while(f: Frame, node: Node) -> None:
+    cond, body = node.regions
+    names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
+    bind(f, cond.params, names)
+    bind(f, body.params, names)
+    test = f.within(lambda: f.nodes(cond))
+    stop = f.operand(cond.results[0])
+    r = in_registers(f, node, [test, region(f, body, names) + _swaps(f, node, body.params)])
+    f.block += [*r.before, kf.While(r.blocks[0], stop, r.blocks[1]), *r.after]
+    freeze(f, node.outputs, names)
+
+
+def _swaps(f: Frame, node: Node, params: Sequence[Value], taped: TapedCarry | None = None) -> list[kf.Stmt]:
+    """Buffers of carries that change places after each trip."""
+    pairs = [(a, b) for a, b in node.attrs.get("swap", ()) if taped is None or a != taped.k]
+    return [kf.Swap(f.place(params[a]).buf, f.place(params[b]).buf) for a, b in pairs]

@@ -1,0 +1,105 @@
+"""Carried arrays that live on a tape: each trip makes the new state where the next trip's push would copy it to.
+
+A stencil `u[1:-1] = f(u)` in a loop has two buffers that change places (irad.passes.pingpong). Where each trip also pushes the
+whole of u for the backward, its record is one of the two: the trip reads u in the record and makes the next state in the room
+for the next record, so nothing is copied but what the stencil leaves alone, the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from irad.codegen.tape_places import READERS
+from irad.ir import Graph, Node, Value, reads, uses, walk
+from irad.records import dataclass
+from irad.types import TAPE
+
+Box = list[tuple[int, int]]  # per axis: from, to
+LEAST = 1 << 10  # bytes: copying a smaller array costs next to nothing
+
+
+@dataclass(frozen=True)
+class TapedCarry:
+    """Carry `k` of a loop, which swaps with carry `other`, and is an entry of the record of `push` in each trip."""
+
+    k: int
+    other: int
+    push: Node
+    made: tuple[Value, ...]  # names of the new state: the parameter of the other carry, and what the stencil's loops give
+    box: Box  # what one of them stores; the rest of the old state is copied
+
+
+def taped_carry(node: Node, root: Callable[[Value], Value]) -> TapedCarry | None:
+    """The carry of a `for` that can live on its tape. `root`: the same for all tapes that share memory."""
+    (body,) = node.regions
+    params = body.params[1:]
+    for k, other in node.attrs.get("swap", ()):
+        p = params[k]
+        if not p.type.static or p.type.size * p.type.numpy.itemsize < LEAST:
+            continue
+        push = _push_of(p, body, root)
+        if push is None or not _only_read(p, push, body):
+            continue
+        made = _made(body, body.results[k], params[other])
+        box = _box(made, p) if made else None
+        if made and box:
+            return TapedCarry(k, other, push, (params[other], *(v for v, _ in made)), box)
+    return None
+
+
+def _push_of(p: Value, body: Graph, root: Callable[[Value], Value]) -> Node | None:
+    """The push of p beside numbers only, onto a tape that nothing else in the body touches."""
+    pushes = [n for n in body.nodes if n.op.name == "push" and n.inputs[1:].count(p) == 1]
+    if len(pushes) != 1 or any(v.type.shape for v in pushes[0].inputs[1:] if v is not p):
+        return None
+    (push,) = pushes
+    own = root(push.inputs[0])
+    touched = [n for n in walk(body) if any(v.type == TAPE and root(v) is own for v in (*n.inputs, *n.outputs))]
+    return push if touched == [push] and push.inputs[0] in body.params else None
+
+
+def _only_read(p: Value, push: Node, body: Graph) -> bool:
+    """Do only fused loops, look-ups and the push read p before it is carried on?"""
+    readers = [n for n in body.nodes if n is not push and p in reads(n)]
+    return body.results.count(p) == 1 and all(
+        n.op.name in READERS and (n.op.name == "index" or p not in n.inputs) for n in readers
+    )
+
+
+def _made(body: Graph, state: Value, into: Value) -> list[tuple[Value, Node]] | None:
+    """The fused loops that store the new state `into` the other buffer, one after another, and what each gives."""
+    made = {v: n for n in body.nodes if n.op.name == "loop" for v in n.outputs}
+    count, found, v = uses(body), list[tuple[Value, Node]](), state
+    while v is not into:
+        n = made.get(v)
+        if n is None or count[v] != 1 or v.at != into.at or len(n.inputs) != len(n.attrs["outs"]):
+            return None
+        found.append((v, n))
+        v = n.inputs[n.outputs.index(v)]
+    return found if count.get(into) == 1 else None
+
+
+def _box(made: list[tuple[Value, Node]], p: Value) -> Box | None:
+    """The largest box that one of the loops stores, if it is most of the array."""
+    boxes = [b for v, n in made if (b := _stored(n, n.outputs.index(v))) is not None]
+    best = max(boxes, key=_size, default=None)
+    return best if best is not None and 4 * _size(best) >= 3 * p.type.size else None
+
+
+def _size(box: Box) -> int:
+    return prod(to - start for start, to in box)
+
+
+def _stored(n: Node, j: int) -> Box | None:
+    """The elements that out j of a loop stores, where they are a box."""
+    out, extents = n.attrs["outs"][j], n.attrs["extents"]
+    axes = [[k for k, c in enumerate(row[:-1]) if c] for row in out.map.rows]
+    whole = out.kind == "store" and not out.extra and out.width == 1 and all(isinstance(d, int) for d in extents)
+    if (
+        not whole
+        or any(len(a) != 1 or row[a[0]] != 1 for a, row in zip(axes, out.map.rows))
+        or len({a[0] for a in axes}) != len(axes)
+    ):
+        return None
+    return [(row[-1], row[-1] + extents[a]) for (a,), row in zip(axes, out.map.rows)]

@@ -1,0 +1,49 @@
+"""Messages and printed text: templates as `str.format` knows them, filled with numbers of the program."""
+
+from __future__ import annotations
+
+import re
+import string
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+MOST = 32  # numbers in a message, two for a complex one
+PAIR = "j"  # the name of a field that takes two values, the parts of a complex number
+
+
+def filled(template: str, values: Iterable[Any]) -> str:
+    """The template with one value for each of its fields, in order, two for a field named `PAIR`. Conversions and formats hold."""
+    return _Filler(map(_plain, values)).format(template)
+
+
+def with_fields(template: str, change: Callable[[str], str]) -> str:
+    """The template with change(field) for each field, braces included, in order."""
+    return re.sub(r"\{\{|\}\}|\{[^{}]*\}", lambda m: m.group() if m.group() in ("{{", "}}") else change(m.group()), template)
+
+
+def from_record(word: int, dtype: str) -> Any:
+    """A number of an error record: the bits of a double for floats, else an integer."""
+    if dtype[0] == "f":
+        return np.dtype(f"f{int(dtype[1:]) // 8}").type(struct.unpack("d", struct.pack("q", word))[0])
+    return bool(word) if dtype == "bool" else word % (1 << 64) if dtype == "u64" else word
+
+
+class _Filler(string.Formatter):
+    def __init__(self, values: Iterator[Any]):
+        self.values = values
+
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
+        x = next(self.values)
+        if key != PAIR:
+            return x
+        z = complex(x, next(self.values))
+        return np.complex64(z) if isinstance(x, np.float32) else z
+
+
+def _plain(x: Any) -> Any:
+    """A number as Python shows it; float32 as NumPy does, whose text is shorter."""
+    x = x[()] if hasattr(x, "shape") else x
+    return x.item() if isinstance(x, (np.bool_, np.integer, np.float64, np.complex128)) else x
