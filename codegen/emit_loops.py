@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from irad.codegen.emit_folds import FoldCell, Folds, Rule
 from irad.codegen.emit_index import LANE, Cell, Iv, Lin
-from irad.codegen.emit_memory import copied
+from irad.codegen.emit_memory import whole_copy
 from irad.codegen.emit_text import Scope, Val
 from irad.codegen.kform import (
     Assign,
@@ -265,8 +265,8 @@ class Loops(Folds):
         if self.in_vec:
             raise IradError(f"vec loop `{s.var}` lies inside another vec loop")
         lo, hi, changed = self.lin(s.lo), self.lin(s.hi), self.effects(s.body)
-        if (pair := copied(s)) and not (count := hi.plus(lo, -1)).t:
-            self.env[s.var] = lo
+        if (pair := whole_copy(s)) and not (count := hi.plus(lo, -1)).t:
+            self.env[s.var] = lo  # the addresses of the first elements
             if self.copy_large(*pair, count.c):
                 return
         outer = self._widen(changed, s.lanes, s.unroll)

@@ -18,7 +18,7 @@ from irad.types import bits, is_float
 COPY = 1 << 16  # bytes from which a copy is left to memcpy: it moves them up to 1.7 times as fast as a loop does
 
 
-def copied(s: For) -> tuple[Load, Store] | None:
+def whole_copy(s: For) -> tuple[Load, Store] | None:
     """The load and the store of a loop that does nothing but copy consecutive elements."""
     if len(s.body) != 2 or not isinstance(let := s.body[0], Let) or not isinstance(store := s.body[1], Store):
         return None

@@ -264,7 +264,7 @@ class For:
     unroll: int = 1  # vec: bodies per trip
     mix: bool = False  # interleave the bodies
     full: bool = False  # vec with constant bounds: straight line
-    twice: bool = False  # vec: an iteration may run twice, so the last vector may start before the end of the one before it
+    twice: bool = False  # vec: iterations may run twice: of constant bounds, the last vector may start within the one before it
 
 
 @dataclass

@@ -124,7 +124,7 @@ def carry_on_tape(f: Frame, body: Graph, c: TapedCarry) -> None:
     t, *entries = c.push.inputs
     tape, p, record = f.tape(t), body.params[1 + c.k], _total(f, entries)
     _reserve(f, tape, entries, 2)
-    at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))
+    at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
     f.reserved[c.push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), [p]
     mem, per = _memory(f, tape, p.type.dtype)
     old, new = f.fresh("state"), f.fresh("next")
@@ -144,10 +144,10 @@ def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
         return
     mem, per = _memory(f, tape, out.type.dtype)
     to = f.place(out)
-    over(f, out, lambda i: _copied(f, Place(mem, _entry(f, tape, c) * per), to, i, out.type.dtype))
+    over(f, out, lambda i: _copy_element(f, Place(mem, _entry(f, tape, c) * per), to, i, out.type.dtype))
 
 
-def _copied(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
+def _copy_element(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
     """Copy element i."""
     x = f.fresh("x")
     return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
@@ -165,7 +165,7 @@ def _border(f: Frame, v: Value, into: str, box: Box) -> None:
 
     def copy(at: Aff, count: int) -> None:
         a, b = Place(source, at), Place(into, at)
-        each(f, Aff.of(count), v.type.numpy.itemsize, lambda i: _copied(f, a, b, i, v.type.dtype))
+        each(f, Aff.of(count), v.type.numpy.itemsize, lambda i: _copy_element(f, a, b, i, v.type.dtype))
 
     def axis(k: int, at: Aff) -> None:
         if box[k:] == [(0, d) for d in dims[k:]]:
@@ -203,7 +203,7 @@ def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
         f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
         return
     a = f.place(v)
-    over(f, v, lambda i: _copied(f, a, Place(mem, at * per), i, v.type.dtype))
+    over(f, v, lambda i: _copy_element(f, a, Place(mem, at * per), i, v.type.dtype))
 
 
 @rule("pop")

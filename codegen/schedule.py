@@ -244,8 +244,11 @@ class FlatLoop:
             self._finish(j)
 
     def _vector(self, name: str, extent: Aff, body: Callable[[], list[kf.Stmt]]) -> None:
-        """The vector loop. What a constant trip leaves over is in a last vector that overlaps; else, of a costly
-        body, in a loop of one register's lanes: less code than a masked vector."""
+        """The vector loop.
+
+        What a constant trip leaves over is in a last vector that overlaps; else, of a costly body, in a loop of one register's
+        lanes: less code than a masked vector.
+        """
         f, n = self.f, extent.const
         lanes = self._lanes(n)
         if n is None:

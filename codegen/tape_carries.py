@@ -39,7 +39,7 @@ def taped_carry(node: Node, root: Callable[[Value], Value]) -> TapedCarry | None
         if not p.type.static or p.type.size * p.type.numpy.itemsize < LEAST:
             continue
         push = _push_of(p, body, root)
-        if push is None or not _only_read(p, push, body):
+        if push is None or not _stays(p, push, body):
             continue
         made = _made(body, body.results[k], params[other])
         box = _box(made, p) if made else None
@@ -59,8 +59,8 @@ def _push_of(p: Value, body: Graph, root: Callable[[Value], Value]) -> Node | No
     return push if touched == [push] and push.inputs[0] in body.params else None
 
 
-def _only_read(p: Value, push: Node, body: Graph) -> bool:
-    """Do only fused loops, look-ups and the push read p before it is carried on?"""
+def _stays(p: Value, push: Node, body: Graph) -> bool:
+    """Is p left as it is? Do only fused loops, look-ups and the push read p before it is carried on?"""
     readers = [n for n in body.nodes if n is not push and p in reads(n)]
     return body.results.count(p) == 1 and all(
         n.op.name in READERS and (n.op.name == "index" or p not in n.inputs) for n in readers

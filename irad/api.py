@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.garbage import uncollected
-from irad.once import COMPILER
+from irad.once import module
 from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
 from irad.tree import map_leaves
 
@@ -92,9 +92,8 @@ class Compiled(Wrapper):
 
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
         """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
-        with COMPILER:
-            from irad.lowered import Lowered
-        return Lowered.of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
+        of = module("irad.lowered").Lowered.of
+        return of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
@@ -136,15 +135,13 @@ def compile(
 
 
 def _compiled_graph(graph: Any, numbers: Any, threads: Any, fastmath: Any, static: Which, donate: Which) -> Any:
-    with COMPILER:
-        from irad.graphs import CompiledGraph
     if (static, donate) != (None, ()):
         raise IradValueError("static and donate are for Python functions, not for graphs")
     many = numbers if isinstance(numbers, tuple) else (numbers,)
     count = len(next(iter(graph.values())).params)
     if any(isinstance(k, str) or not -count <= k < count for k in many):
         raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
-    return CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None))
+    return module("irad.graphs").CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None))
 
 
 def _plain(f: Any) -> Any:
@@ -217,9 +214,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     make, Cache, cache_of, code_key = _vjp_parts()
     if not has_aux:
         return cache_of(("vjp", given, code_key(fn)), lambda: make(fn, given)).run(fn, primals, {})
-    with COMPILER:
-        from irad.linear import make_vjp_aux
-    fresh = lambda: Cache(make_vjp_aux(_joint_for(fn, given, True)), options=given)
+    fresh = lambda: Cache(module("irad.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
     (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
     return out, pullback, aux
 
@@ -227,10 +222,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 @functools.cache
 def _vjp_parts() -> Any:
     """What `vjp` uses of modules that are imported at first use: a statement for it would cost as much as the call."""
-    with COMPILER:
-        from irad.pullback import make_vjp
     from irad.runtime import Cache, cache_of, code_key
 
+    make_vjp = module("irad.pullback").make_vjp
     make = lambda fn, given: Cache(make_vjp(_joint_for(fn, given, False)), options=given)
     return make, Cache, cache_of, code_key
 
@@ -332,10 +326,9 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
     As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point. Loops are run
     again with each tangent, which takes no memory for their values.
     """
-    with COMPILER:
-        from irad.linear import make_linear
     from irad.runtime import Cache, cache_of, code_key
 
+    make_linear = module("irad.linear").make_linear
     fn, given = _plain(f), _options(f)
     static = positions_of(fn, given.static)
     beside = (lambda fn: _beside_static(fn, static)) if static else _beside
@@ -403,9 +396,7 @@ def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse:
     dense = Function(kind, f, numbers, has_aux, mode)
     if not sparse:
         return dense
-    with COMPILER:
-        from irad.sparse import SparseFunction
-    return SparseFunction(dense, dense.options)
+    return module("irad.sparse").SparseFunction(dense, dense.options)
 
 
 def hvp(f: Callable[..., Any]) -> Function:

@@ -8,6 +8,7 @@ So are imports at first use: a module that another thread was importing can neve
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import threading
 from collections.abc import Callable
@@ -18,6 +19,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 COMPILER = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=COMPILER.acquire, after_in_parent=COMPILER.release, after_in_child=COMPILER.release)
+
+
+@functools.cache
+def module(name: str) -> Any:
+    """A module that few programs need, imported by the first that asks for it; from then on without the lock."""
+    with COMPILER:
+        return importlib.import_module(name)
 
 
 def once(f: F) -> F:

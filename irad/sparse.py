@@ -16,7 +16,7 @@ from irad.errors import IradError
 from irad.frontend.trace import trace
 from irad.frontend.transform import OUTSIDE, Transform
 from irad.ir import Value, captures, types, walk
-from irad.once import COMPILER
+from irad.once import module
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options, static_leaves
 from irad.passes.expand import expand_sparse
@@ -109,8 +109,6 @@ def _read_by_jacobian(graph: Any) -> set[Value]:
 
 def _scipy() -> Any:
     try:
-        with COMPILER:
-            from scipy.sparse import csr_array
+        return module("scipy.sparse").csr_array
     except ImportError:
         raise IradError("sparse=True gives SciPy's sparse arrays: install SciPy, or use sparse=False") from None
-    return csr_array

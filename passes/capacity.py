@@ -6,6 +6,8 @@ import math
 
 from irad.errors import UnsupportedError
 from irad.ir import Graph, Node, Value
+from irad.ops.array import Slice
+from irad.ops.loop import load
 from irad.passes.carries import learn_carries
 from irad.passes.facts import Facts
 from irad.types import Dim, Extent
@@ -41,8 +43,8 @@ class _Capacity:
         self.facts.extents(graph.params)
         self._record(graph.params, owner)
         for node in graph.nodes:
-            if node.op.name == "nonzero":
-                self._selected(node)
+            if node.op.name in _LEARN:
+                _LEARN[node.op.name](self, node)
         for node in graph.nodes:
             if node.regions:
                 learn_carries(self.facts, node)
@@ -61,6 +63,26 @@ class _Capacity:
         if isinstance(d, Extent) and mask.static:
             self.facts.learn(d - mask.size)
 
+    def _sliced(self, node: Node) -> None:
+        """A slice is no longer than the axis."""
+        for s, d in zip(node.attrs["spec"], node.inputs[0].type.shape):
+            if isinstance(s, Slice) and isinstance(s.size, Extent):
+                self._at_most(s.size, d)
+
+    def _loop(self, node: Node) -> None:
+        """A fused loop that reads an array along one of its axes has no more trips than the array has elements there."""
+        (body,) = node.regions
+        extent = dict(zip(body.params, node.attrs["extents"]))
+        for m in body.nodes:
+            for row, d in zip(m.attrs["map"].rows, m.inputs[0].type.shape) if m.op is load else ():
+                along = [(c, v) for c, v in zip(row, m.inputs[1:]) if c]
+                if len(along) == 1 and along[0][0] > 0 and row[-1] >= 0 and isinstance(e := extent.get(along[0][1]), Extent):
+                    self._at_most(e, d)
+
+    def _at_most(self, e: Extent, d: Dim) -> None:
+        more = e - d
+        self.facts.learn(more.rename(self.facts.resolve) if isinstance(more, Extent) else more)
+
     def _record(self, values: tuple[Value, ...], node: Node | None) -> None:
         for v in values:
             if not v.type.static:
@@ -76,3 +98,6 @@ class _Capacity:
                 "allocate the largest array first and use a slice of it", node.loc if node else None,
             )  # fmt: skip
         return max(0, int(most))
+
+
+_LEARN = {"nonzero": _Capacity._selected, "index": _Capacity._sliced, "loop": _Capacity._loop}

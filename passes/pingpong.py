@@ -2,8 +2,8 @@
 
 `u[1:-1] += f(u[2:], u[:-2])` reads neighbours that it overwrites, so it cannot run in place. Inside a loop the array gets a
 second buffer instead of being copied twice a trip: each trip writes the new state into the other buffer, and the two change
-places. What the store leaves alone is equal in both buffers from the start; so each trip must store to the same elements. Runs after fuse; the plan pass and codegen
-exchange the buffers by name (`swap` on the loop: pairs of carries).
+places. What the store leaves alone is equal in both buffers from the start; so each trip must store to the same elements. Runs
+after fuse; the plan pass and codegen exchange the buffers by name (`swap` on the loop: pairs of carries).
 """
 
 from __future__ import annotations

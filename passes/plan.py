@@ -49,6 +49,7 @@ class Place:
     fixed: str = ""  # "p0", "r1", "c" (a constant): memory that is given
     size: int = 0
     offset: int = -1
+    given: bool = False  # the memory of a donated parameter, unless a result takes it
     moves: bool = False  # its name may stand for other memory at run time: never a result's own
 
     def overlaps(self, other: Place) -> bool:
@@ -116,6 +117,9 @@ class _Places:
         for k, v in enumerate(graph.results):
             if v in self.of:
                 self.of[v].fixed = f"r{k}"
+        for k in donated:
+            if graph.params[k] in self.of:
+                self.of[graph.params[k]].given = True
         for a, b in lives.same:
             self.join(a, b)
         for a, b, *_ in lives.exchanged:
@@ -156,13 +160,14 @@ class _Places:
         x.values += y.values
         x.lives += y.lives
         x.fixed, x.size, x.moves = x.fixed or y.fixed, max(x.size, y.size), x.moves or y.moves
+        x.given = x.given or y.given
         for v in y.values:
             self.of[v] = x
 
     def try_join(self, a: Value, b: Value) -> None:
         """One place for the source and the target of a copy, if nothing in it is overwritten too early."""
         x, y = self.of[a], self.of[b]
-        if x.moves and (y.fixed or y.moves) or y.moves and x.fixed:
+        if x.moves and (y.fixed or y.given or y.moves) or y.moves and (x.fixed or x.given):
             return
         if x is not y and not (x.fixed and y.fixed) and not x.readonly and not y.readonly and not x.overlaps(y):
             self.join(a, b)

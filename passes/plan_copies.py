@@ -9,12 +9,33 @@ from collections.abc import Sequence
 
 from irad.ir import Graph, Node, Value, readers, reads, substitute
 from irad.ops.array import copy as copy_op
+from irad.ops.array import index
 from irad.ops.loop import Out, load
 
 
 def insert_copies(graph: Graph) -> Graph:
     """The graph with a copy at every place where memory changes hands."""
-    return _Copies().graph(graph, results=True)
+    return _Copies().graph(_reads_first(graph), results=True)
+
+
+def _reads_first(graph: Graph) -> Graph:
+    """The graph with elements read before the first node that may write over their array: no copy is made for them."""
+    nodes: list[Node] = []
+    user: dict[Value, Node] = {}  # of an array, the first node that it is an operand of
+    before: dict[Node, list[Node]] = {}
+    for n in graph.nodes:
+        if n.regions and n.op.name != "loop":
+            n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(map(_reads_first, n.regions)), n.loc, n.deriv)
+        if n.op is index and len(n.inputs) == 1 and not n.out.type.shape:
+            if n.inputs[0] in user:
+                before.setdefault(user[n.inputs[0]], []).append(n)
+                continue
+        else:
+            for v in n.inputs:
+                if v.type.shape:
+                    user.setdefault(v, n)
+        nodes.append(n)
+    return graph.replace(nodes=[m for n in nodes for m in (*before.get(n, ()), n)])
 
 
 def _copied(v: Value) -> Node:

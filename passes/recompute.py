@@ -2,7 +2,8 @@
 
 Fusion joins loops over the same positions. Where a stencil reads its producer at shifted positions (the adjoint of `x[1:] - x[:-1]`,
 a Hessian-vector product of it), the two cannot share a loop, but a producer of a few additions and multiplications is cheaper
-computed twice than written to memory and read back. Runs after `fuse`.
+computed twice than written to memory and read back. Where several loops, and reads of single elements, read a part each (the inside
+and the edges of an adjoint), it is computed once in all. Runs after `fuse`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _note(notes: Notes, n: Node, readers: list[int] | None) -> None:
     """Say what becomes of a loop that is cheap enough to be computed again."""
     if readers or readers is None and _is_cheap(n):
         count = len(readers or ())
-        where = f"computed again in {count} loops" if count else "stored: it is read whole, or at too many places"
+        where = (
+            f"computed again where it is read, at {count} places" if count else "stored: it is read whole, or at too many places"
+        )
         own = sum(m.op.name not in ("load", "const") for m in n.regions[0].nodes)
         notes.add("recompute", f"a loop of {own} operations over {n.attrs['extents']} is {where}", n.loc, readers=count)
 
@@ -85,16 +88,19 @@ def _plain_load(m: Node, params: set[Value]) -> bool:
 
 
 def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
-    """The loops that read node k's outputs, element by element; None if something else does, or too often."""
+    """What reads node k's outputs: loops, element by element, and reads of one; None if something else does, or too often.
+
+    Its own operands are then read there too, which must not be after something wrote over them, unless they are read later anyway.
+    """
     made = set(nodes[k].outputs)
     if made & set(graph.results):
         return None
     sources = {v for v in captured(nodes[k]) if v.type.shape}
-    found, cost, overwritten = list[int](), 0.0, set[Value]()
+    found, cost, taken = list[int](), 0.0, set[Value]()
     for j in range(k + 1, len(nodes)):
         n = nodes[j]
         if made & set(reads(n)):
-            if overwritten and not overwritten <= {v for m in nodes[j:] for v in reads(m)}:
+            if taken and not taken <= {v for m in nodes[j:] for v in reads(m)}:
                 return None
             hits = [n] if _is_element(n) else _loads(n, made)
             if hits is None:
@@ -102,7 +108,7 @@ def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
             cost += len({(m.inputs, m.attrs.get("map")) for m in hits}) * _share(n, nodes[k])
             found.append(j)
         if n.op is not load and not _is_element(n):
-            overwritten |= sources & set(n.inputs)  # unless something reads it later, which asks for a copy anyway
+            taken |= sources & set(n.inputs)  # by what may write over it
     return found if cost <= MAX_READS else None
 
 

@@ -235,3 +235,26 @@ def test_random_programs(make: Any, seed: int, route: str) -> None:
             assert got[k] is args[j] or np.shares_memory(got[k], args[j])
         for w, g in zip(want, got, strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [33, 300, 20_001])
+def test_a_donated_stencil(size: int) -> None:
+    """Its two buffers change places, which a parameter's memory cannot."""
+
+    def f(x: np.ndarray, n: int) -> np.ndarray:
+        x = x.copy()
+        for _ in range(n):
+            x[1:-1] = x[2:] * x[:-2] + 0.1 * x[1:-1]
+        return x
+
+    def g(x: np.ndarray, n: int) -> Any:
+        while n > 0:
+            x[1:-1] = x[2:] * x[:-2] + 0.1 * x[1:-1]
+            n -= 1
+        return np.sum(x)
+
+    x = np.random.default_rng(0).uniform(0, 1, size)
+    for h in (f, g):
+        for n in (0, 1, 4):
+            want = h(x.copy(), n)
+            np.testing.assert_allclose(irad.compile(h, donate=0)(x.copy(), n), want, rtol=1e-13)

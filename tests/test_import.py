@@ -45,11 +45,15 @@ def test_later_names(name: str) -> None:
 
 def unguarded(tree: ast.AST, loaded: set[str]) -> list[str]:
     """Imports of modules that are not loaded yet, in functions, that a fork by another thread does not wait for."""
+    if isinstance(tree, ast.FunctionDef) and "once" in map(ast.unparse, tree.decorator_list):  # holds the lock
+        return []
     if isinstance(tree, ast.With) and any(ast.unparse(i.context_expr) == "COMPILER" for i in tree.items):
         return []
     if isinstance(tree, ast.ImportFrom):
         names = [tree.module or "", *(f"{tree.module}.{a.name}" for a in tree.names)]
         return [] if tree.module in loaded else names[:1]
+    if isinstance(tree, ast.Call) and ast.unparse(tree.func).endswith("import_module"):
+        return ["import_module"]
     if isinstance(tree, ast.Import):
         return [a.name for a in tree.names if a.name not in loaded]
     return [m for child in ast.iter_child_nodes(tree) for m in unguarded(child, loaded)]

@@ -58,6 +58,28 @@ def test_derivatives() -> None:
     np.testing.assert_array_equal(irad.grad(lambda x, m: np.sum(x[:m] * 2))(X, 3), [2, 2, 2, 0, 0, 0])
 
 
+def halves(x: Any, k: int) -> Any:
+    """A slice is no longer than its array, whatever makes its length."""
+    total = 0.0
+    while k > 1:
+        k = k // 2
+        total = total + np.sum(x[:k] * x[k : 2 * k])
+    return total
+
+
+def test_slices_in_a_while_loop() -> None:
+    x = np.arange(1.0, 14.0)
+    for k in (0, 1, 2, 3, 8, 13):
+        value, slope = irad.value_and_grad(halves)(x, k)
+        assert value == halves(x, k)
+        want = np.zeros(13)
+        while k > 1:
+            k //= 2
+            want[:k] += x[k : 2 * k]
+            want[k : 2 * k] += x[:k]
+        np.testing.assert_array_equal(slope, want)
+
+
 @pytest.mark.parametrize(
     "transform", [lambda f: irad.vjp(f, X), lambda f: irad.jvp(f, (X,), (X,)), lambda f: irad.jacobian(f)(X)]
 )

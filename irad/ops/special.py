@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.once import COMPILER
+from irad.once import module
 
 
 def _special(name: str, *xs: Any) -> Any:
-    with COMPILER:
-        import scipy.special
-    return getattr(scipy.special, name)(*xs)
+    return getattr(module("scipy.special"), name)(*xs)
 
 
 def erf(x: Any) -> Any:
