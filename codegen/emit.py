@@ -47,6 +47,7 @@ from irad.codegen.kform import (
     While,
     trips,
 )
+from irad.codegen.poly import FUNCTIONS
 from irad.codegen.pool import PARALLEL
 from irad.codegen.scalar import RULES
 from irad.errors import IradError, VerifyError
@@ -55,6 +56,8 @@ from irad.types import bits, is_float
 _AFFINE = {"add": 1, "sub": -1}
 _CONTRACT = frozenset(("add", "sub", "mul", "szmul"))
 _LINE = 64  # bytes of a cache line
+LONG = 256  # weight of the statements in a basic block: 1, or HEAVY for a transcendental function, which is some 20 instructions
+HEAVY = 16
 
 
 def emit(
@@ -109,6 +112,8 @@ class Emitter(Control):
         self.kernels, self.functions = kernels, functions
         self.allocas: list[str] = []
         self.cold: list[str] = []
+        self.pointer = ""  # a parameter that is an address
+        self.cut = False  # has a long block been cut?
         self.freed: list[str] = []  # addresses of buffers whose memory goes back at the end
         self.tasks: list[str] = []
         self._statements: dict[type, Callable[[Any], None]] = {
@@ -140,6 +145,7 @@ class Emitter(Control):
                 self.bufs[p.name] = Buf(
                     p.name, p.dtype, [self.lin(n) for n in p.shape], p.name, Val(f"%{p.name}", "ptr", 1, "ptr", 0)
                 )
+        self.pointer = next((f"%{p.name}" for p in k.params if p.shape is not None), "")
         self.block(k.body)
         assert len(self.scopes) == 1
         return self.function(f"i64 @{k.name}({params})", "i64 0")
@@ -147,7 +153,19 @@ class Emitter(Control):
     def function(self, head: str, result: str) -> str:
         """The text of what has been emitted, as a function."""
         scratch = [f" {name} = alloca [{size} x i8], align {_LINE}" for name, size in self.scratch.items()]
-        lines = ["entry:", *self.allocas, *scratch, *self.scopes[0].lines, *self._freeing(), f" ret {result}", *self.cold]
+        always = [f" %always = icmp ne ptr {self.pointer}, null"] if self.cut else []
+        if self.cut:
+            self.cold += ["never:", f" ret {result}"]
+        lines = [
+            "entry:",
+            *self.allocas,
+            *scratch,
+            *always,
+            *self.scopes[0].lines,
+            *self._freeing(),
+            f" ret {result}",
+            *self.cold,
+        ]
         return "\n".join([f"define {head} #0 {{", *lines, "}", ""])
 
     def _param(self, p: Param) -> str:
@@ -159,8 +177,24 @@ class Emitter(Control):
 
     def block(self, body: Sequence[Stmt]) -> None:
         table = self._statements
+        weight = 0
         for s in body:
             table[type(s)](s)
+            if type(s) is Let:
+                weight += HEAVY if type(s.expr) is Apply and s.expr.op in FUNCTIONS else 1
+                if weight >= LONG and self.pointer and not self.mixing:
+                    self._cut()
+                    weight = 0
+
+    def _cut(self) -> None:
+        """End a basic block, in a way that LLVM does not see through: its instruction selection is quadratic in the length of one.
+
+        Every so many statements of a body, so that all copies of the body are cut, and its products and sums contracted, alike.
+        """
+        on = self.label()
+        self.line(f" br i1 %always, label %{on}, label %never")
+        self.start_block(on)
+        self.cut = True
 
     # ---- operands and expressions ----
 

@@ -59,6 +59,8 @@ class Frame:
 class Loops(Folds):
     """Loops. `block`, `operand` and `branch` come from the classes built on this one."""
 
+    mixing = False  # are copies of a body emitted that are to be interleaved?
+
     def __init__(self, rules: dict[str, Rule]) -> None:
         super().__init__(rules)
         self._effects: dict[int, Effects] = {}
@@ -251,11 +253,12 @@ class Loops(Folds):
                 f()
             return
         sc, parts = self.scopes[-1], []
-        at, label = len(sc.lines), sc.label
+        at, label, outer, self.mixing = len(sc.lines), sc.label, self.mixing, True
         for f in emitters:
             f()
             parts.append(sc.lines[at:])
             del sc.lines[at:]
+        self.mixing = outer
         sc.lines += interleave(parts) if sc.label == label else [l for p in parts for l in p]
 
     # ---- vec loops ----

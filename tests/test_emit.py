@@ -398,6 +398,27 @@ def test_a_copy_within_a_buffer_is_a_loop(offset: int) -> None:
     assert (x == want).all() and "memcpy" not in emit([k], rules=RULES)
 
 
+@pytest.mark.parametrize("trip", [1, 16, 37])
+@pytest.mark.parametrize("loop", [{"lanes": 8}, {"lanes": 8, "unroll": 2}, {"lanes": 4, "unroll": 2, "mix": True}, {"lanes": 1}])
+def test_long_bodies_are_cut_into_blocks(trip: int, loop: dict[str, Any]) -> None:
+    """Values, masks and folds cross the cuts; copies that are interleaved are left whole."""
+    n = 700
+    body: list[Any] = [Let("v0", "f64", Load("x", ("i",)))]
+    body += [let(f"v{k + 1}", "f64", "add" if k % 3 else "mul", f"v{k}", f"v{k // 2}" if k % 3 else 0.75) for k in range(n)]
+    k = Kernel("f", [Param("n", "i64", None), Param("x", "f64", ("n",)), Param("y", "f64", ("n",)), Param("r", "f64", ())], [
+        zero_fold("s"), For("i", "vec", 0, trip, [*body, Store("y", ("i",), f"v{n}"), Combine("s", (f"v{n}",))], **loop),
+        Let("t", "f64", Part("s")), Store("r", (), "t"),
+    ])  # fmt: skip
+    x, y, r = np.random.default_rng(1).uniform(0, 1e-60, trip), np.zeros(trip), np.zeros(())
+    native(k)(trip, x, y, r)
+    want = [x]
+    for j in range(n):
+        want.append(want[j] + want[j // 2] if j % 3 else want[j] * 0.75)
+    np.testing.assert_array_equal(y, want[-1])
+    np.testing.assert_allclose(r, np.sum(want[-1]), rtol=1e-13)
+    assert ("never:" in emit([k], rules=RULES)) == (not loop.get("mix"))
+
+
 @pytest.mark.parametrize("status", [0, 2, 3])
 def test_memory_goes_back_however_a_kernel_is_left(status: int) -> None:
     """At the end, by what it raises (2) and by what a kernel that it calls raises (3)."""
