@@ -108,17 +108,17 @@ def note_push(f: Frame, node: Node, words: Aff) -> None:
     f.out.notes.add("tape", text, node.loc, bytes=None if size is None else 8 * size, entries=len(entries))
 
 
-def note_for(f: Frame, node: Node, trips: Aff, taped: int | None) -> None:
-    """A loop of the program, whose trips run one after another. `taped`: the carry that lives on the tape."""
+def note_for(f: Frame, node: Node, trips: Aff, taped: Sequence[int]) -> None:
+    """A loop of the program, whose trips run one after another. `taped`: the carries that live on the tape."""
     if f.out.notes is None:
         return
     (body,) = node.regions
     name = lambda v: f"%{v.hint}" if v.hint else str(v.type)
     carried = [name(v) for v in body.params[1:] if v.type.dtype != "tape"]
-    swapped = [name(body.params[1 + a]) for a, _ in node.attrs.get("swap", ()) if a != taped]
+    swapped = [name(body.params[1 + a]) for a, _ in node.attrs.get("swap", ()) if a not in taped]
     text = f"for {body.params[0].hint or 'i'}={_extent(trips)}: trips in order"
     text += f", carrying {', '.join(carried)}" if carried else ""
     text += f"; {', '.join(swapped)} and its partner change places, nothing is copied" if swapped else ""
-    if taped is not None:
-        text += f"; {name(body.params[1 + taped])} is on the tape, where each trip makes the next: only its border is copied"
+    for k in taped:
+        text += f"; {name(body.params[1 + k])} is on the tape, where each trip makes the next: only its border is copied"
     f.out.notes.add("loop", text, node.loc, form="for", trips=trips.const, carried=len(carried), swapped=len(swapped))

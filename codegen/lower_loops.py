@@ -11,7 +11,7 @@ from irad.codegen.loop_notes import note_for
 from irad.codegen.lower import Frame, rule
 from irad.codegen.lower_control import as_index, bind, freeze, region, variables
 from irad.codegen.lower_tape import carry_on_tape, end_on_tape, start_on_tape
-from irad.codegen.tape_carries import TapedCarry, taped_carry
+from irad.codegen.tape_carries import TapedCarry, taped_carries
 from irad.ir import Node, Value
 
 
@@ -21,20 +21,20 @@ def _for(f: Frame, node: Node) -> None:
     (body,) = node.regions
     names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
     i = f.fresh(body.params[0].hint or "i")
-    carry = taped_carry(node, f.flow.root)
-    note_for(f, node, f.aff(trips), None if carry is None else carry.k)
+    taped = taped_carries(node, f.flow.root)
+    note_for(f, node, f.aff(trips), [c.k for c in taped])
     f.env[body.params[0]] = Aff.of(i)
     bind(f, body.params[1:], names)
     first = []
-    if carry is not None:
-        start_on_tape(f, node, carry)
-        first = f.within(lambda: carry_on_tape(f, body, carry))
-    stmts = [*first, *region(f, body, names), *_swaps(f, node, body.params[1:], carry)]
+    if taped:
+        start_on_tape(f, node, taped)
+        first = f.within(lambda: carry_on_tape(f, node, taped))
+    stmts = [*first, *region(f, body, names), *_swaps(f, node, body.params[1:], taped)]
     r = in_registers(f, node, [stmts])
     f.block += [*r.before, kf.For(i, "seq", 0, as_index(f, f.aff(trips)), r.blocks[0]), *r.after]
     freeze(f, node.outputs, names)
-    if carry is not None:
-        end_on_tape(f, node, carry)
+    for c in taped:
+        end_on_tape(f, node, c)
 
 
 @rule("while")
@@ -50,7 +50,8 @@ def _while(f: Frame, node: Node) -> None:
     freeze(f, node.outputs, names)
 
 
-def _swaps(f: Frame, node: Node, params: Sequence[Value], taped: TapedCarry | None = None) -> list[kf.Stmt]:
+def _swaps(f: Frame, node: Node, params: Sequence[Value], taped: Sequence[TapedCarry] = ()) -> list[kf.Stmt]:
     """Buffers of carries that change places after each trip."""
-    pairs = [(a, b) for a, b in node.attrs.get("swap", ()) if taped is None or a != taped.k]
+    stay = {c.k for c in taped}
+    pairs = [(a, b) for a, b in node.attrs.get("swap", ()) if a not in stay]
     return [kf.Swap(f.place(params[a]).buf, f.place(params[b]).buf) for a, b in pairs]

@@ -16,7 +16,7 @@ from irad.codegen.loop_notes import note_push
 from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, rule
 from irad.codegen.lower_control import each, over
 from irad.codegen.tape_carries import Box, TapedCarry
-from irad.ir import Graph, Node, Value, uses
+from irad.ir import Node, Value, uses
 
 GROW_NAME = "irad_grow"
 GROW = """
@@ -111,29 +111,32 @@ def make_room(f: Frame, loop: Node) -> None:
 # ---- carries that live on the tape, see irad.codegen.tape_carries -------------------------------------------------
 
 
-def start_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
-    """Before the loop: the first state goes where the first push would copy it to."""
-    t, *entries = c.push.inputs
-    tape, init = f.tape(t), loop.inputs[1 + c.k]
+def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+    """Before the loop: the first states go where the first push would copy them to."""
+    t, *entries = carries[0].push.inputs
+    tape = f.tape(t)
     _reserve(f, tape, entries)
-    _write(f, tape, _entry(f, tape, c), init)
+    for c in carries:
+        _write(f, tape, _entry(f, loop, c) + tape.top, loop.inputs[1 + c.k])
 
 
-def carry_on_tape(f: Frame, body: Graph, c: TapedCarry) -> None:
-    """At the start of a trip: the state is in this trip's record, the next one is made in the next record, border first."""
-    t, *entries = c.push.inputs
-    tape, p, record = f.tape(t), body.params[1 + c.k], _total(f, entries)
+def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+    """At the start of a trip: the states are in this trip's record, the next ones are made in the next record, borders first."""
+    push, (body,) = carries[0].push, loop.regions
+    t, *entries = push.inputs
+    tape, record = f.tape(t), _total(f, entries)
     _reserve(f, tape, entries, 2)
     at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
-    f.reserved[c.push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), [p]
-    mem, per = _memory(f, tape, p.type.dtype)
-    old, new = f.fresh("state"), f.fresh("next")
-    here = at + (_entry(f, tape, c) - Aff.of(tape.top))
-    for name, start in ((old, here), (new, here + record)):
-        f.block.append(kf.View(name, mem, (p.type.size,), start * per, p.type.dtype))
-    f.places[p] = Place(old)
-    f.places.update(dict.fromkeys(c.made, Place(new)))
-    _border(f, p, new, c.box)
+    states = [body.params[1 + c.k] for c in carries]
+    f.reserved[push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), states
+    for c, p in zip(carries, states):
+        mem, per = _memory(f, tape, p.type.dtype)
+        old, new, here = f.fresh("state"), f.fresh("next"), at + _entry(f, loop, c)
+        for name, start in ((old, here), (new, here + record)):
+            f.block.append(kf.View(name, mem, (p.type.size,), start * per, p.type.dtype))
+        f.places[p] = Place(old)
+        f.places.update(dict.fromkeys(c.made, Place(new)))
+        _border(f, p, new, c.box)
 
 
 def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
@@ -144,7 +147,8 @@ def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
         return
     mem, per = _memory(f, tape, out.type.dtype)
     to = f.place(out)
-    over(f, out, lambda i: _copy_element(f, Place(mem, _entry(f, tape, c) * per), to, i, out.type.dtype))
+    at = (_entry(f, loop, c) + tape.top) * per
+    over(f, out, lambda i: _copy_element(f, Place(mem, at), to, i, out.type.dtype))
 
 
 def _copy_element(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
@@ -153,10 +157,10 @@ def _copy_element(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.S
     return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
 
 
-def _entry(f: Frame, tape: Tape, c: TapedCarry) -> Aff:
-    """Where the state is in the record at the tape's top."""
+def _entry(f: Frame, loop: Node, c: TapedCarry) -> Aff:
+    """Where the state is in a record."""
     entries = c.push.inputs[1:]
-    return Aff.of(tape.top) + _total(f, entries[: entries.index(next(v for v in entries if v.type.shape))])
+    return _total(f, entries[: entries.index(loop.regions[0].params[1 + c.k])])
 
 
 def _border(f: Frame, v: Value, into: str, box: Box) -> None:

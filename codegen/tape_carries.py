@@ -30,33 +30,38 @@ class TapedCarry:
     box: Box  # what one of them stores; the rest of the old state is copied
 
 
-def taped_carry(node: Node, root: Callable[[Value], Value]) -> TapedCarry | None:
-    """The carry of a `for` that can live on its tape. `root`: the same for all tapes that share memory."""
+def taped_carries(node: Node, root: Callable[[Value], Value]) -> list[TapedCarry]:
+    """The carries of a `for` that can live on its tape: all arrays of the record of one push, or none.
+
+    `root`: the same for all tapes that share memory.
+    """
     (body,) = node.regions
     params = body.params[1:]
-    for k, other in node.attrs.get("swap", ()):
-        p = params[k]
-        if not p.type.static or p.type.size * p.type.numpy.itemsize < LEAST:
-            continue
-        push = _push_of(p, body, root)
-        if push is None or not _stays(p, push, body):
-            continue
-        made = _made(body, body.results[k], params[other])
-        box = _box(made, p) if made else None
-        if made and box:
-            return TapedCarry(k, other, push, (params[other], *(v for v, _ in made)), box)
-    return None
+    swap = {params[k]: (k, other) for k, other in node.attrs.get("swap", ())}
+    for push in {n: None for n in body.nodes if n.op.name == "push" and any(p in swap for p in n.inputs[1:])}:
+        arrays = [v for v in push.inputs[1:] if v.type.shape]
+        if len(set(arrays)) == len(arrays) and set(arrays) <= set(swap) and _alone(push, body, root):
+            found = [_carry(push, *swap[p], body) for p in arrays]
+            if all(found):
+                return [c for c in found if c]
+    return []
 
 
-def _push_of(p: Value, body: Graph, root: Callable[[Value], Value]) -> Node | None:
-    """The push of p beside numbers only, onto a tape that nothing else in the body touches."""
-    pushes = [n for n in body.nodes if n.op.name == "push" and n.inputs[1:].count(p) == 1]
-    if len(pushes) != 1 or any(v.type.shape for v in pushes[0].inputs[1:] if v is not p):
+def _carry(push: Node, k: int, other: int, body: Graph) -> TapedCarry | None:
+    params = body.params[1:]
+    p = params[k]
+    if not p.type.static or p.type.size * p.type.numpy.itemsize < LEAST or not _stays(p, push, body):
         return None
-    (push,) = pushes
+    made = _made(body, body.results[k], params[other])
+    box = _box(made, p) if made else None
+    return TapedCarry(k, other, push, (params[other], *(v for v, _ in made)), box) if made and box else None
+
+
+def _alone(push: Node, body: Graph, root: Callable[[Value], Value]) -> bool:
+    """Is it the only node of the body that touches its tape?"""
     own = root(push.inputs[0])
     touched = [n for n in walk(body) if any(v.type == TAPE and root(v) is own for v in (*n.inputs, *n.outputs))]
-    return push if touched == [push] and push.inputs[0] in body.params else None
+    return touched == [push] and push.inputs[0] in body.params
 
 
 def _stays(p: Value, push: Node, body: Graph) -> bool:

@@ -68,6 +68,17 @@ def numbers_beside(u: np.ndarray, steps: int) -> Any:
     return np.sum(u) * s
 
 
+def two_states(u: np.ndarray, steps: int) -> Any:
+    """Reaction and diffusion of two substances."""
+    u, v = u.copy(), 0.5 * u[::-1]
+    for _ in range(steps):
+        du = 0.1 * (u[2:, 1:-1] + u[1:-1, 2:] - 2 * u[1:-1, 1:-1]) - u[1:-1, 1:-1] * v[1:-1, 1:-1] ** 2
+        dv = 0.05 * (v[:-2, 1:-1] + v[1:-1, :-2] - 2 * v[1:-1, 1:-1]) + u[1:-1, 1:-1] * v[1:-1, 1:-1] ** 2 - 0.3 * v[1:-1, 1:-1]
+        u[1:-1, 1:-1] += du
+        v[1:-1, 1:-1] += dv
+    return np.sum(u * v)
+
+
 def maximum_of_the_state(u: np.ndarray, steps: int) -> Any:
     """Another reader of the state than stencils."""
     u = u.copy()
@@ -94,7 +105,7 @@ def central(f: Callable[..., Any], u: np.ndarray, steps: int, v: np.ndarray) -> 
 
 
 CASES = [(plane, (39, 43)), (line, (300,)), (space, (63, 60, 71)), (edges_too, (14, 18)), (last_state_in_the_next_loop, (250,)),
-         (numbers_beside, (200,)), (maximum_of_the_state, (200,)), (other_readers, (200,))]  # fmt: skip
+         (numbers_beside, (200,)), (two_states, (41, 50)), (maximum_of_the_state, (200,)), (other_readers, (200,))]  # fmt: skip
 
 
 @pytest.mark.parametrize("f, shape", CASES, ids=[f.__name__ for f, _ in CASES])
@@ -109,12 +120,13 @@ def test_gradients(f: Callable[..., Any], shape: tuple[int, ...], steps: int) ->
     assert again[0] == value and np.array_equal(again[1], grad)
 
 
-@pytest.mark.parametrize("f", [plane, line, space, last_state_in_the_next_loop, numbers_beside])
+@pytest.mark.parametrize("f", [plane, line, space, last_state_in_the_next_loop, numbers_beside, two_states])
 def test_the_state_is_on_the_tape(f: Callable[..., Any]) -> None:
     shape = dict(CASES)[f]
     u = RNG.uniform(0.1, 0.9, shape)
     text = Lowered.of(irad.value_and_grad(f), (u, 3), {}).kernel
     assert "state = view(mem" in text and "next = view(mem" in text
+    assert ("state_1 = view(mem" in text) == (f is two_states)
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-3), ("complex128", 2e-6)])
