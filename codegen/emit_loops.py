@@ -268,13 +268,13 @@ class Loops(Folds):
         if self.in_vec:
             raise IradError(f"vec loop `{s.var}` lies inside another vec loop")
         lo, hi, changed = self.lin(s.lo), self.lin(s.hi), self.effects(s.body)
-        if (pair := whole_copy(s)) and not (count := hi.plus(lo, -1)).t:
+        span = hi.plus(lo, -1)
+        if (pair := whole_copy(s)) and not span.t:
             self.env[s.var] = lo  # the addresses of the first elements
-            if self.copy_large(*pair, count.c):
+            if self.copy_large(*pair, span.c):
                 return
         outer = self._widen(changed, s.lanes, s.unroll)
         self.in_vec, self.lanes = True, s.lanes
-        span = hi.plus(lo, -1)
         if not span.t:
             self._constant_vec(s, lo, span.c, changed)
         elif s.full:
@@ -323,17 +323,16 @@ class Loops(Folds):
         last = self.value_of(Lin(lo.c + trip - step, lo.t))
 
         def body(i: Lin) -> None:
-            start = Lin(0, {self.intrinsic("smin", self.value_of(i), last): 1})
-            vectors = [Lin(start.c + u * s.lanes, start.t) for u in range(s.unroll)]
-            self.copies([self._copy(s, at, u, s.lanes) for u, at in enumerate(vectors)], s.mix)
+            self._vectors(s, Lin(0, {self.intrinsic("smin", self.value_of(i), last): 1}))
 
         self.counted(lo, Lin(lo.c + -(-trip // step) * step, lo.t), step, changed, body)
 
     def _main_loop(self, s: For, lo: Lin, hi: Lin, changed: Effects) -> None:
-        def body(i: Lin) -> None:
-            self.copies([self._copy(s, Lin(i.c + u * s.lanes, i.t), u, s.lanes) for u in range(s.unroll)], s.mix)
+        self.counted(lo, hi, s.lanes * s.unroll, changed, lambda i: self._vectors(s, i))
 
-        self.counted(lo, hi, s.lanes * s.unroll, changed, body)
+    def _vectors(self, s: For, at: Lin) -> None:
+        """The whole vectors of one trip, from index `at`."""
+        self.copies([self._copy(s, Lin(at.c + u * s.lanes, at.t), u, s.lanes) for u in range(s.unroll)], s.mix)
 
     def _runtime_vec(self, s: For, lo: Lin, hi: Lin, changed: Effects) -> None:
         step = s.lanes * s.unroll

@@ -8,6 +8,7 @@
   is not read while the loop combines into it. A variable with lanes is used in vec loops with these lanes and one trip only.
 - `full` and `unroll` loops have constant trip counts; steps are not 0, those of vec loops 1; lanes and copies are positive.
 - `mix` does not stand round a read-modify-write of a buffer: copies may collide.
+- Buffers that are `freed` are i64 and declared in the outermost block.
 - Swapped buffers have equal dtypes and extents and lie outside of vec loops; views of them end with the swap, and are made in its block.
 - What a call writes is a buffer; a raise with values has an error record (`err`, i64) to put them in.
 """
@@ -44,7 +45,7 @@ class _Verifier:
         self.outside: frozenset[str] = frozenset()  # names declared outside of the vec loop
         self.enclosing: frozenset[str] = frozenset()  # names declared outside of the block
         self.table: dict[type, Callable[[Any], None]] = {
-            kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.bind_statement, kf.View: self.view, kf.Deref: self.deref,
+            kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
             kf.Var: self.var, kf.Assign: self.assign, kf.Fold: self.fold, kf.Combine: self.combine, kf.For: self.loop, kf.While: self.while_loop,
             kf.If: self.branch, kf.Call: self.call, kf.Parallel: self.parallel, kf.Raise: self.raise_if, kf.Swap: self.swap,
             kf.Prefetch: self.prefetch,
@@ -167,6 +168,11 @@ class _Verifier:
 
     def prefetch(self, s: kf.Prefetch) -> None:
         self.element(s.buf, s.idx)
+
+    def buffer(self, s: kf.Buffer) -> None:
+        if s.freed and (s.dtype != "i64" or self.enclosing):
+            raise self.fail(f"buffer `{s.name}` is freed with the kernel: it holds an address (i64) and lies in no inner block")
+        self.bind_statement(s)
 
     def view(self, s: kf.View) -> None:
         self.get(s.buf, *_BUFFERS)

@@ -200,7 +200,11 @@ class _Parser:
         return declare(name, e) if declare else kf.Assign(name, self.operand(e))
 
     def declare_buf(self, name: str, c: ast.Call) -> kf.Buffer:
-        return kf.Buffer(name, self.dtype(c.args[0]), tuple(self.integer(a) for a in c.args[1:]), bool(c.keywords))
+        kw = {k.arg: self.integer(k.value) for k in c.keywords}
+        buffer = kf.Buffer(name, self.dtype(c.args[0]), tuple(self.integer(a) for a in c.args[1:]), bool(kw.pop("freed", 0)))
+        if kw:
+            raise self.fail(c, f"a buffer has the option freed, it has no {', '.join(map(str, kw))}")
+        return buffer
 
     def declare_view(self, name: str, c: ast.Call) -> kf.View:
         buf, (offset,) = self.element(c.args[0])

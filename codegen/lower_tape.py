@@ -14,7 +14,7 @@ from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
 from irad.codegen.loop_notes import note_push
 from irad.codegen.lower import SLOT, Frame, Place, Raised, Tape, rule
-from irad.codegen.lower_control import each, over
+from irad.codegen.lower_control import each, move, over
 from irad.codegen.tape_carries import Box, TapedCarry
 from irad.ir import Node, Value, uses
 
@@ -206,8 +206,7 @@ def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
     if not v.type.shape:
         f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
         return
-    a = f.place(v)
-    over(f, v, lambda i: _copy_element(f, a, Place(mem, at * per), i, v.type.dtype))
+    move(f, [(v, Place(mem, at * per))])
 
 
 @rule("pop")

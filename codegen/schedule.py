@@ -260,7 +260,7 @@ class FlatLoop:
             return
         main = n - n % lanes
         stmts = body()
-        twice = main < n and n > 2 * lanes and self._repeatable() and kf.repeatable(stmts)
+        twice = main < n and n > 2 * lanes and kf.repeatable(stmts) and not self._in_place()
         if twice or main in (0, n) or len(self.body.nodes) < SHORT_BODY:
             f.block.append(kf.For(name, "vec", 0, n, stmts, lanes=lanes, full=n <= 2 * lanes, twice=twice))
             return
@@ -270,14 +270,10 @@ class FlatLoop:
             few //= 2
         f.block.append(kf.For(name, "vec", main, n, body(), lanes=few, full=n - main <= few))
 
-    def _repeatable(self) -> bool:
-        """May an iteration run twice? It does not read what the loop writes."""
-        f = self.f
-        read = [n.inputs[0] for n in self.body.nodes if n.op is load]
-        written = [v for r in self.results for v in r.finals if v.type.shape]
-        memory = {v.at for v in read} | {f.place(v).buf for v in read}
-        stores = all(r.out.kind == "store" and r.finals[0] not in self.accumulate for r in self.results)
-        return stores and not any(v.at in memory or f.place(v).buf in memory for v in written)
+    def _in_place(self) -> bool:
+        """May it read memory that it writes, under another name?"""
+        read = {n.inputs[0].at for n in self.body.nodes if n.op is load}
+        return any(v.at in read for r in self.results for v in r.finals if v.type.shape)
 
     def _declare(self, j: int) -> None:
         f, r = self.f, self.results[j]

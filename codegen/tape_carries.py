@@ -38,12 +38,12 @@ def taped_carries(node: Node, root: Callable[[Value], Value]) -> list[TapedCarry
     (body,) = node.regions
     params = body.params[1:]
     swap = {params[k]: (k, other) for k, other in node.attrs.get("swap", ())}
-    for push in {n: None for n in body.nodes if n.op.name == "push" and any(p in swap for p in n.inputs[1:])}:
+    for push in (n for n in body.nodes if swap and n.op.name == "push"):
         arrays = [v for v in push.inputs[1:] if v.type.shape]
-        if len(set(arrays)) == len(arrays) and set(arrays) <= set(swap) and _alone(push, body, root):
-            found = [_carry(push, *swap[p], body) for p in arrays]
-            if all(found):
-                return [c for c in found if c]
+        if arrays and len(set(arrays)) == len(arrays) and swap.keys() >= set(arrays) and _alone(push, body, root):
+            found = [c for p in arrays if (c := _carry(push, *swap[p], body))]
+            if len(found) == len(arrays):
+                return found
     return []
 
 

@@ -22,7 +22,7 @@ from irad.api import (
 )
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.garbage import uncollected
-from irad.once import COMPILER
+from irad.once import module
 from irad.tree import register as register_type
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def __getattr__(name: str) -> Any:
     """Names of modules that few programs need; they are imported when they are first asked for."""
     if name not in _LATER:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
-    with COMPILER:
-        value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    value = globals()[name] = getattr(module(_LATER[name]), name)
     return value
 
 

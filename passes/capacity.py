@@ -61,7 +61,7 @@ class _Capacity:
         """A mask selects no more than all of its elements."""
         d, mask = node.attrs["size"], node.inputs[0].type
         if isinstance(d, Extent) and mask.static:
-            self.facts.learn(d - mask.size)
+            self._at_most(d, mask.size)
 
     def _sliced(self, node: Node) -> None:
         """A slice is no longer than the axis."""

@@ -9,7 +9,7 @@ after fuse; the plan pass and codegen exchange the buffers by name (`swap` on th
 from __future__ import annotations
 
 from irad.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
-from irad.ops.array import update
+from irad.ops.array import one_place, update
 from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
 
@@ -50,7 +50,7 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     """
     if not p.type.shape or body.results.count(result) > 1 or p in body.results:
         return []
-    made = {v: n for n in body.nodes if n.op is loop or _stores_element(n) for v in n.outputs}
+    made = {v: n for n in body.nodes if n.op is loop or n.op is update and one_place(n.attrs["spec"]) for v in n.outputs}
     inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
     count = uses(body)
     sites: list[tuple[Node, int]] = []
@@ -75,11 +75,6 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in loops):
         return []
     return sites if any(p in captures(n.regions[0]) for n, _ in loops) else []
-
-
-def _stores_element(n: Node) -> bool:
-    """Does it store a number at the same place in each trip?"""
-    return n.op is update and all(isinstance(s, int) for s in n.attrs["spec"])
 
 
 def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from irad.ir import Graph, Node, Value, readers, reads, substitute
 from irad.ops.array import copy as copy_op
-from irad.ops.array import index
+from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
 
 
@@ -26,7 +26,7 @@ def _reads_first(graph: Graph) -> Graph:
     for n in graph.nodes:
         if n.regions and n.op.name != "loop":
             n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(map(_reads_first, n.regions)), n.loc, n.deriv)
-        if n.op is index and len(n.inputs) == 1 and not n.out.type.shape:
+        if n.op is index and one_place(n.attrs["spec"]):
             if n.inputs[0] in user:
                 before.setdefault(user[n.inputs[0]], []).append(n)
                 continue

@@ -13,7 +13,7 @@ from math import prod
 
 from irad.ir import Graph, Node, Program, Value, captured, defs, reads
 from irad.notes import Notes
-from irad.ops.array import index
+from irad.ops.array import index, one_place
 from irad.ops.loop import Map, load, loop
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import Env
@@ -114,7 +114,7 @@ def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
 
 def _is_element(n: Node) -> bool:
     """Does it read one element, at a known position?"""
-    return n.op is index and all(isinstance(p, int) and p >= 0 for p in n.attrs["spec"]) and not n.out.type.shape
+    return n.op is index and one_place(n.attrs["spec"])
 
 
 def _loads(n: Node, made: set[Value]) -> list[Node] | None:

@@ -204,6 +204,11 @@ class Slice:
 Spec = tuple[int | str | Slice, ...]
 
 
+def one_place(spec: Spec) -> bool:
+    """Is it one element, at a known position?"""
+    return all(isinstance(s, int) for s in spec)
+
+
 def operand_types(spec: Spec) -> list[str]:
     """What each index operand is, in order: "scalar" or "gather"."""
     out = []

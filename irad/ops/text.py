@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from irad.types import DTYPES
+
 MOST = 32  # numbers in a message, two for a complex one
 PAIR = "j"  # the name of a field that takes two values, the parts of a complex number
 
@@ -27,7 +29,7 @@ def with_fields(template: str, change: Callable[[str], str]) -> str:
 def from_record(word: int, dtype: str) -> Any:
     """A number of an error record: the bits of a double for floats, else an integer."""
     if dtype[0] == "f":
-        return np.dtype(f"f{int(dtype[1:]) // 8}").type(struct.unpack("d", struct.pack("q", word))[0])
+        return DTYPES[dtype].type(struct.unpack("d", struct.pack("q", word))[0])
     return bool(word) if dtype == "bool" else word % (1 << 64) if dtype == "u64" else word
 
 
