@@ -18,7 +18,7 @@ from irad.passes.manager import run
 from irad.pipeline import native, optimise
 from irad.runtime import cache_for
 from irad.text import parse, show
-from tests.fuzz import control_flow, straight_line
+from tests.fuzz.graphs import control_flow, straight_line
 
 X = np.arange(6.0).reshape(2, 3) + 1.0
 Y = np.linspace(-1.0, 2.0, 6).reshape(2, 3)

@@ -22,7 +22,7 @@ from irad.passes.simplify import simplify
 from irad.pipeline import PIPELINE, native, optimise
 from irad.types import F64, Type
 from irad.verify import verify
-from tests.fuzz import control_flow, straight_line
+from tests.fuzz.graphs import control_flow, straight_line
 from tests.programs import For, fn, vec
 from tests.test_simplify import EDGES, both_sides, constant_choices, side
 

@@ -18,7 +18,7 @@ from irad.passes.manager import run
 from irad.text import parse, show
 from irad.types import F64
 from irad.verify import verify
-from tests.fuzz import Case, control_flow, straight_line
+from tests.fuzz.graphs import Case, control_flow, straight_line
 
 PASSES = ("simplify", "fold", "cse", "licm", "ranges", "inline", "dce")
 PIPELINE = ("inline", "simplify", "fold", "ranges", "simplify", "cse", "licm", "simplify", "cse", "dce")

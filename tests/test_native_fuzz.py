@@ -21,7 +21,7 @@ from irad.pipeline import PIPELINE, native, optimise
 from irad.text import show
 from irad.types import Type
 from tests.agree import agree, halves_agree, run_keeping
-from tests.fuzz import Case, control_flow, straight_line
+from tests.fuzz.graphs import Case, control_flow, straight_line
 
 ROOT = __file__.rsplit("/tests/", 1)[0]
 KINDS = {

@@ -1,0 +1,59 @@
+"""The process that runs cases: one request a line on standard input, one answer a line on standard output, both JSON."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+import traceback
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz import case as cases
+from tests.fuzz.case import Case
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what programs print is not an answer
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Of a case by its seed, or of one that is given. `outcome`, or `fault` (its signature) with `text`."""
+    module = importlib.import_module(f"tests.fuzz.{request['generator']}")
+    found: dict[str, Any] = {}
+    try:
+        if "source" in request:
+            case = Case(request["generator"], request["seed"], request["source"], frozenset(), tuple(request["without"]))
+        else:
+            case = made(module, request["seed"])
+            found["case"] = {**asdict(case), "features": sorted(case.features)}
+        with np.errstate(all="ignore"):
+            found["outcome"] = getattr(module, "check", cases.check)(case)
+    except BaseException as e:
+        if isinstance(e, (KeyboardInterrupt, SystemExit)):
+            raise
+        found |= {"fault": signature(e), "text": traceback.format_exc(limit=-12)}
+    return found
+
+
+def made(module: Any, seed: int) -> Case:
+    """The case of a seed, with the features of its swarm."""
+    case: Case = module.generate(seed, cases.swarm(seed, module.FEATURES))
+    return case
+
+
+def signature(e: BaseException) -> str:
+    """What makes two faults one: the type, and the message without numbers and names."""
+    lines = str(e).strip().splitlines() or [""]
+    return f"{type(e).__name__}: " + re.sub(r"[\d.]+(e[-+]?\d+)?|'[^']*'|%\w+|@\w+", "_", lines[0])[:160]
+
+
+if __name__ == "__main__":
+    main()
