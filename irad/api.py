@@ -342,9 +342,14 @@ def _beside_static(fn: Any, static: Sequence[int]) -> Callable[[Any, Any], Any]:
 
     def beside(primals: Any, tangents: Any) -> Any:
         tangent = _tangent(fn, primals, tuple([None if k in static else t for k, t in enumerate(tangents)]))
-        return fn(*primals), tangent
+        return _value(fn, primals), tangent
 
     return beside
+
+
+def _value(fn: Any, primals: Any) -> Any:
+    """The result of a function; what it stores nobody sees."""
+    return fn(*primals)
 
 
 def _tangent(fn: Any, primals: Any, tangents: Any) -> Any:
@@ -356,8 +361,7 @@ def _beside(fn: Any) -> Callable[[Any, Any], Any]:
     """fn's result, which no tangent has a part in, and its tangent, as a function of primals and tangents."""
 
     def beside(primals: Any, tangents: Any) -> Any:
-        tangent = _tangent(fn, primals, tangents)  # first: fn may change its arguments
-        return fn(*primals), tangent
+        return _value(fn, primals), _tangent(fn, primals, tangents)
 
     return beside
 
@@ -431,6 +435,7 @@ def checkpoint(f: Callable[..., Any]) -> Function:
 bind(vjp, "vjp")
 bind(_pulled, "pulled")
 bind(_tangent, "tangent")
+bind(_value, "value")
 bind(jvp, "jvp")
 bind(linearize, "linearize")
 OUTSIDE[Compiled.lower] = "it shows what is compiled; call it outside"

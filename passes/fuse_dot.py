@@ -89,6 +89,10 @@ class Unit:
     after: int  # number of the node that it is put after
     stores: list[Node] = field(default_factory=list)  # updates of other arrays with a value of the nest
 
+    def makes(self) -> list[Value]:
+        """All that the nest gives: its values, and the arrays that it stores into."""
+        return [*self.places, *(n.out for n in self.stores)]
+
 
 class _Contractions:
     """The nests of one graph."""
@@ -102,7 +106,7 @@ class _Contractions:
             for v in dict.fromkeys(reads(n)):
                 self.users.setdefault(v, []).append(k)
         self.results = set(graph.results)
-        self.unit_of: dict[Value, Unit] = {}
+        self.unit_of: dict[Value, Unit] = {}  # of all that nests make
         self.operands = Operands(self.defs, self.unit_of, outer, notes)
         self.taken: dict[int, Unit] = {}
 
@@ -124,9 +128,24 @@ class _Contractions:
         for k, n in enumerate(self.graph.nodes):
             if k not in self.taken:
                 nodes.append(n)
-            for u in at.get(k, ()):
+            for u in self._in_order(at.get(k, [])):
                 nodes += _Nest(self, u).nodes()
         return self.graph.replace(nodes=nodes), self.operands.moved
+
+    def _in_order(self, units: list[Unit]) -> list[Unit]:
+        """Nests that stand at one place, each after those it reads."""
+        out: list[Unit] = []
+
+        def put(u: Unit) -> None:
+            if u in units and u not in out:
+                for other in {self.unit_of[v]: None for n in (*u.nodes, *u.stores) for v in n.inputs if v in self.unit_of}:
+                    if other is not u:
+                        put(other)
+                out.append(u)
+
+        for u in units:
+            put(u)
+        return out
 
     def _note(self, notes: Notes, u: Unit) -> None:
         what = ", ".join(" x ".join(str(v.type) for v in d.inputs) for d in u.dots)
@@ -153,8 +172,10 @@ class _Contractions:
         if sum(len(u.dots) for u in units) > MAX_SUMS or any(u.extents != units[0].extents for u in units):
             return False
         after = max([u.after for u in units] + [self._known(v) for v in reads(n) if self.unit_of.get(v) not in units])
-        if any(used <= after for u in units for v in u.places for used in self._uses_outside(v, units, k)):
+        if any(used <= after for u in units for v in u.makes() for used in self._uses_outside(v, units, k)):
             return False
+        if any(self.unit_of.get(v) in units for u in units for d in u.dots for v in d.inputs):
+            return False  # a product reads the whole of its operands: they are made in a nest before
         update = n.op.name in ("update", "update_add")
         place = self._stored_at(n, units) if update else self._place(n, units)
         if place is None:
@@ -164,6 +185,7 @@ class _Contractions:
         self.taken[k] = unit
         if update:
             unit.stores.append(n)
+            self.unit_of[n.out] = unit
         else:
             unit.nodes.append(n)
             unit.places[n.out] = place
@@ -185,11 +207,15 @@ class _Contractions:
             if any(v.type.shape != n.out.type.shape for v in n.inputs):
                 return None
             members = [v for v in n.inputs if self.unit_of.get(v) in units]
+            if not all(v in self.unit_of[v].places for v in members):
+                return None  # an array that the nest stores into
             places = {_renamed(self.unit_of[v].places[v], self.unit_of[v].index, units[0].index) for v in members}
             return places.pop() if len(places) == 1 else None
         if n.op.name not in ("transpose", "reshape"):
             return None
-        pos = units[0].places[n.inputs[0]]
+        pos = units[0].places.get(n.inputs[0])
+        if pos is None:
+            return None
         if n.op.name == "transpose":
             return tuple(pos[p] for p in n.attrs["perm"])
         return merged_positions(pos, n.inputs[0].type.shape, n.out.type.shape)
@@ -200,7 +226,7 @@ class _Contractions:
         spec = n.attrs["spec"]
         if len(n.inputs) > 2 or self.unit_of.get(x) in units or self.unit_of.get(v) not in units or not x.type.static:
             return None
-        if v in self.results or len(self.users[v]) > 1:
+        if v in self.results or len(self.users[v]) > 1 or v not in units[0].places:
             return None
         return _placed(units[0].places[v], spec)
 
@@ -209,7 +235,7 @@ class _Contractions:
         for u in others:
             for v, pos in u.places.items():
                 first.places[v] = _renamed(pos, u.index, first.index)
-                self.unit_of[v] = first
+            self.unit_of.update(dict.fromkeys(u.makes(), first))
             first.dots += u.dots
             first.nodes += u.nodes
             first.stores += u.stores

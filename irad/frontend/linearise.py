@@ -5,15 +5,15 @@ Fields of structured arrays that hold no floats are data: the function reads the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.arr import Arr, lift
 from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import run_region
-from irad.ir import Graph, Value
+from irad.frontend.regions import Dead, run_region
+from irad.ir import Graph, Value, current
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
 from irad.records import dataclass
@@ -137,10 +137,26 @@ def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
     return tree, kinds, results
 
 
+def apart(r: Reader, body: Callable[[], Any]) -> Any:
+    """The result of running something whose stores are seen by nobody else: arrays are copies, and the state is as before."""
+    with r.kept.frozen():
+        region = run_region(r, lambda: outcome(r, body()), conditional=False)
+    current().nodes += region.nodes
+    r.state.joined[region.builder] = current()
+    if region.dead:
+        raise Dead
+    tree, kinds, values = region.result
+    return _of_kinds(tree, kinds, values)
+
+
 def rebuilt(lin: Linearised, values: Sequence[Value]) -> Any:
     """The function's result from its values."""
+    return _of_kinds(lin.out_tree, lin.out_kinds, values)
+
+
+def _of_kinds(tree: TreeDef, kinds: Sequence[Any], values: Sequence[Value]) -> Any:
     it = iter(values)
-    return lin.out_tree.unflatten([object_of(next(it), k) if isinstance(k, str) else k for k in lin.out_kinds])
+    return tree.unflatten([object_of(next(it), k) if isinstance(k, str) else k for k in kinds])
 
 
 def arguments(lin: Linearised, values: Sequence[Value]) -> list[Any]:

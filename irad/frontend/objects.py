@@ -35,7 +35,7 @@ class Cell:
 
     def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
         self.content = content
-        self.born: Builder | None = _builder()
+        self.born: Builder | None = None if outside else _builder()  # what the caller knows was there before any region
         self.name = name
         self.owner: Any = None  # the log in which a concrete content may be changed in place
         self.outside = outside  # an argument or captured array: the caller knows it too

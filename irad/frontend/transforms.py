@@ -15,19 +15,20 @@ from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.arr import dtype_of, lift
 from irad.frontend.batching import apply_vmap
 from irad.frontend.jacobian import blocks, jacobian
-from irad.frontend.linearise import Linearised, arguments, is_data, is_leaf, linearise, positions, rebuilt
+from irad.frontend.linearise import Linearised, apart, arguments, is_data, is_leaf, linearise, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.modes import forward_is_cheaper, note_mode
-from irad.frontend.objects import Array, Closure, Native, Text, is_number
+from irad.frontend.objects import Array, Closure, Native, Poison, Text, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import absorb, always_raises, run_region
+from irad.frontend.regions import always_raises, run_region
 from irad.frontend.transform import Transform
-from irad.ir import Builder, Graph, Node, Value, copy, emit, inline, substitute
+from irad.ir import Builder, Graph, Node, Value, copy, current, emit, inline, substitute
 from irad.ops.array import zeros
 from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp
 from irad.ops.core import effects
 from irad.ops.elementwise import cast_to
+from irad.records import replace
 from irad.tree import flatten, leaves_like
 from irad.types import Type, is_complex
 
@@ -280,9 +281,10 @@ def _without_aux(r: Reader, fun: Any, has_aux: bool, kwargs: dict[str, Any] | No
         return fun, None
 
     def aux(xs: Sequence[Any]) -> Any:
-        region = run_region(r, lambda: _pair(r.call(fun, list(xs), kwargs or {}))[1])
-        region.builder.nodes[:] = silent(Graph((), tuple(region.nodes), ()), "a derivative with has_aux=True").nodes
-        return absorb(r, region)
+        with Builder() as b:
+            out = apart(r, lambda: _pair(r.call(fun, list(xs), kwargs or {}))[1])
+        current().nodes += silent(Graph((), tuple(b.nodes), ()), "a derivative with has_aux=True").nodes
+        return out
 
     return Native(lambda *xs, **options: _pair(r.call(fun, list(xs), options))[0]), aux
 
@@ -293,33 +295,30 @@ def _pair(out: Any) -> Any:
     return out
 
 
-def apply_jvp(
-    r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, again: bool = False
-) -> Any:
-    """irad.jvp(fun, primals, tangents) -> (result, tangent of the result); a tangent None is zero, its primal as it is.
-
-    `again`: fun has been run before, so what it prints was printed.
-    """
+def apply_jvp(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """irad.jvp(fun, primals, tangents) -> (result, tangent of the result); a tangent None is zero, its primal as it is."""
     if len(primals) != len(tangents):
         raise IradTypeError(f"jvp: {len(primals)} primals, but {len(tangents)} tangents")
     moving = [k for k, t in enumerate(tangents) if t is not None] or range(len(primals))
     lin = linearise(r, fun, list(primals), {}, moving)
+    out, along = _pushed(r, lin, [tangents[k] for k in moving])
+    return (out[0], along[0], out[1]) if has_aux else (out, along)
+
+
+def _pushed(r: Reader, lin: Linearised, tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The result of a linearised function, and its tangent."""
     dots: list[Value] = []
     k = 0
-    for tree, t in zip(lin.trees, (tangents[k] for k in moving)):
+    for tree, t in zip(lin.trees, tangents):
         found = [None] * tree.size if t is None else leaves_like(tree, t, "the tangent of an argument", is_leaf)
         for x in (x for x, held in zip(found, is_data(tree)) if not held):
             dots.append(_tangent(r, x, lin.primals[k].type))
             k += 1
-    graph = silent(lin.graph, "irad.linearize") if again else lin.graph
-    outs = emit(jvp, *lin.primals, *dots, regions=[graph], wrt=tuple(range(len(lin.primals))))
+    outs = emit(jvp, *lin.primals, *dots, regions=[lin.graph], wrt=tuple(range(len(lin.primals))))
     n = len(lin.graph.results)
     moved = iter(outs[n:])
     along = [next(moved) if v.type.differentiable else zeros(Type("f64", v.type.shape)) for v in lin.graph.results]
-    out = rebuilt(lin, outs[:n])
-    if has_aux:
-        return out[0], rebuilt(lin, along)[0], out[1]
-    return out, rebuilt(lin, along)
+    return rebuilt(lin, outs[:n]), rebuilt(lin, along)
 
 
 def _tangent(r: Reader, x: Any, t: Type) -> Value:
@@ -331,15 +330,37 @@ def _tangent(r: Reader, x: Any, t: Type) -> Value:
     return _as_dtype(v, t, "a tangent", "an argument")
 
 
-def apply_tangent(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The tangent of the result of a function that is run for its result elsewhere."""
-    return apply_jvp(r, fun, primals, tangents, again=True)[1]
-
-
 def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
     """irad.linearize(fun, *primals) -> (result, tangents -> tangent of the result)."""
-    along = Native(lambda *tangents: apply_tangent(r, fun, primals, tangents))
-    return r.call(fun, list(primals)), along
+    moving = [k for k, x in enumerate(primals) if _any_float(r, x)] or list(range(len(primals)))
+    lin = linearise(r, fun, list(primals), {}, moving)
+    graph = silent(lin.graph, "irad.linearize")
+
+    def along(*tangents: Any) -> Any:
+        if len(tangents) != len(primals):
+            raise IradTypeError(f"linearize: {len(primals)} primals, but {len(tangents)} tangents")
+        if any(t is not None and k not in moving for k, t in enumerate(tangents)):
+            raise IradTypeError("the tangent of an argument of whole numbers must be None; linearize at floats instead")
+        return _pushed(r, replace(lin, graph=copy(graph, {})), [tangents[k] for k in moving])[1]
+
+    return apply_value(r, fun, primals), Native(along)
+
+
+def _any_float(r: Reader, x: Any) -> bool:
+    leaves = [x for x in flatten(x, is_leaf)[0] if not isinstance(x, (Poison, Text))]
+    return any((x.type if isinstance(x, Array) else lift(x).type).differentiable for x in leaves)
+
+
+def apply_tangent(r: Reader, fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangent of the result of a function whose result, with what it prints, is computed elsewhere."""
+    moving = [k for k, t in enumerate(tangents) if t is not None] or list(range(len(primals)))
+    lin = linearise(r, fun, list(primals), {}, moving)
+    return _pushed(r, replace(lin, graph=silent(lin.graph, "irad.linearize")), [tangents[k] for k in moving])[1]
+
+
+def apply_value(r: Reader, fun: Any, primals: Sequence[Any]) -> Any:
+    """The result of a function whose tangent is computed elsewhere."""
+    return apart(r, lambda: r.call(fun, list(primals)))
 
 
 # ---- checkpoint ------------------------------------------------------------------------------------------------------------------
@@ -360,6 +381,7 @@ def _checkpoint(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any]) ->
 
 
 MEANINGS: dict[Any, Callable[..., Any]] = {
-    "vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize, "pulled": apply_pulled, "tangent": apply_tangent
+    "vjp": apply_vjp, "jvp": apply_jvp, "linearize": apply_linearize, "pulled": apply_pulled, "tangent": apply_tangent,
+    "value": apply_value,
 }  # fmt: skip
 """Values of irad.frontend.transform.CALLS."""
