@@ -362,3 +362,32 @@ def test_small_products_in_a_row_start_from_zero_each(n: int) -> None:
     a, b = rng.normal(size=(2, 3, n, n))
     f = lambda a, b: np.swapaxes(a, -1, -2) @ b @ a
     np.testing.assert_allclose(irad.compile(f)(a, b), f(a, b), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [8, 16, 33, 100])
+def test_a_product_of_what_a_nest_makes(n: int) -> None:
+    """A step of a recurrence reads the whole of the last state."""
+
+    def f(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        for _ in range(3):
+            x = x - 0.1 * (w @ x)
+        return x
+
+    a, w = array(n, n, dtype="f8"), array(n, n, dtype="f8", seed=1) / n
+    close(irad.compile(f)(a, w), f(a, w), 3 * n)
+    d = np.ones((n, n))
+    for _ in range(3):
+        d = d - 0.1 * (w.T @ d)
+    close(irad.grad(lambda x, w: np.sum(f(x, w)))(a, w), d, 3 * n)
+
+
+def test_halves_of_a_product_multiplied() -> None:
+    """A gated layer: both cotangents of the halves are stored into one array."""
+
+    def f(w: np.ndarray, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        z = x @ w
+        return np.sum((z[:, :32] * z[:, 32:]) @ u)
+
+    w, x, u = array(32, 64, dtype="f8"), array(8, 32, dtype="f8", seed=1), array(32, 16, dtype="f8", seed=2)
+    z, back = x @ w, np.ones((8, 16)) @ u.T
+    close(irad.grad(f)(w, x, u), x.T @ np.hstack([back * z[:, 32:], back * z[:, :32]]), 8 * 64)

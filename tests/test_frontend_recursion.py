@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import irad
 from irad.errors import IradError
 from irad.frontend.trace import trace
 from irad.ir import size
@@ -145,3 +146,63 @@ def test_without_base_case():
 
     with pytest.raises(IradError, match="no base case"):
         trace(f, (3,))
+
+
+def by_calls(x, m):
+    if m == 1:
+        return x
+    t = 0.0
+    for _ in range(m):
+        t = t + by_calls(x, m - 1)
+    return t
+
+
+def without_a_base_but_no_trips(x, m):
+    t = x
+    for j in range(m):
+        t = t + without_a_base_but_no_trips(x, m - 1) * (j + 1)
+    return t
+
+
+def in_a_while_loop(x, m):
+    if m <= 0:
+        return x * x
+    t, j = x, 0
+    while j < m:
+        t = t + in_a_while_loop(x, m - 1 - j)
+        j = j + 1
+    return t
+
+
+def in_a_sum(x, m):
+    if m <= 0:
+        return x
+    return sum(in_a_sum(x, m - 1 - j) for j in range(m))
+
+
+def expansion(a, n, used, row):
+    """The determinant, by its first row."""
+    if row == n:
+        return 1.0
+    total, sign = 0.0, 1.0
+    for j in range(n):
+        if used[j] == 0:
+            used[j] = 1
+            total += sign * a[row, j] * expansion(a, n, used, row + 1)
+            used[j] = 0
+            sign = -sign
+    return total
+
+
+def test_calls_in_a_loop():
+    """What the calls return is known from the base case, or from what comes after a loop of no trips."""
+    check(by_calls, 2.0, 4)  # 2 * 2 * 3 * 4
+    check(without_a_base_but_no_trips, 2.0, 3)
+    check(in_a_while_loop, 3.0, 3)
+    check(in_a_sum, 2.0, 4)
+    check(expansion, np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]]), 3, np.zeros(3), 0)  # 18
+
+
+def test_calls_in_a_loop_have_a_gradient():
+    assert irad.grad(by_calls)(2.0, 4) == 24.0
+    assert irad.grad(in_a_while_loop)(3.0, 2) == 14.0  # f(0) = x*x, f(1) = x + f(0), f(2) = x + f(1) + f(0) = 2*x + 2*x*x

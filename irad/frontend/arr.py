@@ -65,6 +65,17 @@ class NeedStatic(UnsupportedError):
         self.arr = arr
 
 
+def whole_numbers(x: Any) -> list[Arr]:
+    """The traced integers in an operand, and those that the extents of its arrays are computed from."""
+    if isinstance(x, Arr):
+        return [x] if not x.shape and is_int(x.name) else [Arr(v, True) for v in x.value.type.symbols]
+    if isinstance(x, slice):
+        x = (x.start, x.stop, x.step)
+    if isinstance(x, dict):
+        x = [*x.values()]
+    return [n for e in x for n in whole_numbers(e)] if isinstance(x, (list, tuple)) else []
+
+
 def is_traced(x: Any) -> bool:
     """Is x an `Arr`, or a list, tuple, dict or slice that holds one somewhere?"""
     if isinstance(x, Arr):

@@ -14,7 +14,7 @@ from irad.frontend.arr import Arr, lift
 from irad.frontend.linearise import is_leaf
 from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import always_raises, run_region
+from irad.frontend.regions import dead_end, run_region
 from irad.ir import Graph, Value, emit
 from irad.ops.array import transpose_to
 from irad.ops.control import vmap
@@ -40,7 +40,7 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
 
     region = run_region(r, body)
     if region.dead:
-        raise always_raises(region, "the function under vmap")
+        raise dead_end(region, "the function under vmap")
     if any(True for _ in region.log.old):
         raise UnsupportedError("a function under vmap changes arrays or variables of its caller; return the new values")
     out_tree, results = region.result
@@ -103,9 +103,7 @@ def _batch_size(values: Sequence[Value], batched: Sequence[bool]) -> Dim:
 def _element(x: Any, p: Value, batched: bool) -> Any:
     """What stands for an argument inside: a row of an array is an array, an element of a 1-d array a NumPy scalar."""
     if not batched:
-        return (
-            Array(Cell(p, p.hint)) if isinstance(x, Array) else Arr(p, x.weak if isinstance(x, Arr) else type(x) in (int, float))
-        )
+        return Array(Cell(p, p.hint)) if isinstance(x, Array) else x  # a number that all share is itself: it may decide a shape
     return Array(Cell(p, p.hint)) if p.type.shape else Arr(p, False)
 
 

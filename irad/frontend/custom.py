@@ -16,7 +16,7 @@ from irad.frontend.arr import Arr, lift
 from irad.frontend.linearise import is_leaf, kind_of, object_of, outcome
 from irad.frontend.objects import Array, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import always_raises, run_region
+from irad.frontend.regions import dead_end, run_region
 from irad.ir import Graph, Value, emit
 from irad.ops import custom as ops
 from irad.ops.array import zeros
@@ -116,7 +116,7 @@ def region(r: Reader, params: Sequence[Value], body: Callable[[], Outcome], what
     """Run `body` in a region of its own; its graph over `params`, and what it gave."""
     made = run_region(r, body)
     if made.dead:
-        raise always_raises(made, what)
+        raise dead_end(made, what)
     if any(True for _ in made.log.old):
         raise UnsupportedError(f"{what} changes arrays or variables of its caller; return the new values")
     out: Outcome = made.result

@@ -46,7 +46,12 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
     r.at(e)
     if fn is super and not args:
         return _super(r)
-    return r.call(fn, args, kwargs)
+    try:
+        return r.call(fn, args, kwargs)
+    except Exception as error:
+        if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(fn.__module__):
+            r.blame(error, getattr(fn, "owner", None), args, kwargs)
+        raise
 
 
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)

@@ -35,7 +35,11 @@ def attribute(r: Reader, e: ast.Attribute) -> Any:
 def subscript(r: Reader, e: ast.Subscript) -> Any:
     obj, key = r.expr(e.value), r.expr(e.slice)
     r.at(e)
-    return r.getitem(obj, key)
+    try:
+        return r.getitem(obj, key)
+    except Exception as error:
+        r.blame(error, obj, [key])
+        raise
 
 
 @expression(ast.Slice)
@@ -67,9 +71,11 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
     g, rest = generators[0], generators[1:]
     seq = iterate(r, r.expr(g.iter)) if first is None else first
     if isinstance(seq.length, Arr):
-        raise StructureError(
+        error = StructureError(
             "a comprehension over a range whose length is not known at compile time; use an array and a for loop"
         )
+        r.blame(error, seq.length)
+        raise error
     for k in range(static_length(seq)):
         assign(r, g.target, seq.get(k))
         keep = _conditions(r, g.ifs)
@@ -166,7 +172,7 @@ def accumulate(r: Reader, generator: Generator, box: list[Any], consume: Callabl
         g.each(consume)
         return box[0]
     at = g.filtered
-    env = Env(names={"total": box[0]})
+    env = r.state.made(Env(names={"total": box[0]}))
     place = Name(env, "total")
 
     def one(k: Any) -> None:
@@ -182,7 +188,7 @@ def accumulate(r: Reader, generator: Generator, box: list[Any], consume: Callabl
 
 
 def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
-    env = Env(names={"total": start})
+    env = r.state.made(Env(names={"total": start}))
     place = Name(env, "total")
     run_for(r, Loop(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
     return place.get()

@@ -132,7 +132,11 @@ _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "n
 def binary(r: Reader, e: ast.BinOp) -> Any:
     x, y = r.expr(e.left), r.expr(e.right)
     r.at(e)
-    return r.operator(BINARY[type(e.op)], x, y)
+    try:
+        return r.operator(BINARY[type(e.op)], x, y)
+    except Exception as error:
+        r.blame(error, x, y)
+        raise
 
 
 @expression(ast.UnaryOp)

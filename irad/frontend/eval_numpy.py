@@ -50,6 +50,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return structured
     view = hashed(views.FUNCTIONS, fn)
     if view is not None and args and isinstance(args[0], Array):
+        _fix_shape(r, fn, args, kwargs)
         return _call_view(r, view, args, kwargs)
     out = kwargs.pop("out", None)
     if out is not None and kwargs.get("where", True) is not True:
@@ -69,6 +70,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
 _SHAPE_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
     **{f: (0, "shape") for f in (np.zeros, np.ones, np.full, np.empty)}, np.eye: (0, 1, "N", "M"), np.identity: (0, "n"),
     np.arange: (0, 1, 2, "start", "stop", "step"), np.linspace: (2, "num"), np.indices: (0, "dimensions"), np.tri: (0, 1, "N", "M"),
+    np.broadcast_to: (1, "shape"),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradError, Loc, UnsupportedError
-from irad.frontend.arr import Arr, NeedStatic, constant
+from irad.frontend.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.captures import Captures
 from irad.frontend.fields import concrete, stand_in
 from irad.frontend.kept import Kept
@@ -73,6 +73,15 @@ class Frame:
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
+
+
+def _content(x: Any) -> Any:
+    """An operand with the types of its arrays in their place."""
+    if isinstance(x, Array):
+        return [Arr(v, True) for v in x.type.symbols]
+    if isinstance(x, (list, tuple)):
+        return [_content(e) for e in x]
+    return {k: _content(v) for k, v in x.items()} if type(x) is dict else x
 
 
 def _note_place(e: Exception, loc: Loc | None) -> None:
@@ -146,12 +155,21 @@ class Reader:
 
         Worked out where the error is met first, while the definitions are in sight, and kept on the error.
         """
-        if not isinstance(e, NeedStatic):
-            return set()
         found: set[Value] | None = getattr(e, "sources", None)
-        if found is None:
+        if found is None and isinstance(e, NeedStatic):
             found = e.sources = self._sources(e.arr.value)  # type: ignore[attr-defined]
-        return found
+        return found or set()
+
+    def blame(self, e: Exception, *operands: Any) -> None:
+        """An operation on these operands cannot be compiled: it may be for a whole number that is not known, as `sources_of` says
+        from now on. Python's own complaint about such a number is no exception of the program: NeedStatic is raised for it."""
+        if isinstance(e, (NeedStatic, IndexError, ArithmeticError)) or hasattr(e, "sources"):
+            return
+        found = [n for x in operands for n in whole_numbers(_content(x))]
+        if isinstance(e, IradError):
+            e.sources = {v for n in found for v in self._sources(n.value)}  # type: ignore[attr-defined]
+        elif found and isinstance(e, (TypeError, AttributeError, ValueError)):
+            raise NeedStatic(found[0], "a number given to a function of Python or NumPy that wants it") from e
 
     @property
     def entry(self) -> set[Value]:

@@ -22,7 +22,7 @@ from irad.frontend.kept import Home
 from irad.frontend.merge import Bad, Joiner, Maker, Template, equal, fresh_array, holes, leaves, open_
 from irad.frontend.objects import Array, Maybe, is_number
 from irad.frontend.reader import Frame, Reader
-from irad.frontend.regions import Dead, raise_always, run_region
+from irad.frontend.regions import assume_no_return, run_region
 from irad.frontend.state import Region
 from irad.ir import Graph, Node, Value, captures, emit, substitute
 from irad.ops.control import call as call_op
@@ -247,8 +247,7 @@ def _emit(r: Reader, record: Record, frame: Frame) -> Any:
         for other in r.records[r.records.index(record) + 1 :]:
             other.provisional = other.provisional or not other.done
     if record.result is None:  # being found out: this path does not count yet
-        raise_always("RecursionError", "not known yet")
-        raise Dead
+        raise assume_no_return()
     seen: set[int] = set()
     args = list(frame.env.names.values())
     inputs = [v for t, x in zip(record.inputs, args) for v in leaves(t, x, r.read, seen)]

@@ -11,11 +11,12 @@ from typing import Any
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Region
-from irad.ir import Builder, Value, current
+from irad.ir import Builder, Value, current, walk
 from irad.ir import Node as IRNode
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 
+_UNKNOWN = "what the function returns is not known yet"
 _NUMBERS = itertools.count(1)  # of exceptions that are kept; programs may be put together
 
 
@@ -162,6 +163,28 @@ def always_raises(region: Region, what: str) -> IradError:
         return UnsupportedError(f"{what} always raises an exception")
     said = last.attrs["message"]
     return UnsupportedError(f"{what} always raises {last.attrs['exc']}" + (f": {said}" if said else ""), last.loc)
+
+
+def assume_no_return() -> Dead:
+    """Let what calls a recursive function whose result is not known yet count as not returning; the exception to raise."""
+    raise_always("RecursionError", _UNKNOWN)
+    return Dead()
+
+
+def undecided(region: Region) -> bool:
+    """Does a region not return only because what a recursive function returns is not known yet?"""
+    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for m in region.nodes for n in _within(m))
+
+
+def _within(n: IRNode) -> Iterator[IRNode]:
+    yield n
+    for g in n.regions:
+        yield from walk(g)
+
+
+def dead_end(region: Region, what: str) -> Exception:
+    """The exception for a region that must return, and does not."""
+    return assume_no_return() if undecided(region) else always_raises(region, what)
 
 
 def absorb(r: Reader, region: Region) -> Any:

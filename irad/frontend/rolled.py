@@ -13,7 +13,7 @@ from irad.frontend.loop_arrays import ArrayRules
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
 from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, StructureError
 from irad.frontend.reader import Reader
-from irad.frontend.regions import Emitted, always_raises, run_region
+from irad.frontend.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.sequences import Seq
 from irad.frontend.state import Items, Name, Place, Region, Storage
 from irad.ir import Graph, Value, emit
@@ -99,6 +99,9 @@ class Rolled:
         self._take_hints()
         for _ in range(_ATTEMPTS):
             body = self._body()
+            if undecided(body):
+                self._skip()
+                return
             if self._update(body) or not self.arrays.settled(self.carries, body):
                 continue
             self._leave_hints()
@@ -129,10 +132,17 @@ class Rolled:
             if self.r.sources_of(e) & {*phis, index}:
                 raise Unrollable(e) from None
             raise
-        if region.dead:
+        if region.dead and not undecided(region):
             raise always_raises(region, "every trip of this loop")
         region.params = (*([index] if index is not None else []), *phis)
         return region
+
+    def _skip(self) -> None:
+        """No trip returns as far as is known: what comes after the loop is read for no trips, if there may be none."""
+        self.carries = {}
+        first = run_region(self.r, self.test) if self.test is not None and not self.rotated else None
+        if self.rotated or self._trips()[0] >= 1 or (first is not None and (first.dead or first.result is True)):
+            raise assume_no_return()
 
     def _holes(self) -> list[tuple[Any, str]]:
         seen: set[int] = set()

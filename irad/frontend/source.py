@@ -172,6 +172,8 @@ def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
     inner: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else _undecorated(node)
     names = list(code.co_freevars)
     bind: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in names]
+    if not isinstance(node, ast.Lambda) and node.name not in names:
+        bind.append(ast.Global([node.name]))  # so is its name inside it
     outer = ast.parse("def _irad_scope_(): pass").body[0]
     outer.body = [*bind, inner]  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([outer], []))

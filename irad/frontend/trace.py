@@ -174,9 +174,12 @@ class _Attempt:
             r.captures.note(self.fn, Path())
             try:
                 out = r.call(self.fn, list(args), dict(kwargs))
-            except NeedStatic as e:
-                raise self._restart(e) from None
             except IradError as e:
+                again = self._restart(e)
+                if again is not None:
+                    raise again from None
+                if isinstance(e, NeedStatic):
+                    raise
                 if not self._raised_late(b, e):
                     raise e.at(_definition(self.fn)) from e.__cause__
                 out = None
@@ -259,8 +262,8 @@ class _Attempt:
         self.reader.leaf_of[value] = ("arg", k)
         self.objects.append(Arr(value, kind in ("int", "float", "complex")))
 
-    def _restart(self, e: NeedStatic) -> BaseException:
-        """What to fix so that the number is known, or the error itself."""
+    def _restart(self, e: IradError) -> Restart | None:
+        """What to fix so that the numbers which an error is about are known; None if that cannot be done."""
         r = self.reader
         leaf_of = r.leaf_of | {c.value: ("capture", p) for p, c in r.captures.params.items() if not c.type.shape}
         sources = r.sources_of(e)
@@ -268,11 +271,12 @@ class _Attempt:
         loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)
         unknown = [v for v in sources if v not in leaf_of and v not in r.loop_of]
         if (
-            unknown
+            not sources
+            or unknown
             or (fix <= self.fixed and loops <= r.unroll)
             or any(isinstance(self.leaves[k], Spec) for kind, k in fix if kind == "arg")
         ):
-            return e
+            return None
         return Restart(fix, loops)
 
     # ---- results ----

@@ -20,7 +20,7 @@ from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.modes import forward_is_cheaper, note_mode
 from irad.frontend.objects import Array, Closure, Native, Poison, Text, is_number
 from irad.frontend.reader import Reader
-from irad.frontend.regions import always_raises, run_region
+from irad.frontend.regions import dead_end, run_region
 from irad.frontend.transform import Transform
 from irad.ir import Builder, Graph, Node, Value, copy, current, emit, inline, substitute
 from irad.ops.array import zeros
@@ -370,7 +370,7 @@ def _checkpoint(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any]) ->
     """fun's body as a region that the backward runs again."""
     region = run_region(r, lambda: r.call(fun, args, kwargs))
     if region.dead:
-        raise always_raises(region, "the function under checkpoint")
+        raise dead_end(region, "the function under checkpoint")
     if any(True for _ in region.log.old):
         raise UnsupportedError("a function under checkpoint changes arrays or variables of its caller; return the new values")
     template = open_(region.result)

@@ -1,0 +1,78 @@
+"""Whole numbers that shape a program: the function is read again for their values, and other values are other versions."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import irad
+
+N = np.arange(12.0)
+
+PROGRAMS = {
+    "reshape": (lambda a, n: a[: n * n].reshape(n, n) @ np.ones(n), N, (2, 3)),
+    "reshape, one extent left out": (lambda a, n: np.reshape(a, (n, -1)).sum(axis=0), N, (3, 4)),
+    "reshape to a product of tuples": (lambda a, n: a[: n * n].reshape((n,) * 2)[0], N, (2, 3)),
+    "mgrid": (lambda a, n: np.mgrid[0:n, 0:n][0] * a[0], N + 1, (2, 3)),
+    "ogrid": (lambda a, n: np.ogrid[0:n, 0:n][1] * a[1], N, (2, 3)),
+    "r_": (lambda a, n: np.r_[0:n, a], N, (2, 3)),
+    "ndarray": (lambda a, n: np.ndarray(n, dtype=float) * 0.0 + a[:n], N, (2, 3)),
+    "broadcast_to": (lambda a, n: np.broadcast_to(a, (n, 12)), N, (2, 3)),
+    "split": (lambda a, n: np.split(a, n)[1], N, (3, 4)),
+    "array_split": (lambda a, n: np.array_split(a, n)[0], N, (3, 5)),
+    "triu_indices": (lambda a, n: a[np.triu_indices(n)[0]], N, (2, 3)),
+    "a window of NumPy's": (lambda a, n: np.hamming(n) * a[3], N, (3, 4)),
+    "a list": (lambda a, n: sum([a[0] + k for k in range(n)]), N, (2, 3)),
+    "text": (lambda a, n: len("ab" * n) * a, N, (2, 3)),
+    "an axis": (lambda a, n: a.reshape(3, 4).sum(axis=n), N, (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_argument(name: str) -> None:
+    f, a, numbers = PROGRAMS[name]
+    c = irad.compile(f)
+    for n in (*numbers, numbers[0]):
+        np.testing.assert_array_equal(c(a, n), f(a, n))
+
+
+def test_a_captured_number() -> None:
+    n = 2
+    settings = types.SimpleNamespace(rows=2)
+    c = irad.compile(lambda a: a[: n * n].reshape(n, n).T)
+    d = irad.compile(lambda a: a.reshape(settings.rows, -1)[0])
+    for n in (2, 3, 2):
+        settings.rows = 2 * n
+        np.testing.assert_array_equal(c(N), N[: n * n].reshape(n, n).T)
+        np.testing.assert_array_equal(d(N), N[: 6 // n])
+
+
+def test_in_branches_loops_and_transforms() -> None:
+    def f(a: np.ndarray, n: int) -> float:
+        m = a.reshape(n, n).T if a[1] > 0 else a.reshape(n, n)
+        for j in range(1, n + 1):
+            m = m + a.reshape(n, n) * j
+        return np.sum(m[0] * a[:n])
+
+    # m[0] is the first column or row, plus (1 + ... + n) times the first row
+    for a, n in ((N[:4], 2), (-N[:9], 3)):
+        rows, k = a.reshape(n, n), n * (n + 1) // 2
+        np.testing.assert_allclose(irad.compile(f)(a, n), np.sum(((rows[:, 0] if a[1] > 0 else rows[0]) + k * rows[0]) * a[:n]))
+    # a0 * (a0 + 3 a0) + a1 * (a2 + 3 a1)
+    np.testing.assert_allclose(irad.grad(f)(N[:4], 2), [8 * N[0], N[2] + 6 * N[1], N[1], 0.0])
+    rows = irad.vmap(lambda a, n: a.reshape(n, n)[1], in_axes=(0, None))(N.reshape(3, 4), 2)
+    np.testing.assert_array_equal(rows, [[2, 3], [6, 7], [10, 11]])
+
+
+def test_what_does_not_fit_is_numpys_error() -> None:
+    c = irad.compile(lambda a, n: a.reshape(n, n))
+    assert c(N[:9], 3).shape == (3, 3)
+    with pytest.raises(ValueError, match="cannot reshape array of size 9"):
+        c(N[:9], 4)
+
+
+def test_data_cannot_shape_a_program() -> None:
+    with pytest.raises(irad.IradError, match="run-time extents"):
+        irad.compile(lambda a, n: a.reshape(n[0], n[1]))(N, np.array([3, 4]))
