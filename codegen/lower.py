@@ -24,6 +24,7 @@ from irad.ir import Graph, Node, Program, Value, walk
 from irad.notes import Notes
 from irad.ops.text import MOST
 from irad.records import dataclass, field
+from irad.switches import on
 from irad.types import DTYPES, I64, TAPE, Dim
 
 ERROR_SLOTS = MOST
@@ -281,7 +282,7 @@ class Frame:
 
     def nodes(self, graph: Graph) -> None:
         """The nodes of a graph or region."""
-        if has_tapes(graph):
+        if has_tapes(graph) and on("taped"):
             self.from_tape |= popped_in_place(graph, self.flow.root)
             self.into_tape.update(made_in_place(graph))
         outer, self.graph = self.graph, graph

@@ -13,6 +13,7 @@ from irad.codegen.lower_control import as_index, bind, freeze, region, variables
 from irad.codegen.lower_tape import carry_on_tape, end_on_tape, start_on_tape
 from irad.codegen.tape_carries import TapedCarry, taped_carries
 from irad.ir import Node, Value
+from irad.switches import on
 
 
 @rule("for")
@@ -21,7 +22,7 @@ def _for(f: Frame, node: Node) -> None:
     (body,) = node.regions
     names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
     i = f.fresh(body.params[0].hint or "i")
-    taped = taped_carries(node, f.flow.root)
+    taped = taped_carries(node, f.flow.root) if on("taped") else []
     note_for(f, node, f.aff(trips), [c.k for c in taped])
     f.env[body.params[0]] = Aff.of(i)
     bind(f, body.params[1:], names)

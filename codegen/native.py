@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -44,6 +44,7 @@ from irad.notes import Notes
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import filled, from_record
 from irad.records import dataclass, field
+from irad.switches import on
 from irad.types import TAPE, Extent, Type, is_float
 
 Signature = tuple[Sequence[Type], Sequence[Type]]  # of parameters, of results
@@ -236,13 +237,7 @@ def build(
     """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry), notes=notes)
-    if contract:
-        _contracted(lowered.kernels)
-    if pool.available():
-        lowered.kernels = [shared(k) for k in lowered.kernels]
-    lowered.kernels = (
-        [polled(k) if k.polled else k for k in lowered.kernels] if hasattr(time, "CLOCK_MONOTONIC") else lowered.kernels
-    )
+    kernels = [kernels for _, kernels in kernel_forms(lowered, threads, contract)][-1]
     support = {}
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
         support[POLL] = poll_text(time.CLOCK_MONOTONIC)
@@ -251,9 +246,6 @@ def build(
         support[GROW_NAME] = GROW
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
-    kernels = lowered.kernels
-    if pool.available():
-        kernels = outlined(kernels, min(threads, pool.MOST) if threads else pool.default_threads())
     if notes is not None:
         _note_threads(notes, kernels)
     if len(kernels) > len(lowered.kernels):
@@ -264,6 +256,21 @@ def build(
     params, results = outside or (types(entry.params), types(entry.results))
     made = _made(entry.results, results, capacity or {})
     return Native(lowered, text, library, tuple(params), tuple(results), made, entry.memo.get("donated", {}))
+
+
+def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, list[kf.Kernel]]]:
+    """The passes of the kernel form, in order: names, and the kernels after them. `lowered` keeps those that call each other."""
+    if contract:
+        _contracted(lowered.kernels)
+    yield "lower", lowered.kernels
+    if pool.available() and on("parallel"):
+        lowered.kernels = [shared(k) for k in lowered.kernels]
+        yield "shared", lowered.kernels
+    if hasattr(time, "CLOCK_MONOTONIC") and on("polls"):
+        lowered.kernels = [polled(k) if k.polled else k for k in lowered.kernels]
+        yield "polled", lowered.kernels
+    if pool.available():
+        yield "outlined", outlined(lowered.kernels, min(threads, pool.MOST) if threads else pool.default_threads())
 
 
 def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:

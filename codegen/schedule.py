@@ -23,6 +23,7 @@ from irad.codegen.lower import Frame, Place
 from irad.ir import Graph, Node, Value
 from irad.ops.loop import Map, Out, load
 from irad.records import dataclass, replace
+from irad.switches import on
 from irad.types import BOOL, DTYPES, I64, bits
 
 REGISTER = 64  # bytes
@@ -97,7 +98,8 @@ class FlatLoop:
             self._nothing()
             return
         self._drop_units()
-        self._collapse()
+        if on("collapse"):
+            self._collapse()
         self.order, self.vec = self._axes()
         self._emit()
 

@@ -19,6 +19,7 @@ from irad.codegen.lower_tape import make_room
 from irad.codegen.schedule import HEAVY, REGISTER, FlatLoop, Result, accumulator, element, results
 from irad.ir import Node, Value, captured
 from irad.ops.loop import Out, loop
+from irad.switches import on
 
 L1_SHARE = 28672  # bytes of a block's rows
 MAX_BLOCK = 128
@@ -33,7 +34,7 @@ def lower_loop(f: Frame, node: Node) -> None:
     if not any(n.op is loop for n in body.nodes):
         FlatLoop(f, node).lower()
         return
-    if lower_contraction(f, node):
+    if on("contractions") and lower_contraction(f, node):
         return
     node = _own_starts(f, node)
     nest = BlockedNest(f, node)
@@ -202,7 +203,7 @@ class BlockedNest:
         n = self.extents[-1].const
         scalars = [m for kind, nodes in self.stages if kind == "scalar" for m in nodes]
         heavy = any(m.op.lowering.startswith("poly") or m.op.name in HEAVY for m in scalars)
-        if not heavy or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
+        if not heavy or not on("blocks") or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
             return 1
         width = max((_row_bytes(m, self.f) for m in self.body.nodes if m.op is loop), default=8)
         most = max(8, min(MAX_BLOCK, L1_SHARE // width))

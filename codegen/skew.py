@@ -17,6 +17,7 @@ from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Load, Stmt
 from irad.notes import Notes
 from irad.records import dataclass
+from irad.switches import on
 
 ROWS, MORE_ROWS = 4, 6  # at once; more of them where rows are LONG: the start and the end are triangles of so many rows
 LONG = 100
@@ -55,7 +56,7 @@ class Access:
 
 def _sweep(s: Stmt) -> Sweep | None:
     """The statement as a sweep that can be skewed."""
-    if not (isinstance(s, kf.For) and s.kind == "seq" and s.step == 1 and len(s.body) == 1):
+    if not (isinstance(s, kf.For) and s.kind == "seq" and s.step == 1 and len(s.body) == 1 and on("skew")):
         return None
     inner = s.body[0]
     if not (isinstance(inner, kf.For) and inner.kind == "seq" and inner.step == 1 and len(inner.body) <= MAX_BODY):

@@ -10,6 +10,7 @@ from irad.notes import Notes
 from irad.options import DEFAULT, Options
 from irad.passes.capacity import capacities
 from irad.passes.manager import Observer, run
+from irad.switches import on
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
 DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
@@ -52,7 +53,7 @@ def optimise(
     notes: Notes | None = None,
 ) -> Program:
     """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run."""
-    return run(program, PIPELINE, observe, options.fastmath, donated, notes)
+    return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes)
 
 
 def signature(entry: Graph) -> Signature:

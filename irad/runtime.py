@@ -23,6 +23,7 @@ from irad.frontend.transform import Transform
 from irad.garbage import uncollected
 from irad.options import DEFAULT, Options
 from irad.specialisation import Leaves, specialise
+from irad.switches import off
 from irad.tree import LEAF, TreeDef, flatten, structured_nodes
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
@@ -197,6 +198,8 @@ def cache_for(fn: Any, options: Options = DEFAULT) -> Cache:
 
 def cache_of(key: Any, make: Callable[[], Cache]) -> Cache:
     """The cache of a piece of code (see `code_key`)."""
+    if off():
+        key = off(), key
     with _caches_lock:
         cache = _caches.get(key)
         if cache is None:

@@ -14,11 +14,11 @@ from irad.codegen import blas, jit
 from irad.codegen.emit import emit
 from irad.codegen.kcheck import verify
 from irad.codegen.kform import Aff, Apply, Call, Const, Kernel, Let, Param, Store
+from irad.codegen.kinterp import run
 from irad.codegen.kparse import parse
 from irad.codegen.kprint import show
 from irad.errors import ParseError, VerifyError
 from irad.types import DTYPES
-from tests.kernel_interp import run
 from tests.native import native, normal
 
 GOLDEN = Path(__file__).parent / "golden" / "kernel"

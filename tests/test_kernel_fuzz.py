@@ -10,7 +10,7 @@ import pytest
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Param, Part
-from tests.kernel_interp import run
+from irad.codegen.kinterp import run
 from tests.native import native
 
 SIZE = 24

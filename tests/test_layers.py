@@ -13,7 +13,7 @@ FOLDERS = {"irad": ROOT / "irad", "irad.passes": ROOT / "passes", "irad.codegen"
 
 # Modules of one line may use each other; a line uses the lines above it. A name stands for what is below it too.
 LAYERS: list[set[str]] = [
-    {"irad.types", "irad.errors", "irad.records", "irad.garbage", "irad.notes", "irad.once", "irad.structured"},
+    {"irad.types", "irad.errors", "irad.records", "irad.garbage", "irad.notes", "irad.once", "irad.structured", "irad.switches"},
     {"irad.ir", "irad.tree"},
     {"irad.ops"},
     {"irad.text", "irad.reading", "irad.verify", "irad.interp"},
@@ -33,6 +33,9 @@ LAYERS: list[set[str]] = [
         "irad.sparse",
         "irad.linear",
         "irad.graphs",
+        "irad.agreement",
+        "irad.stages",
+        "irad.validate",
         "irad.api",
     },
     {"irad.checks", "irad.nn", "irad.graph", "irad.nodes", "irad.executor", "irad.train", "irad.cli", "irad.__main__", "irad"},
