@@ -55,7 +55,9 @@ def moved(rng: np.random.Generator, x: Any) -> Any:
         return x
     a = np.asarray(x)
     if a.dtype.kind == "c":
-        return type(x)(moved(rng, a.real) + 1j * moved(rng, a.imag)) if not a.ndim else moved(rng, a.real) + 1j * moved(rng, a.imag)
+        return (
+            type(x)(moved(rng, a.real) + 1j * moved(rng, a.imag)) if not a.ndim else moved(rng, a.real) + 1j * moved(rng, a.imag)
+        )
     if a.dtype.kind != "f":
         return x
     with np.errstate(all="ignore"):
@@ -101,7 +103,7 @@ def agree(got: Any, want: Any, spread: Callable[[], list[float] | None]) -> str:
     mine, theirs = flatten(got), flatten(want)
     if mine[1] != theirs[1]:
         slack = spread()
-        return "" if slack is None else f"structure {got!r}, not {want!r}"
+        return "" if slack is None else "another structure, or other objects in it"
     found = [_leaf(g, w) for g, w in zip(mine[0], theirs[0])]
     if not any(found):
         return ""

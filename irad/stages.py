@@ -135,7 +135,9 @@ def _in_kernel_form(name: str, given: Options) -> Callable[[Program, Sequence[An
     return result
 
 
-def _interpreted(lowered: Lowered, kernels: Sequence[Any], params: Sequence[Value], results: Sequence[Value], args: Any) -> Outcome:
+def _interpreted(
+    lowered: Lowered, kernels: Sequence[Any], params: Sequence[Value], results: Sequence[Value], args: Any
+) -> Outcome:
     """What the kernel interpreter gives. Memory that is not written before it is read is NaN."""
     machine = Machine({k.name: k for k in kernels}, lowered.symbols, most=MOST)
     for a in lowered.constants:

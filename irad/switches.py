@@ -1,7 +1,7 @@
 """Parts of the compiler that tests can turn off: results must not change. No option for users; see docs/testing.md.
 
-    with without("cse", "blocks"):
-        ...                             what is compiled here for the first time is compiled without them
+with without("cse", "blocks"):
+    ...                             what is compiled here for the first time is compiled without them
 """
 
 from __future__ import annotations

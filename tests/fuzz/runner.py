@@ -147,8 +147,10 @@ class Run:
         if self.out is None:
             return None
         worker.close()
-        case = case_of(name, seed, found)
         note = found["text"]
+        case = case_of(name, seed, found)
+        if case is None:
+            return None
         if worker.ask(request_of(case)).get("fault") != found["fault"]:
             note = "not found again by itself; it came after other programs\n" + note
         else:
@@ -163,14 +165,17 @@ class Run:
         return path
 
 
-def case_of(name: str, seed: int, found: dict[str, Any]) -> Case:
-    """The case that failed; made here if the process died with it."""
+def case_of(name: str, seed: int, found: dict[str, Any]) -> Case | None:
+    """The case that failed; made here if the process died with it; None if it cannot be made."""
     from tests.fuzz.worker import made
 
     if "case" in found:
         c = found["case"]
         return Case(name, seed, c["source"], frozenset(c["features"]), tuple(c["without"]))
-    return made(importlib.import_module(f"tests.fuzz.{name}"), seed)
+    try:
+        return made(importlib.import_module(f"tests.fuzz.{name}"), seed)
+    except Exception:
+        return None
 
 
 def request_of(case: Case) -> dict[str, Any]:
