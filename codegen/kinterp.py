@@ -21,7 +21,13 @@ from irad.types import DTYPES
 
 _LANE = "lane"  # the iteration of the vec loop around
 _RARE = 0x7FC0DEAD  # an integer that was never written
-_LLVM: dict[str, Any] = {"double": ctypes.c_double, "float": ctypes.c_float, "i64": ctypes.c_int64, "i32": ctypes.c_int32, "i8": ctypes.c_uint8}
+_LLVM: dict[str, Any] = {
+    "double": ctypes.c_double,
+    "float": ctypes.c_float,
+    "i64": ctypes.c_int64,
+    "i32": ctypes.c_int32,
+    "i8": ctypes.c_uint8,
+}
 
 
 class _Lanes(list[Any]):

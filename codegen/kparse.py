@@ -10,7 +10,7 @@ from typing import Any
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Const, Kernel, Stmt
 from irad.codegen.kprint import INFIX, simplest
-from irad.errors import Loc, ParseError
+from irad.errors import IradError, Loc, ParseError
 from irad.types import NATIVE
 
 _OPERATORS: dict[type, str] = {
@@ -64,7 +64,12 @@ class _Parser:
         method = getattr(self, f"_{type(s).__name__.lower()}", None)
         if method is None:
             raise self.fail(s, "expected a statement of the kernel form")
-        return method(s)
+        try:
+            return method(s)
+        except IradError:
+            raise
+        except (TypeError, IndexError, ValueError, AttributeError):  # too few or too many parts, or parts of another kind
+            raise self.fail(s, "expected a statement of the kernel form") from None
 
     # ---- operands ----
 

@@ -94,8 +94,9 @@ def _distance(m: Any, w: Any) -> float:
     return float(np.max(np.where(np.isnan(far), np.inf, far), initial=0.0))
 
 
-def agree(got: Any, want: Any, spread: Callable[[], list[float] | None]) -> str:
+def agree(got: Any, want: Any, spread: Callable[[], list[float] | None], kinds: bool = True) -> str:
     """What differs between two results of one structure, or "". `spread`: the noise of `want`, asked for where they are not equal.
+    `kinds`: do dtypes of single numbers count?
 
     What differs by no more than the noise of the arguments makes it differ is no difference; nor is an integer, or a shape, which that
     noise changes.
@@ -104,6 +105,8 @@ def agree(got: Any, want: Any, spread: Callable[[], list[float] | None]) -> str:
     if mine[1] != theirs[1]:
         slack = spread()
         return "" if slack is None else "another structure, or other objects in it"
+    if not kinds:
+        mine = [_as_kind(g, w) for g, w in zip(mine[0], theirs[0])], mine[1]
     found = [_leaf(g, w) for g, w in zip(mine[0], theirs[0])]
     if not any(found):
         return ""
@@ -112,6 +115,14 @@ def agree(got: Any, want: Any, spread: Callable[[], list[float] | None]) -> str:
         return ""
     again = ["" if not f or s == np.inf else _leaf(g, w, SLACK * s) for f, s, g, w in zip(found, slack, mine[0], theirs[0])]
     return next((f"result {k}: {a}" for k, a in enumerate(again) if a), "")
+
+
+def _as_kind(got: Any, want: Any) -> Any:
+    """A number as one of the kind that is wanted, if that is the same number."""
+    if isinstance(want, np.ndarray) or np.shape(got) or np.asarray(got).dtype.kind not in "iuf":
+        return got
+    other = np.asarray(got).astype(np.asarray(want).dtype)[()]
+    return other if other == got else got
 
 
 def _leaf(got: Any, want: Any, slack: float = 0.0) -> str:

@@ -189,11 +189,23 @@ class _Reader:
         implied = {k: f(op.name, declared) for k, f in IMPLIED.items() if k in names and k not in given and declared}
         if not {k for k, needed in names.items() if needed} <= {*given, *implied} <= names.keys():
             raise ParseError(f"{op.name} has attributes {_listed(names)}, not {_listed({*given, *implied})}", b.loc)
-        outputs = emit(op, *inputs, regions=regions, **given, **implied)
+        outputs = self.emitted(op, inputs, regions, {**given, **implied}, b)
         if types(outputs) != declared:
             raise ParseError(f"{op.name} gives {_listed_types(types(outputs))}, not {_listed_types(declared)}", b.loc)
         for p, v in zip(binds.children if binds else (), outputs):
             self.define(p, v)
+
+    def emitted(
+        self, op: Any, inputs: tuple[Value, ...], regions: list[Graph], attrs: dict[str, Any], b: Builder
+    ) -> tuple[Value, ...]:
+        """The results of a node whose attributes and operands may not be of the kind or number that the op's rule takes for granted."""
+        try:
+            return emit(op, *inputs, regions=regions, **attrs)
+        except IradError:
+            raise
+        except (TypeError, IndexError, KeyError, ValueError, AttributeError, ArithmeticError):
+            given = _listed_types(types(inputs))
+            raise ParseError(f"{op.name} takes no such operands and attributes (operands: {given}): {op.doc}", b.loc) from None
 
     def type(self, tree: Any) -> Type:
         dtype, *dims = (c for c in tree.children if c is not None)
@@ -252,9 +264,9 @@ class _Reader:
         if kind == "out":
             return self.out(kids[0], kids[1], kids[2], width)
         if kind == "slice":
-            return Slice(self.sum(kids[0]), self.sum(kids[1]), 1 if kids[2] is None else self.sum(kids[2]))  # type: ignore[arg-type]
+            return Slice(self.dim(kids[0]), self.dim(kids[1]), 1 if kids[2] is None else self.dim(kids[2]))  # type: ignore[arg-type]
         if kind == "open_slice":
-            return Slice(None, self.sum(kids[0]), 1 if kids[1] is None else self.sum(kids[1]))  # type: ignore[arg-type]
+            return Slice(None, self.dim(kids[0]), 1 if kids[1] is None else self.dim(kids[1]))  # type: ignore[arg-type]
         if kind == "type_literal":
             return Type(str(kids[0]), tuple(self.dim(c) for c in kids[1:] if c is not None))
         return self.sum(tree)

@@ -160,11 +160,12 @@ def validate(
     argnums: Any = None,
     flags: bool = True,
     kernels: bool = True,
+    kinds: bool = True,
 ) -> int:
     """Run a function in every way that there is: plain Python, the graph after each pass, the kernel forms, native code of one and two
     threads, each flag of fastmath on and off. How many programs were run through the stages.
 
-    `argnums`: of value and gradient by these arguments, for which see `irad.derivatives` too; `flags` and `kernels`: with those.
+    `argnums`: of value and gradient by these arguments, for which see `irad.derivatives` too; `flags` and `kernels`: with those. `kinds`: see agree.
     Raises StageDiffers, and errors of the front end as `irad.compile` does.
     """
     from irad.api import compile, value_and_grad
@@ -174,7 +175,7 @@ def validate(
     traced = trace(shown, tuple(args), kwargs)
     program = traced.program
     if argnums is None:
-        _front_end(f, args, kwargs)
+        _front_end(f, args, kwargs, kinds)
     given = _parameters(traced, shown, args, kwargs)
     sets = flag_sets() if flags else [DEFAULT]
     for options_ in sets:
@@ -185,7 +186,7 @@ def validate(
             named = f"{found.stage} (fastmath {', '.join(options_.fastmath)})" if options_.fastmath else found.stage
             raise StageDiffers(Difference(named, found.what, found.program, found.args, found.differs))
     if argnums is None:
-        _call(compile(f), f, args, kwargs)
+        _call(compile(f), f, args, kwargs, kinds)
     return len(sets)
 
 
@@ -196,9 +197,9 @@ def _parameters(traced: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, A
     return [np.array(x)[()] for x in found]
 
 
-def _front_end(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _front_end(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kinds: bool) -> None:
     """Plain Python against the traced graph, run by the interpreter."""
-    _against_python("front end", lambda xs, kw: _interpreted_call(f, xs, kw), f, args, kwargs)
+    _against_python("front end", lambda xs, kw: _interpreted_call(f, xs, kw), f, args, kwargs, kinds)
 
 
 def _interpreted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -225,13 +226,15 @@ class Interpreted(Specialisation):
             raise
 
 
-def _call(compiled: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _call(compiled: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kinds: bool) -> None:
     """Plain Python against a call of the compiled function, twice: the second call may take another path."""
     for name in ("call", "second call"):
-        _against_python(name, lambda xs, kw: compiled(*xs, **kw), f, args, kwargs)
+        _against_python(name, lambda xs, kw: compiled(*xs, **kw), f, args, kwargs, kinds)
 
 
-def _against_python(stage: str, run: Callable[..., Any], f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _against_python(
+    stage: str, run: Callable[..., Any], f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kinds: bool
+) -> None:
     """Results, what is raised, and what arguments hold afterwards."""
     mine, theirs = copy.deepcopy((list(args), dict(kwargs))), copy.deepcopy((list(args), dict(kwargs)))
     got = python_outcome(lambda: run(tuple(mine[0]), mine[1]))
@@ -241,7 +244,7 @@ def _against_python(stage: str, run: Callable[..., Any], f: Any, args: Sequence[
         again = copy.deepcopy((xs, dict(kwargs)))
         return [python_outcome(lambda: f(*again[0], **again[1])), again[0], again[1]]
 
-    found = agree([got, *mine], [want, *theirs], lambda: noise(moved_run, list(args), [want, *theirs]))
+    found = agree([got, *mine], [want, *theirs], lambda: noise(moved_run, list(args), [want, *theirs]), kinds)
     if found:
         raise StageDiffers(Difference(stage, found, None, args, lambda p, xs: ""))
 

@@ -8,12 +8,25 @@ import numpy as np
 
 from irad.errors import IradTypeError
 from irad.ops.core import Op
-from irad.types import Type, type_of
+from irad.types import DTYPES, Type, type_of
+
+_NUMBERS = (int, float, complex, np.generic, np.ndarray)
+_LIMITS = {n: (np.iinfo(d).min, np.iinfo(d).max) for n, d in DTYPES.items() if d.kind in "iu"}
+
+
+def _fraction(value: Any, t: Type) -> bool:
+    """A float that is no whole number, for a dtype of integers?"""
+    return isinstance(value, float) and t.dtype in _LIMITS and not value.is_integer()
 
 
 def _infer_const(*, value: Any, type: Type) -> tuple[Type, ...]:
-    if isinstance(value, np.ndarray) and type_of(value) != type:
-        raise IradTypeError(f"constant of type {type} given an array of type {type_of(value)}")
+    if isinstance(value, np.ndarray):
+        if type_of(value) != type:
+            raise IradTypeError(f"constant of type {type} given an array of type {type_of(value)}")
+    elif not isinstance(value, _NUMBERS):
+        raise IradTypeError(f"a constant is a number or an array, not {value!r}")
+    elif type.dtype in _LIMITS and not _LIMITS[type.dtype][0] <= value <= _LIMITS[type.dtype][1] or _fraction(value, type):
+        raise IradTypeError(f"{value!r} is no constant of type {type.dtype}")
     if type.dtype == "tape":
         raise IradTypeError("there is no constant tape")
     return (type,)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irad.errors import IradError, ParseError, VerifyError
+from irad.switches import SWITCHES, without
 
 OURS = (VerifyError, ParseError)  # errors that no user's program may see
 
@@ -27,7 +28,11 @@ class Case:
 
     def __str__(self) -> str:
         """The case as a file to run on its own, from the top of the repository: `PYTHONPATH=. python FILE`."""
-        return f'"""{self.generator}, seed {self.seed}."""\n{self.source}\n\nif __name__ == "__main__":\n    main()\n'
+        run = "    main()\n"
+        if self.without:
+            names = ", ".join(map(repr, self.without))
+            run = f"    from irad.switches import without\n\n    with without({names}):\n        main()\n"
+        return f'"""{self.generator}, seed {self.seed}."""\n\n{self.source}\n\nif __name__ == "__main__":\n{run}'
 
 
 class Fault(AssertionError):
@@ -38,7 +43,8 @@ def check(case: Case) -> str:
     """Run `main` of the case: "ok", or "refused: reason" for an error of irad at a line of the user's. Raises for a fault."""
     main = load(case.source, f"<{case.generator} {case.seed}>")["main"]
     try:
-        main()
+        with without(*case.without):
+            main()
     except OURS:
         raise
     except IradError as e:
@@ -63,3 +69,12 @@ def swarm(seed: int, names: Iterable[str]) -> frozenset[str] | None:
         return None
     keep = r.uniform(0.2, 0.9)
     return frozenset(n for n in names if r.random() < keep)
+
+
+def left_out(seed: int) -> tuple[str, ...]:
+    """The parts of the compiler that the case of this seed runs without: none in half of the cases, else a few."""
+    r = random.Random(f"without {seed}")
+    if r.random() < 0.5:
+        return ()
+    share = r.choice((0.05, 0.15, 0.4))
+    return tuple(n for n in SWITCHES if r.random() < share)

@@ -14,20 +14,22 @@ from irad.validate import StageDiffers, python_outcome, validate
 from tests.fuzz.case import Fault
 
 
-def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, whole: bool = False) -> None:
+def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, whole: bool = False, kinds: bool = True) -> None:
     """f compiled does what f does, for each of the argument lists: result, exception, and what its arguments hold afterwards.
 
-    `whole`: at every stage of the compiler, for the first of them. A difference is told with the first stage that shows it.
+    `whole`: at every stage of the compiler, for the first of them. `kinds`: do dtypes of single numbers count? A difference is told with the first stage that shows it.
     """
     c = irad.compile(f) if compiled is None else compiled
     for args in inputs:
-        mine, theirs = copy.deepcopy((list(args), list(args)))
+        mine, theirs = copy.deepcopy(list(args)), copy.deepcopy(list(args))
         want = python_outcome(lambda: f(*theirs))  # noqa: B023
         got = python_outcome(lambda: c(*mine)) if _raises(want) else c(*mine)  # noqa: B023
-        if found := agree([got, mine], [want, theirs], lambda: noise(lambda xs: _plain(f, xs), list(args), [want, theirs])):  # noqa: B023
+        if found := agree(
+            [got, mine], [want, theirs], lambda: noise(lambda xs: _plain(f, xs), list(args), [want, theirs]), kinds
+        ):  # noqa: B023
             raise Fault(f"{stage_of(f, args)}: {found}\nirad: {got!r}\nPython: {want!r}")
     if whole:
-        validate(f, inputs[0])
+        validate(f, inputs[0], kinds=kinds)
 
 
 def _raises(outcome: Any) -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def made(module: Any, seed: int) -> Case:
     """The case of a seed, with the features of its swarm."""
     case: Case = module.generate(seed, cases.swarm(seed, module.FEATURES))
-    return case
+    return case if case.without else replace(case, without=cases.left_out(seed))
 
 
 def signature(e: BaseException) -> str:
