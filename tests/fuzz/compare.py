@@ -21,15 +21,19 @@ def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, 
     """
     c = irad.compile(f) if compiled is None else compiled
     for args in inputs:
-        mine, theirs = copy.deepcopy(list(args)), copy.deepcopy(list(args))
-        want = python_outcome(lambda: f(*theirs))  # noqa: B023
-        got = python_outcome(lambda: c(*mine)) if _raises(want) else c(*mine)  # noqa: B023
-        if found := agree(
-            [got, mine], [want, theirs], lambda: noise(lambda xs: _plain(f, xs), list(args), [want, theirs]), kinds
-        ):  # noqa: B023
-            raise Fault(f"{stage_of(f, args)}: {found}\nirad: {got!r}\nPython: {want!r}")
+        _value(f, c, args, kinds)
     if whole:
         validate(f, inputs[0], kinds=kinds)
+
+
+def _value(f: Any, c: Any, args: Sequence[Any], kinds: bool) -> None:
+    """One call of each."""
+    mine, theirs = copy.deepcopy(list(args)), copy.deepcopy(list(args))
+    want = python_outcome(lambda: f(*theirs))
+    got = python_outcome(lambda: c(*mine)) if _raises(want) else c(*mine)
+    spread = lambda: noise(lambda xs: _plain(f, xs), list(args), [want, theirs])
+    if found := agree([got, mine], [want, theirs], spread, kinds):
+        raise Fault(f"{stage_of(f, args)}: {found}\nirad: {got!r}\nPython: {want!r}")
 
 
 def _raises(outcome: Any) -> bool:
