@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from irad.errors import UnsupportedError
-from irad.ir import Graph, Node, Value
+from irad.ir import Graph, Node, Program, Value, walk
 from irad.ops.array import Slice
 from irad.ops.loop import load
 from irad.passes.carries import learn_carries
-from irad.passes.facts import Facts
-from irad.types import Dim, Extent
+from irad.passes.facts import Facts, Interval
+from irad.types import I64, Dim, Extent
 
 
-def capacities(graph: Graph) -> dict[Value, int]:
-    """For each array of run-time extents, the most elements it can have.
+class Records:
+    """Bounds of the whole numbers in tape records, by site and place: a popped array is as long as one that was pushed."""
+
+    def __init__(self, program: Program):
+        self.left = Counter(n.attrs["site"] for g in program.values() for n in walk(g) if n.op.name == "push")
+        self.bounds: dict[tuple[int, int], Interval] = {}
+
+    def pushed(self, node: Node, facts: Facts) -> None:
+        site = node.attrs["site"]
+        self.left[site] -= 1
+        for k, v in enumerate(node.inputs[1:]):
+            if v.type == I64:
+                lo, hi = facts.interval(v)
+                a, b = self.bounds.get((site, k), (lo, hi))
+                self.bounds[site, k] = min(lo, a), max(hi, b)
+
+    def popped(self, node: Node, facts: Facts) -> None:
+        site = node.attrs["site"]
+        for k, v in enumerate(node.outputs[1:]) if not self.left[site] else ():  # else some push is not seen yet
+            if (site, k) in self.bounds:
+                facts.bound(v, self.bounds[site, k])
+
+
+def pops_last(program: Program) -> list[str]:
+    """The names of the graphs, those that pop what others push at the end."""
+    return sorted(program, key=lambda name: any(n.op.name == "pop" for n in walk(program[name])))
+
+
+def capacities(graph: Graph, records: Records | None = None) -> dict[Value, int]:
+    """For each array of run-time extents, the most elements it can have. `records` learns what the graph pushes; without it, other
+    graphs that push what this one pops are not known.
 
     Raises UnsupportedError, at the line that makes the array, if there is no bound.
     """
     if all(v.type.static for v in _values(graph)):
         return {}
-    walk = _Capacity(graph)
-    walk.graph(graph, None)
-    return walk.sizes
+    capacity = _Capacity(graph, records or Records({graph.name: graph}))
+    capacity.graph(graph, None)
+    return capacity.sizes
 
 
 def _values(graph: Graph) -> list[Value]:
@@ -35,8 +65,8 @@ def _values(graph: Graph) -> list[Value]:
 
 
 class _Capacity:
-    def __init__(self, graph: Graph):
-        self.facts = Facts(graph)
+    def __init__(self, graph: Graph, records: Records):
+        self.facts, self.records = Facts(graph), records
         self.sizes: dict[Value, int] = {}
 
     def graph(self, graph: Graph, owner: Node | None) -> None:
@@ -54,6 +84,10 @@ class _Capacity:
                         self.graph(r, node)
                         self.facts.leave(node, k)
                 self.facts.after(node)
+            if node.op.name == "push":
+                self.records.pushed(node, self.facts)
+            elif node.op.name == "pop":
+                self.records.popped(node, self.facts)
             self.facts.extents(node.outputs)
             self._record(node.outputs, node)
 

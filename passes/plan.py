@@ -19,7 +19,7 @@ from irad.errors import VerifyError
 from irad.ir import Graph, Node, Program, Value, copy, nodes_where, substitute_node, walk
 from irad.notes import Notes
 from irad.ops.array import copy as copy_op
-from irad.passes.capacity import capacities
+from irad.passes.capacity import Records, capacities, pops_last
 from irad.passes.plan_copies import insert_copies
 from irad.passes.plan_lives import Lives
 from irad.passes.plan_notes import note_plan
@@ -31,7 +31,12 @@ ALIGN = 64
 def plan(program: Program, donated: Set[int] = frozenset(), notes: Notes | None = None) -> Program:
     """The program with a place for every array. `donated`: parameters of the entry whose memory may be written."""
     entry = next(iter(program))
-    return {name: _plan_graph(g, donated if name == entry else frozenset(), notes, name == entry) for name, g in program.items()}
+    records = Records(program)
+    planned = {
+        name: _plan_graph(program[name], donated if name == entry else frozenset(), records, notes, name == entry)
+        for name in pops_last(program)
+    }
+    return {name: planned[name] for name in program}
 
 
 def byte_size(v: Value, capacity: dict[Value, int]) -> int:
@@ -64,10 +69,10 @@ class Place:
         return self.fixed[:1] in ("p", "c")
 
 
-def _plan_graph(graph: Graph, donated: Set[int], notes: Notes | None, entry: bool) -> Graph:
+def _plan_graph(graph: Graph, donated: Set[int], records: Records, notes: Notes | None, entry: bool) -> Graph:
     graph = insert_copies(copy(graph, {}))
     lives = Lives(graph)
-    places = _Places(lives, graph, donated if all(v.type.static for v in graph.results) else frozenset())
+    places = _Places(lives, graph, records, donated if all(v.type.static for v in graph.results) else frozenset())
     places.layout()
     _check_swaps(graph)
     if notes is not None:
@@ -103,9 +108,9 @@ def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:
 
 
 class _Places:
-    def __init__(self, lives: Lives, graph: Graph, donated: Set[int]):
+    def __init__(self, lives: Lives, graph: Graph, records: Records, donated: Set[int]):
         self.of: dict[Value, Place] = {}
-        capacity = capacities(graph)
+        capacity = capacities(graph, records)
         for v, spans in lives.spans.items():
             self.of[v] = Place([v], list(spans), size=byte_size(v, capacity))
         for k, v in enumerate(graph.params):

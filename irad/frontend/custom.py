@@ -13,8 +13,9 @@ import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, lift
+from irad.frontend.flow import branch
 from irad.frontend.linearise import is_leaf, kind_of, object_of, outcome
-from irad.frontend.objects import Array, is_number
+from irad.frontend.objects import Array, Either, Stopped, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import dead_end, run_region
 from irad.ir import Graph, Value, emit
@@ -269,9 +270,17 @@ def _result_tangents(r: Reader, got: Any, out: Outcome) -> list[Value]:
 
 
 def apply_stop_gradient(r: Reader, x: Any) -> Any:
-    """x with every float leaf a constant for derivatives."""
+    """x with every float leaf a constant for derivatives; arrays stay the arrays they are."""
     leaves, tree = flatten(x, is_leaf)
-    return tree.unflatten([object_of(ops.stop_gradient(_value(r, v)), kind_of(v)) if _differentiable(v) else v for v in leaves])
+    return tree.unflatten([_stopped(r, v) if _differentiable(v) else v for v in leaves])
+
+
+def _stopped(r: Reader, x: Any) -> Any:
+    if isinstance(x, Either):
+        return branch(r, x.cond, lambda: _stopped(r, x.left), lambda: _stopped(r, x.right))
+    if isinstance(x, Array):
+        return x.view(Stopped(), x.type, x.strides)
+    return object_of(ops.stop_gradient(_value(r, x)), kind_of(x))
 
 
 def apply_callback(

@@ -146,6 +146,7 @@ def store(r: Reader, x: Array, key: Any, value: Any) -> None:
     if isinstance(x, Either):
         branch(r, x.cond, lambda: store(r, x.left, key, value), lambda: store(r, x.right, key, value))
         return
+    x = x.memory
     content = r.read(x)
     if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(value):
         put(r, x, _stored(r, x, content, key, value))
@@ -172,7 +173,7 @@ def _stored(r: Reader, x: Array, content: np.ndarray, key: Any, value: Any) -> n
 
 def put(r: Reader, x: Array, new: Any) -> None:
     """Replace the whole content of an array, through its steps."""
-    content = x.replaced(new) if x.steps else new
+    content = x.memory.replaced(new) if x.steps else new
     x.cell.written = True
     r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)
 
@@ -196,6 +197,7 @@ def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
     if isinstance(x, Either):
         branch(r, x.cond, lambda: _augment_array(r, x.left, key, name, v), lambda: _augment_array(r, x.right, key, name, v))
         return
+    x = x.memory
     content = r.read(x)
     if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(v):
         out = content.copy()

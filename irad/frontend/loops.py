@@ -13,7 +13,7 @@ from typing import Any
 
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr
-from irad.frontend.flow import branch, loop_flags, under
+from irad.frontend.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.objects import StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Emitted, absorb, quietly, run_region
@@ -36,16 +36,16 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
             _static_for(r, loop, seq, seq.length)
         else:
             Rolled(r, loop, seq, 0).run()
-        stop = stop_flag(r)
-    _else(r, loop, stop)
+        stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
+    _else(r, loop, stop, broken)
 
 
-def _else(r: Reader, loop: Loop, stop: Any) -> None:
-    """The else clause; a jump in it belongs to the loop around."""
+def _else(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
+    """The else clause; a jump in it belongs to the loop around. A loop that was left, and not by a break, has returned."""
     if loop.orelse is not None and stop is False:
         loop.orelse()
     elif loop.orelse is not None and isinstance(stop, Arr):
-        branch(r, stop, lambda: None, loop.orelse, loop.after)
+        branch(r, stop, lambda: settle(r) if broken is False else None, loop.orelse, loop.after)
 
 
 def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
@@ -140,8 +140,8 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     with loop_flags(r):
         if not _while_at_compile_time(r, loop, test):
             _rolled_while(r, loop, test)
-        stop = stop_flag(r)
-    _else(r, loop, stop)
+        stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
+    _else(r, loop, stop, broken)
 
 
 def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:

@@ -19,6 +19,7 @@ from irad.frontend.np_index import Plan
 from irad.ir import Builder, Value, current
 from irad.ops.array import reshape_to, transpose_to, update
 from irad.ops.complex import complex_, imag, real
+from irad.ops.custom import stop_gradient
 from irad.records import dataclass, field
 from irad.structured import Bytes, Structured
 from irad.types import Dim, Type, type_of
@@ -133,7 +134,18 @@ class Part:
         return Arr(complex_(new, imag(z)) if self.name == "real" else complex_(real(z), new))
 
 
-Step = At | Reshape | Transpose | Part
+@dataclass(frozen=True, eq=False)
+class Stopped:
+    """The array itself, but what is read is a constant for derivatives."""
+
+    def read(self, x: Any) -> Any:
+        return x if isinstance(x, np.ndarray) else Arr(stop_gradient(lift(x).value))
+
+    def store(self, base: Any, v: Any) -> Any:
+        return v
+
+
+Step = At | Reshape | Transpose | Part | Stopped
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------
@@ -195,6 +207,15 @@ class Array:
     def view(self, step: Step, type: Type, strides: tuple[int, ...] | None, frozen: str = "") -> Array:
         """This array seen through one more step."""
         out = Array(self.cell, (*self.steps, step), type, strides, frozen or self.frozen)
+        out.watch = self.watch
+        return out
+
+    @property
+    def memory(self) -> Array:
+        """The array as stores see it: what it holds is no constant for derivatives, even if what is read of it is."""
+        if not any(isinstance(s, Stopped) for s in self.steps):
+            return self
+        out = Array(self.cell, tuple(s for s in self.steps if not isinstance(s, Stopped)), self.type, self.strides, self.frozen)
         out.watch = self.watch
         return out
 

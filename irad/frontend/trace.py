@@ -35,7 +35,7 @@ from irad.frontend.captures import INT32, RECORD, Capture, Captures, Path, strid
 from irad.frontend.flow import branch_values
 from irad.frontend.kept import renumbered
 from irad.frontend.merge import structure
-from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Text, is_number
+from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Stopped, Text, is_number
 from irad.frontend.protocols import run_without_source
 from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.regions import Dead, of_the_program, raise_as
@@ -305,7 +305,8 @@ class _Attempt:
         if isinstance(x, Text):
             raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
         if isinstance(x, Array):
-            same = self._outside(x.cell) if type(x) is Array and not x.steps else None
+            itself = type(x) is Array and all(isinstance(s, Stopped) for s in x.steps)
+            same = self._outside(x.cell) if itself else None
             if same is not None:
                 return Result("ndarray", same_as=same)
             values.append(self.reader.value(x))
