@@ -28,6 +28,48 @@ def test_stop_gradient() -> None:
     assert irad.compile(f)(X) == f(X) == 36.0
 
 
+def test_stop_gradient_of_an_array_is_the_array() -> None:
+    def f(x):
+        y = x * 2.0
+        z = irad.stop_gradient(y)
+        y[0] = 100.0
+        return np.sum(z * x)
+
+    def g(x):
+        y = x * 2.0
+        z = irad.stop_gradient(y)
+        z[1] = x[0] * 3.0
+        z[0] += 1.0
+        return np.sum(y * x)
+
+    x = np.array([1.0, 2.0])
+    assert irad.compile(f)(x) == 108.0 and irad.compile(g)(x) == 9.0
+    np.testing.assert_array_equal(irad.grad(f)(x), [100.0, 4.0])
+    np.testing.assert_array_equal(irad.grad(g)(x), [4.0 + 1.0 + 6.0, 3.0])  # (2 x0 + 1) x0 + 3 x0 x1
+    assert irad.compile(lambda x: irad.stop_gradient(x))(x) is x
+
+
+def test_stop_gradient_of_views_and_branches() -> None:
+    def f(x):
+        y = x.reshape(2, 1) * 1.0
+        w = irad.stop_gradient(y.T)[0, 1:]
+        y[1, 0] = 5.0 * x[0]
+        w *= 2.0
+        return np.sum(w * x[1:]) + y[1, 0]
+
+    def g(x):
+        y = x * 2.0
+        z = irad.stop_gradient(y) if x[0] > 0 else y
+        y[0] = 50.0
+        return np.sum(z * x)
+
+    x = np.array([1.0, 2.0])
+    assert irad.compile(f)(x) == 30.0
+    np.testing.assert_array_equal(irad.grad(f)(x), [10.0, 10.0])  # w is a constant, y[1, 0] = 10 x0
+    np.testing.assert_array_equal(irad.grad(g)(x), [50.0, 4.0])
+    np.testing.assert_array_equal(irad.grad(g)(-x), [50.0, -8.0])
+
+
 def test_stop_gradient_of_a_tree_and_in_a_loop() -> None:
     def f(x: Any, n: int) -> Any:
         state = {"a": x, "b": (x * 2, n)}

@@ -689,3 +689,28 @@ def finally_after_jumps(x):
 @pytest.mark.parametrize("fn", [continue_in_both_arms, break_in_the_else_of_a_loop, finally_after_jumps])
 def test_jumps_at_odd_places(fn):
     check(fn, X, exact=False, kinds=False, others=OTHERS)
+
+
+def returns_in_a_loop_or_its_else(x, n):
+    for k in range(n):
+        if x[k] > 2:
+            return x * k
+        if x[k] < -5:
+            break
+    else:
+        return x + 100
+    return -x
+
+
+def test_a_loop_that_returns_with_an_else():
+    for x in (X, -X, np.zeros(N), np.arange(10.0) - 8):
+        check(returns_in_a_loop_or_its_else, x, 3, others=((x, 9), (x, 0)))
+
+    def written_out(x):
+        for v in (1.0, 2.0):
+            if x[0] < v:
+                return x * v
+        else:
+            return x
+
+    check(written_out, X, others=OTHERS)

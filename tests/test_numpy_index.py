@@ -336,7 +336,15 @@ def test_a_run_time_extent_meets_a_static_one() -> None:
 
 def test_extents_known_to_differ_are_an_error_at_once() -> None:
     with pytest.raises(IradError, match="could not be broadcast together"):
-        run(lambda np, x, n: np.zeros(n) + np.zeros(n + 1), V, 3)
+        run(lambda np, x, n: np.zeros(n % 5 + 2) + np.zeros(n % 5 + 3), V, 3)
+
+
+def test_extents_that_differ_may_be_one() -> None:
+    f = lambda np, x, n: x[:n] + x[: n + 1]
+    check(f, V, 1)
+    check(f, V, 0)
+    with pytest.raises(RaisedInGraph, match="could not be broadcast together"):
+        run(f, V, 2)
 
 
 def test_len_of_a_run_time_extent() -> None:

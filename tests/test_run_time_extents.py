@@ -86,3 +86,72 @@ def test_slices_in_a_while_loop() -> None:
 def test_a_derivative_of_unknown_length_is_refused(transform: Callable[[Any], Any]) -> None:
     with pytest.raises(UnsupportedError, match="length depends on data"):
         transform(lambda x: x[x > 2])
+
+
+def store_all(x: np.ndarray, hits: np.ndarray) -> np.ndarray:
+    out = np.zeros(6)
+    out[:] = x[hits]
+    return out
+
+
+def added(x: np.ndarray, hits: np.ndarray) -> np.ndarray:
+    y = x * 1.0
+    y += x[hits]
+    y[:3] *= x[hits]
+    return y
+
+
+MASKS = {"one": np.arange(6) == 2, "all": np.arange(6) >= 0}
+BROADCAST: dict[str, tuple[Callable[..., Any], list[str]]] = {
+    "stored": (store_all, ["one", "all"]),
+    "with a known length": (lambda x, hits: x * x[hits], ["one", "all"]),
+    "along an axis": (lambda x, hits: np.outer(x, x)[:, hits] * np.outer(x, x), ["one", "all"]),
+    "with another mask": (lambda x, hits: x[hits] * x[x > 1.5], ["one"]),
+    "another mask with it": (lambda x, hits: x[x > 1.5] * x[hits], ["one"]),
+    "with a mask written alike": (lambda x, hits: x[x > 1.5] * np.exp(x)[x > 1.5], ["one", "all"]),
+    "in place": (added, ["one"]),
+}
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_an_extent_that_is_one_at_run_time_is_broadcast(name: str) -> None:
+    f, masks = BROADCAST[name]
+    for m in masks:
+        np.testing.assert_allclose(irad.compile(f)(X, MASKS[m]), f(X, MASKS[m]), rtol=1e-15)
+        g = irad.grad(lambda x, hits: np.sum(f(x, hits)))(X, MASKS[m])
+        h = 1e-6 * np.eye(6)
+        slopes = [(np.sum(f(X + d, MASKS[m])) - np.sum(f(X - d, MASKS[m]))) / 2e-6 for d in h]
+        np.testing.assert_allclose(g, slopes, rtol=1e-6)
+
+
+def test_other_extents_are_numpys_error() -> None:
+    for f in (store_all, BROADCAST["with a known length"][0], BROADCAST["with another mask"][0]):
+        with pytest.raises(ValueError, match="broadcast"):
+            irad.compile(f)(X, np.arange(6) < 2)
+
+
+def test_masks_written_alike_need_no_check() -> None:
+    text = irad.compile(lambda x: np.sum(x[x > 2] * np.exp(x[x > 2]))).lower(X).passes[0][1]
+    assert "raise_if" not in text and "if " not in text
+
+
+def grown(x: np.ndarray) -> np.ndarray:
+    y = x * 1.0
+    while y[0] < 5:
+        m = y > 1.0
+        y[m] = y[m] ** 1.1
+        y[~m] += 1.0
+        y = y + 0.3
+    return y
+
+
+def test_arrays_of_run_time_extents_on_the_tape() -> None:
+    """A popped array is no longer than what was pushed: a while loop that runs again in the backward, and its second derivative."""
+    x = np.array([0.3, 1.2, 2.5])
+    f = lambda x: np.sum(grown(x) ** 2)
+    h = 1e-6 * np.eye(3)
+    slopes = [(f(x + d) - f(x - d)) / 2e-6 for d in h]
+    np.testing.assert_allclose(irad.grad(irad.checkpoint(f))(x), slopes, rtol=1e-6)
+    g = irad.grad(f)
+    second = irad.hessian(f)(x)
+    np.testing.assert_allclose(second, [(g(x + d) - g(x - d)) / 2e-6 for d in h], rtol=1e-5, atol=1e-5)

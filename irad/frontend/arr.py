@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedError
+from irad.frontend.extents import equal, joint, may_be_one, require, stretched
 from irad.ir import Value
 from irad.ops.array import Slice, concat, dim_value, index, reshape_to
 from irad.ops.array import broadcast_to as broadcast_value
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, logical_or, lt, ne
+from irad.ops.elementwise import cast_to, logical_or, lt
 from irad.ops.elementwise import gt as greater
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
 from irad.records import dataclass
@@ -258,31 +259,19 @@ def broadcast_shapes(*shapes: Sequence[Dim]) -> tuple[Dim, ...]:
     out: list[Dim] = []
     for k in range(-max((len(s) for s in shapes), default=0), 0):
         dims = [s[k] for s in shapes if len(s) >= -k and s[k] != 1]
-        static = [d for d in dims if isinstance(d, int)]
-        want = static[0] if static else dims[0] if dims else 1
-        for d in dims:
-            _require_equal(d, want, shapes)
+        dims.sort(key=lambda d: not isinstance(d, int))
+        want = dims[0] if dims else 1
+        for d in dims[1:]:
+            if d != want:
+                words = "operands could not be broadcast together with shapes " + " ".join(map(show_shape, shapes))
+                want = joint(want, d, words)
         out.append(want)
     return tuple(out)
 
 
-def _require_equal(d: Dim, want: Dim, shapes: Sequence[Sequence[Dim]]) -> None:
-    if d == want:
-        return
-    message = "operands could not be broadcast together with shapes " + " ".join(map(show_shape, shapes))
-    require_equal_dims(d, want, message, "ValueError")
-
-
 def require_equal_dims(d: Dim, want: Dim, message: str, exc: str) -> None:
     """Nothing if the extents are equal; ShapeError if they are not; a run-time check if that is not known."""
-    gap = want - d
-    lo, hi = (gap, gap) if isinstance(gap, int) else dim_interval(gap)
-    if lo == hi == 0:
-        return
-    if lo > 0 or hi < 0:
-        raise ShapeError(message)
-    text = message.replace("{", "{{").replace("}", "}}") + " (extents {} and {} at run time)"
-    raise_if(ne(dim_value(d), dim_value(want)), dim_value(d), dim_value(want), exc=exc, message=text)
+    require(d, want, message, exc)
 
 
 def retype_extents(v: Value, shape: Sequence[Dim]) -> Value:
@@ -404,9 +393,13 @@ def materialise(x: Any, dtype: str, shape: Sequence[Dim]) -> Value:
         raise ShapeError(f"cannot broadcast shape {show_shape(v.type.shape)} to shape {show_shape(shape)}")
     tail = shape[len(shape) - v.type.rank :]
     words = f"cannot broadcast shape {show_shape(v.type.shape)} to shape {show_shape(shape)}"
-    for have, want in zip(v.type.shape, tail):
-        if have != 1:
-            require_equal_dims(have, want, words, "ValueError")
+    for k, (have, want) in enumerate(zip(v.type.shape, tail)):
+        if have == 1 or equal(have, want):
+            continue
+        free = may_be_one(have)
+        require(have, want, words, "ValueError", [have] * free)
+        if free:
+            v = stretched(v, k, want)
     return broadcast_value(retype_extents(v, tail), shape)
 
 
