@@ -146,13 +146,13 @@ def store(r: Reader, x: Array, key: Any, value: Any) -> None:
     if isinstance(x, Either):
         branch(r, x.cond, lambda: store(r, x.left, key, value), lambda: store(r, x.right, key, value))
         return
-    x = x.memory
-    content = r.read(x)
+    to = x.memory  # what is read of x may be a constant for derivatives
+    content = r.read(to)
     if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(value):
-        put(r, x, _stored(r, x, content, key, value))
+        put(r, to, _stored(r, to, content, key, value))
         return
     _check_stored(value)
-    put(r, x, Arr(setitem(lift(content), key, value)))
+    put(r, to, Arr(setitem(lift(content), key, value)))
 
 
 def _check_stored(value: Any) -> None:
@@ -197,15 +197,15 @@ def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
     if isinstance(x, Either):
         branch(r, x.cond, lambda: _augment_array(r, x.left, key, name, v), lambda: _augment_array(r, x.right, key, name, v))
         return
-    x = x.memory
-    content = r.read(x)
+    to = x.memory
+    content = r.read(to)
     if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(v):
         out = content.copy()
         with np.errstate(all="ignore"):
             out[key] = getattr(operator, _INPLACE[name])(out[key], v)
-        put(r, x, out)
+        put(r, to, out)
     else:
-        put(r, x, Arr(augitem(lift(content), key, name, v)))
+        put(r, to, Arr(augitem(lift(content), key, name, v)))
 
 
 _PLAIN_STORES = (list.__setitem__, dict.__setitem__)
