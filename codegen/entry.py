@@ -286,6 +286,12 @@ class Program:
         words = [id(t.numpy), t.numpy.num, t.rank, flags, *(int(d) for d in t.shape if isinstance(d, int))]
         self.op("array", register, self.table(words), self.argument(arg))
 
+    def like(self, register: int, t: Type) -> None:
+        """The array in a register is of type t, wherever it lies; nothing is read of it."""
+        words = [id(t.numpy), t.numpy.num, t.rank, 0, *(int(d) for d in t.shape if isinstance(d, int))]
+        self.registers = max(self.registers, self.depth + 1)  # the next register's word is free for what is not wanted
+        self.op("array", register, self.table(words), self.first + self.depth)
+
     def strided(self, register: int, t: Type, arg: int, strides: Sequence[int], writeable: bool = False) -> None:
         """The array in a register has these strides, in bytes; after `copies`, one of it is kernel argument `arg`."""
         flags = _WRITEABLE if writeable else 0

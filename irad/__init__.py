@@ -70,6 +70,7 @@ _LATER = {
     "stop_gradient": "irad.custom",
 }
 
+_MODULES = ("graph",)
 
 with uncollected():
     import_module("irad.runtime")  # the compiler itself, which the first call needs: a call should not wait for it
@@ -77,6 +78,8 @@ with uncollected():
 
 def __getattr__(name: str) -> Any:
     """Names of modules that few programs need; they are imported when they are first asked for."""
+    if name in _MODULES:
+        return module(f"irad.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
     value = globals()[name] = getattr(module(_LATER[name]), name)
@@ -84,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

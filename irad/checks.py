@@ -38,8 +38,22 @@ def check_grads(
     if not any(np.asarray(x).dtype.kind in "fc" for x in flatten(tuple(args))[0]):
         raise IradValueError("there is no float or complex number among the arguments, so nothing to compare with differences")
     rng = np.random.default_rng(0)
+    moving, floats = _moving(f, tuple(args))
     for mode in modes:
-        _check(f, tuple(args), mode, order, rng, rtol, atol)
+        _check(moving, floats, mode, order, rng, rtol, atol)
+
+
+def _moving(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """f as a function of those arguments that have a float in them, and those: the others are no variables."""
+    at = [k for k, x in enumerate(args) if any(np.asarray(v).dtype.kind in "fc" for v in flatten(x)[0])]
+    if len(at) == len(args):
+        return f, args
+
+    def moving(*xs: Any) -> Any:
+        return f(*[xs[at.index(k)] if k in at else x for k, x in enumerate(args)])
+
+    moving.__name__ = _name(f)
+    return moving, tuple(args[k] for k in at)
 
 
 def _check(f: Callable[..., Any], args: tuple[Any, ...], mode: str, order: int, rng: Any, rtol: float, atol: float) -> None:

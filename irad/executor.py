@@ -15,7 +15,7 @@ import numpy as np
 from irad.codegen.native import Native
 from irad.errors import IradError, IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, is_weak, lift
-from irad.frontend.captures import Capture
+from irad.frontend.guards import Capture
 from irad.frontend.kept import renumbered
 from irad.frontend.trace import trace
 from irad.frontend.traced import Spec, Traced

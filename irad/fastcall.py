@@ -17,7 +17,7 @@ import numpy as np
 
 from irad.codegen.entry import Program
 from irad.codegen.native import Native
-from irad.frontend.captures import Capture, Fixed, Guard, Path
+from irad.frontend.guards import PREDICATES, STEPS, Capture, Fixed, Guard, Path
 from irad.frontend.traced import Leaf, Result, Traced, record_of
 from irad.frontend.transform import Transform
 from irad.structured import SCALARS, Field, Structured, fields
@@ -84,8 +84,9 @@ class Writer:
         if cls is None:
             self.leaves.append(at)
         elif cls is TreeDef:
-            p.op("equal", at, p.object(tree.meta.value))
-            self.statics.append((at, tree.meta.value))
+            value = tree.meta.value
+            p.op(*(("class", at, p.object(type(value))) if tree.meta.followed else ("equal", at, p.object(value))))
+            self.statics.append((at, value))
         elif issubclass(cls, (tuple, list)):
             first = p.push("tuple" if issubclass(cls, tuple) else "list", at, p.object(cls), n, pushes=n)
             self._trees(tree, range(first, first + n))
@@ -247,8 +248,11 @@ class Writer:
             return p.push("cell", at, 0, code.co_freevars.index(key)), self._object(path)
         if kind == "global":
             return p.push("global", at, p.object(key)), self._object(path)
-        if kind == "item":
+        if kind == "item" and type(obj) in (list, tuple, dict):
             return p.push("item", at, p.object(key)), self._object(path)
+        if kind in ("item", "nth", "array"):
+            p.push("again", at)
+            return p.push("python", 0, p.object(functools.partial(_stepped, kind, key)), 0, pops=1), self._object(path)
         if kind == "bytes":
             return self._field(at, next(f for f in fields(obj.dtype) if f.name == key)), self._object(path)
         attribute, item = _ATTRIBUTES[kind]
@@ -260,18 +264,40 @@ class Writer:
     def _guard(self, g: Guard) -> None:
         p = self.program
         at, _ = self._path(g.path)
-        if g.kind == "len":
+        if g.kind == "len" and g.expected[0] in (list, tuple):
             p.op("length", at, p.object(g.expected[0]), g.expected[1])
-        elif g.kind == "keys":
-            if g.expected[0] is not dict:
-                raise NoProgram
+        elif g.kind == "keys" and g.expected[0] is dict:
             self._values(at, g.expected[1])
         elif g.kind == "dtype":
             self._record_type(at, *g.expected)
+        elif g.kind == "same":
+            p.op("same", at, 0, self._path(g.expected)[0])
+        elif g.kind == "typed":
+            self._typed(at, g)
+        elif g.kind in _CHECKS and not (g.kind == "eq" and _signed(g.expected)):
+            p.op(_CHECKS[g.kind], at, p.object(g.expected))
         else:
-            if g.kind == "lacks":
-                raise NoProgram
-            p.op({"is": "is", "eq": "equal", "type": "class", "code": "code"}[g.kind], at, p.object(g.expected))
+            self._python_guard(at, g)
+
+    def _typed(self, at: int, g: Guard) -> None:
+        """A number or array of a type, of which nothing is computed."""
+        c, obj = g.expected, self._object(g.path)
+        if type(obj) is np.ndarray and obj.dtype == c.type.numpy:
+            self.program.like(at, c.type)
+        elif type(obj) is float and c.weak:
+            self.program.op("class", at, self.program.object(float))
+        else:
+            self._python_guard(at, g)
+
+    def _python_guard(self, at: int, g: Guard) -> None:
+        """What the machine cannot compare is compared by Python."""
+        p = self.program
+        p.push("again", at)
+        if g.kind == "other":
+            p.push("again", self._path(g.expected)[0])
+            p.gather("tuple", 2)
+        held = p.push("python", 0, p.object(functools.partial(_holds, g)), 0, pops=1)
+        p.op("is", held, p.object(True))
 
     def _capture(self, c: Capture, arg: int, writeable: bool) -> None:
         p = self.program
@@ -387,6 +413,31 @@ _ATTRIBUTES: dict[str, tuple[str | None, bool]] = {  # step of a path -> (attrib
     "partial_kw": ("keywords", True),
     "wrapped": ("__wrapped__", False),
 }
+
+
+_CHECKS = {"is": "is", "eq": "equal", "type": "class", "code": "code"}  # kind of guard -> operation
+
+
+def _signed(x: Any) -> bool:
+    """Is equality not all that counts: is there a zero that has a sign, or a NaN?"""
+    if isinstance(x, (tuple, frozenset)):
+        return any(map(_signed, x))
+    return isinstance(x, (float, complex, np.inexact)) and (x == 0 or x != x)
+
+
+def _holds(g: Guard, x: Any) -> bool:
+    try:
+        return x[0] is not x[1] if g.kind == "other" else PREDICATES[g.kind](x, g.expected)
+    except Exception:  # an `__eq__` of the user's may raise anything
+        return False
+
+
+def _stepped(kind: str, key: Any, x: Any) -> Any:
+    """A step of a path; where it leads nowhere, a thing that no guard fits."""
+    try:
+        return STEPS[kind](x, key)
+    except Exception:
+        return NotImplemented
 
 
 def _bytes_field(f: Field, x: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from irad.codegen.entry import Program
 from irad.codegen.native import Native
 from irad.fastcall import NoProgram, Raiser, Writer
-from irad.frontend.captures import Path
+from irad.frontend.guards import Path
 from irad.frontend.traced import Result, Traced
 from irad.passes.split import Residual
 from irad.tree import TreeDef

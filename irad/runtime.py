@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import entry
-from irad.frontend.captures import INT32, Path
+from irad.frontend.guards import INT32, Path
 from irad.frontend.transform import Transform
 from irad.garbage import uncollected
 from irad.options import DEFAULT, Options

@@ -16,7 +16,7 @@ from irad.codegen import entry
 from irad.codegen.native import Native
 from irad.errors import IradError, IradValueError
 from irad.fastcall import write
-from irad.frontend.captures import INT32, Capture, Path
+from irad.frontend.guards import INT32, Capture, Path
 from irad.frontend.trace import trace
 from irad.frontend.traced import Leaf, Result, Traced, record_of, with_own
 from irad.frontend.transform import Transform
@@ -25,7 +25,7 @@ from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
 from irad.tree import leaf_fields, structured_nodes, with_whole
-from irad.types import Type, dtype_name
+from irad.types import Type
 
 Leaves = Sequence[Any]
 
@@ -207,14 +207,9 @@ def _fits(info: Leaf, x: Any) -> bool:
 
 def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
     try:
-        x = c.get(fn, rest)
-    except (LookupError, AttributeError, ValueError):
+        return c.fits(c.get(fn, rest))
+    except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
         return False
-    if c.weak and type(x) is int:
-        return c.type.dtype == "i64" and INT32[0] <= x <= INT32[1]  # see `_live`
-    if c.weak:
-        return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[c.type.dtype]
-    return isinstance(x, (np.ndarray, np.generic)) and Type(dtype_name(x.dtype.newbyteorder("=")) or "", x.shape) == c.type
 
 
 def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:

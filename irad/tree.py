@@ -14,6 +14,7 @@ import numpy as np
 
 from irad import structured
 from irad.errors import IradTypeError
+from irad.foreign import fill, is_followed
 from irad.structured import Bytes, Field, Structured, is_structured
 
 _NUMBERS = (int, float, complex)
@@ -90,18 +91,22 @@ class TreeDef:
 
 
 class Static:
-    """A part that is no leaf: equal if type and value are, or if it is the same object."""
+    """A part that is no leaf: equal if type and value are, or if it is the same object.
 
-    __slots__ = ("value",)
+    Those that are `followed` are equal if their classes are: what is read of them is compared elsewhere (irad.frontend.captures).
+    """
 
-    def __init__(self, value: Any):
+    __slots__ = ("value", "followed")
+
+    def __init__(self, value: Any, followed: bool = False):
         self.value = value
+        self.followed = followed
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Static):
             return False
         a, b = self.value, other.value
-        if a is b:
+        if a is b or (self.followed and type(a) is type(b)):
             return True
         try:
             return type(a) is type(b) and bool(a == b)
@@ -109,6 +114,8 @@ class Static:
             return False
 
     def __hash__(self) -> int:
+        if self.followed:
+            return hash(type(self.value))
         try:
             return hash((type(self.value), self.value))
         except TypeError:
@@ -134,7 +141,7 @@ def _flatten(obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict
         return LEAF
     node = shared.get(id(obj)) or parts(obj)
     if node is None:
-        return TreeDef(TreeDef, Static(obj))
+        return TreeDef(TreeDef, Static(obj, is_followed(obj)))
     cls, meta, children = node
     if cls is Structured:
         shared[id(obj)] = node
@@ -155,9 +162,9 @@ def parts(obj: Any) -> _Node | None:
         return cls, meta, tuple(children)
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
         return cls, None, obj
-    if isinstance(obj, dict):
-        return cls, (tuple(obj), Static(getattr(obj, "default_factory", None))), tuple(obj.values())
-    if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__):
+    if isinstance(obj, dict) and not getattr(obj, "__dict__", None):
+        return cls, (tuple(obj), Static(getattr(obj, "default_factory", None))), tuple(map(obj.__getitem__, obj))
+    if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__) and not getattr(obj, "__dict__", None):
         return cls, None, obj
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         names = _fields(obj)
@@ -192,11 +199,10 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         return cls(*children)
     if issubclass(cls, dict):
         keys, factory = meta
-        new: Any = dict.__new__(cls)
+        new: Any = cls.__new__(cls)
         if factory.value is not None:
             new.default_factory = factory.value
-        new.update(zip(keys, children))
-        return new
+        return fill(new, zip(keys, children))
     if issubclass(cls, (list, tuple)):
         return cls(children)
     new = object.__new__(cls)

@@ -13,7 +13,17 @@ FOLDERS = {"irad": ROOT / "irad", "irad.passes": ROOT / "passes", "irad.codegen"
 
 # Modules of one line may use each other; a line uses the lines above it. A name stands for what is below it too.
 LAYERS: list[set[str]] = [
-    {"irad.types", "irad.errors", "irad.records", "irad.garbage", "irad.notes", "irad.once", "irad.structured", "irad.switches"},
+    {
+        "irad.types",
+        "irad.errors",
+        "irad.records",
+        "irad.garbage",
+        "irad.notes",
+        "irad.once",
+        "irad.structured",
+        "irad.switches",
+        "irad.foreign",
+    },
     {"irad.ir", "irad.tree"},
     {"irad.ops"},
     {"irad.text", "irad.reading", "irad.verify", "irad.interp"},

@@ -1,130 +1,32 @@
 """Captured state: what a function reads besides its arguments, by a path that is followed again at each call.
 
-Arrays and floats found outside become hidden parameters; what shapes the program (ints, flags, strings, functions, the
-length of a list) is guarded, and only if it was read.
+Everything that is found outside is one of three things (`Captures.take`): numbers and arrays, which become hidden parameters,
+also those in containers and in attributes; what shapes the program (ints, flags, strings, functions, the length of a list, which
+attributes there are), which is guarded; and objects that irad cannot look into, which a program may hold and compare, but not
+hand to code that would read them once, at compile time (`Captures.hand`).
 """
 
 from __future__ import annotations
 
-import enum
+import collections
 import types
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError
+from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value
 from irad.frontend.arr import Arr
-from irad.frontend.objects import Array, Cell
-from irad.frontend.source import is_library
+from irad.frontend.guards import INT32, Capture, Fixed, Guard, Path, content, own_names
+from irad.frontend.objects import Array, Cell, describe
 from irad.ir import Value
 from irad.ops.intervals import bound
-from irad.records import dataclass
-from irad.structured import SCALARS, Layout, Structured, child, field_type, fields, is_structured, parts, why_not
+from irad.structured import SCALARS, Layout, Structured, field_type, is_structured, parts, why_not
 from irad.tree import is_leaf
 from irad.types import Type, is_plain, type_of
 
-
-@dataclass(frozen=True, eq=False)
-class Fixed:
-    """A root of paths that is always the same object: a function, class or module that was not found by a path."""
-
-    obj: Any
-
-
-Step = tuple[str, Any]  # ("cell" | "global" | "attr" | "item" | "default" | "kwdefault" | "self" | "func", key)
-
-
-@dataclass(frozen=True)
-class Path:
-    """From the compiled function (root "fn"), the static part `k` of its arguments (root k), or a `Fixed` root, to an object."""
-
-    root: Any = "fn"
-    steps: tuple[Step, ...] = ()
-
-    def child(self, kind: str, key: Any = None) -> Path:
-        return Path(self.root, (*self.steps, (kind, key)))
-
-    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
-        """The object there now. Raises LookupError or AttributeError if the path leads nowhere."""
-        obj = fn if self.root == "fn" else self.root.obj if isinstance(self.root, Fixed) else statics[self.root]
-        for kind, key in self.steps:
-            obj = _STEPS[kind](obj, key)
-        return obj
-
-    def __str__(self) -> str:
-        shown = {"cell": "{}", "global": "{}", "attr": ".{}", "item": "[{!r}]", "default": "default {}", "kwdefault": "{}"}
-        return "".join(shown.get(kind, "").format(key) for kind, key in self.steps) or str(self.root)
-
-
-def _cell(fn: Any, name: str) -> Any:
-    return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents
-
-
-_STEPS: dict[str, Callable[[Any, Any], Any]] = {
-    "cell": _cell,
-    "global": lambda fn, name: fn.__globals__[name],
-    "attr": lambda obj, name: getattr(obj, name),
-    "item": lambda obj, key: obj[key],
-    "bytes": lambda obj, name: child(np.asarray(obj), fields(obj.dtype)[obj.dtype.names.index(name)]),
-    "default": lambda fn, k: fn.__defaults__[k],
-    "kwdefault": lambda fn, name: fn.__kwdefaults__[name],
-    "self": lambda method, _: method.__self__,
-    "func": lambda method, _: method.__func__,
-    "partial": lambda p, _: p.func,
-    "partial_arg": lambda p, k: p.args[k],
-    "partial_kw": lambda p, k: p.keywords[k],
-    "wrapped": lambda fn, _: fn.__wrapped__,
-}
-
-
-@dataclass(frozen=True)
-class Capture:
-    """A hidden parameter: the number or array at `path`, of type `type`; `weak`: a Python number."""
-
-    path: Path
-    type: Type
-    weak: bool
-    value: Value
-
-    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
-        return self.path.get(fn, statics)
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A condition on outside state that the traced program relies on.
-
-    `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
-    code, "lacks" an object without an attribute, "len" or "keys" a container of the same class and length or keys,
-    "dtype" a structured array of the same class and dtype.
-    """
-
-    path: Path
-    kind: str
-    expected: Any
-
-    def holds(self, fn: Any, statics: Sequence[Any] = ()) -> bool:
-        """Is it still so?"""
-        try:
-            return _GUARDS[self.kind](self.path.get(fn, statics), self.expected)
-        except (LookupError, AttributeError, ValueError, TypeError):
-            return False
-
-
-_GUARDS: dict[str, Callable[[Any, Any], bool]] = {
-    "is": lambda x, e: x is e,
-    "eq": lambda x, e: type(x) is type(e) and bool(x == e),
-    "type": lambda x, e: type(x) is e,
-    "code": lambda x, e: getattr(x, "__code__", None) is e,
-    "lacks": lambda x, e: not hasattr(x, e),
-    "len": lambda x, e: (type(x), len(x)) == e,
-    "keys": lambda x, e: type(x) is e[0] and tuple(x) == e[1],
-    "dtype": lambda x, e: type(x) is e[0] and x.dtype == e[1],
-}
-
 _PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int)
-INT32 = (-(2**31), 2**31 - 1)
+_PINNED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)  # guarded by identity wherever they are found
 RECORD = "a record given as an argument, or captured, is stored into: pass the array and the index, p[i]['x'] = ..."
 
 
@@ -133,7 +35,7 @@ class Captures:
 
     def __init__(self, live: frozenset[Path] = frozenset()):
         self.params: dict[Path, Capture] = {}
-        self.guards: dict[tuple[Path, str], Guard] = {}
+        self.guards: dict[tuple[Path, str, Any], Guard] = {}
         self.live = live  # captured ints that change from call to call: hidden parameters instead of guards
         self.frozen: set[Path] = set()  # captured numbers that must be known at compile time
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
@@ -141,6 +43,7 @@ class Captures:
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
+        self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
         self.records: dict[Structured, Path] = {}  # captured structured arrays by their stand-ins
 
     def path(self, obj: Any) -> Path | None:
@@ -163,6 +66,32 @@ class Captures:
             if found is not None and not isinstance(found.root, Fixed) and id(obj) not in self.mirrors:
                 self.guard(found, "is", obj)
 
+    def hand(self, what: str, *objs: Any) -> None:
+        """The program hands objects to code that is not read. Raises UnsupportedError for those whose content may change unseen."""
+        for obj in objs:
+            if type(obj) in (list, tuple, set, frozenset, collections.deque):
+                self.hand(what, *obj)
+            elif isinstance(obj, dict):
+                self.hand(what, *obj, *obj.values())
+            elif self.opaque(obj):
+                raise UnsupportedError(
+                    f"{describe(obj)} from outside is read by {what}, which compiled code cannot follow: it would be read once, "
+                    f"at compile time; {advice(obj)}"
+                )
+        self.pin(*objs)
+
+    def opaque(self, obj: Any) -> bool:
+        """Was it found outside, and may it change without being another object?"""
+        if (
+            self.path(obj) is None
+            or is_value(obj)
+            or isinstance(obj, CODE)
+            or id(obj) in self.originals
+            or id(obj) in self.mirrors
+        ):
+            return False
+        return type(obj).__module__.split(".")[0] != "irad" and not isinstance(obj, BaseException)
+
     def without(self, obj: Any, name: str) -> None:
         """The program relies on an object's not having an attribute."""
         found = self.path(obj)
@@ -170,14 +99,19 @@ class Captures:
             self.guard(found, "lacks", name)
 
     def note(self, obj: Any, path: Path) -> None:
-        self.paths.setdefault(id(obj), (obj, path))
+        """An object is found by a path. If it was found by another one before, both must go on leading to one object."""
+        first = self.paths.setdefault(id(obj), (obj, path))[1]
+        if first != path and not isinstance(path.root, Fixed) and not is_value(obj) and not isinstance(obj, _PINNED):
+            self.guard(path, "same", first)
 
     def guard(self, path: Path, kind: str, expected: Any) -> None:
-        self.guards.setdefault((path, kind), Guard(path, kind, expected))
+        named = kind in ("lacks", "same", "other")  # there may be several of one kind
+        self.guards.setdefault((path, kind, expected if named else None), Guard(path, kind, expected))
 
     def take(self, obj: Any, path: Path) -> Any:
         """What stands for a captured object in the program."""
         if id(obj) in self.mirrors and not isinstance(obj, (int, float, complex, np.generic)):
+            self.note(obj, path)
             return self.mirrors[id(obj)]
         if type(obj) in _PLAIN and not self._live_int(obj, path):
             self.guard(path, "eq", obj)
@@ -186,10 +120,20 @@ class Captures:
             return self._leaf(obj, path)
         if is_structured(obj):
             return self._structured(obj, path)
-        if type(obj) in (list, tuple, dict) or (isinstance(obj, tuple) and hasattr(obj, "_fields")):
+        if is_foreign_array(obj):
+            self.guard(path, "type", type(obj))
+            return self._foreign(obj, path)
+        if is_container(obj):
             return self._container(obj, path)
         self._opaque(obj, path)
         return obj
+
+    def _foreign(self, obj: Any, path: Path) -> Any:
+        """Another library's array, as NumPy's: one object gives one array."""
+        inside = path.child("array")
+        array = self._leaf(as_array(obj), inside)
+        self._mirror(obj, array, path)
+        return array
 
     def _live_int(self, obj: Any, path: Path) -> bool:
         return type(obj) is int and path in self.live and path not in self.frozen
@@ -201,8 +145,7 @@ class Captures:
             except TypeError as e:
                 if not is_plain(obj) or obj.dtype.names is not None:
                     raise IradTypeError(f"{path}: {why_not(obj.dtype) if obj.dtype.names is not None else e}") from None
-                self.guard(path, "is", obj)
-                return obj
+                return self._text(obj, path)
             return self._array(obj, path, t)
         if path in self.frozen:
             self.guard(path, "eq", obj)
@@ -213,10 +156,22 @@ class Captures:
             bound(value, *INT32)
         return Arr(value, weak)
 
+    def _text(self, obj: np.ndarray, path: Path) -> np.ndarray:
+        """An array of texts or times: a constant, compared at each call."""
+        if obj.dtype.hasobject:
+            raise IradTypeError(f"{path}: an array of Python objects cannot be followed; pass an array of numbers, or a list")
+        self.guard(path, "content", content(obj))
+        self.note(obj, path)
+        frozen = obj.copy()
+        frozen.flags.writeable = False
+        self.originals[id(frozen)] = obj
+        self.mirrors[id(obj)] = frozen
+        return frozen
+
     def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
         value = self._param(path, t, False)
         array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj), frozen=frozen)
-        self._mirror(obj, array)
+        self._mirror(obj, array, path)
         self.note(array.cell, path)
         self.cells.append(array.cell)
         return array
@@ -225,7 +180,7 @@ class Captures:
         """A structured array: each of its fields is an array found by the field's name."""
         self.guard(path, "dtype", (type(obj), obj.dtype))
         out = self._fields(obj, path, RECORD if type(obj) in SCALARS else "")
-        self._mirror(obj, out)
+        self._mirror(obj, out, path)
         if type(obj) not in SCALARS:
             self.records[out] = path
         return out
@@ -244,27 +199,63 @@ class Captures:
             self.params[path] = Capture(path, t, weak, Value(t, _hint(path)))
         return self.params[path].value
 
-    def _mirror(self, obj: Any, stand_in: Any) -> None:
+    def _mirror(self, obj: Any, stand_in: Any, path: Path) -> None:
         self.mirrors[id(obj)] = stand_in
-        self.paths.setdefault(id(obj), (obj, Path()))
+        self.note(obj, path)
         self.originals[id(stand_in)] = obj
+        self.kept.append(stand_in)
 
     def _container(self, obj: Any, path: Path) -> Any:
+        """A container of the same class that holds what stands for its items."""
+        cls: Any = type(obj)
+        if isinstance(obj, (set, frozenset)):
+            return self._set(obj, path)
         if isinstance(obj, dict):
-            self.guard(path, "keys", (type(obj), tuple(obj)))
-            out: Any = {}
-            self._mirror(obj, out)
-            out.update({k: self.take(v, path.child("item", k)) for k, v in obj.items()})
-            return out
-        self.guard(path, "len", (type(obj), len(obj)))
-        items = lambda: [self.take(v, path.child("item", k)) for k, v in enumerate(obj)]
-        if isinstance(obj, tuple):
-            out = type(obj)(*items()) if hasattr(obj, "_fields") else tuple(items())
+            self.guard(path, "keys", (cls, tuple(obj)))
+            for k, key in enumerate(obj):
+                self._member(key, path.child("nth", k))
+            out: Any = cls.__new__(cls)
+            self._mirror(obj, out, path)
+            fill(out, ((k, self.take(dict.__getitem__(obj, k), path.child("item", k))) for k in obj))
+        elif isinstance(obj, (list, collections.deque, tuple)):
+            self.guard(path, "len", (cls, len(obj)))
+            if isinstance(obj, tuple):
+                items = (self.take(v, path.child("item", k)) for k, v in enumerate(tuple.__iter__(obj)))
+                return tuple(items) if cls is tuple else tuple.__new__(cls, items)
+            out = collections.deque(maxlen=obj.maxlen) if isinstance(obj, collections.deque) else list.__new__(cls)
+            self._mirror(obj, out, path)
+            out.extend([self.take(v, path.child("item", k)) for k, v in enumerate(obj)])
         else:
-            out = []
-            self._mirror(obj, out)
-            out.extend(items())
+            out = object.__new__(cls)
+            self._mirror(obj, out, path)
+            self.guard(path, "type", cls)
+        if isinstance(obj, collections.deque):
+            self.guard(path.child("attr", "maxlen"), "eq", obj.maxlen)
+        self._own_attributes(obj, out, path)
         return out
+
+    def _own_attributes(self, obj: Any, out: Any, path: Path) -> None:
+        """What a container of a class of its own holds besides its items."""
+        if isinstance(obj, collections.defaultdict):
+            out.default_factory = self.take(obj.default_factory, path.child("attr", "default_factory"))
+        if hasattr(obj, "__dict__"):
+            self.guard(path, "attributes", own_names(obj))
+            vars(out).update({k: self.take(v, path.child("attr", k)) for k, v in vars(obj).items()})
+
+    def _set(self, obj: Any, path: Path) -> Any:
+        """A set: its elements are constants, in the order in which it gives them."""
+        self.guard(path, "elements", (type(obj), tuple(obj)))
+        for k, x in enumerate(obj):
+            self._member(x, path.child("nth", k))
+        if not isinstance(obj, frozenset):
+            self.note(obj, path)
+            self.originals[id(obj)] = obj
+        return obj
+
+    def _member(self, x: Any, path: Path) -> None:
+        """An element of a set or a key of a dict: objects among them are found by their place."""
+        if not is_value(x) and not isinstance(x, (tuple, frozenset)):
+            self.take(x, path)
 
     def _opaque(self, obj: Any, path: Path) -> None:
         self.note(obj, path)
@@ -278,17 +269,12 @@ class Captures:
             self.guard(path, "type", types.MethodType)
             if isinstance(obj.__func__, types.FunctionType):
                 self.guard(path.child("func"), "code", obj.__func__.__code__)
-        elif isinstance(obj, enum.Enum) or _whole(type(obj).__module__):
-            self.guard(path, "is", obj)
-        elif hasattr(obj, "__dict__") and type(obj).__flags__ & (1 << 9):  # an instance of a class written in Python
+        elif is_value(obj):
+            self.guard(path, "eq", obj)
+        elif is_instance(obj):
             self.guard(path, "type", type(obj))
         else:
             self.guard(path, "is", obj)
-
-
-def _whole(module: str) -> bool:
-    """Do objects of a module's classes count as a whole (a Fraction, a Path), rather than by the attributes that are read?"""
-    return is_library(module) and module.split(".")[0] != "irad"
 
 
 def _hint(path: Path) -> str:

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import CODE, is_container, is_instance, is_library, is_value
 from irad.frontend import views
 from irad.frontend.arr import Arr, static_int
 from irad.frontend.eval_array import change, settled, store
 from irad.frontend.eval_expr import python_method
+from irad.frontend.guards import Path, own_names
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.reader import Reader
-from irad.frontend.source import is_library
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.structured import Bytes, Structured
@@ -85,16 +86,23 @@ def _python_number_attr(x: Arr, name: str) -> Any:
 def _static_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of a module or class."""
     out = getattr(obj, name)
-    if isinstance(out, types.BuiltinFunctionType) or is_library(_module_of(obj)):
+    if isinstance(out, types.BuiltinFunctionType) or (is_library(_module_of(obj)) and _constant(out)):
         return out
     path = r.captures.origin(obj).child("attr", name)
-    if isinstance(out, types.MethodType):
-        r.captures.note(out.__func__, path.child("func"))
-        return out
-    if isinstance(obj, type) and isinstance(out, types.FunctionType):
-        r.captures.note(out, path)
+    if isinstance(out, types.MethodType) or (isinstance(obj, type) and isinstance(out, types.FunctionType)):
+        found, f = (path.child("func"), out.__func__) if isinstance(out, types.MethodType) else (path, out)
+        r.captures.note(f, found)
+        if isinstance(f, types.FunctionType):
+            r.captures.guard(found, "code", f.__code__)
         return out
     return r.captures.take(out, path)
+
+
+def _constant(x: Any) -> bool:
+    """Is an attribute of a library's module or class what it will be at the next call?"""
+    if is_value(x) or isinstance(x, CODE) or type(x).__module__.split(".")[0] in ("numpy", "scipy", "irad"):
+        return True
+    return callable(x) or (isinstance(x, (tuple, frozenset)) and all(map(_constant, x)))
 
 
 def _module_of(obj: Any) -> str:
@@ -103,28 +111,57 @@ def _module_of(obj: Any) -> str:
 
 def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
-    found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
-    if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
-        if not is_library(type(obj).__module__):
-            r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
+    found = _of_class(obj, name)
+    library = is_library(type(obj).__module__)
+    path = _place(r, obj)
+    if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and not library:
+        r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
         return r.call(found.fget, [obj])
     own = getattr(obj, "__dict__", None)
-    path = r.captures.path(obj)
-    if own is not None and name in own:
+    if own is not None and name in own and not _decides(found):
         return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
         return types.MethodType(found, obj)
     if found is None and python_method(obj, "__getattr__") is not None:
+        if path is not None:
+            r.captures.guard(path, "attributes", own_names(obj))
         return r.call(python_method(obj, "__getattr__"), [obj, name])
+    getter = None if library else python_method(found, "__get__")
+    if getter is not None:
+        return r.call(getter, [found, obj, type(obj)])
     value = getattr(obj, name)
-    if is_library(type(obj).__module__) or isinstance(found, _C_METHODS):
+    if isinstance(found, _C_METHODS) or (library and is_value(obj)):
         return value
-    if callable(value):  # a static or class method, a function kept as data
-        return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
-    if found is not None and not hasattr(type(found), "__get__"):  # data of the class
+    if found is not None and not library and (callable(value) or not hasattr(type(found), "__get__")):
+        # a static or class method, a function kept as data; data of the class
         return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
     return value if path is None else r.captures.take(value, path.child("attr", name))
+
+
+def _of_class(obj: Any, name: str) -> Any:
+    """What the class of an object has under a name; None if nothing."""
+    return next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
+
+
+def _decides(found: Any) -> bool:
+    """Does a descriptor of the class go before the object's own attribute?"""
+    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+
+
+def _place(r: Reader, obj: Any) -> Path | None:
+    """Where an object was found; one that was neither made by the program nor found by a path is itself."""
+    found = r.captures.path(obj)
+    if found is not None or not is_instance(obj) or id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+        return found
+    if r.state.is_made(obj) or is_container(obj) or type(obj).__module__.split(".")[0] == "irad" or holds_traced(obj):
+        return None
+    return r.captures.origin(obj)
+
+
+def holds_traced(x: Any) -> bool:
+    """Is an attribute of the object traced, or an array of the reader?"""
+    return any(isinstance(v, Array) or is_traced_deep(v) for v in (getattr(x, n) for n in own_names(x)))
 
 
 def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
@@ -134,8 +171,8 @@ def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
         found = r.captures.origin(type(obj)).child("attr", name)
     else:
         found = path.child("attr", name).child("func")
-    r.captures.note(f, found)
     if not is_library(type(obj).__module__):
+        r.captures.note(f, found)
         r.captures.guard(found, "code", f.__code__)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.foreign import is_library
 from irad.frontend.arr import Arr
 from irad.frontend.custom import Special
 from irad.frontend.eval_attr import call_method, note_method
@@ -26,7 +27,7 @@ from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native,
 from irad.frontend.py_numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.recursion import recursive_call
-from irad.frontend.source import NoSource, Source, is_library, source_of
+from irad.frontend.source import NoSource, Source, source_of
 from irad.frontend.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
 

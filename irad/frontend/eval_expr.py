@@ -159,6 +159,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
             return _on_containers(r, name, *xs)
         if name in ("eq", "ne"):
             r.captures.pin(*xs)
+        r.captures.hand(f"the operator {name.rstrip('_')}", *(x for x in xs if not _by_identity(name, x)))
         return r.state.made(getattr(operator, name)(*xs))
     operands = [r.operand(x) for x in xs]
     if not any(map(is_traced_deep, operands)):
@@ -170,6 +171,11 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if name == "mul" and any(isinstance(x, (list, tuple, str)) for x in xs):
         static_value(next(x for x in operands if isinstance(x, Arr)), "the number of repetitions of a list")
     return r.wrap(OPERATORS[name](*operands))
+
+
+def _by_identity(name: str, x: Any) -> bool:
+    """Does a comparison ask which object it is, and nothing else?"""
+    return name in ("eq", "ne") and type(x).__eq__ is object.__eq__
 
 
 def _never_equal(x: Any, y: Any) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.foreign import is_container, is_library
 from irad.frontend.eval_attr import call_method
 from irad.frontend.objects import Array, Callback, Method, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq, iterator
-from irad.frontend.source import is_library
 
 _LONGEST = 1_000_000
 
@@ -57,13 +57,38 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
-    r.captures.pin(*args, *kwargs.values())
+    r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
+    before = [(x, _items(x)) for x in (owner, *args, *kwargs.values()) if _from_outside(r, x)]
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
     with np.errstate(all="ignore"):
         out = fn(*operands, **named)
+    for x, items in before:
+        if len(items) != len(_items(x)) or any(a is not b for a, b in zip(items, _items(x))):
+            raise UnsupportedError(
+                f"{_name_of(fn)} changes a {type(x).__name__} from outside the function; make a copy and return the new value"
+            )
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
     return _iterated(r, out) if made_now else r.wrap(out)
+
+
+def _name_of(fn: Any) -> str:
+    name = str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__)
+    return name if name.startswith("<") else f"{name}()"
+
+
+def _from_outside(r: Reader, x: Any) -> bool:
+    """Does a container stand for one from outside?"""
+    given = r.captures.inputs.get(id(x)) is x or id(x) in r.captures.originals
+    return given and is_container(x) and not isinstance(x, (tuple, frozenset))
+
+
+def _items(x: Any) -> list[Any]:
+    """What a container holds now."""
+    held = next((v for k, v in vars(x).items() if k in ("data", "maps")), None) if hasattr(x, "__dict__") else None
+    if held is not None:
+        return [held, *(e for m in (held if isinstance(held, list) else [held]) for e in _items(m))]
+    return [*x, *x.values()] if isinstance(x, dict) else list(x)
 
 
 def _iterated(r: Reader, it: Iterator[Any]) -> Seq:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import is_library
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, is_traced
 from irad.frontend.eval_attr import into
+from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_structured import call_structured
@@ -55,8 +58,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     out = kwargs.pop("out", None)
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
-    operands = [_function_operand(r, a) for a in args]
-    named = {k: _function_operand(r, v) for k, v in kwargs.items()}
+    operands = [_function_operand(r, a, fn) for a in args]
+    named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
     zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
     if not (is_traced(operands) or is_traced(named)) and not (hashed({f: True for f in _MAKERS}, fn) and _large(operands)):
         return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d))
@@ -92,10 +95,18 @@ def _call_view(r: Reader, view: Callable[..., Any], args: list[Any], kwargs: dic
     return view(r, x, *operands, **named)
 
 
-def _function_operand(r: Reader, x: Any) -> Any:
-    """An argument of a NumPy function; sequences of sequences become lists."""
+def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
+    """An argument of a NumPy function; sequences of sequences become lists, objects what their `__array__` gives."""
     if isinstance(x, Seq):
         return r.operand(r.items(x))
+    if isinstance(x, (Arr, Array)):
+        return r.operand(x)
+    if type(x) in (collections.deque, collections.UserList):
+        x = list(x)
+    method = python_method(x, "__array__")
+    if method is not None and not is_library(type(x).__module__):
+        return r.operand(r.call(method, [x]))
+    r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)
     return r.operand(x)
 
 
@@ -177,7 +188,7 @@ def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw
              r.call(f, [x, *args], kw) for f in r.items(funclist)]  # fmt: skip
     builder = lookup(np.piecewise)
     assert builder is not None
-    return r.wrap(builder(r.operand(x), _function_operand(r, condlist), [r.operand(f) for f in items]))
+    return r.wrap(builder(r.operand(x), _function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]))
 
 
 def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

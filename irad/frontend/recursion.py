@@ -14,6 +14,7 @@ array in particular: what it stores, a check in it does not keep. Nor does it wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CellType
 from typing import Any
 
 from irad.errors import UnsupportedError
@@ -81,7 +82,7 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
     frame.signature = signature(frame.env.names)
     record = _known(r, frame)
     if record is None:
-        around = [f for f in r.frames if f.code is frame.code and f.conditional < r.conditional]
+        around = [f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional]
         if not around:
             return NotImplemented
         general = signature(frame.env.names, True)
@@ -92,6 +93,21 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
         record.homes, record.stored = _callers(r, frame)
         _build(r, record, body)
     return _emit(r, record, frame)
+
+
+def _same_function(a: Frame, b: Frame) -> bool:
+    """Are two activations of one function? Closures of one code that have captured other things are other functions."""
+    if a.code is not b.code or a.env.parent is not b.env.parent:
+        return False
+    f, g = a.globals_of, b.globals_of
+    return f is g or all(map(_same_cell, getattr(f, "__closure__", None) or (), getattr(g, "__closure__", None) or ()))
+
+
+def _same_cell(a: CellType, b: CellType) -> bool:
+    try:
+        return a is b or a.cell_contents is b.cell_contents
+    except ValueError:  # empty
+        return False
 
 
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
@@ -108,7 +124,7 @@ def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset
 
 
 def _known(r: Reader, frame: Frame) -> Record | None:
-    alike = [x for x in r.records if x.frame.code is frame.code and x.frame.env.parent is frame.env.parent]
+    alike = [x for x in r.records if _same_function(x.frame, frame)]
     if not alike:
         return None
     general = signature(frame.env.names, True)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.foreign import is_library
 from irad.frontend.custom import Special
-from irad.frontend.objects import Array, Callback, Closure, Method, Native, is_traced_deep
+from irad.frontend.eval_attr import holds_traced
+from irad.frontend.objects import Callback, Closure, Method, Native, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Generator, Seq
-from irad.frontend.source import is_library
 from irad.frontend.transform import Transform
 
 _HEAP_TYPE = 1 << 9
@@ -48,11 +49,6 @@ def _unreturnable(r: Reader, x: Any) -> str:
     if isinstance(x, _MADE_OF_FUNCTIONS):
         return "a function made in compiled code"
     cls = type(x)
-    if cls.__flags__ & _HEAP_TYPE and (not is_library(cls.__module__) or _holds_traced(x)):
+    if cls.__flags__ & _HEAP_TYPE and (not is_library(cls.__module__) or holds_traced(x)):
         return f"an object of class {cls.__name__} made in compiled code"
     return ""
-
-
-def _holds_traced(x: Any) -> bool:
-    """Is an attribute of the object traced, or an array of the reader?"""
-    return any(isinstance(v, Array) or is_traced_deep(v) for v in getattr(x, "__dict__", {}).values())

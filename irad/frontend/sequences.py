@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import is_library
 from irad.frontend.arr import Arr, NeedStatic, from_dim
 from irad.frontend.objects import Array, Closure, Env, Text, describe
 from irad.frontend.reader import Reader
-from irad.frontend.source import is_library
 from irad.frontend.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full

@@ -53,17 +53,37 @@ _sources: dict[types.CodeType, Source] = {}
 
 
 def _find(code: types.CodeType) -> Source:
-    lines = linecache.getlines(code.co_filename)
+    lines = linecache.getlines(code.co_filename) or _command(code.co_filename)
     if not lines:
-        raise NoSource(f"the text of {code.co_filename} is not there")
+        raise NoSource(f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook")
     if code.co_name == "<lambda>":
         candidates = _lambdas(code, "".join(lines))
     else:
         candidates = _block(code, lines)
     for node, shift in candidates:
-        if _matches(code, node):
+        if _matches(code, node, exact=code.co_filename == "<string>"):
             return Source(node, code.co_filename, shift)
     raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
+
+
+def _command(file: str) -> list[str]:
+    """The text that was given with `python -c`, for code of the file "<string>"; other text of that name does not match it."""
+    if file != "<string>":
+        return []
+    given = iter(sys.orig_argv[1:])
+    for option in given:
+        if not option.startswith("-") or option.startswith("--"):
+            break
+        at = next((k for k, letter in enumerate(option) if letter in "cmWX"), None)
+        if at is None:
+            continue
+        value = option[at + 1 :] or next(given, "")
+        if option[at] == "c":
+            text = value if value.endswith("\n") else value + "\n"
+            lines = text.splitlines(keepends=True)
+            linecache.cache[file] = (len(text), None, lines, file)
+            return lines
+    return []
 
 
 def _block(code: types.CodeType, lines: list[str]) -> Iterator[tuple[FunctionNode, int]]:
@@ -144,8 +164,8 @@ def _loose_lambdas(text: str) -> list[ast.Lambda]:
     return found
 
 
-def _matches(code: types.CodeType, node: FunctionNode) -> bool:
-    """Does the tree compile to this code? Byte for byte, or with the same arguments, names and constants.
+def _matches(code: types.CodeType, node: FunctionNode, exact: bool = False) -> bool:
+    """Does the tree compile to this code? Byte for byte, or (unless `exact`) with the same arguments, names and constants.
 
     The looser test admits code whose asserts were rewritten or that was instrumented: what the tree says is all there.
     """
@@ -154,6 +174,8 @@ def _matches(code: types.CodeType, node: FunctionNode) -> bool:
         return False
     if fresh.co_code == code.co_code and _constants(fresh) == _constants(code) and fresh.co_names == code.co_names:
         return True
+    if exact:
+        return False
     count = code.co_argcount + code.co_kwonlyargcount
     same_arguments = fresh.co_varnames[:count] == code.co_varnames[:count]
     return same_arguments and _names(fresh) <= _names(code) and _constants(fresh) <= _constants(code)
@@ -198,9 +220,3 @@ def _walk(code: types.CodeType) -> Iterator[types.CodeType]:
         if isinstance(c, types.CodeType):
             yield c
             yield from _walk(c)
-
-
-def is_library(module: str | None) -> bool:
-    """Does a module belong to NumPy, SciPy, the standard library or irad, whose code is run and whose constants do not change?"""
-    root = str(module).split(".")[0]
-    return root in ("numpy", "scipy", "irad") or (root in sys.stdlib_module_names and root != "__main__")

@@ -165,9 +165,12 @@ class State:
 
     def made(self, obj: Any, node: Any = None) -> Any:
         """Note that a mutable object (list, dict, instance, activation) was made now."""
-        if self.log.builder is not None:
-            self._born[id(obj)] = (obj, self.log.builder)
+        self._born[id(obj)] = (obj, self.log.builder)
         return obj
+
+    def is_made(self, obj: Any) -> bool:
+        """Was an object made by the program?"""
+        return self._born.get(id(obj), (None,))[0] is obj
 
     def born(self, owner: Any) -> Builder | None:
         """The region in which an object was made; None: before any, or unknown."""

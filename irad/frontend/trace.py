@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradError, IradTypeError, Loc, UnsupportedError
+from irad.foreign import is_container, is_foreign_array
 from irad.frontend import (  # noqa: F401  (handlers register)
     builtins,
     eval_array,
@@ -31,8 +32,9 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     sequences,
 )
 from irad.frontend.arr import Arr, NeedStatic
-from irad.frontend.captures import INT32, RECORD, Capture, Captures, Path, strides_of
+from irad.frontend.captures import RECORD, Captures, strides_of
 from irad.frontend.flow import branch_values
+from irad.frontend.guards import INT32, Capture, Path
 from irad.frontend.kept import renumbered
 from irad.frontend.merge import structure
 from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Stopped, Text, is_number
@@ -48,7 +50,7 @@ from irad.notes import Notes
 from irad.ops.core import effects
 from irad.ops.intervals import bound
 from irad.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
-from irad.tree import TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
+from irad.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
 from irad.types import type_of
 
 _CALL: Any = ast.parse("lambda: None", mode="eval").body  # what is around the function: it may be one that has no source
@@ -165,12 +167,10 @@ class _Attempt:
         with Builder() as b:
             b.kept = r.kept.now
             self._arguments()
-            args, kwargs = self.in_tree.unflatten(self.objects)
+            taken = iter([self._static(x, Path(k)) for k, x in enumerate(_statics(self.in_tree))])
+            args, kwargs = _with_statics(self.in_tree, taken).unflatten(self.objects)
             for x in (*args, *kwargs.values()):
                 self._inputs(x)
-            for k, x in enumerate(_statics(self.in_tree)):
-                if not isinstance(x, (bool, str, type(None))):
-                    r.captures.note(x, Path(k))
             r.captures.note(self.fn, Path())
             try:
                 out = r.call(self.fn, list(args), dict(kwargs))
@@ -225,6 +225,14 @@ class _Attempt:
                 self.objects.append(self.reader.wrap(x))
             else:
                 self._parameter(k, x, names[k], found[k] is not None, RECORD if k in scalars else "")
+
+    def _static(self, x: Any, path: Path) -> Any:
+        """What stands for a part of the arguments that is no number: what is followed is read like captured state."""
+        if not isinstance(x, (bool, str, type(None))):
+            if is_container(x) or is_foreign_array(x):
+                return self.reader.captures.take(x, path)
+            self.reader.captures.note(x, path)
+        return x
 
     def _inputs(self, x: Any) -> None:
         """Containers of the caller: what stands for them must not be changed, but for structured arrays."""
@@ -342,6 +350,10 @@ class _Attempt:
         self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, mutated: Any, own: Any
     ) -> Traced:
         captures = self._used(nodes, values, results, mutated)
+        used = {c.path for c in captures}
+        for c in self.reader.captures.params.values():
+            if c.path not in used:  # nothing is computed of it, but that it is there, of this type, may have decided something
+                self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
@@ -394,6 +406,13 @@ def _settled(x: Any) -> Any:
 def _statics(tree: TreeDef) -> list[Any]:
     """The parts of a tree that are no leaves, in order."""
     return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]
+
+
+def _with_statics(tree: TreeDef, values: Iterator[Any]) -> TreeDef:
+    """The tree with other parts that are no leaves."""
+    if tree.cls is TreeDef:
+        return TreeDef(TreeDef, Static(next(values)))
+    return tree if tree.cls is None else TreeDef(tree.cls, tree.meta, tuple(_with_statics(c, values) for c in tree.children))
 
 
 def _definition(fn: Any) -> Loc | None:

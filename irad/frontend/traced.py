@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from irad.frontend.captures import Capture, Guard, Path
+from irad.frontend.guards import Capture, Guard, Path
 from irad.ir import Graph, Program
 from irad.records import dataclass, field, replace
 from irad.structured import Structured

@@ -1,0 +1,130 @@
+"""Objects at the boundary: what never changes, what is followed item by item or attribute by attribute, what is an array of another
+library, and what irad cannot look into."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import re
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError
+
+VALUES: tuple[type, ...] = (
+    str, bytes, int, float, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, enum.Enum, re.Pattern, re.Match,
+    np.dtype, np.generic, np.errstate, np.finfo, np.iinfo, types.CodeType,
+)  # fmt: skip
+"""Classes whose objects never change."""
+
+# The same of modules that not every program imports.
+_MORE_VALUES = {
+    ("fractions", "Fraction"), ("decimal", "Decimal"), ("_pydecimal", "Decimal"), ("pathlib", "PurePath"), ("uuid", "UUID"),
+    ("pathlib._local", "PurePath"), *(("datetime", name) for name in ("date", "time", "timedelta", "tzinfo")),
+}  # fmt: skip
+
+
+def is_value(x: Any) -> bool:
+    """Can an object never change?"""
+    return isinstance(x, VALUES) or any((k.__module__, k.__name__) in _MORE_VALUES for k in type(x).__mro__)
+
+
+CODE: tuple[type, ...] = (
+    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
+    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, property, staticmethod, classmethod, functools.partial, np.ufunc, np.vectorize,
+)  # fmt: skip
+"""Classes whose objects are code: which one it is, is what counts."""
+
+
+def is_foreign_array(x: Any) -> bool:
+    """Is it another library's array (Torch on the CPU, JAX, ...) whose memory NumPy can look at?"""
+    cls = type(x)
+    if isinstance(x, (np.ndarray, np.generic, type)) or cls.__module__ == "builtins":
+        return False
+    return hasattr(cls, "__dlpack__") or _has_interface(x)
+
+
+def _has_interface(x: Any) -> bool:
+    """Asked of the class, or of the object's own attributes: a `__getattr__` may answer to every name."""
+    return hasattr(type(x), "__array_interface__") or "__array_interface__" in getattr(x, "__dict__", ())
+
+
+def as_array(x: Any) -> np.ndarray:
+    """Another library's array as NumPy's, in the same memory. Raises IradTypeError where its memory cannot be looked at."""
+    try:
+        out = np.asarray(x) if _has_interface(x) else np.from_dlpack(x)
+    except Exception as e:
+        raise IradTypeError(f"a {type(x).__name__} is not an array in memory that NumPy can look at ({e}); {advice(x)}") from None
+    if not isinstance(out, np.ndarray):
+        raise IradTypeError(f"a {type(x).__name__} is not an array in memory that NumPy can look at; {advice(x)}")
+    return out
+
+
+def advice(x: Any) -> str:
+    """What to write instead of a thing that irad cannot read."""
+    root = type(x).__module__.split(".")[0]
+    if isinstance(x, np.ndarray):
+        return "pass np.asarray(x)"
+    if hasattr(x, "to_numpy"):
+        return "pass x.to_numpy()"
+    if root in ("torch", "jax", "jaxlib", "tensorflow"):
+        return "pass np.asarray(x), of x on the CPU and detached"
+    if hasattr(x, "indptr") and hasattr(x, "data"):
+        return "pass its arrays (x.data, x.indices, x.indptr), or x.toarray()"
+    if hasattr(x, "__array__") or isinstance(x, (bytearray, memoryview)) or type(x).__module__ == "array":
+        return "pass np.asarray(x)"
+    if isinstance(x, (str, bytes)) or x is None:
+        return "pass numbers or arrays"
+    return "pass the numbers and arrays in it"
+
+
+def is_library(module: str | None) -> bool:
+    """Does a module belong to NumPy, SciPy, the standard library or irad, whose code is run and whose constants do not change?"""
+    root = str(module).split(".")[0]
+    return root in ("numpy", "scipy", "irad") or (root in sys.stdlib_module_names and root != "__main__")
+
+
+_WRAPPERS = (collections.UserDict, collections.UserList, collections.UserString, collections.ChainMap)
+
+
+def is_container(obj: Any) -> bool:
+    """A container that is followed item by item."""
+    cls = type(obj)
+    if cls in (list, tuple, dict, set, frozenset, collections.deque, *_WRAPPERS):
+        return True
+    if isinstance(obj, tuple) and hasattr(cls, "_fields"):
+        return True
+    items = isinstance(obj, (list, tuple, dict, set, frozenset))
+    plain = not is_library(cls.__module__) or cls.__module__ == "collections"
+    return items and plain and not any("__new__" in vars(k) for k in cls.__mro__ if not is_library(k.__module__))
+
+
+def is_instance(obj: Any) -> bool:
+    """An object that counts by the attributes that are read of it: of a class written in Python that is no library's."""
+    cls = type(obj)
+    if cls is types.SimpleNamespace or cls.__module__.split(".")[0] == "irad":
+        return True
+    return bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__)
+
+
+def is_followed(obj: Any) -> bool:
+    """Is an object read live: do its class and what is read of it count, and not which object it is?"""
+    if is_value(obj) or isinstance(obj, CODE) or type(obj).__module__.split(".")[0] == "irad":
+        return False
+    if is_instance(obj) and not is_container(obj) and type(obj).__eq__ not in (object.__eq__, types.SimpleNamespace.__eq__):
+        return False
+    return is_container(obj) or is_instance(obj) or is_foreign_array(obj)
+
+
+def fill(new: Any, items: Iterable[tuple[Any, Any]]) -> Any:
+    """Put items into a dict, whatever its class makes of `update`."""
+    store: Any = collections.OrderedDict.__setitem__ if isinstance(new, collections.OrderedDict) else dict.__setitem__
+    for k, v in items:
+        store(new, k, v)
+    return new
