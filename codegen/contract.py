@@ -19,7 +19,7 @@ from irad.codegen import kform as kf
 from irad.codegen.contract_form import Form, Sum, coef
 from irad.codegen.kform import Aff, Const
 from irad.codegen.loop_notes import note_contraction
-from irad.codegen.lower import Frame
+from irad.codegen.lower import Frame, Place
 from irad.codegen.schedule import element
 from irad.ir import Node
 from irad.ops.loop import load
@@ -188,7 +188,9 @@ class Contraction(Form):
         """Copy the panel of a block of columns to memory of its own; its name."""
         f = self.f
         j = f.fresh("j")
-        name = _scratch(f, f"panel{self.sums.index(s)}_", self.dtype, s.terms * _padded(width, self.tile.lanes))
+        size = s.terms * _padded(width, self.tile.lanes)
+        name = _scratch(f, f"panel{self.sums.index(s)}_", self.dtype, size)
+        f.begin_at(Place(name), size)
 
         def column() -> None:
             f.env[self.params[self.column]] = j0 + j
@@ -212,6 +214,8 @@ class Contraction(Form):
             self._each_row(rows, "unroll", lambda at: self._finish(j0, width, lambda g, j: kf.Part(self.accs[g], 0, (at, j))))
             return
         spills = {g: _scratch(f, f"sums{g}_", self.dtype, height * pitch) for g in self.accs}
+        for name in spills.values():
+            f.begin_at(Place(name), height * pitch)
         self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
         self._each_row(rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + j,))))
 

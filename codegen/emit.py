@@ -22,6 +22,7 @@ from irad.codegen.kform import (
     Aff,
     Apply,
     Assign,
+    Begin,
     Buffer,
     Call,
     Combine,
@@ -134,6 +135,7 @@ class Emitter(Control):
             Deref: self.deref,
             Swap: self.swap,
             Prefetch: self.prefetch,
+            Begin: lambda s: None,
         }
 
     # ---- a kernel ----

@@ -95,7 +95,7 @@ class Body:
             return s.fold in self.local or self.outer_fold(s)
         if isinstance(s, kf.Assign):
             return s.name in self.local
-        return isinstance(s, (kf.Var, kf.Fold, kf.Buffer, kf.Prefetch))
+        return isinstance(s, (kf.Var, kf.Fold, kf.Buffer, kf.Prefetch, kf.Begin))
 
     def expression(self, e: kf.Expr, loops: tuple[kf.Stmt, ...]) -> bool:
         if isinstance(e, kf.Load):
@@ -159,7 +159,7 @@ def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges
 
 def bytes_of(accesses: Sequence[Access], slot: Any, ranges: Ranges) -> Span:
     """The bytes of an arena from the first to the last that the accesses touch, if their buffer is at the slot."""
-    spans = [(_interval(a.at + Aff.of(slot.offset) * a.width, ranges), a.width) for a in accesses]
+    spans = [(interval(a.at + Aff.of(slot.offset) * a.width, ranges), a.width) for a in accesses]
     return min(lo for (lo, _), _ in spans), max(hi + width - 1 for (_, hi), width in spans)
 
 
@@ -185,7 +185,7 @@ def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
         if period:
             shift = (shift + period // 2) % period - period // 2
         near = Aff({k: v for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) < c})
-        lo, hi = _interval(near, ranges)
+        lo, hi = interval(near, ranges)
         low, high = min(low, lo + shift), max(high, hi + shift + a.width - 1)
     return high - low < c and (not period or c * (count - 1) + high - low < period)
 
@@ -200,7 +200,7 @@ def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum
     start = outer.pop()
     if s.var in start.names() or any(s.var in k for a in accesses for k in a.at.terms):
         return None
-    spans = [_interval(a.at - start, ranges) for a in accesses]
+    spans = [interval(a.at - start, ranges) for a in accesses]
     lo, hi = min(x for x, _ in spans), max(y for _, y in spans)
     if hi - lo > SUMS // 4:
         return None
@@ -236,7 +236,7 @@ def _covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
         if span is None or _outer_and(w.at, fixed, rest) != _outer_and(read.at, fixed, inner):
             continue
         spans.setdefault(depth, []).append(span)
-        lo, hi = _interval(_moving(read.at, inner), ranges)
+        lo, hi = interval(_moving(read.at, inner), ranges)
         if _fills(spans[depth], (lo, hi + read.width - 1)):
             return True
     return False
@@ -284,7 +284,7 @@ def _fills(spans: Sequence[Span], wanted: Span) -> bool:
 # ---- ranges --------------------------------------------------------------------------------------------------------------
 
 
-def _interval(a: Aff, ranges: Ranges) -> Span:
+def interval(a: Aff, ranges: Ranges) -> Span:
     lo = hi = float(a.terms.get((), 0))
     for k, v in a.terms.items():
         if not k:
@@ -296,7 +296,7 @@ def _interval(a: Aff, ranges: Ranges) -> Span:
 
 def span_of(s: kf.For, ranges: Ranges) -> Span:
     """Least and greatest value of a loop's variable."""
-    (lo, lo_most), (hi_least, hi) = _interval(Aff.of(s.lo), ranges), _interval(Aff.of(s.hi), ranges)
+    (lo, lo_most), (hi_least, hi) = interval(Aff.of(s.lo), ranges), interval(Aff.of(s.hi), ranges)
     if s.step < 0:
         return min(hi_least + 1, lo_most), lo_most
     last = hi - 1 if lo != lo_most or inf in (-lo, hi) else lo + (hi - 1 - lo) // s.step * s.step

@@ -48,7 +48,7 @@ class _Verifier:
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
             kf.Var: self.var, kf.Assign: self.assign, kf.Fold: self.fold, kf.Combine: self.combine, kf.For: self.loop, kf.While: self.while_loop,
             kf.If: self.branch, kf.Call: self.call, kf.Parallel: self.parallel, kf.Raise: self.raise_if, kf.Swap: self.swap,
-            kf.Prefetch: self.prefetch,
+            kf.Prefetch: self.prefetch, kf.Begin: self.begin,
         }  # fmt: skip
 
     def fail(self, message: str) -> VerifyError:
@@ -169,6 +169,10 @@ class _Verifier:
     def prefetch(self, s: kf.Prefetch) -> None:
         self.element(s.buf, s.idx)
 
+    def begin(self, s: kf.Begin) -> None:
+        self.element(s.buf, s.idx)
+        self.index(s.size)
+
     def buffer(self, s: kf.Buffer) -> None:
         if s.freed and (s.dtype != "i64" or self.enclosing):
             raise self.fail(f"buffer `{s.name}` is freed with the kernel: it holds an address (i64) and lies in no inner block")
@@ -182,6 +186,8 @@ class _Verifier:
 
     def deref(self, s: kf.Deref) -> None:
         self.expect("an address", "i64", self.element(s.buf, (s.idx,)))
+        if s.size is not None:
+            self.index(s.size)
         self.bind(s.name, s)
 
     def var(self, s: kf.Var) -> None:

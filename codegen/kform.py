@@ -198,13 +198,26 @@ class View:
 class Deref:
     """`name` is memory of a dtype (one axis) at the address that element `idx` of the i64 buffer `buf` holds.
 
-    Names for one element of one buffer may overlap; the memory of different addresses does not.
+    Names for one element of one buffer may overlap; the memory of different addresses does not. `size`: its extent, if known.
     """
 
     name: str
     buf: str
     idx: Index
     dtype: str
+    size: Index | None = None
+
+
+@dataclass
+class Begin:
+    """`size` elements of `buf` from `idx` on begin a new life: what they held is not read again.
+
+    It is there in code that checks its memory only (irad.codegen.memory_check), where it fills them with a pattern.
+    """
+
+    buf: str
+    idx: tuple[Index, ...]
+    size: Index
 
 
 @dataclass
@@ -344,7 +357,9 @@ class Prefetch:
     idx: tuple[Index, ...]
 
 
-Stmt = Union[Let, Store, Buffer, View, Deref, Var, Assign, Fold, Combine, For, While, If, Call, Parallel, Raise, Swap, Prefetch]
+Stmt = Union[
+    Let, Store, Buffer, View, Deref, Begin, Var, Assign, Fold, Combine, For, While, If, Call, Parallel, Raise, Swap, Prefetch
+]
 
 
 @dataclass
@@ -386,6 +401,7 @@ def repeatable(body: Sequence[Stmt]) -> bool:
     return all(
         (isinstance(s, Store) and not s.add)
         or (isinstance(s, Let) and not isinstance(s.expr, LinScan) and not (isinstance(s.expr, Load) and s.expr.buf in stored))
+        or isinstance(s, Raise)
         for s in inside
     )
 

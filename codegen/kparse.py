@@ -217,7 +217,7 @@ class _Parser:
 
     def declare_deref(self, name: str, c: ast.Call) -> kf.Deref:
         buf, (idx,) = self.element(c.args[0])
-        return kf.Deref(name, buf, idx, self.dtype(c.args[1]))
+        return kf.Deref(name, buf, idx, self.dtype(c.args[1]), self.index(c.args[2]) if len(c.args) > 2 else None)
 
     def declare_var(self, name: str, c: ast.Call) -> kf.Var:
         lanes = self.integer(c.keywords[0].value) if c.keywords else 1
@@ -247,7 +247,7 @@ class _Parser:
         c = s.value
         known = isinstance(c, ast.Call) and getattr(self, f"do_{self.name(c.func)}", None)
         if not known:
-            raise self.fail(s, "expected swap(...), prefetch(...), raise_if(...) or call(...)")
+            raise self.fail(s, "expected swap(...), prefetch(...), begin(...), raise_if(...) or call(...)")
         return known(c)
 
     def do_swap(self, c: ast.Call) -> kf.Swap:
@@ -256,6 +256,9 @@ class _Parser:
 
     def do_prefetch(self, c: ast.Call) -> kf.Prefetch:
         return kf.Prefetch(*self.element(c.args[0]))
+
+    def do_begin(self, c: ast.Call) -> kf.Begin:
+        return kf.Begin(*self.element(c.args[0]), self.index(c.args[1]))
 
     def do_raise_if(self, c: ast.Call) -> kf.Raise:
         return kf.Raise(self.operand(c.args[0]), self.integer(c.args[1]), tuple(self.operand(a) for a in c.args[2:]))

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import kform as kf
-from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Operand, Param, Stmt
+from irad.codegen.arena import arena_size
+from irad.codegen.kform import Aff, Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt
+from irad.codegen.lives import begun, slots
 from irad.codegen.skew import skew
 from irad.codegen.tape_flow import Sources, TapeFlow, tape_sources
 from irad.codegen.tape_places import has_tapes, made_in_place, popped_in_place
@@ -60,6 +62,8 @@ class Lowered:
     raises: list[Raised] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
     notes: Notes | None = None
+    gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
+    lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
 
 
@@ -80,9 +84,12 @@ class Tape:
     top: str
 
 
-def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes | None = None) -> Lowered:
-    """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided."""
-    out = Lowered([], arena, sources=tape_sources(program), notes=notes)
+def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes | None = None, *, lives: bool = False) -> Lowered:
+    """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided.
+
+    `lives`: for code that checks its memory; see irad.codegen.lives.
+    """
+    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives)
     entry = next(iter(program.values()))
     out.kernels.insert(0, Frame(out, program).kernel(entry, name))
     return out
@@ -103,6 +110,8 @@ class Frame:
         self.flow = TapeFlow(Graph((), (), ()), {})
         self.tapes: dict[Value, Tape] = {}  # by the first of what is one tape
         self.graph = Graph((), (), ())  # the one whose nodes are being lowered
+        self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
+        self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
         self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
         self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
         self.reserved: dict[Node, tuple[str, list[Value]]] = {}  # such pushes: where the tape will end, and what is there
@@ -113,6 +122,7 @@ class Frame:
         """The entry kernel."""
         params = [Param(f"p{k}", v.type.dtype, self.shape(v)) for k, v in enumerate(graph.params) if v.type != TAPE]
         params += [Param(f"r{k}", v.type.dtype, self.shape(v)) for k, v in enumerate(graph.results) if v.type != TAPE]
+        self.apart(graph)
         params += [
             Param("arena", "u8", (max(self.out.arena, 1),)),
             Param("ctx", "i64", (1 << 20,)),
@@ -131,6 +141,15 @@ class Frame:
                 self.out.tape_results[k] = tape.slot
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
         return Kernel(name, params, skew([*self.head, *self.block], self.out.notes))
+
+    def apart(self, graph: Graph) -> int:
+        """Bytes of the graph's arena; with `lives`, its places are known from here on, and lie apart."""
+        if not self.out.lives:
+            return arena_size(graph)
+        self.slots, self.extents, arena, gaps = slots(graph)
+        if self.entry:
+            self.out.arena, self.out.gaps = arena, gaps
+        return arena
 
     def _tape_param(self, k: int) -> Tape:
         top = self.fresh("top")
@@ -231,13 +250,25 @@ class Frame:
                 name = f"{at}_{v.type.dtype}"
                 if name not in self.views:
                     self.views.add(name)
-                    self.head.append(kf.View(name, "arena", (1 << 40,), int(at[1:]) // v.type.numpy.itemsize, v.type.dtype))
+                    self.head.append(
+                        kf.View(
+                            name, "arena", (self.extent(at, v.type.dtype),), self.slot(at) // v.type.numpy.itemsize, v.type.dtype
+                        )
+                    )
                 self.places[v] = Place(name)
             elif at == "c":
                 self.places[v] = Place(self._constant(v))
             else:
                 self.places[v] = Place(at)
         return self.places[v]
+
+    def slot(self, at: str) -> int:
+        """The first byte in the arena of a place."""
+        return self.slots[at] if self.slots else int(at[1:])
+
+    def extent(self, at: str, dtype: str) -> int:
+        """Elements of a place in the arena; without `lives`, more than there can be."""
+        return self.extents.get((at, dtype), 1 << 40)
 
     def result(self, k: int) -> str:
         """The buffer of result k of the program."""
@@ -249,7 +280,7 @@ class Frame:
         self.out.constants.append(value)
         self.out.constant_words.append(len(self.out.ctx))
         self.out.ctx.append(value.ctypes.data)
-        self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, v.type.dtype))
+        self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, v.type.dtype, value.size if self.out.lives else None))
         return name
 
     def strides(self, v: Value) -> list[Aff]:
@@ -297,7 +328,27 @@ class Frame:
         rule = RULES.get(node.op.name)
         if rule is None:
             raise UnsupportedError(f"{node.op.name} has no native lowering", node.loc)
+        if self.out.lives:
+            self.begin(node)
         rule(self, node)
+
+    def begin(self, node: Node) -> None:
+        """Say which memory begins a new life with this node."""
+        for v in begun(node, self.defs):
+            if v not in self.places or self.places[v] == Place(v.at):
+                self.begin_at(self.place(v), self.size(v))
+
+    def begin_at(self, at: Place, size: Index) -> None:
+        """Say that so many elements begin a new life, where that is wanted."""
+        if self.out.lives:
+            self.block.append(kf.Begin(at.buf, (at.offset,), size))
+
+    def size(self, v: Value) -> Aff:
+        """Number of elements of an array."""
+        size = Aff.of(1)
+        for d in v.type.shape:
+            size = size * self.dim(d)
+        return size
 
     def scalar(self, node: Node) -> None:
         """An elementwise op on scalars; index arithmetic stays affine."""

@@ -9,7 +9,6 @@ frame. Too deep a recursion raises RecursionError before the stack overflows.
 from __future__ import annotations
 
 from irad.codegen import kform as kf
-from irad.codegen.arena import arena_size
 from irad.codegen.kform import Aff, Apply, Const, Param
 from irad.codegen.lower import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
 from irad.codegen.tape_flow import NEW, TapeFlow, tapes_of
@@ -123,7 +122,7 @@ class _Called(Frame):
     """The frame of a called graph."""
 
     def callee(self, graph: Graph, name: str) -> kf.Kernel:
-        arena = arena_size(graph)
+        arena = self.apart(graph)
         params = [Param(f"p{k}", *self._param(v)) for k, v in enumerate(graph.params)]
         self.flow = TapeFlow(graph, self.out.sources)
         made = [k for k, v in enumerate(graph.results) if v.type == TAPE and self.flow.root(v) not in self.flow.params]
@@ -135,8 +134,6 @@ class _Called(Frame):
         results = next(iter(self.program.values())).results
         params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
-        if arena:
-            self.head.append(kf.Buffer("arena", "u8", (arena,)))
         self.out.raises.append(Raised("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
         deepest = max(16, min(100_000, STACK // (arena + FRAME)))
         deep = self.let(Apply("gt", ("depth", Const(deepest, "i64"))), "bool", "deep")
@@ -153,6 +150,8 @@ class _Called(Frame):
             if v.type == TAPE:
                 tape = self.tape(v)
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+        if self.views:  # of an arena, which may hold nothing but arrays without elements
+            self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
         return kf.Kernel(name, params, [*self.head, *self.block])
 
     def result(self, k: int) -> str:

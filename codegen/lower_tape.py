@@ -196,9 +196,11 @@ def _grow(f: Frame, tape: Tape, need: str) -> None:
 
 def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
     """The tape's memory as a buffer of a dtype, and elements per word."""
-    name = f.fresh("mem")
-    f.block.append(kf.Deref(name, tape.buf, tape.slot, dtype))
-    return name, 8 // f.itemsize(dtype)
+    name, per, size = f.fresh("mem"), 8 // f.itemsize(dtype), None
+    if f.out.lives:
+        size = Aff.of(f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")) * per
+    f.block.append(kf.Deref(name, tape.buf, tape.slot, dtype, size))
+    return name, per
 
 
 def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:

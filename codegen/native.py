@@ -41,6 +41,7 @@ from irad.codegen.parallel import shared
 from irad.codegen.work import INTERRUPTED, LONG, POLL, POLL_CALLS, SIGNAL, poll_text, polled, work
 from irad.ir import Program, Value, types
 from irad.notes import Notes
+from irad.once import module
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import filled, from_record
 from irad.records import dataclass, field
@@ -120,6 +121,7 @@ class Native:
     results: tuple[Type, ...]
     made: tuple[Made, ...]
     donated: Mapping[int, int] = field(default_factory=dict)
+    direct = True  # may it be called without Python code?
     _contexts: list[Context] = field(default_factory=list)  # the idle ones
 
     def __post_init__(self) -> None:
@@ -158,6 +160,9 @@ class Native:
         finally:
             self._contexts.append(context)
 
+    def _context(self) -> Context:
+        return Context(self.lowered)
+
     def held(self) -> int:
         """Bytes of the idle contexts."""
         return sum(c.nbytes for c in list(self._contexts))
@@ -190,7 +195,7 @@ class Native:
         return out
 
     def _run_with_tapes(self, args: list[Any]) -> list[Any]:
-        context = Context(self.lowered)
+        context = self._context()
         for k, w in self.lowered.tape_params.items():
             context.ctx[w : w + SLOT] = args[k].words
         try:
@@ -227,6 +232,7 @@ def build(
     threads: int | None = None,
     contract: bool = False,
     notes: Notes | None = None,
+    check: bool = False,
 ) -> Native:
     """Native code of a planned program.
 
@@ -234,9 +240,10 @@ def build(
     place of an array of pairs; results of the program after those are the run-time extents of them. `capacity`: the most
     elements of a result of run-time extents. `threads`: how many a call may use; None: `irad.codegen.pool.default_threads`.
     `contract`: whether a*b + c may be one fma everywhere, not in derivatives only. `notes`: where to say what was decided.
+    `check`: whether the code checks its memory (irad.codegen.memory_check).
     """
     entry = next(iter(program.values()))
-    lowered = lower(program, arena_size(entry), notes=notes)
+    lowered = lower(program, arena_size(entry), notes=notes, lives=check)
     kernels = [kernels for _, kernels in kernel_forms(lowered, threads, contract)][-1]
     support = {}
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
@@ -250,12 +257,19 @@ def build(
         _note_threads(notes, kernels)
     if len(kernels) > len(lowered.kernels):
         lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
+    if check:
+        kernels, accesses = module("irad.codegen.memory_check").memory_checked(kernels, lowered)
+        support |= module("irad.codegen.memory_check").SUPPORT
     text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
     exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if POLL in support else [])]
     library = load(text, exports, lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
     made = _made(entry.results, results, capacity or {})
-    return Native(lowered, text, library, tuple(params), tuple(results), made, entry.memo.get("donated", {}))
+    given = (lowered, text, library, tuple(params), tuple(results), made, entry.memo.get("donated", {}))
+    if check:
+        checked: Native = module("irad.codegen.memory_run").CheckedNative(*given, accesses=accesses)
+        return checked
+    return Native(*given)
 
 
 def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, list[kf.Kernel]]]:

@@ -162,7 +162,7 @@ def _free(body: Iterable[kf.Stmt]) -> Iterator[str]:
 
 def _uses(s: Any) -> Iterator[Any]:
     """Names and indices that a statement mentions."""
-    for key in ("buf", "fold", "cond", "lo", "hi", "value", "name", "offset"):
+    for key in ("buf", "fold", "cond", "lo", "hi", "value", "name", "offset", "size"):
         if hasattr(s, key):
             yield getattr(s, key)
     for key in ("idx", "values", "init", "args", "shape"):

@@ -238,7 +238,7 @@ def _renamed(body: Sequence[kf.Stmt], new: Mapping[str, str]) -> list[kf.Stmt]:
     def change(s: kf.Stmt) -> kf.Stmt:
         if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load) and s.expr.buf in new:
             return replace(s, expr=replace(s.expr, buf=new[s.expr.buf]))
-        return replace(s, buf=new[s.buf]) if isinstance(s, (kf.Store, kf.Prefetch)) and s.buf in new else s
+        return replace(s, buf=new[s.buf]) if isinstance(s, (kf.Store, kf.Prefetch, kf.Begin)) and s.buf in new else s
 
     return kf.rewritten(body, change) if new else list(body)
 

@@ -418,7 +418,7 @@ def element(f: Frame, n: Node) -> None:
         x, *idx = n.inputs
         at = f.flat(x, n.attrs["map"].rows, [f.aff(i) for i in idx])
         f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
-    elif n.op.name in ("const", "empty"):
+    elif n.op.name in ("const", "empty", "copy"):
         f.node(n)
     else:
         f.scalar(n)

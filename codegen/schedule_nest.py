@@ -17,7 +17,8 @@ from irad.codegen.lower import Frame, Place, rule
 from irad.codegen.lower_control import over
 from irad.codegen.lower_tape import make_room
 from irad.codegen.schedule import HEAVY, REGISTER, FlatLoop, Result, accumulator, element, results
-from irad.ir import Node, Value, captured
+from irad.ir import Node, Value, captured, uses
+from irad.ops.array import copy as copy_op
 from irad.ops.loop import Out, loop
 from irad.switches import on
 
@@ -48,26 +49,36 @@ def lower_loop(f: Frame, node: Node) -> None:
 
 
 def _own_starts(f: Frame, node: Node) -> Node:
-    """The nest with a start of its own for each inner result: rows are filled where they are summed up."""
+    """The nest with a start of its own for each inner result, made just before the loop that folds into it: an equal constant
+    may stand outside of the nest, or start several loops, and an array of the nest may be read after a loop has gone on from it.
+    """
     (body,) = node.regions
-    made = {v: n for n in body.nodes if n.op.name in ("const", "empty") for v in n.outputs}
-    nodes, used = [], set()
+    count = uses(body)
+    inner = {v for n in body.nodes if n.op is loop for v in n.outputs}
+    nodes: list[Node] = []
     for n in body.nodes:
         if n.op is loop:
             inputs = list(n.inputs)
             for k, v in enumerate(inputs[: len(n.outputs)]):
-                if v in made and v in used and v.type.shape:
-                    start = made[v]
-                    inputs[k] = Value(v.type, v.hint)
-                    nodes.append(Node(start.op, (), (inputs[k],), start.attrs, (), start.loc, start.deriv))
-                    f.defs[inputs[k]] = nodes[-1]
-                used.add(v)
-            if tuple(inputs) != n.inputs:
-                n = Node(n.op, tuple(inputs), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
+                if v.type.shape and not (v in inner and count[v] == 1):
+                    nodes.append(_start(f, v))
+                    inputs[k] = nodes[-1].out
+            n = Node(n.op, tuple(inputs), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
         nodes.append(n)
-    if len(nodes) == len(body.nodes):
-        return node
+    read = {v for n in nodes for v in (*n.inputs, *captured(n))} | set(body.results)
+    nodes = [n for n in nodes if n.op.name not in ("const", "empty") or n.out in read or not n.out.type.shape]
     return Node(node.op, node.inputs, node.outputs, node.attrs, (body.replace(nodes=nodes),), node.loc, node.deriv)
+
+
+def _start(f: Frame, v: Value) -> Node:
+    """A node that makes the array v anew."""
+    made, own = f.defs.get(v), Value(v.type, v.hint)
+    if made is not None and made.op.name in ("const", "empty") and not hasattr(made.attrs.get("value"), "shape"):
+        node = Node(made.op, (), (own,), made.attrs, (), made.loc, made.deriv)
+    else:
+        node = Node(copy_op, (v,), (own,), {})
+    f.defs[own] = node
+    return node
 
 
 class NestedLoop:
@@ -83,6 +94,7 @@ class NestedLoop:
             f.env[p] = Aff.of(n)
         self.inner = {v: n for n in self.body.nodes if n.op is loop for v in n.outputs}
         self.read = {v for n in self.body.nodes for v in (*n.inputs, *captured(n))}
+        self.rows: list[Value] = []  # rows in small buffers, which begin with each row of the nest
 
     def lower(self) -> None:
         f = self.f
@@ -115,8 +127,12 @@ class NestedLoop:
             return
         if r.out.kind == "store":
             f.places[v] = at
-        elif r.out.kind == "add" and _inner_out(node, v).kind == "store":
+        elif r.out.kind == "add" and _inner_out(node, v).kind == "store" and self._starts_empty(node, v):
             self.accumulate[v] = at
+
+    def _starts_empty(self, node: Node, v: Value) -> bool:
+        """Does the inner loop that makes v write all of it, so that nothing need be there before?"""
+        return self.f.defs[node.inputs[node.outputs.index(v)]].op.name == "empty"
 
     def _at(self, r: Result) -> Place:
         f, (final,) = self.f, r.finals
@@ -131,13 +147,15 @@ class NestedLoop:
                 name = f.fresh("row")
                 f.head.append(kf.Buffer(name, v.type.dtype, (v.type.size,)))
                 f.places[v] = Place(name)
-        for v, n in self.inner.items():
-            dest = n.inputs[n.outputs.index(v)]
+                self.rows.append(v)
+        for v, n in reversed(self.inner.items()):
             if v.type.shape:
-                f.places[dest] = f.places.get(v) or self.accumulate[v]
+                f.places[n.inputs[n.outputs.index(v)]] = f.places.get(v) or self.accumulate[v]
 
     def _row(self) -> None:
         f = self.f
+        for v in self.rows:
+            f.begin_at(f.places[v], v.type.size)
         for n in self.body.nodes:
             if n.op is loop:
                 FlatLoop(f, n, self.accumulate).lower()
@@ -220,9 +238,17 @@ class BlockedNest:
         read = {v for m in self.body.nodes for v in (*m.inputs, *captured(m))}
         sums = [r.values[0] for r in self.results if r.out.kind == "add" and r.values[0].type.shape]
         made = [v for m in self.body.nodes if m.op is loop for v in m.outputs if v.type.shape]
-        return all(v not in read and sums.count(v) == 1 for v in made) and all(
-            r.out.kind != "store" or not r.values[0].type.shape for r in self.results
+        return (
+            all(v not in read and sums.count(v) == 1 for v in made)
+            and all(self._adds_from_zero(m, v) for m in self.body.nodes if m.op is loop for v in m.outputs if v.type.shape)
+            and all(r.out.kind != "store" or not r.values[0].type.shape for r in self.results)
         )
+
+    def _adds_from_zero(self, maker: Node, v: Value) -> bool:
+        """Is a row just what the inner loop adds up or stores, so that it may be added to what is there already?"""
+        start = self.f.defs[maker.inputs[maker.outputs.index(v)]]
+        kind = _inner_out(maker, v).kind
+        return kind == "store" and start.op.name == "empty" or kind == "add" and start.attrs.get("value") == 0
 
     # ---- one block -------------------------------------------------------------------------------------------
 
@@ -308,6 +334,8 @@ class BlockedNest:
 
     def _run(self, start: Aff, rows: int) -> None:
         f = self.f
+        for column in self.columns.values():
+            f.begin_at(Place(column), self.block)
         for v, (tile, lanes) in self.tiles.items():
             shape = (-(-v.type.size // lanes) * lanes,)
             f.block.append(Fold(tile, "add", (v.type.dtype,), (Const(0, v.type.dtype),), shape=shape, lanes=lanes))

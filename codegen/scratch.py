@@ -10,7 +10,7 @@ import ctypes
 
 from irad.codegen import kform as kf
 from irad.codegen.kform import Aff, Apply, Const
-from irad.codegen.lower import Frame, Raised
+from irad.codegen.lower import Frame, Place, Raised
 
 SMALL = 4096  # bytes that may lie in the entry's frame; a called function, which may recurse, keeps less
 SMALL_CALLED = 64
@@ -30,6 +30,7 @@ class Scratch:
         limit = SMALL if f.entry else SMALL_CALLED
         if size.const is not None and size.const * f.itemsize(dtype) <= limit:
             f.head.append(kf.Buffer(name, dtype, (max(size.const, 1),)))
+            f.begin_at(Place(name), max(size.const, 1))
             return name
         address, slot = f.fresh("address"), f.fresh("slot")
         f.head.append(kf.Buffer(slot, "i64", (1,)))
@@ -38,11 +39,12 @@ class Scratch:
         f.block += [
             kf.Call("malloc", (bytes_,), ("i64", "i64"), address, "i64"),
             kf.Store(slot, (0,), address),
-            kf.Deref(name, slot, 0, dtype),
+            kf.Deref(name, slot, 0, dtype, size if f.out.lives else None),
         ]
         none = f.let(Apply("eq", (address, Const(0, "i64"))), "bool")
         f.out.raises.append(Raised("MemoryError", "no memory for the working space of an operation", (), None))
         f.block.append(kf.Raise(none, len(f.out.raises)))
+        f.begin_at(Place(name), size)
         self._blocks.append(address)
         return name
 

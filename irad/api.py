@@ -107,6 +107,7 @@ def compile(
     threads: int | None = None,
     fastmath: bool | str | Iterable[str] = False,
     donate: Which = (),
+    check: str | None = None,
 ) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
 
@@ -119,29 +120,34 @@ def compile(
     value (strings, bools and other objects always are). `threads`: how many threads a call may use, instead of the default.
     `fastmath`: True, or names of flags: liberties with rounding and special values that NumPy does not take; see
     `irad.options.FLAGS`. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
-    shape takes their memory, and is the very array that was given.
+    shape takes their memory, and is the very array that was given. `check`: "memory" makes code that checks every access of its
+    memory and never computes with what was not written (slow; to find faults of irad), "none" does not; None: as the environment
+    variable IRAD_CHECK says.
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
     """
     numbers = _numbers(argnums)
     if f is None:
-        return functools.partial(compile, argnums=argnums, static=static, threads=threads, fastmath=fastmath, donate=donate)
+        given = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
+        return functools.partial(compile, argnums=argnums, **given)
     if isinstance(f, dict):
-        return _compiled_graph(f, numbers, threads, fastmath, static, donate)
+        return _compiled_graph(f, numbers, threads, fastmath, static, donate, check)
     if not callable(f):
         raise IradTypeError(f"compile wants a function or a graph, not {type(f).__name__}")
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
-    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate))
+    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check))
 
 
-def _compiled_graph(graph: Any, numbers: Any, threads: Any, fastmath: Any, static: Which, donate: Which) -> Any:
+def _compiled_graph(
+    graph: Any, numbers: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: str | None
+) -> Any:
     if (static, donate) != (None, ()):
         raise IradValueError("static and donate are for Python functions, not for graphs")
     many = numbers if isinstance(numbers, tuple) else (numbers,)
     count = len(next(iter(graph.values())).params)
     if any(isinstance(k, str) or not -count <= k < count for k in many):
         raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
-    return module("irad.graphs").CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None))
+    return module("irad.graphs").CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None, check))
 
 
 def _plain(f: Any) -> Any:

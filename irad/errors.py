@@ -70,3 +70,8 @@ class VerifyError(IradError):
 
 class ParseError(IradError, ValueError):
     """Text that is not a graph."""
+
+
+class MemoryCheckError(IradError):
+    """Code compiled with `check="memory"` touched memory that it may not touch, or computed with what was never written: a fault
+    of irad."""

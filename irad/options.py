@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,8 @@ FLAGS = {
     "nsz": "the sign of a zero does not matter",
 }
 
+CHECKS = ("memory", "none")  # what compiled code may check beside what it computes; docs/options.md says how
+
 Which = int | str | Iterable[int | str] | None  # arguments, by position or name
 
 
@@ -36,25 +39,45 @@ class Options:
     fastmath: frozenset[str] = frozenset()
     static: tuple[int | str, ...] = ()
     donate: tuple[int | str, ...] = ()
+    check: str | None = None
 
     def without_donation(self) -> Options:
         """For what keeps its arguments."""
-        return _interned(self.threads, self.fastmath, self.static, ()) if self.donate else self
+        return _interned(self.threads, self.fastmath, self.static, (), self.check) if self.donate else self
 
 
 @functools.cache
 def _interned(
-    threads: int | None, fastmath: frozenset[str], static: tuple[int | str, ...], donate: tuple[int | str, ...]
+    threads: int | None,
+    fastmath: frozenset[str],
+    static: tuple[int | str, ...],
+    donate: tuple[int | str, ...],
+    check: str | None,
 ) -> Options:
-    return Options(threads, fastmath, static, donate)
+    return Options(threads, fastmath, static, donate, check)
 
 
-DEFAULT = _interned(None, frozenset(), (), ())
+DEFAULT = _interned(None, frozenset(), (), (), None)
 
 
-def options(f: Any, threads: Any, fastmath: Any, static: Which, donate: Which) -> Options:
+def options(f: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: Any = None) -> Options:
     """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
-    return _interned(_threads(threads), flags(fastmath), _arguments(f, static, "static"), _arguments(f, donate, "donate"))
+    which = _arguments(f, static, "static"), _arguments(f, donate, "donate")
+    return _interned(_threads(threads), flags(fastmath), *which, _check(check))
+
+
+def _check(check: Any) -> str | None:
+    if check is not None and check not in CHECKS:
+        raise IradValueError(f"check: one of {', '.join(map(repr, CHECKS))}, or None for what IRAD_CHECK says, not {check!r}")
+    return None if check is None else str(check)
+
+
+def checks_memory(given: Options) -> bool:
+    """Is code made now to check its memory? Where the options do not say it, the environment variable IRAD_CHECK does."""
+    check = os.environ.get("IRAD_CHECK", "none") if given.check is None else given.check
+    if check not in CHECKS:
+        raise IradValueError(f"IRAD_CHECK: one of {', '.join(CHECKS)}, not {check!r}")
+    return check == "memory"
 
 
 def _threads(threads: Any) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Set
 from irad.codegen.native import Native, Signature, build
 from irad.ir import Graph, Program, types
 from irad.notes import Notes
-from irad.options import DEFAULT, Options
+from irad.options import DEFAULT, Options, checks_memory
 from irad.passes.capacity import capacities
 from irad.passes.manager import Observer, run
 from irad.switches import on
@@ -64,4 +64,5 @@ def signature(entry: Graph) -> Signature:
 def native(program: Program, outside: Signature | None = None, options: Options = DEFAULT, notes: Notes | None = None) -> Native:
     """Native code of an optimised program. `outside`: types that its callers see, complex where the program has pairs."""
     capacity, contract = capacities(next(iter(program.values()))), "contract" in options.fastmath
-    return build(program, outside, capacity=capacity, threads=options.threads, contract=contract, notes=notes)
+    check = checks_memory(options)
+    return build(program, outside, capacity=capacity, threads=options.threads, contract=contract, notes=notes, check=check)

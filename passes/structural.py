@@ -136,6 +136,11 @@ def _update_whole(node: Node, definition: Defs) -> New:
     return (node.inputs[1],) if _is_whole(node) else None
 
 
+def _update_nothing(node: Node, definition: Defs) -> New:
+    """A store of no elements."""
+    return (node.inputs[0],) if 0 in node.inputs[1].type.shape else None
+
+
 def _same_place(a: Node, b: Node, skip: int) -> bool:
     """Do `a` and the update `b` name the same place? `skip`: operands of `a` before the positions."""
     return a.attrs["spec"] == b.attrs["spec"] and a.inputs[skip:] == b.inputs[2:]
@@ -292,7 +297,8 @@ STRUCTURAL: dict[str, tuple[StructuralRule, ...]] = {
     "concat": (_concat_of_one,),
     "cast": (_cast,),
     "index": (_index_whole, _index_of_update, _index_of_index, _index_of_broadcast, _index_of_iota),
-    "update": (_update_whole, _update_of_update),
+    "update": (_update_whole, _update_nothing, _update_of_update),
+    "update_add": (_update_nothing,),
     "sum": (_reduce_of_reduce, _sum_of_repeated),
     "max": (_reduce_of_reduce,),
     "min": (_reduce_of_reduce,),

@@ -46,8 +46,8 @@ def _graph(graph: Graph) -> Graph:
 
 
 def _box(n: Node) -> Box | None:
-    """The rectangle that a store node writes, if it is one with unit steps."""
-    if n.op.name not in ("update", "update_add") or not n.out.type.static or len(n.inputs) != 2:
+    """The rectangle that a store node writes, if it is one with unit steps and elements in it."""
+    if n.op.name not in ("update", "update_add") or not n.out.type.static or len(n.inputs) != 2 or 0 in n.inputs[1].type.shape:
         return None
     if not all(isinstance(s, Slice) and s.step == 1 and s.start is not None and isinstance(s.size, int) for s in n.attrs["spec"]):
         return None

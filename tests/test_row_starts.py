@@ -1,0 +1,97 @@
+"""Rows that inner loops of a nest fold into start anew with each row: values and gradients of matrix programs of all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+EXTENTS = [1, 2, 3, 7, 8, 9, 16, 24, 33, 40]
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def softmax_layer(x: Any, w: Any) -> Any:
+    return softmax(x) @ w + 1.0
+
+
+def covariance(x: Any, w: Any) -> Any:
+    d = x - x.mean(axis=1, keepdims=True)
+    return d @ d.T / x.shape[1]
+
+
+def centred_layer(x: Any, w: Any) -> Any:
+    return np.tanh((x - np.mean(x, axis=0)) @ w)
+
+
+def norm_layer(x: Any, w: Any) -> Any:
+    d = x - x.mean(axis=1, keepdims=True)
+    return d / np.sqrt((d * d).mean(axis=1, keepdims=True) + 0.1) @ w
+
+
+def two_products(x: Any, w: Any) -> Any:
+    e = softmax(x)
+    return e @ w + (e * e) @ (w + 1.0)
+
+
+def attention(x: Any, w: Any) -> Any:
+    return softmax(x @ w @ x.T) @ x + x
+
+
+def scaled_gram(x: Any, w: Any) -> Any:
+    g = x @ x.T
+    return g / np.sqrt(np.sum(g * g, axis=1, keepdims=True) + 1.0) + np.zeros((x.shape[0], x.shape[0]))
+
+
+@pytest.mark.parametrize("check", ["none", "memory"])
+@pytest.mark.parametrize("f", [softmax_layer, covariance, centred_layer, norm_layer, two_products, attention, scaled_gram])
+def test_matrix_programs(f: Callable[[Any, Any], Any], check: str) -> None:
+    """Against NumPy, the gradient against differences along one direction."""
+    rng = np.random.default_rng(7)
+    for n, k in [(3, 40), (40, 3), (8, 8), *((EXTENTS[i], EXTENTS[-1 - i]) for i in range(0, 10, 3)), (16, 16), (2, 24), (9, 33)]:
+        x, w = rng.uniform(0, 1, (n, k)), rng.uniform(0, 1, (k, k))
+        np.testing.assert_allclose(irad.compile(f, check=check)(x, w), f(x, w), rtol=1e-11, atol=1e-13)
+        c = rng.uniform(-1, 1, f(x, w).shape)
+        loss = lambda x, w: np.sum(f(x, w) * c)  # noqa: B023
+        dx, dw = irad.grad(irad.compile(loss, check=check), (0, 1))(x, w)
+        u, v, h = rng.uniform(-1, 1, x.shape), rng.uniform(-1, 1, w.shape), 1e-5
+        want = (loss(x + h * u, w + h * v) - loss(x - h * u, w - h * v)) / (2 * h)
+        got, size = np.sum(dx * u) + np.sum(dw * v), np.sum(abs(dx * u)) + np.sum(abs(dw * v))
+        assert abs(got - want) <= 1e-6 * size + 1e-9
+
+
+def test_stores_of_no_elements() -> None:
+    def f(x: Any) -> Any:
+        x[5:5] = 1.0
+        x[7:7] += 1.0
+        return x * 2.0
+
+    def g(x: Any) -> Any:
+        y = x * 1.0
+        y[200:] = 3.0
+        y[:0] *= 2.0
+        y[3:3] -= y[4:4]
+        return np.sum(y**2)
+
+    for n in (200, 3, 0):
+        np.testing.assert_array_equal(irad.compile(f)(np.ones(n)), 2 * np.ones(n))
+        x = np.arange(float(n))
+        np.testing.assert_array_equal(irad.grad(g)(x), 2 * x)
+
+
+def test_recursion_over_an_array_without_elements() -> None:
+    def f(a: Any, lo: int, hi: int) -> int:
+        if lo >= hi:
+            return 0
+        a[lo] = a[lo] + a[hi]
+        return 1 + f(a, lo + 1, hi)
+
+    for n in (3, 1, 0):
+        assert irad.compile(f)(np.zeros(n), 0, n - 1) == max(n - 1, 0)
