@@ -6,6 +6,7 @@ looked at after the call. What is then found in a result of the pattern that mem
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +64,7 @@ class CheckedNative(Native):
 
     def fail(self, status: int, record: int) -> None:
         r = self.lowered.raises[status - 1] if status > 0 else None
-        error = (np.ctypeslib.ctypes.c_int64 * ERROR_SLOTS).from_address(record)
+        error = (ctypes.c_int64 * ERROR_SLOTS).from_address(record)
         if isinstance(r, Elsewhere):
             r = self.lowered.raises[error[0] - 1]
         if isinstance(r, Violation):

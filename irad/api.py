@@ -128,7 +128,7 @@ def compile(
     """
     numbers = _numbers(argnums)
     if f is None:
-        given = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
+        given: dict[str, Any] = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
         return functools.partial(compile, argnums=argnums, **given)
     if isinstance(f, dict):
         return _compiled_graph(f, numbers, threads, fastmath, static, donate, check)
