@@ -56,6 +56,10 @@ class IradValueError(IradError, ValueError):
     """Values that cannot be meant: shapes that do not fit, argnums out of range."""
 
 
+class IradOverflowError(IradValueError, OverflowError):
+    """A number that does not fit where it is needed."""
+
+
 class ShapeError(IradValueError):
     """Shapes that do not fit together; the message states both."""
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedError
+from irad.errors import IradOverflowError, IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.frontend.extents import equal, joint, may_be_one, require, stretched
 from irad.ir import Value
 from irad.ops.array import Slice, concat, dim_value, index, reshape_to
 from irad.ops.array import broadcast_to as broadcast_value
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, logical_or, lt
+from irad.ops.elementwise import abs_, cast_to, eq, ge, logical_or, lt, ne, trunc
 from irad.ops.elementwise import gt as greater
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
 from irad.records import dataclass
@@ -29,10 +29,14 @@ from irad.types import DTYPES, Dim, Extent, Type, complex_dtype, dtype_name, is_
 
 @dataclass(frozen=True, eq=False)
 class Arr:
-    """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64, c128 or bool), which promotes as one."""
+    """An immutable traced array or number. `weak`: a traced *Python* scalar (i64, f64, c128 or bool), which promotes as one.
+
+    `mixed`: it is a Python number on one path of the program and NumPy's on another, or a bool on one and an int on another.
+    """
 
     value: Value
     weak: bool = False
+    mixed: bool = False
 
     @property
     def type(self) -> Type:
@@ -317,12 +321,24 @@ def static_cast(x: Any, dtype: str) -> Any:
     if is_int(dtype):
         lo, hi = int_range(dtype)
         if isinstance(x, int) and not isinstance(x, np.generic) and not lo <= x <= hi:
-            raise IradValueError(f"Python integer {x} out of bounds for {DTYPES[dtype]}")
+            raise IradOverflowError(f"Python integer {x} out of bounds for {DTYPES[dtype]}")
+        if isinstance(x, float) and not isinstance(x, np.generic) and not lo <= x <= hi:
+            _static_whole(x, dtype)
     a = np.asarray(x)
     if a.dtype.kind == "c" and not (is_complex(dtype) or dtype == "bool"):
         raise IradTypeError(f"{x} is complex; write .real for its real part")
     with np.errstate(all="ignore"):
         return a.astype(DTYPES[dtype]).item()
+
+
+def _static_whole(x: float, dtype: str) -> None:
+    """The error for a Python float that an integer array cannot hold."""
+    try:
+        np.zeros((), DTYPES[dtype])[()] = x
+    except OverflowError as e:
+        raise IradOverflowError(str(e)) from None
+    except ValueError as e:
+        raise IradValueError(str(e)) from None
 
 
 def lift(x: Any, dtype: str | None = None) -> Arr:
@@ -340,6 +356,9 @@ def lift(x: Any, dtype: str | None = None) -> Arr:
 
 def _stack_list(xs: Sequence[Any], dtype: str | None) -> Arr:
     name = dtype or dtype_of(xs)
+    for x in xs:
+        if isinstance(x, Arr) and dtype is not None:
+            check_scalar(x, name)
     parts = [lift(x, name).value for x in xs]
     first = parts[0].type.shape
     for p in parts:
@@ -365,16 +384,55 @@ def astype(x: Arr, dtype: str) -> Arr:
         raise IradTypeError(
             f"a complex number ({DTYPES[x.name]}) where a real one ({DTYPES[dtype]}) is needed; write z.real or abs(z)"
         )
-    if x.weak and x.name == "i64" and is_int(dtype) and dtype != "i64":
-        _check_fits(x.value, dtype)
+    if x.weak and is_int(dtype):
+        if x.name == "i64" and dtype != "i64":
+            check_fits(x.value, dtype)
+        elif x.name == "f64":
+            check_whole(x.value, dtype)
     return x if x.name == dtype and not x.weak else Arr(cast_to(x.value, dtype))
 
 
-def _check_fits(v: Value, dtype: str) -> None:
+def check_scalar(x: Arr, dtype: str) -> None:
+    """NumPy's scalars go into signed integers by way of Python's int, which raises where they do not fit; arrays are cast."""
+    if x.weak or x.shape or not is_int(dtype) or dtype[0] == "u" or x.name == "bool" or is_complex(x.name):
+        return
+    if not is_int(x.name):
+        check_whole(x.value, dtype)
+    elif x.name == "u64" and interval(x.value)[1] >= 2**63:
+        large = greater(x.value, scalar(2**63 - 1, "u64"))
+        raise_if(large, exc="OverflowError", message="Python int too large to convert to C long")
+        check_fits(cast_to(x.value, "i64"), dtype)
+    elif x.name != dtype:
+        check_fits(cast_to(x.value, "i64"), dtype)
+
+
+def check_whole(v: Value, dtype: str) -> None:
+    """A float that becomes an element of an integer array on its own is checked at run time, as NumPy checks it."""
+    x = cast_to(v, "f64")
+    lo, hi = int_range(dtype)
+    a, b = interval(x)
+    if lo <= a and b <= hi:
+        return
+    raise_if(ne(x, x), exc="ValueError", message="cannot convert float NaN to integer")
+    whole = trunc(x)
+    infinite = eq(abs_(x), scalar(float("inf"), "f64"))
+    raise_if(infinite, exc="OverflowError", message="cannot convert float infinity to integer")
+    end = 2.0**64 if dtype == "u64" else 2.0**63
+    large = logical_or(lt(whole, scalar(-(2.0**63), "f64")), ge(whole, scalar(end, "f64")))
+    raise_if(large, exc="OverflowError", message="Python int too large to convert to C long")
+    if dtype == "u64":
+        negative = lt(whole, scalar(0.0, "f64"))
+        raise_if(negative, whole, exc="OverflowError", message="Python integer {:.0f} out of bounds for uint64")
+    elif dtype != "i64":
+        check_fits(cast_to(whole, "i64"), dtype)
+
+
+def check_fits(v: Value, dtype: str) -> None:
+    """An int is checked at run time to fit a dtype, unless its interval shows it."""
     lo, hi = int_range(dtype)
     a, b = interval(v)
     if b < lo or a > hi:
-        raise IradValueError(f"Python integer out of bounds for {DTYPES[dtype]}")
+        raise IradOverflowError(f"Python integer out of bounds for {DTYPES[dtype]}")
     checks = [lt(v, scalar(lo, "i64"))] if a < lo else []
     checks += [greater(v, scalar(hi, "i64"))] if b > hi else []
     if checks:

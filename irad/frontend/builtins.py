@@ -16,7 +16,7 @@ from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
 from irad.frontend.eval_expr import python_method
 from irad.frontend.eval_text import text_of
 from irad.frontend.flow import branch, conjunction, disjunction
-from irad.frontend.objects import Array, Closure, Method, Text, describe, is_number, is_traced_deep
+from irad.frontend.objects import Array, Closure, Method, Text, class_of_number, describe, is_number, is_traced_deep
 from irad.frontend.py_numbers import BUILTINS, builtin
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import (
@@ -85,6 +85,8 @@ def len_(r: Reader, obj: Any) -> Any:
         if obj.state is not None:
             raise TypeError("an iterator has no len()")
         return obj.length
+    if isinstance(obj, Text):
+        raise obj.unknown()
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
     method = python_method(obj, "__len__")
@@ -300,7 +302,7 @@ def class_of(x: Any) -> type:
     if isinstance(x, Bytes):
         return x.dtype.type if x.scalar else np.ndarray
     if isinstance(x, Arr):
-        return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
+        return class_of_number(x)
     if isinstance(x, Text):
         return str
     if isinstance(x, Closure):
@@ -364,6 +366,11 @@ def str_(r: Reader, obj: Any = "") -> Any:
 @builtin(repr)
 def repr_(r: Reader, obj: Any) -> Any:
     return text_of(r, obj) if is_traced_deep(obj) else repr(r.operand(obj))
+
+
+@builtin(format)
+def format_(r: Reader, value: Any, spec: str = "") -> Any:
+    return text_of(r, value, f":{spec}" if spec else "!s") if is_traced_deep(value) else format(r.operand(value), spec)
 
 
 @builtin(print)

@@ -10,7 +10,7 @@ import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import views
-from irad.frontend.arr import Arr, NeedStatic, lift, static_int
+from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch, branch_values
 from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep
@@ -30,6 +30,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         return array_item(r, obj, r.operand(key))
     if isinstance(obj, Arr):
         return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
+    if isinstance(obj, Text):
+        raise obj.unknown()
     method = python_method(obj, "__getitem__")
     if method is not None:
         return r.call(method, [obj, key])
@@ -100,7 +102,10 @@ def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
 def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
     if isinstance(obj, Array):
-        store(r, obj, r.operand(key), r.operand(value))
+        k, v = r.operand(key), r.operand(value)
+        if isinstance(value, Arr) and views.is_basic(k):
+            check_scalar(v, obj.type.dtype)
+        store(r, obj, k, v)
         return
     method = python_method(obj, "__setitem__")
     if method is not None:

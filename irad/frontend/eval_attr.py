@@ -12,7 +12,7 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import CODE, is_container, is_instance, is_library, is_value
 from irad.frontend import views
-from irad.frontend.arr import Arr, static_int
+from irad.frontend.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.eval_array import change, settled, store
 from irad.frontend.eval_expr import python_method
 from irad.frontend.guards import Path, own_names
@@ -265,7 +265,10 @@ def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) 
     if name in ("conjugate", "conj"):
         return METHODS["conj"](x) if isinstance(x, Arr) else x.conjugate()
     if name == "is_integer" and isinstance(x, Arr):
-        return r.operator("eq", x, r.call(np.floor, [x])) if x.name == "f64" else True
+        if x.name != "f64":
+            return True
+        whole = r.operator("eq", r.operator("sub", x, r.call(np.floor, [x])), 0.0)  # inf - inf is NaN
+        return Arr(whole.value, True)
     if isinstance(x, Arr) and name == "item" and not args:
         return Arr(x.value, True)
     raise UnsupportedError(f"method {name} of {describe(x)} is not supported in compiled code")
@@ -282,6 +285,8 @@ def _tolist(r: Reader, x: Array) -> Any:
 
 
 def _fill(r: Reader, x: Array, value: Any) -> None:
+    if isinstance(value, Arr):
+        check_scalar(value, x.type.dtype)
     store(r, x, Ellipsis, value)
 
 
@@ -305,7 +310,9 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     """A method of a list, dict, set... run as Python runs it; changes are logged."""
     owner = m.owner
     if isinstance(owner, Text):
-        raise UnsupportedError("a string that depends on data can only be concatenated, printed, or raised")
+        raise owner.unknown()
+    if isinstance(owner, (dict, set)) and args:
+        static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
     if m.name in _CHANGES:
         change(r, owner)
     if m.name == "extend":

@@ -13,6 +13,7 @@ import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.arr import Arr, materialise, static_value
+from irad.frontend.eval_text import percent_formatted
 from irad.frontend.flow import branch, conjunction, negated
 from irad.frontend.objects import (
     UNDEFINED,
@@ -154,6 +155,8 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     special = _user_operator(r, name, *xs)
     if special is not NotImplemented:
         return special
+    if name == "mod" and isinstance(xs[0], str) and is_traced_deep(xs[1]):
+        return percent_formatted(r, xs[0], xs[1])
     if not any(isinstance(x, (Arr, Array)) for x in xs):
         if any(map(is_traced_deep, xs)):
             return _on_containers(r, name, *xs)
@@ -204,7 +207,9 @@ def _check_operands(name: str, xs: list[Any]) -> None:
 
 
 def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
-    """Operators on lists and tuples that hold traced numbers."""
+    """Operators on lists and tuples that hold traced numbers, and on text."""
+    if any(isinstance(x, Text) for x in xs):
+        return _text_operator(name, *xs)
     if name in ("add", "mul") and all(isinstance(x, (list, tuple, int)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))
     if name in ("eq", "ne") and len(xs) == 2:
@@ -212,18 +217,22 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
         return same if name == "eq" else (negated(same) if isinstance(same, Arr) else not same)
     if name in ("lt", "le", "gt", "ge") and all(isinstance(x, (list, tuple)) for x in xs):
         return _lexicographic(r, name, *xs)
-    if any(isinstance(x, Text) for x in xs):
-        return _text_operator(name, *xs)
     raise UnsupportedError(f"operator {name.rstrip('_')} on {describe(xs[0])} that holds traced numbers")
 
 
 def sequences_equal(r: Reader, a: Any, b: Any) -> Any:
-    """a == b of lists and tuples, element by element."""
-    if type(a) is not type(b) or not isinstance(a, (list, tuple)) or len(a) != len(b):
+    """a == b of lists, tuples and dicts, element by element."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if a.keys() != b.keys():
+            return False
+        pairs = [(x, b[k]) for k, x in a.items()]
+    elif any(isinstance(a, cls) and isinstance(b, cls) for cls in (list, tuple)) and len(a) == len(b):
+        pairs = list(zip(a, b))
+    else:
         return False
     out: Any = True
-    for x, y in zip(a, b):
-        out = conjunction(out, r.truth(r.operator("eq", x, y)))
+    for x, y in pairs:
+        out = conjunction(out, x is y or r.truth(r.operator("eq", x, y)))
     return out
 
 
@@ -239,9 +248,11 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.truth(r.operator(strict, a[0], b[0])))
 
 
-def _text_operator(name: str, *xs: Any) -> Text:
+def _text_operator(name: str, *xs: Any) -> Any:
+    if name in ("eq", "ne"):
+        return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
     if name != "add" or not all(isinstance(x, (Text, str)) for x in xs):
-        raise UnsupportedError("a string that depends on data can only be concatenated, printed, or raised")
+        raise next(x for x in xs if isinstance(x, Text)).unknown()
     parts = [x if isinstance(x, Text) else Text(escape(x), ()) for x in xs]
     return Text("".join(p.template for p in parts), tuple(o for p in parts for o in p.operands))
 

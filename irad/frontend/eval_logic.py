@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.arr import Arr, static_value
+from irad.frontend.arr import Arr, dtype_of, static_value
 from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch, conjunction, disjunction, finish, negated
-from irad.frontend.objects import (
-    Array,
-    Poison,
-    Text,
-    describe,
-    is_traced_deep,
-)
+from irad.frontend.objects import Array, Either, Poison, Text, class_of_number, describe, is_number, is_traced_deep
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.state import Region
@@ -49,8 +43,10 @@ def compare(r: Reader, e: ast.Compare) -> Any:
 def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, (ast.Is, ast.IsNot)):
         r.captures.pin(x, y)
-        same = x is y or (isinstance(x, (Arr, Array)) and isinstance(y, (Arr, Array)) and _same_object(x, y))
-        return same is isinstance(op, ast.Is)
+        same = identical(r, x, y)
+        if isinstance(op, ast.Is):
+            return same
+        return negated(same) if isinstance(same, Arr) else not same
     if isinstance(op, (ast.In, ast.NotIn)):
         found = contains(r, x, y)
         if isinstance(op, ast.In):
@@ -59,8 +55,35 @@ def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
     return r.operator(COMPARE[type(op)], x, y)
 
 
-def _same_object(x: Any, y: Any) -> bool:
-    return isinstance(x, Arr) and isinstance(y, Arr) and x.value is y.value
+def identical(r: Reader, x: Any, y: Any) -> Any:
+    """x is y: a bool, or a traced one.
+
+    Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
+    equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
+    """
+    if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):
+        return True
+    for a, b in ((x, y), (y, x)):
+        if isinstance(a, Either) and isinstance(b, Array):
+            return _one_of(r, a.cond, identical(r, a.left, b), identical(r, a.right, b))
+    if not (isinstance(x, Arr) or isinstance(y, Arr)) or not (is_number(x) and is_number(y)):
+        return False
+    if any(isinstance(v, Arr) and v.mixed for v in (x, y)):
+        raise UnsupportedError(
+            "'is' of a number that is of one class on one path and of another class on the other; compare with =="
+        )
+    if class_of_number(x) is not class_of_number(y):
+        return False
+    if dtype_of(x) == "bool":
+        same = r.truth(r.operator("eq", x, y))
+        return Arr(same.value, True) if isinstance(same, Arr) else same
+    if isinstance(x, Arr) and isinstance(y, Arr) and x.value is y.value:
+        return True
+    raise UnsupportedError("'is' of two numbers of one type: whether they are one object is Python's business; compare with ==")
+
+
+def _one_of(r: Reader, cond: Arr, a: Any, b: Any) -> Any:
+    return a if a is b else branch(r, cond, lambda: a, lambda: b)
 
 
 def contains(r: Reader, x: Any, container: Any) -> Any:
@@ -71,6 +94,9 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
     if isinstance(container, Array):
         hits = r.operator("eq", container, x)
         return r.truth(r.call(np.any, [hits]))
+    for text in (container, x):
+        if isinstance(text, Text) and isinstance(container, (str, Text)):
+            raise text.unknown()
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
         return x in container
@@ -156,7 +182,7 @@ def truth(r: Reader, x: Any) -> Any:
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
     if isinstance(x, Text):
-        raise UnsupportedError("the truth value of a string that depends on data")
+        raise x.unknown()
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
     for dunder in ("__bool__", "__len__"):

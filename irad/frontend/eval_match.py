@@ -7,7 +7,7 @@ from typing import Any
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
-from irad.frontend.eval_logic import both
+from irad.frontend.eval_logic import both, identical
 from irad.frontend.eval_stmt import variable
 from irad.frontend.flow import block, branch, conjunction, disjunction
 from irad.frontend.objects import UNDEFINED
@@ -57,7 +57,7 @@ def _matches(r: Reader, p: ast.pattern, x: Any, found: dict[str, Any]) -> Any:
         case ast.MatchValue(value=v):
             return r.truth(r.operator("eq", x, r.expr(v)))
         case ast.MatchSingleton(value=v):
-            return x is v
+            return identical(r, x, v)
         case ast.MatchAs(pattern=inner, name=name):
             hit = True if inner is None else _matches(r, inner, x, found)
             if name is not None and hit is not False:

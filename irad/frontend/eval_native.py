@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from irad.errors import UnsupportedError
 from irad.foreign import is_container, is_library
 from irad.frontend.eval_attr import call_method
-from irad.frontend.objects import Array, Callback, Method, is_traced_deep
+from irad.frontend.eval_text import TEXT_METHODS
+from irad.frontend.objects import Array, Callback, Method, Text, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq, iterator
 
@@ -28,6 +29,9 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
     if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):
+        if isinstance(owner, str) and fn.__name__ in TEXT_METHODS:
+            return TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
+        _known_text([*args, *kwargs.values()])
         if isinstance(owner, np.ndarray):  # a method bound to an array from outside
             path = r.captures.path(fn)
             array = r.wrap(owner) if path is None else r.captures.take(owner, path.child("self"))
@@ -36,6 +40,15 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
             return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
         return r.without_source(fn, args, kwargs, "it is implemented in C")
     return run_native(r, fn, args, kwargs)
+
+
+def _known_text(xs: Iterable[Any]) -> None:
+    """What is implemented in C and is given text wants its characters."""
+    for x in xs:
+        if isinstance(x, Text):
+            raise x.unknown()
+        if isinstance(x, (list, tuple)):
+            _known_text(x)
 
 
 def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

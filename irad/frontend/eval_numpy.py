@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend import views
-from irad.frontend.arr import Arr, NeedStatic, is_traced
+from irad.frontend.arr import Arr, NeedStatic, is_traced, static_int
 from irad.frontend.eval_attr import into
 from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_structured import call_structured
-from irad.frontend.objects import Array, Either, describe
+from irad.frontend.objects import Array, Either, describe, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
 from irad.frontend.table import add_at, lookup, nearest
@@ -199,8 +200,19 @@ def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: An
 
 
 def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
-    n = min(a.shape)
-    r.setitem(a, (np.arange(n),) * len(a.shape), val)
+    """a.flat[:end:step] = val, with val repeated as need be."""
+    shape = tuple(static_int(d, "a shape in np.fill_diagonal") for d in a.shape)
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    step = 1 + int(np.cumprod(shape[:0:-1]).sum())
+    end = math.prod(shape) if wrap or len(shape) > 2 else min(shape[1] * shape[1], math.prod(shape))
+    places = np.unravel_index(np.arange(0, end, step), shape)
+    values = r.call(np.ravel, [val]) if isinstance(val, (Array, list, tuple)) else val
+    if not is_number(values):
+        values = r.call(np.resize, [values, (len(places[0]),)])
+    r.setitem(a, places, values)
 
 
 _MUTATING: dict[Any, Callable[..., Any]] = {

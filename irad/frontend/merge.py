@@ -37,10 +37,11 @@ class Same(Template):
 
 @dataclass(frozen=True, eq=False)
 class Num(Template):
-    """A number."""
+    """A number; see `Arr`."""
 
     dtype: str
     weak: bool
+    mixed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +93,18 @@ def is_weak_number(x: Any) -> bool:
 
 def join_numbers(a: Num, b: Num) -> Num:
     """The type of a variable that is a on one path and b on the other, as Python and NumPy would mix them."""
+    mixed = a.mixed or b.mixed or a.weak != b.weak or (a.dtype == "bool") != (b.dtype == "bool")
     if a.weak == b.weak:
         wide = promote(a.dtype, b.dtype)
-        return Num(wide, a.weak)
+        return Num(wide, a.weak, mixed)
     strong, weak = (b, a) if a.weak else (a, b)
     if weak.dtype == "bool" or strong.dtype == weak.dtype:
-        return Num(promote(strong.dtype, weak.dtype), False)
+        return Num(promote(strong.dtype, weak.dtype), False, mixed)
     if is_complex(weak.dtype):
-        return Num(complex_dtype(strong.dtype), False)
+        return Num(complex_dtype(strong.dtype), False, mixed)
     if is_float(weak.dtype) and strong.dtype[0] not in "fc":
-        return Num("f64", False)
-    return Num("i64" if strong.dtype == "bool" else strong.dtype, False)
+        return Num("f64", False, mixed)
+    return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
 
 
 # ---- joining ----------------------------------------------------------------------------------------------------
@@ -278,7 +280,9 @@ def _is_zero_d(a: Any) -> bool:
 
 def number(x: Any) -> Num:
     """The kind of a number; an array of rank 0 counts as a NumPy scalar."""
-    return Num(x.type.dtype, False) if isinstance(x, Array) else Num(dtype_of(x), is_weak_number(x))
+    if isinstance(x, Array):
+        return Num(x.type.dtype, False)
+    return Num(dtype_of(x), is_weak_number(x), isinstance(x, Arr) and x.mixed)
 
 
 def open_(
@@ -319,7 +323,7 @@ def equal(a: Template, b: Template) -> bool:
     if isinstance(a, Same):
         return same(a.obj, b.obj)  # type: ignore[attr-defined]
     if isinstance(a, Num):
-        return a.dtype == b.dtype and a.weak == b.weak  # type: ignore[attr-defined]
+        return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
     if isinstance(a, Ary):
         return a.type == b.type  # type: ignore[attr-defined]
     if isinstance(a, Opt):
@@ -390,7 +394,7 @@ class Maker:
         if isinstance(t, Bad):
             return Poison(t.message)
         if isinstance(t, Num):
-            return Arr(next(self.values), t.weak)
+            return Arr(next(self.values), t.weak, t.mixed)
         if isinstance(t, Opt):
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)

@@ -31,8 +31,10 @@ from irad.types import DTYPES, is_complex
 @numpy("asarray", "ascontiguousarray", "asfortranarray", "asanyarray", "require", view=True)
 def asarray(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Arr:
     """np.asarray and the like: memory layout does not matter to the meaning."""
-    x = lift(lift_strong(a))
-    return x if dtype is None else convert(x, irad_dtype(dtype))
+    if dtype is None:
+        return lift(lift_strong(a))
+    name = irad_dtype(dtype)
+    return convert(a, name) if isinstance(a, Arr) else Arr(lift(a, name).value)  # Python's numbers are checked to fit
 
 
 @numpy("array", "copy")

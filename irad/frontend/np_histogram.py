@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.arr import Arr, is_traced, lift, materialise, result_dtype, shape_of, static_int
+from irad.frontend.arr import Arr, from_dim, is_traced, lift, materialise, result_dtype, shape_of, static_int
 from irad.frontend.np_elementwise import apply_ufunc
 from irad.frontend.np_functions import add, sub, where
 from irad.frontend.np_gather import as_indices
@@ -103,8 +103,25 @@ def _edges(x: Arr, bins: Any, limits: Any) -> Any:
 
 @numpy("digitize")
 def digitize(x: Any, bins: Any, right: bool = False) -> Arr:
-    """np.digitize for ascending bins (descending ones if they are static)."""
-    if not is_traced(bins) and np.size(bins) > 1 and np.asarray(bins)[0] > np.asarray(bins)[-1]:
-        down = np.asarray(bins)[::-1]
-        return apply_ufunc("subtract", len(down), searchsorted(down, x, side="right" if right else "left"))
-    return searchsorted(bins, x, side="left" if right else "right")
+    """np.digitize, for edges in rising or falling order; ValueError for others."""
+    words = "bins must be monotonically increasing or decreasing"
+    if len(shape_of(bins)) != 1:
+        raise IradValueError(
+            "object of too small depth for desired array" if not shape_of(bins) else "object too deep for desired array"
+        )
+    if not is_traced(bins):
+        edges = np.asarray(bins)
+        falls = bool((edges[1:] < edges[:-1]).any())
+        if falls and (edges[1:] > edges[:-1]).any():
+            raise IradValueError(words)
+        return _among_falling(x, edges, right) if falls else searchsorted(edges, x, side="left" if right else "right")
+    edges = lift(bins)
+    before, after = getitem(edges, slice(None, -1)), getitem(edges, slice(1, None))
+    falls, rises = (any_(apply_ufunc(name, after, before).value, axes=(0,)) for name in ("less", "greater"))
+    raise_if(ew.logical_and(falls, rises), exc="ValueError", message=words)
+    return where(Arr(falls), _among_falling(x, edges, right), searchsorted(edges, x, side="left" if right else "right"))
+
+
+def _among_falling(x: Any, edges: Any, right: bool) -> Arr:
+    at = searchsorted(getitem(edges, slice(None, None, -1)), x, side="left" if right else "right")
+    return apply_ufunc("subtract", from_dim(shape_of(edges)[0]), at)

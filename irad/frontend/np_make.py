@@ -71,7 +71,12 @@ ones = _splat(1, "ones")
 @numpy("full")
 def full_array(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Arr:
     """np.full; the fill value may be traced and broadcasts."""
-    return Arr(materialise(fill_value, dtype_of(fill_value) if dtype is None else irad_dtype(dtype), checked_shape(shape)))
+    return _filled(fill_value, dtype_of(fill_value) if dtype is None else irad_dtype(dtype), checked_shape(shape))
+
+
+def _filled(value: Any, dtype: str, shape: tuple[Dim, ...]) -> Arr:
+    """An array of one value, which is cast as an array of it would be: unlike in a store, nothing checks that it fits."""
+    return Arr(materialise(Arr(value.value) if isinstance(value, Arr) else np.asarray(value), dtype, shape))
 
 
 def _like(value: int) -> Callable[..., Arr]:
@@ -92,7 +97,7 @@ def full_like(
 ) -> Arr:
     """np.full_like."""
     name = dtype_of(a) if dtype is None else irad_dtype(dtype)
-    return Arr(materialise(fill_value, name, shape_of(a) if shape is None else checked_shape(shape)))
+    return _filled(fill_value, name, shape_of(a) if shape is None else checked_shape(shape))
 
 
 @numpy("eye")

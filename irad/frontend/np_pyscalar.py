@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradError, IradTypeError
-from irad.frontend.arr import Arr, dtype_of, is_weak, lift
+from irad.frontend.arr import Arr, dtype_of, is_weak, lift, static_int
 from irad.frontend.complex_ufuncs import absolute
 from irad.frontend.np_elementwise import COMPARE, truth
 from irad.ir import Value
+from irad.once import COMPILER
 from irad.ops import elementwise as ew
 from irad.ops.complex import imag, real
 from irad.ops.constant import scalar
@@ -22,6 +23,7 @@ from irad.ops.intervals import bound, int_range, interval
 from irad.types import is_complex
 
 _LO, _HI = int_range("i64")
+_EXACT = 2**53  # ints up to which all are doubles
 _OVERFLOW = "Python int result does not fit 64 bits"
 
 
@@ -37,7 +39,14 @@ def is_python_scalar(x: Any) -> bool:
 def _numbers(*xs: Any) -> tuple[str, list[Value]]:
     """Operands as values of their common Python type: bools count as ints."""
     dtype = max((dtype_of(x) for x in xs), key=("bool", "i64", "f64", "c128").index).replace("bool", "i64")
-    return dtype, [cast_to(lift(x).value, dtype) for x in xs]
+    return dtype, [_number(x, dtype) for x in xs]
+
+
+def _number(x: Any, dtype: str) -> Value:
+    """A Python number as a value; a whole constant may have more than 64 bits where a float is needed."""
+    if isinstance(x, int) and dtype != "i64":
+        return scalar(float(x) if dtype == "f64" else complex(x), dtype)
+    return cast_to(lift(x).value, dtype)
 
 
 def _check_overflow(result: Value, exact: tuple[float, float], overflowed: Callable[[], Value]) -> Value:
@@ -164,8 +173,10 @@ _INF = float("inf")
 def _float_pow(x: Value, y: Value) -> Value:
     """float ** float: 0.0 ** negative raises; a negative base with a fractional exponent, complex in Python, raises."""
     zero, k = full(0.0, x), _constant(y)
+    if k in (0, 1):
+        return full(1.0, x) if k == 0 else x
     if k == 2:
-        return ew.mul(x, x)
+        return _finite_power(ew.mul(x, x), x, y)
     if k is None or k < 0:
         words = "0.0 cannot be raised to a negative power"
         raise_if(ew.logical_and(ew.eq(x, zero), ew.lt(y, zero)), exc="ZeroDivisionError", message=words)
@@ -173,7 +184,14 @@ def _float_pow(x: Value, y: Value) -> Value:
         finite = ew.logical_and(ew.isfinite(x), ew.ne(y, ew.trunc(y)))
         words = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
         raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=words)
-    return ew.pow_(x, y)
+    return _finite_power(ew.pow_(x, y), x, y)
+
+
+def _finite_power(r: Value, x: Value, y: Value) -> Value:
+    """Python's float power raises where its result is too large."""
+    large = ew.logical_and(ew.isinf(r), ew.logical_and(ew.isfinite(x), ew.isfinite(y)))
+    raise_if(large, exc="OverflowError", message="(34, 'Numerical result out of range')")
+    return r
 
 
 def _constant(v: Value) -> float | None:
@@ -222,6 +240,12 @@ def python_operator(name: str, *xs: Any) -> Arr:
     """An operator on Python scalars, at least one of them traced: a weak Arr."""
     if name in _LOGIC and all(dtype_of(x) == "bool" for x in xs):
         return Arr(_LOGIC[name](*(lift(x).value for x in xs)), weak=True)
+    if name in _COMPARISONS and any(map(_beyond_doubles, xs)):
+        with COMPILER:
+            from irad.frontend.py_compare import compared_exactly
+        exact = compared_exactly(name, *xs)
+        if exact is not None:
+            return Arr(exact, weak=True)
     dtype, values = _numbers(*xs)
     if dtype == "c128" and (name in _BITS or name in _NOT_COMPLEX):
         raise IradTypeError(f"{name.rstrip('_')} is not defined for complex numbers")
@@ -232,6 +256,14 @@ def python_operator(name: str, *xs: Any) -> Arr:
             raise IradTypeError(f"unsupported operand type for {name.rstrip('_')}: 'float'")
         return Arr(_BITS[name](*values), weak=True)
     return Arr(_ARITHMETIC[name](*values), weak=True)
+
+
+def _beyond_doubles(x: Any) -> bool:
+    """An int that may not be a double?"""
+    if isinstance(x, Arr):
+        lo, hi = interval(x.value) if x.name == "i64" else (0, 0)
+        return lo < -_EXACT or hi > _EXACT
+    return isinstance(x, int) and abs(x) > _EXACT
 
 
 def python_divmod(x: Any, y: Any) -> tuple[Arr, Arr]:
@@ -271,7 +303,22 @@ def python_bool(x: Arr) -> Arr:
 
 
 def python_round(x: Arr, ndigits: Any = None) -> Arr | None:
-    """round(x): to an int, half to even; None if this case is NumPy's business (digits given)."""
-    if ndigits is not None:
+    """round(x), round(x, n): half to even, to an int without n; None if this case is NumPy's business (its numbers and digits)."""
+    if ndigits is None:
+        if x.name in ("i64", "bool") and x.weak:
+            return Arr(cast_to(x.value, "i64"), weak=True)
+        return python_int(Arr(ew.rint(cast_to(x.value, "f64")), weak=True))
+    if not x.weak:
         return None
-    return x if x.name == "i64" else python_int(Arr(ew.rint(cast_to(x.value, "f64")), weak=True))
+    with COMPILER:
+        from irad.frontend.py_round import round_float, round_int
+    n = static_int(ndigits, "the number of digits of round()")
+    if is_complex(x.name):
+        raise IradTypeError("type complex doesn't define __round__ method")
+    if x.name == "f64":
+        return Arr(round_float(x.value, n), weak=True)
+    v = cast_to(x.value, "i64")
+    if n >= 0:
+        return Arr(v, weak=True)
+    counted = round_int(v, n)
+    return Arr(scalar(0, "i64") if counted is None else _mul(counted[0], scalar(counted[1], "i64")), weak=True)

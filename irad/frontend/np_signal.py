@@ -77,7 +77,14 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Arr:
     n, m = _static_lengths(x, y)
     if m > n:
         x, y, n, m = y, x, m, n
-    return _valid_convolution(Arr(x), y, n, m) if mode == "valid" else _cut(_full_convolution(x, y), n, m, (m - 1) - m // 2, mode)
+    if mode == "valid":
+        return _in_dtype(_valid_convolution(Arr(x), y, n, m), x)
+    return _in_dtype(_cut(_full_convolution(x, y), n, m, (m - 1) - m // 2, mode), x)
+
+
+def _in_dtype(out: Arr, x: Value) -> Arr:
+    """Integers and bools keep their dtype, whatever their sums are computed in; wrapped, they are the same."""
+    return convert(out, x.type.dtype)
 
 
 def _static_lengths(x: Value, y: Value) -> tuple[int, int]:
@@ -105,11 +112,11 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Arr:
     n, m = _static_lengths(x, y)
     flipped = flip_axis(Arr(y), 0).value
     if mode == "valid" and m <= n:
-        return _valid_convolution(Arr(x), flipped, n, m)
+        return _in_dtype(_valid_convolution(Arr(x), flipped, n, m), x)
     if m <= n:
-        return _cut(_full_convolution(x, flipped), n, m, (m - 1) - m // 2, mode)
+        return _in_dtype(_cut(_full_convolution(x, flipped), n, m, (m - 1) - m // 2, mode), x)
     start = n + m - 1 - ((n - 1) - n // 2) - m  # NumPy swaps the operands and reverses the result
-    return _cut(_full_convolution(flipped, x), m, n, start, mode)
+    return _in_dtype(_cut(_full_convolution(flipped, x), m, n, start, mode), x)
 
 
 # ---- interpolation and differences -------------------------------------------------------------------------------------

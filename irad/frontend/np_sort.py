@@ -38,9 +38,10 @@ from irad.ir import Value
 from irad.ops import array as array_ops
 from irad.ops import elementwise as ew
 from irad.ops import sorting
-from irad.ops.array import dim_value, reshape_to, transpose_to
+from irad.ops.array import all_, dim_value, reshape_to, transpose_to
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, full, logical_not, select
 from irad.ops.intervals import bound, dim_interval
 from irad.types import Dim, Type, is_complex, is_float
 
@@ -343,21 +344,25 @@ def _check_real(a: Any) -> None:
         raise IradTypeError("a must be an array of real numbers")
 
 
-def _check_q(q: Any) -> None:
+def _check_q(q: Any, what: str) -> None:
+    words = f"{what} must be in the range [0, {100 if what[0] == 'P' else 1}]"
     if not is_traced(q):
         a = np.asarray(q, float)
         if not ((a >= 0) & (a <= 1)).all():
-            raise IradValueError("Quantiles must be in the range [0, 1]")
+            raise IradValueError(words)
+        return
+    inside = op("logical_and")(op("greater_equal")(q, 0.0), op("less_equal")(q, 1.0)).value
+    raise_if(logical_not(all_(inside, axes=tuple(range(inside.type.rank)))), exc="ValueError", message=words)
 
 
 @numpy("quantile")
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False,
-    *, weights: Any = None, interpolation: Any = None,
+    *, weights: Any = None, interpolation: Any = None, _what: str = "Quantiles",
 ) -> Arr:  # fmt: skip
     """np.quantile; NaN if there is one."""
     _check_real(a)
-    _check_q(q)
+    _check_q(q, _what)
     if weights is not None:
         return _weighted(lift(a), q, axis, method, keepdims, weights)
     s, axes = _sorted_last(a, axis)
@@ -403,7 +408,7 @@ def _weighted(x: Arr, q: Any, axis: Any, method: str, keepdims: Any, weights: An
 @numpy("nanquantile")
 def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False,
-    *, weights: Any = None, interpolation: Any = None,
+    *, weights: Any = None, interpolation: Any = None, _what: str = "Quantiles",
 ) -> Arr:  # fmt: skip
     """np.nanquantile: NaN where there is nothing else."""
     if weights is not None:
@@ -411,8 +416,8 @@ def nanquantile(
     _check_real(a)
     x = lift(a)
     if not is_float(x.name):
-        return quantile(x, q, axis, method=method, keepdims=keepdims)
-    _check_q(q)
+        return quantile(x, q, axis, method=method, keepdims=keepdims, _what=_what)
+    _check_q(q, _what)
     if 0 in x.shape:
         return _of_nothing(x, axis, keepdims)
     s, axes = _sorted_last(x, axis)
@@ -427,7 +432,7 @@ def _percent(quantiles: Callable[..., Arr]) -> Callable[..., Arr]:
         *, weights: Any = None, interpolation: Any = None,
     ) -> Arr:  # fmt: skip
         share = op("divide")(q, 100.0) if is_traced(q) else q / 100.0 if is_weak(q) else np.true_divide(q, 100.0)
-        return quantiles(a, share, axis, method=method, keepdims=keepdims, weights=weights)
+        return quantiles(a, share, axis, method=method, keepdims=keepdims, weights=weights, _what="Percentiles")
 
     return call
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from irad.errors import IradValueError
 from irad.frontend.arr import Arr, irad_dtype, lift, materialise, normalize_axes, normalize_axis, size_of
-from irad.frontend.np_elementwise import COMPARE, LOWER, apply_ufunc, truth
+from irad.frontend.np_elementwise import COMPARE, LOWER, apply_ufunc, convert, truth
 from irad.frontend.np_index import add_at
 from irad.frontend.np_reduce import all_of, any_of, keep, max_of, min_of, prod_of, sum_of
 from irad.frontend.np_registry import NAMES, TABLE
 from irad.frontend.np_scan import cumprod_of, cumsum_of, join, part
 from irad.ir import Value
 from irad.ops.array import reshape_to, transpose_to
+from irad.ops.constant import const
 from irad.ops.elementwise import full, select
+from irad.types import DTYPES, Type
 
 _NONE = np._NoValue
 
@@ -43,8 +45,18 @@ def _axis0(reduction: Callable[..., Arr], takes_dtype: bool) -> Callable[..., Ar
 
 def _operand(name: str, array: Any, dtype: Any) -> Arr:
     """The array in the dtype in which its elements are combined: truth values for logical functions."""
-    x = lift(array) if dtype is None else lift(array, irad_dtype(dtype))
-    return Arr(truth(x.value)) if name.startswith("logical_") else x
+    x = lift(array)
+    if name.startswith("logical_"):
+        return Arr(truth(x.value))
+    if dtype is not None:
+        return convert(x, irad_dtype(dtype))
+    one = Arr(const(value=1, type=Type(x.name)))
+    return convert(x, apply_ufunc(name, one, one).name)
+
+
+def _identity(name: str, dtype: str) -> Any:
+    """The identity of a ufunc as an element of a dtype: NumPy's -1 for all bits is the largest number of an unsigned one."""
+    return np.asarray(getattr(np, name).identity).astype(DTYPES[dtype])[()]
 
 
 def _tree_reduce(name: str) -> Callable[..., Arr]:
@@ -68,10 +80,10 @@ def _tree_reduce(name: str) -> Callable[..., Arr]:
             if identity is None:
                 raise IradValueError(f"reduction operation '{name}' does not have an identity: where= needs one")
             mask = _flatten_axes(Arr(materialise(where, "bool", shape)), axes)
-            x = Arr(select(mask.value, x.value, full(identity, x.value)))
+            x = Arr(select(mask.value, x.value, full(_identity(name, x.name).item(), x.value)))
         n = x.shape[-1]
         if n == 0 and identity is not None:
-            x, n = Arr(materialise(identity, x.name, (*x.shape[:-1], 1))), 1
+            x, n = Arr(materialise(_identity(name, x.name), x.name, (*x.shape[:-1], 1))), 1
         if not isinstance(n, int) or n == 0:
             raise IradValueError(f"np.{name}.reduce of an axis that is empty or of run-time extent")
         while n > 1:

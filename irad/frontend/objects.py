@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.arr import Arr, is_traced, lift
+from irad.frontend.arr import Arr, NeedStatic, is_traced, lift
 from irad.frontend.np_index import Plan
 from irad.ir import Builder, Value, current
 from irad.ops.array import reshape_to, transpose_to, update
@@ -337,10 +337,30 @@ class Poison:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A string with traced numbers in it: a format template and its operands (f-strings, str(x))."""
+    """A string with traced numbers in it: a format template and its operands (f-strings, str(x)).
+
+    It can be concatenated, printed and raised. Whatever needs its characters needs its numbers at compile time.
+    """
 
     template: str
     operands: tuple[Arr, ...]
+
+    def unknown(self) -> NeedStatic:
+        """The error for what needs its characters."""
+        return NeedStatic(self.operands[0], "a number whose text is compared, searched or used as a key")
+
+    def __eq__(self, other: Any) -> bool:
+        if self is other or not isinstance(other, (str, Text)):
+            return self is other
+        raise self.unknown()
+
+    def __lt__(self, other: Any) -> bool:
+        raise self.unknown()
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+    def __hash__(self) -> int:
+        raise self.unknown()
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,6 +419,13 @@ def is_number(x: Any) -> bool:
     if isinstance(x, Arr):
         return not x.shape
     return type(x) in (bool, int, float, complex) or isinstance(x, (np.number, np.bool_))
+
+
+def class_of_number(x: Any) -> type:
+    """The class that Python would see."""
+    if not isinstance(x, Arr):
+        return type(x)
+    return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
 
 
 def is_traced_deep(x: Any) -> bool:

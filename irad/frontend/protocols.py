@@ -70,6 +70,12 @@ class TracerArray:
     def __repr__(self) -> str:
         return f"<traced: {describe(self._object)}>"
 
+    def __str__(self) -> str:
+        raise self._needs("the text of a traced value is needed")
+
+    def __format__(self, spec: str) -> str:
+        raise self._needs("the text of a traced value is needed")
+
     # ---- what would need its number ----
 
     def _needs(self, what: str) -> UnsupportedError:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr, static_value
 from irad.frontend.eval_expr import python_method
 from irad.frontend.objects import Text, is_traced_deep
@@ -33,7 +32,7 @@ def _converted(name: str, native: Any) -> Builtin:
         if isinstance(content, Arr):
             return OPERATORS[name](content)
         if isinstance(content, Text):
-            raise UnsupportedError(f"{name}() of a string that depends on data")
+            raise content.unknown()
         method = python_method(content, f"__{name}__")
         return r.call(method, [content]) if method is not None else native(content, *rest)
 

@@ -112,10 +112,13 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
         return True, None
 
 
+_OF_PYTHON = (IndexError, ZeroDivisionError, OverflowError)  # errors of irad that Python raises too, where the line is reached
+
+
 def of_the_program(e: Exception) -> bool:
     """Would Python raise it, running the program (rather than irad, which cannot compile it)?"""
     if isinstance(e, IradError):
-        return isinstance(e, (IndexError, ZeroDivisionError))
+        return isinstance(e, _OF_PYTHON)
     return not isinstance(e, (Emitted, RecursionError, NotImplementedError)) and not type(e).__module__.startswith("irad.")
 
 
@@ -123,7 +126,8 @@ def raise_as(r: Reader, e: Exception) -> None:
     """Emit an unconditional raise of what the program raised while it was read."""
     if isinstance(e, IradError):
         current().loc = e.loc or current().loc
-        raise_always("IndexError" if isinstance(e, IndexError) else "ZeroDivisionError", braces_doubled(e.message))
+        name = next(kind.__name__ for kind in _OF_PYTHON if isinstance(e, kind))
+        raise_always(name, braces_doubled(e.message))
     else:
         raise_always(*known_exception(r, e))
 

@@ -182,7 +182,9 @@ def iterate(r: Reader, obj: Any) -> Seq:
         if not obj.shape:
             raise IradTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
-    if isinstance(obj, (Arr, Text, Closure)):
+    if isinstance(obj, Text):
+        raise obj.unknown()
+    if isinstance(obj, (Arr, Closure)):
         raise IradTypeError(f"{describe(obj)} is not iterable")
     return _plain(r, obj)
 

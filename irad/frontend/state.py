@@ -274,7 +274,7 @@ def same(a: Any, b: Any) -> bool:
 
 def _same_object(a: Any, b: Any) -> bool:
     if isinstance(a, Arr):
-        return a.value is b.value and a.weak == b.weak
+        return a.value is b.value and a.weak == b.weak and a.mixed == b.mixed
     if isinstance(a, Either):
         return False
     if isinstance(a, Array):
