@@ -115,13 +115,14 @@ def percent_formatted(r: Reader, template: str, given: Any) -> Text:
             continue
         if not args:
             raise TypeError("not enough arguments for format string")
-        texts.append(_percent_field(r, args.pop(0), *m.groups(), m.group()))
+        texts.append(_percent_field(r, args.pop(0), m))
     if args:
         raise TypeError("not all arguments converted during string formatting")
     return _together([*texts, Text(escape(template[at:]), ())])
 
 
-def _percent_field(r: Reader, x: Any, flags: str, width: str, precision: str | None, kind: str, whole: str) -> Text:
+def _percent_field(r: Reader, x: Any, m: re.Match[str]) -> Text:
+    (flags, width, precision, kind), whole = m.groups(), m.group()
     if kind not in "srdiefgEFG" or (kind in "sr" and (precision or set(flags) - {"-"})):
         raise UnsupportedError(f"{whole} with traced numbers; write an f-string")
     if not is_traced_deep(x):

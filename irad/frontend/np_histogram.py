@@ -115,11 +115,11 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Arr:
         if falls and (edges[1:] > edges[:-1]).any():
             raise IradValueError(words)
         return _among_falling(x, edges, right) if falls else searchsorted(edges, x, side="left" if right else "right")
-    edges = lift(bins)
-    before, after = getitem(edges, slice(None, -1)), getitem(edges, slice(1, None))
+    given = lift(bins)
+    before, after = getitem(given, slice(None, -1)), getitem(given, slice(1, None))
     falls, rises = (any_(apply_ufunc(name, after, before).value, axes=(0,)) for name in ("less", "greater"))
     raise_if(ew.logical_and(falls, rises), exc="ValueError", message=words)
-    return where(Arr(falls), _among_falling(x, edges, right), searchsorted(edges, x, side="left" if right else "right"))
+    return where(Arr(falls), _among_falling(x, given, right), searchsorted(given, x, side="left" if right else "right"))
 
 
 def _among_falling(x: Any, edges: Any, right: bool) -> Arr:
