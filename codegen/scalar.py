@@ -71,6 +71,18 @@ def szmul(E: Builder, x: Any, y: Any) -> Any:
     return E.select(E.cmp("ne", x, zero), E.mul(x, y), zero)
 
 
+@rule("szmul2")
+def szmul2(E: Builder, x: Any, y: Any) -> Any:
+    zero = c(E, x, 0.0)
+    return E.select(E.and_(E.cmp("ne", x, zero), E.cmp("ne", y, zero)), E.mul(x, y), zero)
+
+
+@rule("szdiv")
+def szdiv(E: Builder, x: Any, y: Any) -> Any:
+    zero = c(E, x, 0.0)
+    return E.select(E.cmp("ne", x, zero), E.fdiv(x, y), zero)
+
+
 @rule("abs")
 def abs_(E: Builder, x: Any) -> Any:
     if is_float(x.dtype):

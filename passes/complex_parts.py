@@ -298,6 +298,16 @@ def _szmul(s: _Split, n: Node) -> list[Value]:
     return [ew.select(nonzero, x, full(0.0, x)) for x in _mul(s, n)]
 
 
+def _szmul2(s: _Split, n: Node) -> list[Value]:
+    nonzero = [ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[v])) for v in n.inputs]
+    return [ew.select(ew.logical_and(*nonzero), x, full(0.0, x)) for x in _mul(s, n)]
+
+
+def _szdiv(s: _Split, n: Node) -> list[Value]:
+    nonzero = ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[n.inputs[0]]))
+    return [ew.select(nonzero, x, full(0.0, x)) for x in _div(s, n)]
+
+
 def _div(s: _Split, n: Node) -> list[Value]:
     x, y = n.inputs
     if n.deriv and s.parts[y][1] in s.zero:
@@ -425,7 +435,7 @@ def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
 
 
 _RULES: dict[str, Callable[[_Split, Node], list[Value]]] = {
-    "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "szmul": _szmul, "div": _div, "pow": _pow,
+    "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "szmul": _szmul, "szmul2": _szmul2, "szdiv": _szdiv, "div": _div, "pow": _pow,
     "dot": _dot, "prod": _prod, "cumprod": _cumprod, "linrec": _linrec,
     "eq": _compare(ew.eq, ew.logical_and), "ne": _compare(ew.ne, ew.logical_or),
     "complex": lambda s, n: [s.get(v) for v in n.inputs],

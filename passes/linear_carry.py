@@ -19,7 +19,7 @@ from typing import Any
 from irad.ir import Builder, Graph, Node, Program, Value, defs, reads
 from irad.ops.array import broadcast_to
 from irad.ops.constant import const
-from irad.ops.core import effects
+from irad.ops.core import Op, effects
 from irad.ops.elementwise import add, div, mul, neg, sub, szmul
 from irad.passes.lanes import SIZES
 from irad.passes.rewrite import splat_of
@@ -28,9 +28,9 @@ from irad.types import I64, Dim, Type, affine
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
-_LINEAR = ("add", "sub", "neg", "mul", "szmul", "div")
+_LINEAR = ("add", "sub", "neg", "mul", "szmul", "div", "szdiv")
 _VECTORS = tuple((n,) for n in SIZES)
-_COST = {"div": 4}  # of a link in the chain, in multiplications
+_COST = {"div": 4, "szdiv": 4}  # of a link in the chain, in multiplications
 
 Factor = Value | float  # numbers stand for constants until they are needed
 Numbers = Mapping[Value, Any]  # constants and what they are
@@ -296,7 +296,7 @@ class _Forms:
             return -xs[0]
         if name in ("add", "sub"):
             return xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
-        if xs[1].factors and (name == "div" or xs[0].factors):
+        if xs[1].factors and (name in ("div", "szdiv") or xs[0].factors):
             return None
         k = 0 if xs[0].factors else 1
         if name == "szmul" and k:
@@ -305,13 +305,17 @@ class _Forms:
         by = self.scalar(whole)
         if by is None:
             return None
-        if name == "div":
-            number = self.numbers.get(whole)
-            if number:
-                return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: div(r, whole))
-            return x.each(lambda c, p: div(_made(c, p), by), lambda r: div(r, whole))
+        if name in ("div", "szdiv"):
+            return replace(self.quotient(x, whole, by, op), strong=x.strong or name == "szdiv")
         new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, whole))
         return replace(new, strong=x.strong or name == "szmul")
+
+    def quotient(self, x: Form, whole: Value, by: Value, op: Op) -> Form:
+        """x / whole, where `by` is the scalar that every element of whole is."""
+        number = self.numbers.get(whole)
+        if number:
+            return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: op(r, whole))
+        return x.each(lambda c, p: div(_made(c, p), by), lambda r: op(r, whole))
 
     def scalar(self, v: Value) -> Value | None:
         """The scalar that is every element of v; None if they differ."""

@@ -32,6 +32,7 @@ from irad.passes.residuals import choose, nearly_whole, remembered
 from irad.types import TAPE, Type
 
 Cotangents = Sequence[Value | None]
+STRONG = (ew.szmul, ew.szmul2, ew.szdiv)
 
 
 class Differentiation:
@@ -42,7 +43,7 @@ class Differentiation:
         self.made: Program = {}
         self.open_entries = open_entries(program)
         self.pairs: dict[Any, Any] = {}
-        self.products: set[Node] = set()  # the `szmul` nodes that the rules of the op table made
+        self.products: set[Node] = set()  # the strong products that the rules of the op table made
         self._adjoint_sites: dict[int, int] = {}
         used = (n.attrs["site"] for g in program.values() for n in walk(g) if n.op.name in ("push", "pop"))
         self._sites = itertools.count(max(used, default=-1) + 1)
@@ -52,7 +53,7 @@ class Differentiation:
 
     def emitted(self, nodes: Iterable[Node]) -> None:
         """Note what a rule of the op table has emitted."""
-        self.products.update(n for n in nodes if n.op is ew.szmul)
+        self.products.update(n for n in nodes if n.op in STRONG)
 
     def substitute(self, graph: Graph, env: Mapping[Value, Value]) -> Graph:
         """As irad.ir.substitute, and `products` follows."""

@@ -70,6 +70,8 @@ EXACT = {
         rint(rint(x)) -> rint(x)
         isnan(-x) -> isnan(x)
         szmul(0.0, x) -> 0.0
+        szmul2(0.0, x) -> 0.0
+        szdiv(0.0, x) -> 0.0
     """,
     "iu": f"""
         x + 0 -> x
@@ -158,6 +160,13 @@ DERIVATIVE = {
         szmul(x, -1.0) -> -x
         szmul(-x, y) -> -szmul(x, y)
         szmul(x, -y) -> -szmul(x, y)
+        szmul2(x, 1.0) -> x
+        szmul2(x, -1.0) -> -x
+        szmul2(-x, y) -> -szmul2(x, y)
+        szdiv(x, 1.0) -> x
+        szdiv(x, -1.0) -> -x
+        szdiv(-x, y) -> -szdiv(x, y)
+        szdiv(x, -y) -> -szdiv(x, y)
     """,
 }
 

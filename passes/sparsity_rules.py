@@ -177,6 +177,7 @@ RULES.update(
         **dict.fromkeys(_FLAT, _nowhere),
         "mul": _product,
         "szmul": _product,
+        "szmul2": _product,
         "select": _select,
         "broadcast": _move,
         "reshape": _move,

@@ -14,7 +14,7 @@ from irad.errors import IradError
 from irad.ir import Node, Value, emit
 from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose, update
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, mul
+from irad.ops.elementwise import cast_to, div, mul, szmul
 from irad.passes.rewrite import splat_of
 from irad.types import bits, is_float, is_int, is_signed
 
@@ -276,6 +276,22 @@ def _szmul(node: Node, definition: Defs) -> New:
     return (mul(*node.inputs),) if plain else None
 
 
+def _szmul2(node: Node, definition: Defs) -> New:
+    """A factor that is a constant but not 0 masks nothing; neither is masked by the other if that is finite."""
+    for c, x in (node.inputs, node.inputs[::-1]):
+        s = splat_of(definition(c))
+        if s is not None and s != 0:
+            return (mul(x, c) if np.isfinite(s) and node.deriv else szmul(x, c),)
+    return None
+
+
+def _szdiv(node: Node, definition: Defs) -> New:
+    """As `_szmul`."""
+    c, p = (splat_of(definition(v)) for v in node.inputs)
+    plain = (c is not None and c != 0) or (p is not None and p != 0 and p == p and node.deriv)
+    return (div(*node.inputs),) if plain else None
+
+
 def _raise_if(node: Node, definition: Defs) -> New:
     cond = splat_of(definition(node.inputs[0]))
     return () if cond is not None and not cond else None
@@ -305,6 +321,8 @@ STRUCTURAL: dict[str, tuple[StructuralRule, ...]] = {
     "any": (_reduce_of_reduce,),
     "all": (_reduce_of_reduce,),
     "szmul": (_szmul,),
+    "szmul2": (_szmul2,),
+    "szdiv": (_szdiv,),
     "raise_if": (_raise_if,),
     "if": (_if_of_not,),
 }

@@ -1,4 +1,4 @@
-"""Weaken strong-zero products: `szmul` becomes `mul` where both must agree.
+"""Weaken strong-zero products: `szmul` becomes `mul`, `szmul2` one of the two, and `szdiv` becomes `div`, where both must agree.
 
 `szmul(c, p)` differs from `c * p` only where c is 0 and p is inf or NaN. It is there for *masked zeros*: cotangents that
 are 0 because something was not chosen, not because a formula came out as 0. So it becomes `mul` if p is finite by
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from irad.ir import Graph, Node, Program, Value
-from irad.ops.elementwise import mul
+from irad.ops.elementwise import div, mul, szdiv, szmul, szmul2
 
 
 def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) -> Program:
-    """The program with those `szmul` in `nodes` weakened that may be. `seeds`: values whose zeros the user supplies."""
+    """The program with those strong products in `nodes` weakened that may be. `seeds`: values whose zeros the user supplies."""
     flow = _Flow(program, seeds)
     return {name: _rebuild(g, flow, nodes) for name, g in program.items()}
 
@@ -30,14 +30,27 @@ def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) ->
 def _rebuild(graph: Graph, flow: _Flow, nodes: Collection[Node]) -> Graph:
     new = []
     for n in graph.nodes:
-        if n in nodes and (n.inputs[0] not in flow.masked or n.inputs[1] in flow.finite):
-            n = Node(mul, n.inputs, n.outputs, n.attrs, (), n.loc, n.deriv)
+        if n in nodes:
+            n = _weakened(n, flow)
         elif n.regions:
             regions = tuple(_rebuild(r, flow, nodes) for r in n.regions)
             if any(a is not b for a, b in zip(regions, n.regions)):
                 n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
         new.append(n)
     return graph.replace(nodes=new)
+
+
+def _weakened(n: Node, flow: _Flow) -> Node:
+    """The weakest product, or quotient, that does."""
+    x, y = n.inputs
+    first, second = x in flow.masked and y not in flow.finite, y in flow.masked and x not in flow.finite
+    if n.op is szdiv:
+        op, ins = szdiv if x in flow.masked else div, n.inputs
+    elif n.op is szmul2 and second:
+        op, ins = (szmul2, n.inputs) if first else (szmul, (y, x))
+    else:
+        op, ins = szmul if first else mul, n.inputs
+    return n if op is n.op else Node(op, ins, n.outputs, n.attrs, (), n.loc, n.deriv)
 
 
 class _Flow:
@@ -71,9 +84,9 @@ class _Flow:
 
 # ---- masked zeros ---------------------------------------------------------------------------------------
 
-_BY_CONVENTION = {"empty", "sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "iota", "real", "imag"}
-_NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos"}
-_OPERAND = {"div": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
+_BY_CONVENTION = {"empty", "sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "iota", "real", "imag", "pow_slope", "pow_slope_y", "div_or_0", "zero_or_div", "zero_or_mul"}
+_NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos", "logistic", "logistic_of_neg"}
+_OPERAND = {"div": 0, "szdiv": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
 
 
 def _may_be_masked(n: Node, masked: set[Any]) -> bool:

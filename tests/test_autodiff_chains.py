@@ -14,6 +14,7 @@ from irad.passes.autodiff import grad, jvp, vjp
 from irad.passes.cse import cse
 from irad.passes.dce import dce
 from irad.passes.linear_carry import linear_carry
+from irad.passes.reciprocal import reciprocal
 from irad.passes.simplify import simplify
 from irad.types import F64, I64
 from irad.verify import verify
@@ -22,7 +23,7 @@ from tests.programs import For, fn, sin, vec
 
 
 def tidy(program: Program) -> Program:
-    return dce(cse(simplify(program)))
+    return dce(cse(reciprocal(simplify(program))))
 
 
 def shortened(program: Program) -> Program:

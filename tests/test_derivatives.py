@@ -34,7 +34,8 @@ NO_DERIVATIVE = {"loop", "load", "callback", "pure_callback"} | {n for n in OPS 
 # Rules of the autodiff passes; tested in test_autodiff.py and test_custom.py by programs.
 STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp custom_vjp custom_jvp stop_gradient vmap jacobian".split())
 
-ELEMENTWISE = [op for op in OPS.values() if op.partials is not None]
+# `pow_slope_y` has the power among its operands: to move it alone means nothing. See tests/test_derivative_table.py.
+ELEMENTWISE = [op for op in OPS.values() if op.partials is not None and op.name != "pow_slope_y"]
 
 
 def f64(*shape: int) -> Type:
@@ -53,24 +54,29 @@ def sample(op: Op, shape: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
     return [np.asarray(rng.uniform(lo + 0.05 * (hi - lo), hi - 0.05 * (hi - lo), shape)) for lo, hi in domain]
 
 
+def sample_attrs(op: Op) -> dict[str, int]:
+    """Attributes for an elementwise op."""
+    return dict(op.extra.get("sample", {}))
+
+
 def _arity(op: Op) -> int:
     assert op.partials is not None
-    return len(inspect.signature(op.partials).parameters) - 1
+    return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in inspect.signature(op.partials).parameters.values()) - 1
 
 
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)], ids=str)
 def test_elementwise(op: Op, shape: tuple[int, ...]) -> None:
     xs = sample(op, shape)
-    check(one_op(op, [f64(*shape)] * len(xs)), xs, rtol=1e-6)
+    check(one_op(op, [f64(*shape)] * len(xs), **sample_attrs(op)), xs, rtol=1e-6)
 
 
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_elementwise_f32(op: Op) -> None:
     """In single precision the derivative is that of double precision, rounded; results keep their dtype."""
     xs = [x.astype(np.float32) for x in sample(op, (4,))]
-    got = agree(vjp(one_op(op, [Type("f32", (4,))] * len(xs))), *xs, np.ones(4, np.float32))
-    want = interpret(vjp(one_op(op, [f64(4)] * len(xs))), *(x.astype(float) for x in xs), np.ones(4))
+    got = agree(vjp(one_op(op, [Type("f32", (4,))] * len(xs), **sample_attrs(op))), *xs, np.ones(4, np.float32))
+    want = interpret(vjp(one_op(op, [f64(4)] * len(xs), **sample_attrs(op))), *(x.astype(float) for x in xs), np.ones(4))
     for a, b in zip(got, want, strict=True):
         assert a.dtype == np.float32
         np.testing.assert_allclose(a, b, rtol=3e-5, atol=1e-6)
@@ -79,7 +85,7 @@ def test_elementwise_f32(op: Op) -> None:
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_elementwise_empty(op: Op) -> None:
     n = len(sample(op, ()))
-    out = agree(vjp(one_op(op, [f64(2, 0)] * n)), *[np.zeros((2, 0))] * (n + 1))
+    out = agree(vjp(one_op(op, [f64(2, 0)] * n, **sample_attrs(op))), *[np.zeros((2, 0))] * (n + 1))
     assert [x.shape for x in out] == [(2, 0)] * (n + 1)
 
 
@@ -94,7 +100,7 @@ def test_elementwise_edges(op: Op, dtype: str) -> None:
     nasty = np.array([*NASTY, np.finfo(real).smallest_subnormal * 3, np.finfo(real).max], float).astype(real)
     grid = [np.ravel(x) for x in np.meshgrid(*[nasty] * n, [1.0, 0.0, np.inf, -2.0])]
     xs, ct = [x.astype(real) for x in grid[:n]], grid[n].astype(real)
-    program = one_op(op, [Type(dtype, ct.shape)] * n)
+    program = one_op(op, [Type(dtype, ct.shape)] * n, **sample_attrs(op))
     agree(vjp(program), *xs, ct, floor=0)
     ct[ct == -2] = -1  # a product that overflows may be contracted into a sum that does not
     agree(jvp(program), *xs, *[ct] * n, floor=0)

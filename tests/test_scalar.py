@@ -17,7 +17,7 @@ from irad.ops import OPS
 from irad.types import DTYPES, NATIVE, Type, is_float, is_signed
 from tests.vecbuilder import compile
 
-ELEMENTWISE = {name: op for name, op in OPS.items() if op.elementwise}
+ELEMENTWISE = {name: op for name, op in OPS.items() if op.elementwise and "expand" not in op.extra}
 # Composed of polynomials, so within a few units in the last place
 CLOSE = ("logaddexp", "logaddexp2", "expit", "xlogy", "xlog1py")
 SELECTED_BY_SIGN = ("maximum", "minimum", "fmax", "fmin")  # the sign of a zero is nobody's promise
@@ -25,7 +25,7 @@ SELECTED_BY_SIGN = ("maximum", "minimum", "fmax", "fmin")  # the sign of a zero 
 
 def arity(name: str) -> int:
     function = ELEMENTWISE[name].eval
-    return function.nin if isinstance(function, np.ufunc) else 2 if name in ("szmul", "xlogy", "xlog1py") else 1
+    return function.nin if isinstance(function, np.ufunc) else 2 if name in ("szmul", "szmul2", "szdiv", "xlogy", "xlog1py") else 1
 
 
 def accepts(name: str, dtype: str, n: int) -> bool:

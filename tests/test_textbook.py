@@ -149,11 +149,9 @@ DUAL = """func @f.vjp(%x1: f64, %x2: f64, %ct_v5: f64) -> f64, f64, f64 {
   %3: f64 = szmul' %ct_v5, %x2
   %4: f64 = szmul' %ct_v5, %x1
   %5: f64 = add' %2, %4
-  %6: f64 = const'[value=1.0]
-  %7: f64 = div' %6, %x1
-  %8: f64 = szmul' %ct_v5, %7
-  %9: f64 = add' %3, %8
-  return %v5, %9, %5
+  %6: f64 = szdiv' %ct_v5, %x1
+  %7: f64 = add' %3, %6
+  return %v5, %7, %5
 }"""
 
 

@@ -33,7 +33,9 @@ from irad.frontend.np_scan import cumsum_of, diff, join, part
 from irad.ir import Value
 from irad.ops import complex as cx
 from irad.ops import elementwise as ew
+from irad.ops.bessel import bessel_i0
 from irad.ops.elementwise import full, select
+from irad.ops.slopes import horner
 from irad.types import DTYPES, is_complex, is_float
 
 
@@ -215,14 +217,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 _SINC = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(7)]  # Taylor: sin(y)/y in y**2
 
 
-def horner(coefs: Sequence[float], t: Value) -> Value:
-    """sum of coefs[k] * t**k."""
-    out = full(coefs[-1], t)
-    for c in reversed(coefs[:-1]):
-        out = ew.add(ew.mul(out, t), full(c, t))
-    return out
-
-
 @numpy("sinc")
 def sinc(x: Any) -> Arr:
     """np.sinc: sin(pi x) / (pi x). Near 0 by its Taylor series, so that derivatives of every order are right there."""
@@ -238,46 +232,10 @@ def sinc(x: Any) -> Arr:
     return Arr(in_f32(value, lift(x, float_dtype(x)).value))
 
 
-# Chebyshev series of exp(-x) I0(x) on [0, 8] in x/4 - 1, and of sqrt(x) exp(-x) I0(x) on [8, inf) in 16/x - 1
-_I0_LOW = (
-    0.33839763720473804, -0.3046826723431984, 0.17162090152220878, -0.094901097048047644, 0.049305284239670708,
-    -0.023737414805899469, 0.010546460394594998, -0.0043243099950505759, 0.0016394756169413358, -0.00057637557453858237,
-    0.00018850288509584166, -5.7541950100821037e-5, 1.6448448070728897e-5, -4.4167383584587506e-6, 1.1173875391201037e-6,
-    -2.6707938539406117e-7, 6.0469950225419189e-8, -1.300025009986248e-8, 2.6598237246823867e-9, -5.1897956016352629e-10,
-    9.6758090353732369e-11, -1.7268262914415557e-11, 2.9550526631296398e-12, -4.8564467831119295e-13, 7.6761854986049356e-14,
-    -1.1685332877993452e-14, 1.715391285555133e-15, -2.4312798465479547e-16, 3.3307945188222381e-17, -4.4153416464793394e-18,
-)  # fmt: skip
-_I0_HIGH = (
-    0.40224520550705442, 0.0033691164782556941, 6.889758346916824e-5, 2.8913705208347565e-6, 2.0489185894690637e-7,
-    2.2666689904981781e-8, 3.3962320257083863e-9, 4.9406023882249696e-10, 1.1889147107846438e-11, -3.1499165279632414e-11,
-    -1.3215811840447713e-11, -1.7941785315068061e-12, 7.1801244513836662e-13, 3.8527783827421427e-13, 1.5400862175214098e-14,
-    -4.1505693472872221e-14, -9.5548466988283076e-15, 3.8116806693526224e-15, 1.7725601330565264e-15, -3.4254856196772191e-16,
-    -2.8276239805165835e-16, 3.4612228676974611e-17, 4.46562142029676e-17, -4.8305044859441821e-18, -7.233180487874754e-18,
-)  # fmt: skip
-
-
-def chebyshev(coefs: Sequence[float], t: Value) -> Value:
-    """sum of coefs[k] * T_k(t), by Clenshaw's recurrence."""
-    two = ew.add(t, t)
-    b1, b2 = full(0.0, t), full(0.0, t)
-    for c in reversed(coefs[1:]):
-        b1, b2 = ew.add(ew.sub(ew.mul(two, b1), b2), full(c, t)), b1
-    return ew.add(ew.sub(ew.mul(t, b1), b2), full(coefs[0], t))
-
-
 @numpy("i0")
 def i0(x: Any) -> Arr:
-    """np.i0, the modified Bessel function of order 0, by Chebyshev series on |x| <= 8 and above."""
-
-    def value(v: Value) -> Value:
-        a, one, eight = ew.abs_(v), full(1.0, v), full(8.0, v)
-        low = ew.le(a, eight)
-        inner, outer = select(low, a, eight), select(low, eight, a)
-        below = chebyshev(_I0_LOW, ew.sub(ew.mul(inner, full(0.25, v)), one))
-        above = ew.div(chebyshev(_I0_HIGH, ew.sub(ew.div(full(16.0, v), outer), one)), ew.sqrt(outer))
-        return ew.mul(ew.exp(a), select(low, below, above))
-
-    return Arr(in_f32(value, lift(x, float_dtype(x)).value))
+    """np.i0, the modified Bessel function of order 0."""
+    return Arr(in_f32(bessel_i0, lift(x, float_dtype(x)).value))
 
 
 @numpy("unwrap")

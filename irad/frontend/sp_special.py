@@ -14,6 +14,7 @@ from irad.frontend.np_reduce import max_of, sum_of
 from irad.frontend.np_registry import NAMES, TABLE
 from irad.ir import Value
 from irad.ops import elementwise as ew
+from irad.ops import slopes
 from irad.ops.elementwise import full, select
 from irad.ops.polygamma import polygamma as polygamma_op
 
@@ -39,12 +40,10 @@ def _entr(x: Value) -> Value:
 def _rel_entr(x: Value, y: Value) -> Value:
     """x log(x/y) for positive x and y; 0 for x = 0 <= y; else inf."""
     zero, one = full(0.0, x), full(1.0, x)
-    inside = ew.logical_and(ew.gt(x, zero), ew.gt(y, zero))
-    sx, sy = select(inside, x, one), select(inside, y, one)
-    at_zero = ew.logical_and(ew.eq(x, zero), ew.ge(y, zero))
-    nan = ew.logical_or(ew.isnan(x), ew.isnan(y))
-    value = select(inside, ew.mul(sx, ew.log(ew.div(sx, sy))), select(at_zero, zero, full(math.inf, x)))
-    return select(nan, full(math.nan, x), value)
+    positive = ew.logical_and(ew.gt(x, zero), ew.gt(y, zero))
+    inside = ew.logical_or(positive, ew.logical_and(ew.eq(x, zero), ew.ge(y, zero)))
+    value = select(inside, slopes.rel_entr(select(inside, x, one), select(inside, y, one)), full(math.inf, x))
+    return select(ew.logical_or(ew.isnan(x), ew.isnan(y)), full(math.nan, x), value)
 
 
 def _kl_div(x: Value, y: Value) -> Value:
@@ -76,22 +75,10 @@ def _huber(delta: Value, r: Value) -> Value:
 
 
 def _pseudo_huber(delta: Value, r: Value) -> Value:
-    """delta**2 * (sqrt(1 + (r/delta)**2) - 1), written u**2/(1 + sqrt(1 + u**2)) with u = r/delta."""
-    one, zero = full(1.0, r), full(0.0, r)
-    usable = ew.ne(delta, zero)
-    d = select(usable, delta, one)
-    u = ew.div(r, d)
-    square = ew.mul(u, u)
-    value = ew.mul(ew.mul(d, d), ew.div(square, ew.add(one, ew.sqrt(ew.add(one, square)))))
-    value = select(ew.logical_and(usable, ew.ne(r, zero)), value, zero)
-    return select(ew.lt(delta, zero), full(math.inf, r), value)
-
-
-def _boxcox(x: Value, lam: Value) -> Value:
-    """(x**lam - 1) / lam, log x where lam is 0."""
-    zero = ew.eq(lam, full(0.0, x))
-    safe = select(zero, full(1.0, x), lam)
-    return select(zero, ew.log(x), ew.div(ew.expm1(ew.mul(safe, ew.log(x))), safe))
+    """delta**2 * (sqrt(1 + (r/delta)**2) - 1); inf for negative delta."""
+    negative = ew.lt(delta, full(0.0, r))
+    value = slopes.pseudo_huber(select(negative, full(1.0, r), delta), r)
+    return select(negative, full(math.inf, r), value)
 
 
 def _exp10(x: Value) -> Value:
@@ -102,7 +89,7 @@ _FORMULAS: dict[str, Callable[..., Value]] = {
     "expit": ew.expit, "logit": _logit, "log_expit": _log_expit, "xlogy": ew.xlogy, "xlog1py": ew.xlog1py, "erf": ew.erf,
     "erfc": ew.erfc, "gammaln": ew.gammaln, "digamma": ew.digamma, "psi": ew.digamma, "entr": _entr, "rel_entr": _rel_entr,
     "kl_div": _kl_div, "ndtr": _ndtr, "log1p": ew.log1p, "expm1": ew.expm1, "exp2": ew.exp2, "exp10": _exp10, "cbrt": ew.cbrt,
-    "huber": _huber, "pseudo_huber": _pseudo_huber, "boxcox": _boxcox, "softplus": _softplus,
+    "huber": _huber, "pseudo_huber": _pseudo_huber, "boxcox": slopes.boxcox, "softplus": _softplus,
 }  # fmt: skip
 
 
@@ -142,11 +129,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         shape = broadcast_shapes(work.shape, weights.shape)
         name = result_dtype(work, weights)
         work, weights = Arr(materialise(work, name, shape)), Arr(materialise(weights, name, shape))
-        dead = apply_ufunc("equal", weights, 0)
-        work = where(dead, -math.inf, work)
-    m = _finite_max(work, axis)
+    live = work if weights is None else where(apply_ufunc("equal", weights, 0), -math.inf, work)
+    m = _finite_max(live, axis)
     e = apply_ufunc("exp", apply_ufunc("subtract", work, m))
-    s = sum_of(e if weights is None else apply_ufunc("multiply", weights, e), axis, keepdims=True)
+    terms = e if weights is None else Arr(slopes.zero_or_mul(weights.value, materialise(e, weights.name, weights.shape)))
+    s = sum_of(terms, axis, keepdims=True)
     sign = apply_ufunc("sign", s)
     out = apply_ufunc("add", apply_ufunc("log", apply_ufunc("absolute", s) if return_sign else s), m)
     shape_out = lambda v: sum_of(v, axis, keepdims=keepdims)  # the reduced axes have extent 1: nothing is added

@@ -1,11 +1,12 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array, polygamma < complex, custom, fft, mask, sorting < control < loop, matrix < linalg < eigen,
+core < constant < elementwise < array, polygamma, slopes < bessel, complex, custom, fft, mask, sorting < control < loop, matrix < linalg < eigen,
 spectral < determinant, parts: a module uses only those before it. `intervals` graphs being built and makes no op.
 """
 
 from irad.ops import (  # noqa: F401
     array,
+    bessel,
     complex,
     constant,
     control,
@@ -20,6 +21,7 @@ from irad.ops import (  # noqa: F401
     mask,
     parts,
     polygamma,
+    slopes,
     sorting,
     spectral,
 )

@@ -33,6 +33,8 @@ def full(value: float, like: Value) -> Value:
 div: Op
 neg: Op
 szmul: Op
+szmul2: Op
+szdiv: Op
 trunc: Op
 sign: Op
 select: Op
@@ -66,7 +68,7 @@ def plus(a: Value | None, b: Value | None) -> Value | None:
 def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
     def vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
         if any(ad.active(v) for v in node.inputs):
-            ps = partials(*map(ad.need, node.inputs), ad.need(node.outputs[0]))
+            ps = partials(*map(ad.need, node.inputs), ad.need(node.outputs[0]), **node.attrs)
             for v, p in zip(node.inputs, ps):
                 if ad.active(v):
                     adj.add(v, contribution(cts[0], p))
@@ -77,7 +79,7 @@ def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
 def _jvp(partials: Callable[..., Sequence[Any]]) -> Callable[..., list[Value | None]]:
     def jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         out = None
-        for v, p in zip(node.inputs, partials(*node.inputs, node.outputs[0])):
+        for v, p in zip(node.inputs, partials(*node.inputs, node.outputs[0], **node.attrs)):
             out = plus(out, contribution(tan.get(v), p))
         return [out]
 
@@ -87,7 +89,7 @@ def _jvp(partials: Callable[..., Sequence[Any]]) -> Callable[..., list[Value | N
 def same(kinds: str) -> Callable[..., tuple[Type, ...]]:
     """All operands and the result have one type, of one of the dtype kinds b(ool) i(nt) u(nsigned) f(loat) c(omplex)."""
 
-    def infer(*ts: Type) -> tuple[Type, ...]:
+    def infer(*ts: Type, **attrs: Any) -> tuple[Type, ...]:
         if any(t != ts[0] for t in ts):
             raise type_error("operands must have equal types", *ts)
         if ts[0].dtype[0] not in kinds:
@@ -155,14 +157,27 @@ sub = elementwise(
 mul = elementwise(
     "mul", np.multiply, "mul", lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval,
 )  # fmt: skip
-div = elementwise("div", np.divide, "fdiv", lambda x, y, o: (div(full(1.0, y), y), neg(div(o, y))), kinds="fc")
+div = elementwise(
+    "div", np.divide, "fdiv",
+    lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: neg(szmul(szdiv(ct, y), o))), kinds="fc",
+)  # fmt: skip
 neg = elementwise(
     "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0])
 )
 szmul = elementwise(
     "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule",
-    lambda c, p, o: (p, lambda ct: _where_nonzero(c, szmul(ct, c))), kinds="fc", cheap=True,
+    lambda c, p, o: (p, lambda ct: szmul2(c, ct)), kinds="fc", cheap=True,
     doc="c * p, but 0 where c is 0, whatever p is: the product of a cotangent and a partial (strong zero)",
+)  # fmt: skip
+szmul2 = elementwise(
+    "szmul2", lambda x, y: np.where((x == 0) | (y == 0), np.zeros_like(x), x * y)[()], "rule",
+    lambda x, y, o: (lambda ct: szmul2(ct, y), lambda ct: szmul2(x, ct)), kinds="fc", cheap=True, commutes=True,
+    doc="x * y, but 0 where either is 0, whatever the other is: what `szmul` becomes when its partial is differentiated",
+)  # fmt: skip
+szdiv = elementwise(
+    "szdiv", lambda c, p: np.where(c == 0, np.zeros_like(c), c / p)[()], "rule",
+    lambda c, p, o: (lambda ct: szdiv(ct, p), lambda ct: neg(szmul2(szdiv(ct, p), o))), kinds="fc",
+    doc="c / p, but 0 where c is 0, whatever p is: a cotangent by the reciprocal of a partial, see `szmul`",
 )  # fmt: skip
 floor_divide = elementwise(
     "floor_divide", np.floor_divide, "rule", lambda x, y, o: (ZERO, ZERO), kinds="iuf", intervals=_floordiv_interval,
@@ -184,12 +199,6 @@ nextafter = elementwise("nextafter", np.nextafter, "rule", lambda x, y, o: (ONE,
 heaviside = elementwise(
     "heaviside", np.heaviside, "rule", lambda x, h, o: (ZERO, select(eq(x, full(0.0, x)), full(1.0, x), full(0.0, x)))
 )
-
-
-def _where_nonzero(c: Value, v: Value) -> Value:
-    """v, but 0 where c is 0, even if v is inf or NaN there."""
-    zero = full(0.0, c)
-    return select(eq(c, zero), zero, v)
 
 
 def _copysign_slope(x: Value, y: Value) -> Value:
@@ -281,20 +290,17 @@ _square = lambda x: mul(x, x)
 
 
 def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
-    zero, one = full(0.0, x), full(1.0, x)
-    dx = select(eq(y, zero), zero, mul(y, pow_(x, sub(y, one))))
-    dy = select(eq(x, zero), zero, mul(o, log(x)))
-    return dx, dy
+    return OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)
 
 
-sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (div(full(0.5, o), o),), kinds="fc", domain=(_POS,))
+sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,))
 cbrt = elementwise("cbrt", np.cbrt, "poly.cbrt", lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,))
 pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iufc", domain=(_POS, _ANY),
                    doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
 exp = elementwise("exp", np.exp, "poly.exp", lambda x, o: (o,), kinds="fc", domain=(_ANY,))
 exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.log(2), o)),), kinds="fc", domain=(_ANY,))
 expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,))
-log = elementwise("log", np.log, "poly.log", lambda x, o: (_recip(x),), kinds="fc", domain=(_POS,))
+log = elementwise("log", np.log, "poly.log", lambda x, o: (lambda ct: szdiv(ct, x),), kinds="fc", domain=(_POS,))
 log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,))
 log10 = elementwise(
     "log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,)
@@ -344,8 +350,7 @@ def _root_one_plus_square(x: Value) -> Value:
 
 def _over_hypot(x: Value, h: Value) -> Value:
     """x / h, 0 where h is 0."""
-    zero = full(0.0, h)
-    return select(eq(h, zero), zero, div(x, h))
+    return OPS["div_or_0"](x, h)
 
 
 def _arctan2_partials(y: Value, x: Value, o: Value) -> Sequence[Any]:
@@ -360,21 +365,11 @@ hypot = elementwise("hypot", np.hypot, "poly.hypot", lambda x, y, o: (_over_hypo
 # ---- sums of exponentials and special functions -------------------------------------------------------------
 
 
-def _logistic_weights(d: Value) -> tuple[Value, Value]:
-    """expit(d), expit(-d), both without cancellation, from one exp(-|d|); a half each where d is NaN (inf - inf)."""
-    e = exp(neg(abs_(d)))
-    q = div(full(1.0, e), add(full(1.0, e), e))
-    eq_ = mul(e, q)
-    pos = ge(d, full(0.0, d))
-    return select(pos, q, eq_), select(pos, eq_, q)
-
-
 def _logaddexp_partials(base: float) -> Callable[..., Sequence[Any]]:
     def partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
-        d = sub(x, y)
-        a, b = _logistic_weights(d if base == 1.0 else mul(d, full(base, d)))
-        tie, half = eq(x, y), full(0.5, x)
-        return select(tie, half, a), select(tie, half, b)
+        d = OPS["difference"](x, y)
+        d = d if base == 1.0 else mul(d, full(base, d))
+        return OPS["logistic"](d), OPS["logistic_of_neg"](d)
 
     return partials
 
@@ -386,8 +381,7 @@ def _expit_eval(x: Any) -> Any:
 
 
 def _expit_partials(x: Value, o: Value) -> Sequence[Any]:
-    a, b = _logistic_weights(x)
-    return (mul(a, b),)
+    return (mul(OPS["logistic"](x), OPS["logistic_of_neg"](x)),)
 
 
 def _lift(name: str) -> Callable[..., Any]:
@@ -411,11 +405,11 @@ digamma = elementwise("digamma", _lift("digamma"), "poly.digamma", lambda x, o: 
 trigamma = elementwise("trigamma", _lift("trigamma"), "poly.trigamma", lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,))
 xlogy = elementwise(
     "xlogy", _lift("xlogy"), "rule",
-    lambda x, y, o: (log(y), select(eq(x, full(0.0, x)), full(0.0, x), div(x, y))), domain=(_ANY, _POS), doc="x*log(y), 0 where x is 0",
+    lambda x, y, o: (log(y), OPS["zero_or_div"](x, y)), domain=(_ANY, _POS), doc="x*log(y), 0 where x is 0",
 )  # fmt: skip
 xlog1py = elementwise(
     "xlog1py", _lift("xlog1py"), "rule",
-    lambda x, y, o: (log1p(y), select(eq(x, full(0.0, x)), full(0.0, x), div(x, add(full(1.0, y), y)))), domain=(_ANY, _POS),
+    lambda x, y, o: (log1p(y), OPS["zero_or_div"](x, add(full(1.0, y), y))), domain=(_ANY, _POS),
 )  # fmt: skip
 
 # ---- comparison, logic, bits: no derivative, it stops here ---------------------------------------------------

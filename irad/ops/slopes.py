@@ -1,0 +1,265 @@
+"""Slopes whose formula switches at a point, as rows of their own, so that their own slopes are right there too.
+
+A partial such as `select(y == 0, 0, y * x**(y - 1))` is right, but its derivative is not: where the constant is selected, it
+says 0. Here such a partial is one op. Its value may switch, select and share as it likes (`expand`, after all derivatives have
+been taken); its derivative is that of the function that it stands for, on both sides of the switch and at it, and is made of
+rows of the same kind. What docs/edges.md says of an edge is said of the value of a row, never of the rows it is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.ir import Builder, Value
+from irad.ops.core import Op
+from irad.ops.elementwise import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    abs_,
+    add,
+    div,
+    elementwise,
+    eq,
+    exp,
+    expm1,
+    full,
+    ge,
+    hypot,
+    le,
+    log,
+    logical_and,
+    lt,
+    mul,
+    ne,
+    neg,
+    pow_,
+    select,
+    sqrt,
+    sub,
+    szdiv,
+    szmul,
+    szmul2,
+)
+from irad.types import type_of
+
+Domain = tuple[tuple[float, float], ...]
+_ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
+
+
+def evaluated(expand: Callable[..., Value]) -> Callable[..., Any]:
+    """The meaning, for the interpreter, of an op that is made of others."""
+
+    def eval(*xs: Any, **attrs: Any) -> Any:
+        params = [Value(type_of(np.asarray(x))) for x in xs]
+        with Builder() as b:
+            out = expand(*params, **attrs)
+        env = dict(zip(params, xs))
+        for n in b.nodes:
+            assert n.op.eval is not None
+            env[n.out] = n.op.eval(*(env[v] for v in n.inputs), **n.attrs)
+        return env[out]
+
+    return eval
+
+
+def horner(coefs: Sequence[float], t: Value) -> Value:
+    """sum of coefs[k] * t**k."""
+    out = full(coefs[-1], t)
+    for c in reversed(coefs[:-1]):
+        out = add(mul(out, t), full(c, t))
+    return out
+
+
+def formula(
+    name: str,
+    expand: Callable[..., Value],
+    partials: Callable[..., Sequence[Any]],
+    domain: Domain,
+    *,
+    sample: dict[str, int] | None = None,
+    **row: Any,
+) -> Op:
+    """An elementwise row that is made of others. `sample`: attributes that tests give it."""
+    extra = {"expand": lambda *xs, **attrs: (expand(*xs, **attrs),), "sample": sample or {}}
+    return elementwise(name, evaluated(expand), "", partials, domain=domain, extra=extra, **row)
+
+
+# ---- quotients and differences ----------------------------------------------------------------------------------------------
+
+
+def _div_or_0(x: Value, h: Value) -> Value:
+    zero = full(0.0, h)
+    return select(eq(h, zero), zero, div(x, h))
+
+
+def _zero_or_div(x: Value, y: Value) -> Value:
+    zero = full(0.0, x)
+    return select(eq(x, zero), zero, div(x, y))
+
+
+def _quotient_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
+    return lambda ct: szdiv(ct, y), lambda ct: neg(szmul2(szdiv(ct, y), o))
+
+
+div_or_0 = formula("div_or_0", _div_or_0, _quotient_partials, (_ANY, _POS), doc="x / h, 0 where h is 0")
+zero_or_div = formula("zero_or_div", _zero_or_div, _quotient_partials, (_ANY, _POS), kinds="fc", doc="x / y, 0 where x is 0")
+
+
+def _difference(x: Value, y: Value) -> Value:
+    return select(eq(x, y), full(0.0, x), sub(x, y))
+
+
+difference = formula("difference", _difference, lambda x, y, o: (ONE, MINUS_ONE), (_ANY, _ANY), doc="x - y, 0 of equal infinities")
+
+
+def _product_partials(c: Value, p: Value, o: Value) -> Sequence[Any]:
+    return p, lambda ct: zero_or_mul(c, ct)
+
+
+zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), _product_partials, (_ANY, _ANY), kinds="fc",
+                      doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
+
+# ---- the logistic function ---------------------------------------------------------------------------------------------------
+
+
+def _logistic(x: Value, mirrored: bool) -> Value:
+    """expit(x), or expit(-x), without cancellation, from one exp(-|x|) that both share."""
+    e = exp(neg(abs_(x)))
+    q = div(full(1.0, e), add(full(1.0, e), e))
+    sides = (mul(e, q), q) if mirrored else (q, mul(e, q))
+    return select(ge(x, full(0.0, x)), *sides)
+
+
+def _density(x: Value) -> Value:
+    return mul(logistic(x), logistic_of_neg(x))
+
+
+logistic = formula("logistic", lambda x: _logistic(x, False), lambda x, o: (_density(x),), (_ANY,), doc="1 / (1 + exp(-x))")
+logistic_of_neg = formula("logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (neg(_density(x)),), (_ANY,), doc="1 / (1 + exp(x))")
+
+# ---- powers -------------------------------------------------------------------------------------------------------------------
+
+
+def _falling(n: int) -> list[int]:
+    """Coefficients of y (y - 1) ... (y - n + 1), that of 1 first."""
+    out = [1]
+    for k in range(n):
+        out = [a - k * b for a, b in zip([0, *out], [*out, 0])]
+    return out
+
+
+def _pow_slope(x: Value, y: Value, *, n: int, m: int) -> Value:
+    """x**(y - n) times a polynomial in log x, whose coefficients are derivatives of y (y - 1) ... (y - n + 1).
+
+    0 of a power masks the logarithm of 0, and so does 0 of a coefficient.
+    """
+    base = pow_(x, sub(y, full(float(n), y))) if n else pow_(x, y)
+    whole = None
+    for k in range(n):
+        factor = sub(y, full(float(k), y)) if k else y
+        whole = factor if whole is None else mul(whole, factor)
+    total = full(1.0, y) if whole is None else whole
+    if m == 0:
+        return szmul(total, base)
+    coefficients, logarithm = _falling(n), log(x)
+    for k in range(1, m + 1):
+        coefficients = [j * c for j, c in enumerate(coefficients)][1:]
+        total = szmul(total, logarithm)
+        if coefficients:
+            total = add(total, horner([float(math.comb(m, k) * c) for c in coefficients], y))
+    out = szmul(base, total)
+    return out if n else select(eq(x, full(0.0, x)), full(0.0, x), out)
+
+
+def _pow_slope_y(x: Value, y: Value, o: Value) -> Value:
+    zero = full(0.0, x)
+    return select(eq(x, zero), zero, mul(o, log(x)))
+
+
+pow_slope = formula("pow_slope", _pow_slope,
+                    lambda x, y, o, *, n, m: (pow_slope(x, y, n=n + 1, m=m), pow_slope(x, y, n=n, m=m + 1)), (_POS, _ANY), kinds="fc",
+                    sample={"n": 2, "m": 1}, doc="derivative of x**y of order n in x, m in y; 0 where x is 0 and n is 0")  # fmt: skip
+pow_slope_y = formula("pow_slope_y", _pow_slope_y,
+                      lambda x, y, p, o: (pow_slope(x, y, n=1, m=1), pow_slope(x, y, n=0, m=2), ZERO), (_POS, _ANY, _POS), kinds="fc",
+                      doc="slope of p = x**y in y; 0 where x is 0; p counts as what it is")  # fmt: skip
+
+# ---- (exp(t) - 1) / t and Box and Cox's powers -----------------------------------------------------------------------------------
+
+
+def _exprel(t: Value, *, n: int) -> Value:
+    """The integral of s**n exp(t s) over [0, 1]: series of positive terms up to |t| = n + 1, a recurrence beyond."""
+    size, edge = abs_(t), full(float(n + 1), t)
+    small = le(size, edge)
+    near, far = select(small, size, edge), select(small, edge, t)
+    count = 18 + 7 * n
+    up = horner([1.0 / (math.factorial(k) * (n + k + 1)) for k in range(count)], near)
+    down = mul(exp(neg(near)), horner([math.factorial(n) / math.factorial(n + k + 1) for k in range(count)], near))
+    beyond, grown = div(expm1(far), far), exp(far)
+    for k in range(1, n + 1):
+        beyond = div(sub(grown, mul(full(float(k), t), beyond)), far)
+    return select(small, select(lt(t, full(0.0, t)), down, up), beyond)
+
+
+def _boxcox(x: Value, lam: Value) -> Value:
+    zero = lt(abs_(lam), full(1e-19, x))  # as SciPy: (x**lam - 1) / lam is log x to the last digit
+    safe = select(zero, full(1.0, x), lam)
+    return select(zero, log(x), div(expm1(mul(safe, log(x))), safe))
+
+
+def _boxcox_slope(x: Value, lam: Value, *, m: int) -> Value:
+    """log(x)**(m + 1) E_m(lam log x), with E_m the derivative of order m of (exp(t) - 1) / t; that of -1 / lam where x is 0."""
+    logarithm = log(x)
+    out = _exprel(mul(lam, logarithm), n=m)
+    power = lam
+    for _ in range(m + 1):
+        out = mul(out, logarithm)
+    for _ in range(m):
+        power = mul(power, lam)
+    return select(eq(x, full(0.0, x)), div(full(float((-1) ** (m + 1) * math.factorial(m)), x), power), out)
+
+
+boxcox = formula("boxcox", _boxcox, lambda x, lam, o: (pow_(x, sub(lam, full(1.0, lam))), boxcox_slope(x, lam, m=1)), (_POS, _ANY),
+                 doc="(x**lam - 1) / lam, log x where lam is 0")  # fmt: skip
+boxcox_slope = formula("boxcox_slope", _boxcox_slope,
+                       lambda x, lam, o, *, m: (pow_slope(x, sub(lam, full(1.0, lam)), n=0, m=m), boxcox_slope(x, lam, m=m + 1)),
+                       (_POS, _ANY), sample={"m": 1}, doc="derivative of `boxcox` of order m in lam")  # fmt: skip
+
+# ---- relative entropy, Huber's smooth loss ------------------------------------------------------------------------------------------
+
+
+def _rel_entr(x: Value, y: Value) -> Value:
+    zero = full(0.0, x)
+    return select(eq(x, zero), zero, mul(x, log(div(x, y))))
+
+
+log_ratio = formula("log_ratio", lambda x, y: log(div(x, y)), lambda x, y, o: (lambda ct: szdiv(ct, x), lambda ct: neg(szdiv(ct, y))),
+                    (_POS, _POS), doc="log(x / y)")  # fmt: skip
+rel_entr = formula("rel_entr", _rel_entr, lambda x, y, o: (add(log_ratio(x, y), full(1.0, x)), neg(zero_or_div(x, y))), (_POS, _POS),
+                   doc="x log(x / y), 0 where x is 0; x and y are not negative")  # fmt: skip
+
+
+def _pseudo_huber(delta: Value, r: Value) -> Value:
+    """delta**2 * (sqrt(1 + (r/delta)**2) - 1), written u**2/(1 + sqrt(1 + u**2)) with u = r/delta."""
+    one, zero = full(1.0, r), full(0.0, r)
+    usable = ne(delta, zero)
+    d = select(usable, delta, one)
+    u = div(r, d)
+    square = mul(u, u)
+    value = mul(mul(d, d), div(square, add(one, sqrt(add(one, square)))))
+    return select(logical_and(usable, ne(r, zero)), value, zero)
+
+
+def _pseudo_huber_partials(delta: Value, r: Value, o: Value) -> Sequence[Any]:
+    """With h = hypot(delta, r): delta r / h, and (h - delta)**2 / h, where h - delta is r**2 / (h + delta)."""
+    h = hypot(delta, r)
+    gap = mul(r, div_or_0(r, add(h, delta)))
+    return mul(gap, div_or_0(gap, h)), mul(delta, div_or_0(r, h))
+
+
+pseudo_huber = formula("pseudo_huber", _pseudo_huber, _pseudo_huber_partials, (_POS, _ANY),
+                       doc="delta**2 * (sqrt(1 + (r/delta)**2) - 1), 0 where delta is 0; delta is not negative")  # fmt: skip
