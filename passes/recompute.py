@@ -22,7 +22,25 @@ MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
 MAX_READS = 3  # times that it is computed, in all
 LARGE = 2048  # elements: a smaller producer stays in cache, where reading it back is as cheap
 _CHEAP = {
-    *("add", "sub", "mul", "neg", "szmul", "szmul2", "abs", "maximum", "minimum", "select", "cast", "lt", "le", "gt", "ge", "eq", "ne"),
+    *(
+        "add",
+        "sub",
+        "mul",
+        "neg",
+        "szmul",
+        "szmul2",
+        "abs",
+        "maximum",
+        "minimum",
+        "select",
+        "cast",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+    ),
     *("logical_and", "logical_or", "logical_not", "isnan", "const", "load"),
 }
 

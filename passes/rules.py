@@ -160,8 +160,6 @@ DERIVATIVE = {
         szmul(x, -1.0) -> -x
         szmul(-x, y) -> -szmul(x, y)
         szmul(x, -y) -> -szmul(x, y)
-        szmul2(x, 1.0) -> x
-        szmul2(x, -1.0) -> -x
         szmul2(-x, y) -> -szmul2(x, y)
         szdiv(x, 1.0) -> x
         szdiv(x, -1.0) -> -x

@@ -84,7 +84,24 @@ class _Flow:
 
 # ---- masked zeros ---------------------------------------------------------------------------------------
 
-_BY_CONVENTION = {"empty", "sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "iota", "real", "imag", "pow_slope", "pow_slope_y", "div_or_0", "zero_or_div", "zero_or_mul"}
+_BY_CONVENTION = {
+    "empty",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "floor_divide",
+    "heaviside",
+    "iota",
+    "real",
+    "imag",
+    "pow_slope",
+    "pow_slope_y",
+    "div_or_0",
+    "zero_or_div",
+    "zero_or_mul",
+}
 _NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos", "logistic", "logistic_of_neg"}
 _OPERAND = {"div": 0, "szdiv": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from irad.ir import Value
+from irad.ops.core import Op
 from irad.ops.elementwise import abs_, add, div, exp, full, le, mul, select, sqrt, sub
 from irad.ops.slopes import formula, horner
 
@@ -37,6 +38,9 @@ _I1_HIGH = (
     -1.8803547755107825e-15, 3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17,
     4.414348323071708e-18, 7.517296310842105e-18,
 )  # fmt: skip
+
+
+bessel_ratio: Op  # its own derivative mentions it, for type checkers
 
 
 def chebyshev(coefs: Sequence[float], t: Value) -> Value:
@@ -76,6 +80,8 @@ def _ratio(v: Value, *, n: int) -> Value:
     return select(low, below, above)
 
 
-bessel_i0 = formula("bessel_i0", _i0, lambda x, o: (mul(x, bessel_ratio(x, n=1)),), ((-12.0, 12.0),), doc="modified Bessel function I0")
+bessel_i0 = formula(
+    "bessel_i0", _i0, lambda x, o: (mul(x, bessel_ratio(x, n=1)),), ((-12.0, 12.0),), doc="modified Bessel function I0"
+)
 bessel_ratio = formula("bessel_ratio", _ratio, lambda x, o, *, n: (mul(x, bessel_ratio(x, n=n + 1)),), ((-12.0, 12.0),),
                        sample={"n": 1}, doc="I_n(x) / x**n")  # fmt: skip

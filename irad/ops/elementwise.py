@@ -293,7 +293,9 @@ def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
     return OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)
 
 
-sqrt = elementwise("sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,))
+sqrt = elementwise(
+    "sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,)
+)
 cbrt = elementwise("cbrt", np.cbrt, "poly.cbrt", lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,))
 pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iufc", domain=(_POS, _ANY),
                    doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip

@@ -50,6 +50,10 @@ from irad.types import type_of
 Domain = tuple[tuple[float, float], ...]
 _ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
 
+# Rows that their own derivatives mention, for type checkers.
+pow_slope: Op
+boxcox_slope: Op
+
 
 def evaluated(expand: Callable[..., Value]) -> Callable[..., Any]:
     """The meaning, for the interpreter, of an op that is made of others."""
@@ -114,7 +118,9 @@ def _difference(x: Value, y: Value) -> Value:
     return select(eq(x, y), full(0.0, x), sub(x, y))
 
 
-difference = formula("difference", _difference, lambda x, y, o: (ONE, MINUS_ONE), (_ANY, _ANY), doc="x - y, 0 of equal infinities")
+difference = formula(
+    "difference", _difference, lambda x, y, o: (ONE, MINUS_ONE), (_ANY, _ANY), doc="x - y, 0 of equal infinities"
+)
 
 
 def _product_partials(c: Value, p: Value, o: Value) -> Sequence[Any]:
@@ -140,7 +146,9 @@ def _density(x: Value) -> Value:
 
 
 logistic = formula("logistic", lambda x: _logistic(x, False), lambda x, o: (_density(x),), (_ANY,), doc="1 / (1 + exp(-x))")
-logistic_of_neg = formula("logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (neg(_density(x)),), (_ANY,), doc="1 / (1 + exp(x))")
+logistic_of_neg = formula(
+    "logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (neg(_density(x)),), (_ANY,), doc="1 / (1 + exp(x))"
+)
 
 # ---- powers -------------------------------------------------------------------------------------------------------------------
 
