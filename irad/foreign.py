@@ -9,7 +9,7 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,13 +90,13 @@ def is_library(module: str | None) -> bool:
     return root in ("numpy", "scipy", "irad") or (root in sys.stdlib_module_names and root != "__main__")
 
 
-_WRAPPERS = (collections.UserDict, collections.UserList, collections.UserString, collections.ChainMap)
+WRAPPERS = (collections.UserDict, collections.UserList, collections.UserString, collections.ChainMap)
 
 
 def is_container(obj: Any) -> bool:
     """A container that is followed item by item."""
     cls = type(obj)
-    if cls in (list, tuple, dict, set, frozenset, collections.deque, *_WRAPPERS):
+    if cls in (list, tuple, dict, set, frozenset, collections.deque, *WRAPPERS):
         return True
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
         return True
@@ -128,3 +128,15 @@ def fill(new: Any, items: Iterable[tuple[Any, Any]]) -> Any:
     for k, v in items:
         store(new, k, v)
     return new
+
+
+def own_names(x: Any) -> tuple[str, ...]:
+    """Names of an object's own attributes, those of its slots among them."""
+    slots = (n for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n))
+    return (*slots, *getattr(x, "__dict__", ()))
+
+
+def _slots(cls: type) -> Sequence[str]:
+    found = cls.__dict__.get("__slots__", ())
+    names = (found,) if isinstance(found, str) else tuple(found)
+    return [n for n in names if n not in ("__dict__", "__weakref__")]

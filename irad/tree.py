@@ -6,7 +6,9 @@ None, bools, enums, functions, any other object) is a static part of the `TreeDe
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +16,8 @@ import numpy as np
 
 from irad import structured
 from irad.errors import IradTypeError
-from irad.foreign import fill, is_followed
+from irad.foreign import fill, is_followed, own_names
+from irad.records import dataclass
 from irad.structured import Bytes, Field, Structured, is_structured
 
 _NUMBERS = (int, float, complex)
@@ -125,27 +128,41 @@ class Static:
 LEAF = TreeDef(None)
 
 
-def flatten(obj: Any, leaf: Callable[[Any], bool] = is_leaf) -> tuple[list[Any], TreeDef]:
-    """Leaves in order, and their nesting. `leaf(x)` says what a leaf is."""
+@dataclass(frozen=True)
+class Attributes:
+    """Static part of a plain object that is taken apart: the names of its attributes, or the length of a deque."""
+
+    names: tuple[str, ...]
+    maxlen: int | None = None
+
+
+def _no(x: Any) -> bool:
+    return False
+
+
+def flatten(obj: Any, leaf: Callable[[Any], bool] = is_leaf, opened: Callable[[Any], bool] = _no) -> tuple[list[Any], TreeDef]:
+    """Leaves in order, and their nesting. `leaf(x)` says what a leaf is, `opened(x)` which plain objects are taken apart."""
     leaves: list[Any] = []
-    return leaves, _flatten(obj, leaf, leaves, {})
+    return leaves, _flatten(obj, leaf, leaves, {}, opened)
 
 
 _Node = tuple[type, Any, Sequence[Any]]
 
 
-def _flatten(obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict[int, _Node]) -> TreeDef:
+def _flatten(
+    obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict[int, _Node], opened: Callable[[Any], bool]
+) -> TreeDef:
     """`shared`: structured arrays met before, so that one that is met twice has the same leaves."""
     if leaf(obj):
         out.append(obj)
         return LEAF
-    node = shared.get(id(obj)) or parts(obj)
+    node = shared.get(id(obj)) or parts(obj) or (attributes(obj) if opened(obj) else None)
     if node is None:
         return TreeDef(TreeDef, Static(obj, is_followed(obj)))
     cls, meta, children = node
     if cls is Structured:
         shared[id(obj)] = node
-    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out, shared) for c in children))
+    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out, shared, opened) for c in children))
 
 
 def parts(obj: Any) -> _Node | None:
@@ -173,6 +190,14 @@ def parts(obj: Any) -> _Node | None:
     return None
 
 
+def attributes(obj: Any) -> _Node:
+    """A plain object, or a deque, as a node of a tree."""
+    if isinstance(obj, collections.deque):
+        return type(obj), Attributes((), obj.maxlen), tuple(obj)
+    names = own_names(obj)
+    return type(obj), Attributes(names), tuple(getattr(obj, n) for n in names)
+
+
 def _nondiff(f: dataclasses.Field) -> bool:
     return bool(f.metadata.get("nondiff"))
 
@@ -195,6 +220,8 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         return _REGISTRY[cls][1](meta, children)
     if cls is Structured or cls is Bytes:
         return structured.rebuild(cls, meta, children)
+    if isinstance(meta, Attributes):
+        return _object(cls, meta, children)
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return cls(*children)
     if issubclass(cls, dict):
@@ -211,6 +238,15 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         object.__setattr__(new, name, child)
     for name, static in rest:
         object.__setattr__(new, name, static.value)
+    return new
+
+
+def _object(cls: Any, meta: Attributes, children: list[Any]) -> Any:
+    if issubclass(cls, collections.deque):
+        return cls(children, meta.maxlen)
+    new = cls.__new__(cls) if cls is types.SimpleNamespace else object.__new__(cls)
+    for name, child in zip(meta.names, children):
+        object.__setattr__(new, name, child)
     return new
 
 
@@ -232,7 +268,7 @@ def _take_like(tree: TreeDef, obj: Any, leaf: Callable[[Any], bool], out: list[A
             raise _unlike(whole, top, what, leaf)
         out.append(obj)
         return
-    node = None if leaf(obj) else parts(obj)
+    node = None if leaf(obj) else attributes(obj) if isinstance(tree.meta, Attributes) and type(obj) is tree.cls else parts(obj)
     if node is None or node[0] is not tree.cls or len(node[2]) != len(tree.children):
         raise _unlike(whole, top, what, leaf)
     if tree.cls is Structured and tree.meta.dtype.names != node[1].dtype.names:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
-from irad.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value
+from irad.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value, own_names
 from irad.frontend.arr import Arr
-from irad.frontend.guards import INT32, Capture, Fixed, Guard, Path, content, own_names
+from irad.frontend.guards import INT32, Capture, Fixed, Guard, Path, content
 from irad.frontend.objects import Array, Cell, describe
 from irad.ir import Value
 from irad.ops.intervals import bound

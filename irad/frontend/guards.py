@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.foreign import as_array
+from irad.foreign import as_array, own_names
 from irad.ir import Value
 from irad.records import dataclass
 from irad.structured import child, fields
@@ -145,18 +145,6 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, (set, frozenset)):
         return len(a) == len(b) and all(map(alike, a, b))
     return bool(a == b)
-
-
-def own_names(x: Any) -> tuple[str, ...]:
-    """Names of an object's own attributes, those of its slots among them."""
-    slots = (n for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n))
-    return (*slots, *getattr(x, "__dict__", ()))
-
-
-def _slots(cls: type) -> Sequence[str]:
-    found = cls.__dict__.get("__slots__", ())
-    names = (found,) if isinstance(found, str) else tuple(found)
-    return [n for n in names if n not in ("__dict__", "__weakref__")]
 
 
 def content(x: np.ndarray) -> tuple[Any, ...]:

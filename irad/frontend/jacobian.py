@@ -30,7 +30,7 @@ def jacobian(
     `symmetric`: fun is the gradient of a function of the same arguments.
     """
     at, single = positions(argnums, len(args))
-    lin = linearise(r, fun, args, kwargs, at)
+    lin = linearise(r, fun, args, kwargs, at, numbers=True)
     if any(map(structured_nodes, (*lin.trees, lin.out_tree))):
         raise UnsupportedError(
             "jacobian and hessian of structured arrays: differentiate by and return the fields, p['x'], and store them in the function"

@@ -5,19 +5,23 @@ Fields of structured arrays that hold no floats are data: the function reads the
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.errors import IradValueError, UnsupportedError
+from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.foreign import CODE, WRAPPERS, advice, is_instance, is_value, own_names
 from irad.frontend.arr import Arr, lift
 from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Dead, run_region
+from irad.frontend.transform import Transform
 from irad.ir import Graph, Value, current
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
 from irad.records import dataclass
-from irad.tree import TreeDef, flatten, leaf_fields
+from irad.structured import Bytes, Structured
+from irad.tree import TreeDef, attributes, flatten, leaf_fields, parts, rebuild
 from irad.types import Type
 
 RAGGED = (
@@ -47,15 +51,61 @@ def is_leaf(x: Any) -> bool:
     return is_number(x) and type(x) is not bool or isinstance(x, (Array, Poison, Text))
 
 
-def linearise(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Sequence[int]) -> Linearised:
-    """`fun` as a graph of the leaves of the arguments `argnums`; everything else is captured."""
+def opened(r: Reader, x: Any) -> Any:
+    """An argument whose plain objects are copies, which hold what stands for their attributes."""
+    if is_leaf(x) or isinstance(x, (Structured, Bytes)) or is_value(x):
+        return x
+    node = parts(x)
+    if node is not None:
+        copied = [opened(r, c) for c in node[2]]
+        same = all(a is b for a, b in zip(copied, node[2]))
+        return x if same else rebuild(node[0], node[1], copied)
+    if not (isinstance(x, (collections.deque, *WRAPPERS)) or (is_instance(x) and not isinstance(x, Transform))) or isinstance(
+        x, CODE
+    ):
+        return x
+    path = r.captures.path(x)
+    if path is not None:
+        r.captures.guard(path, "attributes", own_names(x))
+    r.opened.add(type(x))
+    cls, meta, children = attributes(x)
+    found = [opened(r, r.getattr(x, n)) for n in meta.names] if meta.names else [opened(r, c) for c in children]
+    return r.state.made(rebuild(cls, meta, found))
+
+
+def _check_numbers(r: Reader, tree: TreeDef, x: Any, k: int) -> None:
+    """Raises IradTypeError for an argument to differentiate by that has no number in it."""
+    if tree.size == 0 and _some(tree):
+        named = describe(x) if x is None or isinstance(x, (str, bool)) or is_leaf(x) else f"a {_class_name(x)}"
+        raise IradTypeError(f"there is no number to differentiate by in argument {k}, {named}; {advice(x)}")
+
+
+def _class_name(x: Any) -> str:
+    cls = type(x)
+    return cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _some(tree: TreeDef) -> bool:
+    """Is there anything in it?"""
+    return tree.cls is TreeDef or any(map(_some, tree.children))
+
+
+def linearise(
+    r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Sequence[int], numbers: bool = False
+) -> Linearised:
+    """`fun` as a graph of the leaves of the arguments `argnums`; everything else is captured.
+
+    Raises IradTypeError where an argument has no leaf, if `numbers` are wanted.
+    """
     primals: list[Value] = []
     data: list[Array] = []
     kinds: list[str] = []
     trees: list[TreeDef] = []
     for k in argnums:
-        found, tree = flatten(args[k], is_leaf)
+        found, tree = flatten(opened(r, args[k]), is_leaf, r.is_opened)
         trees.append(tree)
+        if numbers:
+            _check_numbers(r, tree, args[k], k)
         for x, held in zip(found, is_data(tree)):
             kinds.append("data" if held else kind_of(x))
             if held:
@@ -123,7 +173,7 @@ def object_of(v: Value, kind: str) -> Any:
 
 def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
     """A result as a tree of values; constants stay out of the graph's results unless they are numbers."""
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
+    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)), r.is_opened)
     kinds: list[Any] = []
     results: list[Value] = []
     for x in found:
@@ -162,7 +212,7 @@ def _of_kinds(tree: TreeDef, kinds: Sequence[Any], values: Sequence[Value]) -> A
 def arguments(lin: Linearised, values: Sequence[Value]) -> list[Any]:
     """Values like the leaves of the differentiated arguments, in their trees."""
     it = iter(among(lin.kinds, [Array(Cell(zeros(t))) for t in lin.data], values))
-    return [t.unflatten([next(it) for _ in range(t.size)]) for t in lin.trees]
+    return [None if t.cls is TreeDef else t.unflatten([next(it) for _ in range(t.size)]) for t in lin.trees]
 
 
 def positions(argnums: Any, n: int) -> tuple[list[int], bool]:

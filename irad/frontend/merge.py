@@ -19,7 +19,7 @@ from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.elementwise import cast_to
 from irad.records import dataclass
-from irad.tree import parts, rebuild
+from irad.tree import Attributes, parts, rebuild
 from irad.types import BOOL, Type, complex_dtype, is_complex, is_float, promote
 
 
@@ -259,21 +259,6 @@ def mutable(obj: Any) -> bool:
     return not isinstance(obj, tuple)
 
 
-@dataclass(frozen=True)
-class Attributes:
-    """Static part of a plain instance: the names of its attributes."""
-
-    names: tuple[str, ...]
-
-
-def _rebuild(cls: type, meta: Any, kids: list[Any]) -> Any:
-    if isinstance(meta, Attributes):
-        new: Any = object.__new__(cls)
-        new.__dict__.update(zip(meta.names, kids))
-        return new
-    return rebuild(cls, meta, kids)
-
-
 def _is_zero_d(a: Any) -> bool:
     return isinstance(a, Array) and not a.shape
 
@@ -408,7 +393,7 @@ class Maker:
         if isinstance(t, Words):
             return Text(t.template, tuple(map(self.make, t.kids)))
         assert isinstance(t, Node)
-        return self.made(_rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
+        return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
 
 
 def fresh_array(t: Ary, value: Value) -> Array:

@@ -118,9 +118,14 @@ class Reader:
         self.exceptions: dict[str, type[BaseException] | BaseException] = {"LinAlgError": np.linalg.LinAlgError}
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
         self.rules: list[Any] = []  # functions with rules of their own that are being read
+        self.opened: set[type] = set()  # classes of plain objects that were differentiated by
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.notes: Notes | None = None  # where to say what is decided
         self.conditional = 0  # how many branches and loops that depend on data are around
+
+    def is_opened(self, x: Any) -> bool:
+        """Is a plain object one that holds a derivative, or is differentiated by?"""
+        return type(x) in self.opened and self.captures.path(x) is None
 
     # ---- dispatch ----
 

@@ -291,11 +291,13 @@ class _Attempt:
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
         leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
-        leaves, tree = flatten(_settled(out), leaf)
+        leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
         whole = [
-            x for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x))[0] if isinstance(x, Structured)
+            x
+            for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened)[0]
+            if isinstance(x, Structured)
         ]
         own = [(k, path) for k, x in enumerate(whole) if (path := self._own(x)) is not None]
         return [self._result(x, values) for x in leaves], values, tree, own

@@ -15,7 +15,7 @@ from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.arr import dtype_of, lift
 from irad.frontend.batching import apply_vmap
 from irad.frontend.jacobian import blocks, jacobian
-from irad.frontend.linearise import Linearised, apart, arguments, is_data, is_leaf, linearise, positions, rebuilt
+from irad.frontend.linearise import Linearised, apart, arguments, is_data, is_leaf, linearise, opened, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.modes import forward_is_cheaper, note_mode
 from irad.frontend.objects import Array, Closure, Native, Poison, Text, is_number
@@ -115,7 +115,7 @@ def _gradient(
 ) -> tuple[Any, Any]:
     """(result, gradients)."""
     at, single = positions(argnums, len(args))
-    lin = linearise(r, fun, args, kwargs, at)
+    lin = linearise(r, fun, args, kwargs, at, numbers=True)
     _check_scalar(lin, has_aux)
     forward = mode == "forward" or mode == "" and forward_is_cheaper(lin)
     if r.notes is not None:
@@ -210,7 +210,7 @@ def silent(graph: Graph, what: str) -> Graph:
 
 def _like(r: Reader, ct: Any, lin: Linearised) -> list[Value]:
     """Cotangents or tangents for the results of a function, checked against them."""
-    given = leaves_like(lin.out_tree, ct, "the cotangent", lambda x: is_number(x) or isinstance(x, Array))
+    given = leaves_like(lin.out_tree, opened(r, ct), "the cotangent", lambda x: is_number(x) or isinstance(x, Array))
     found = [x for x, kind in zip(given, lin.out_kinds) if isinstance(kind, str)]
     out = []
     for x, v in zip(found, lin.graph.results):
@@ -310,7 +310,7 @@ def _pushed(r: Reader, lin: Linearised, tangents: Sequence[Any]) -> tuple[Any, A
     dots: list[Value] = []
     k = 0
     for tree, t in zip(lin.trees, tangents):
-        found = [None] * tree.size if t is None else leaves_like(tree, t, "the tangent of an argument", is_leaf)
+        found = [None] * tree.size if t is None else leaves_like(tree, opened(r, t), "the tangent of an argument", is_leaf)
         for x in (x for x, held in zip(found, is_data(tree)) if not held):
             dots.append(_tangent(r, x, lin.primals[k].type))
             k += 1
