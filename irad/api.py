@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irad.errors import IradTypeError, IradValueError
+from irad.errors import IradTypeError, IradValueError, shortened
 from irad.frontend.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.garbage import uncollected
 from irad.once import module
@@ -51,7 +51,10 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
     called._calls += 1
-    return cache.run(fn, args, kwargs)
+    try:
+        return cache.run(fn, args, kwargs)
+    except Exception as e:
+        raise shortened(e)  # noqa: B904
 
 
 def attach(called: Any, cache: Cache, fn: Any) -> None:

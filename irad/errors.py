@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 
 from irad.records import dataclass
 
@@ -46,6 +47,22 @@ class IradError(Exception):
             return self.message
         excerpt = self.loc.excerpt()
         return f"{self.loc}: {self.message}" + (f"\n{excerpt}" if excerpt else "")
+
+
+_PYTHON = (TypeError, ValueError, ArithmeticError, NameError)
+
+
+def shortened(e: BaseException) -> BaseException:
+    """An error of the user's program without irad's own frames; others, which irad's developers need whole, as they are.
+
+    IRAD_TRACEBACK=full leaves all as they are.
+    """
+    users = isinstance(e, IradError) and not isinstance(e, VerifyError)
+    users = users or (isinstance(e, _PYTHON) and bool(getattr(e, "__notes__", None)))
+    if users and os.environ.get("IRAD_TRACEBACK") != "full":
+        e.__cause__, e.__suppress_context__ = None, True
+        return e.with_traceback(None)
+    return e
 
 
 class IradTypeError(IradError, TypeError):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import entry
+from irad.errors import shortened
 from irad.frontend.guards import INT32, Path
 from irad.frontend.transform import Transform
 from irad.garbage import uncollected
@@ -101,8 +102,11 @@ class Cache:
         """Run a function of this code, through Python; such calls run without from the next one on, where that can be."""
         if self.code is not None and code_key(fn) != self.code:
             return cache_for(fn, self.options).call(fn, *args, **kwargs)
-        s, leaves, rest = self.find(fn, args, kwargs)
-        return s(fn, leaves, rest)
+        try:
+            s, leaves, rest = self.find(fn, args, kwargs)
+            return s(fn, leaves, rest)
+        except Exception as e:
+            raise shortened(e)  # noqa: B904
 
     def run(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of this code. The machine that runs programs is not made before there is one."""

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import is_library
 from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
 from irad.frontend.eval_expr import python_method
-from irad.frontend.eval_text import text_of
+from irad.frontend.eval_text import static_text, text_of
 from irad.frontend.flow import branch, conjunction, disjunction
 from irad.frontend.objects import Array, Closure, Method, Text, class_of_number, describe, is_number, is_traced_deep
 from irad.frontend.py_numbers import BUILTINS, builtin
@@ -90,7 +91,11 @@ def len_(r: Reader, obj: Any) -> Any:
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
     method = python_method(obj, "__len__")
-    return r.call(method, [obj]) if method is not None else len(obj)
+    if method is not None and not is_library(type(obj).__module__):
+        return r.call(method, [obj])
+    if r.captures.opaque(obj):
+        r.captures.hand("len()", obj)
+    return len(obj)
 
 
 @builtin(list)
@@ -360,12 +365,12 @@ def id_(r: Reader, obj: Any) -> int:
 
 @builtin(str)
 def str_(r: Reader, obj: Any = "") -> Any:
-    return text_of(r, obj) if is_traced_deep(obj) else str(r.operand(obj))
+    return text_of(r, obj) if is_traced_deep(obj) else static_text(r, obj)
 
 
 @builtin(repr)
 def repr_(r: Reader, obj: Any) -> Any:
-    return text_of(r, obj) if is_traced_deep(obj) else repr(r.operand(obj))
+    return text_of(r, obj) if is_traced_deep(obj) else static_text(r, obj, "__repr__")
 
 
 @builtin(format)
@@ -382,7 +387,7 @@ def print__(r: Reader, *args: Any, sep: Any = " ", end: Any = "\n", file: Any = 
     for k, a in enumerate(args):
         if k:
             parts.append(Text((" " if sep is None else sep).replace("{", "{{").replace("}", "}}"), ()))
-        parts.append(text_of(r, a) if is_traced_deep(a) else Text(str(r.operand(a)).replace("{", "{{").replace("}", "}}"), ()))
+        parts.append(text_of(r, a) if is_traced_deep(a) else Text(static_text(r, a).replace("{", "{{").replace("}", "}}"), ()))
     text = "".join(p.template for p in parts) + ("\n" if end is None else end)
     print_(*(o.value for p in parts for o in p.operands), text=text)
 

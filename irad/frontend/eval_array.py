@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +46,26 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         key = slice(
             *(None if k is None else static_int(k, "a bound of a slice of a list") for k in (key.start, key.stop, key.step))
         )
+    if r.captures.opaque(obj):
+        r.captures.hand("an index", obj)
+    if isinstance(obj, collections.defaultdict) and key not in obj:
+        return _missing(r, obj, key)
     out = obj[key]
     return r.state.made(out) if isinstance(key, slice) else out
+
+
+def _missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any:
+    """An item that a defaultdict makes when it is asked for."""
+    if obj.default_factory is None:
+        raise KeyError(key)
+    if id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+        raise UnsupportedError(
+            "asking a defaultdict from outside for a key that it lacks would put it there; write d[key] if key in d else ..., "
+            "or put it there before"
+        )
+    change(r, obj)
+    obj[key] = r.call(obj.default_factory, [])
+    return obj[key]
 
 
 def _not_indexable(obj: Any) -> Any:

@@ -99,6 +99,8 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             raise text.unknown()
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
+        if r.captures.opaque(container):
+            r.captures.hand("'in'", container)
         return x in container
     if isinstance(container, range) and isinstance(x, Arr):
         return _in_range(r, x, container)
@@ -189,4 +191,10 @@ def truth(r: Reader, x: Any) -> Any:
         method = python_method(x, dunder)
         if method is not None:
             return r.truth(r.call(method, [x]))
+    if r.captures.opaque(x) and not _always_true(x):
+        r.captures.hand("a test", x)
     return bool(x)
+
+
+def _always_true(x: Any) -> bool:
+    return not hasattr(type(x), "__bool__") and not hasattr(type(x), "__len__")

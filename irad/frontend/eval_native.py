@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import types
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,7 +21,29 @@ from irad.frontend.sequences import Seq, iterator
 _LONGEST = 1_000_000
 
 # modules whose functions give another result each time
-_IMPURE = {"random", "time", "secrets", "uuid", "datetime", "_random", "_datetime"}
+_IMPURE = {
+    "random", "time", "secrets", "uuid", "_random", "os", "posix", "nt", "io", "_io", "glob", "shutil", "tempfile", "subprocess",
+    "socket", "_socket", "urllib", "http", "platform", "getpass", "locale", "threading", "_thread", "multiprocessing", "logging",
+    "contextvars", "gc", "inspect",
+}  # fmt: skip
+# and such functions of others
+_NOW = {"now", "today", "utcnow", "cwd", "home", "exists", "is_file", "is_dir", "read_text", "read_bytes", "stat", "iterdir", "glob", "rglob",
+        "resolve", "expanduser", "touch", "mkdir", "unlink", "write_text", "write_bytes", "open"}  # fmt: skip
+_NOW_MODULES = {"datetime", "_datetime", "pathlib", "posixpath", "ntpath", "genericpath"}
+_FILES = {
+    "load",
+    "loadtxt",
+    "genfromtxt",
+    "fromfile",
+    "fromregex",
+    "memmap",
+    "open_memmap",
+    "save",
+    "savetxt",
+    "savez",
+    "seterr",
+    "geterr",
+}
 
 
 def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -56,15 +79,14 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     module = str(getattr(fn, "__module__", "") or "")
     root = module.split(".")[0]
     owner = getattr(fn, "__self__", None)
-    if (
-        root in _IMPURE
-        or type(owner).__module__.split(".")[0] in _IMPURE
-        or module.startswith("numpy.random")
-        or "numpy.random" in type(owner).__module__
-    ):
+    if _differs(fn, module, owner):
         raise UnsupportedError(
             f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
             "call it outside and pass the result as an argument"
+        )
+    if fn is warnings.warn and r.conditional:
+        raise UnsupportedError(
+            "warnings.warn() under a condition that depends on data would run once, at compile time; print(...), or return a flag"
         )
     if fn is open or fn is input:
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
@@ -83,6 +105,18 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
             )
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
     return _iterated(r, out) if made_now else r.wrap(out)
+
+
+def _differs(fn: Any, module: str, owner: Any) -> bool:
+    """Does a function depend on more than its arguments, or do more than give a result?"""
+    of_class = owner.__module__ if isinstance(owner, type) else type(owner).__module__
+    roots = {module.split(".")[0], of_class.split(".")[0]}
+    name = getattr(fn, "__name__", "")
+    return (
+        bool(roots & _IMPURE)
+        or (bool(roots & _NOW_MODULES) and name in _NOW)
+        or ("numpy" in roots and (name in _FILES or "numpy.random" in module or "numpy.random" in of_class))
+    )
 
 
 def _name_of(fn: Any) -> str:

@@ -125,6 +125,8 @@ def _large(operands: list[Any]) -> bool:
 def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A NumPy function on static operands, by NumPy itself."""
     module = str(getattr(fn, "__module__", "") or "")
+    if getattr(fn, "__name__", "") in ("load", "loadtxt", "genfromtxt", "fromfile", "fromregex") and module.startswith("numpy"):
+        raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
     if module.startswith("numpy.random") or isinstance(
         getattr(fn, "__self__", None), (np.random.Generator, np.random.RandomState)
     ):

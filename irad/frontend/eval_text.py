@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.foreign import is_library
 from irad.frontend.arr import Arr, constant, static_value
+from irad.frontend.eval_expr import python_method
 from irad.frontend.objects import (
     Array,
     Text,
@@ -38,6 +40,8 @@ def formatted(r: Reader, e: ast.FormattedValue) -> Any:
     spec = r.expr(e.format_spec) if e.format_spec is not None else ""
     r.at(e)
     if not is_traced_deep(value):
+        if r.captures.opaque(value):
+            value = static_text(r, value, "__repr__" if e.conversion == 114 else "__str__")
         shown = native(r, value)
         shown = _CONVERSIONS[e.conversion](shown)
         return format(shown, spec)
@@ -136,6 +140,15 @@ def _percent_field(r: Reader, x: Any, m: re.Match[str]) -> Text:
     zero = "0" if "0" in flags and "-" not in flags else ""
     spec = align + sign + ("#" if "#" in flags else "") + zero + width + (f".{precision}" if precision else "")
     return _field(r, x, "s" if kind in "sr" else None, spec + ("" if kind in "sr" else "d" if kind in "di" else kind))
+
+
+def static_text(r: Reader, x: Any, how: str = "__str__") -> Any:
+    """str(x) or repr(x) of a static thing; of an object, what its class says."""
+    method = python_method(x, how) or python_method(x, "__repr__")
+    if method is not None and not is_library(type(x).__module__):
+        return r.call(method, [x])
+    r.captures.hand("str()" if how == "__str__" else "repr()", x)
+    return str(r.operand(x)) if how == "__str__" else repr(r.operand(x))
 
 
 def native(r: Reader, x: Any) -> Any:

@@ -201,6 +201,8 @@ def _plain(r: Reader, obj: Any) -> Seq:
         raise IradTypeError(f"{describe(obj)} is not iterable")
     if isinstance(obj, collections.abc.Iterator):
         raise UnsupportedError(f"{describe(obj)} from outside of compiled code would be used up at compile time; pass a list")
+    if r.captures.opaque(obj):
+        r.captures.hand("a loop", obj)
     try:
         items = list(obj)
     except RecursionError:
