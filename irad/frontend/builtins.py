@@ -14,10 +14,19 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
-from irad.frontend.eval_expr import python_method
 from irad.frontend.eval_text import static_text, text_of
 from irad.frontend.flow import branch, conjunction, disjunction
-from irad.frontend.objects import Array, Closure, Method, Text, class_of_number, describe, is_number, is_traced_deep
+from irad.frontend.objects import (
+    Array,
+    Closure,
+    Method,
+    Text,
+    class_of_number,
+    describe,
+    is_number,
+    is_traced_deep,
+    python_method,
+)
 from irad.frontend.py_numbers import BUILTINS, builtin
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import (

@@ -12,9 +12,8 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
-from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch, branch_values
-from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep
+from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.state import Storage
 from irad.frontend.table import augitem, getitem, setitem

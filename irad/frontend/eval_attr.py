@@ -14,10 +14,9 @@ from irad.foreign import CODE, is_container, is_instance, is_library, is_value, 
 from irad.frontend import views
 from irad.frontend.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.eval_array import change, settled, store
-from irad.frontend.eval_expr import python_method
 from irad.frontend.guards import Path
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
-from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep
+from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest

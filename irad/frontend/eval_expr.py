@@ -6,7 +6,6 @@ import ast
 import builtins
 import numbers
 import operator
-import types
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from irad.frontend.objects import (
     Text,
     describe,
     is_traced_deep,
+    python_method,
 )
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import Dead, raise_always
@@ -271,15 +271,6 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
             if out is not NotImplemented:
                 return out
     return NotImplemented
-
-
-def python_method(obj: Any, name: str) -> types.FunctionType | None:
-    """A method of an instance whose class defines it in Python."""
-    cls = type(obj)
-    if cls.__flags__ & (1 << 9) == 0 or isinstance(obj, (Array, Arr, Text, type)):
-        return None
-    found = next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
-    return found if isinstance(found, types.FunctionType) else None
 
 
 # ---- displays and strings -------------------------------------------------------------------------------------------------

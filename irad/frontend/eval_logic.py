@@ -10,9 +10,8 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr, dtype_of, static_value
-from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch, conjunction, disjunction, finish, negated
-from irad.frontend.objects import Array, Either, Poison, Text, class_of_number, describe, is_number, is_traced_deep
+from irad.frontend.objects import Array, Either, Poison, Text, class_of_number, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.state import Region

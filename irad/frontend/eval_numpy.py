@@ -14,11 +14,10 @@ from irad.foreign import is_library
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, is_traced, static_int
 from irad.frontend.eval_attr import into
-from irad.frontend.eval_expr import python_method
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_structured import call_structured
-from irad.frontend.objects import Array, Either, describe, is_number
+from irad.frontend.objects import Array, Either, describe, is_number, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
 from irad.frontend.table import add_at, lookup, nearest

@@ -11,12 +11,12 @@ from typing import Any
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, constant, static_value
-from irad.frontend.eval_expr import python_method
 from irad.frontend.objects import (
     Array,
     Text,
     describe,
     is_traced_deep,
+    python_method,
 )
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import braces_doubled as escape

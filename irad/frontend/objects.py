@@ -447,6 +447,15 @@ def is_traced_deep(x: Any) -> bool:
     return isinstance(x, (Text, Maybe, Poison))
 
 
+def python_method(obj: Any, name: str) -> types.FunctionType | None:
+    """A method of an instance whose class defines it in Python."""
+    cls = type(obj)
+    if cls.__flags__ & (1 << 9) == 0 or isinstance(obj, (Array, Arr, Text, type)):
+        return None
+    found = next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
+    return found if isinstance(found, types.FunctionType) else None
+
+
 def describe(x: Any) -> str:
     """A short name of what a variable holds, for error messages."""
     if isinstance(x, Array):

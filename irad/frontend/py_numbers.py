@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.frontend.arr import Arr, static_value
-from irad.frontend.eval_expr import python_method
-from irad.frontend.objects import Text, is_traced_deep
+from irad.frontend.objects import Text, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.table import OPERATORS
 
