@@ -33,6 +33,7 @@ _EPILOG = """examples:
   irad explain model.py:loss f64[3] f64[100,3] --grad     what was decided: loops, lanes, contractions, memory
   irad opt graph.irad -p cse,dce --diff                   what two passes change in a graph file
   irad run graph.irad --random 0 --grad                   results and gradients of a graph, native
+  irad bisect model.py:loss f64[3] f64[100,3] --grad      which stage of the compiler gives other numbers first
   irad train                                              logistic regression and a perceptron on real digits
 """
 
@@ -118,6 +119,15 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--random", type=_natural, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
     r.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
     r.set_defaults(run=_run)
+    b = sub.add_parser("bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it")
+    b.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
+    b.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
+    b.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    b.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an argument's value")
+    b.add_argument("--random", type=_natural, metavar="SEED", default=0, help="of the other arguments: as for run (default 0)")
+    b.add_argument("--out", type=Path, default=Path("smallest.irad"), metavar="FILE.irad", help="where the graph goes")
+    b.add_argument("--seconds", type=_natural, default=60, help="to make it smaller (default 60)")
+    b.set_defaults(run=_bisect)
     sub.add_parser("ops", help="the op table").set_defaults(run=_ops)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
@@ -335,6 +345,24 @@ def _load_array(path: str) -> np.ndarray:
 def _plain_numbers() -> Iterator[None]:
     with np.printoptions(precision=6, threshold=20):
         yield
+
+
+def _bisect(a: argparse.Namespace) -> int:
+    from irad.bisect import bisect, smallest, written
+
+    if a.function.endswith(".irad"):
+        program = _load(a.function)
+    else:
+        program = _traced(a)
+    args = _inputs(a, next(iter(program.values())).params)
+    found = bisect(program, args)
+    if found is None:
+        print("no stage differs: the graph, its form after every pass, the kernel forms and native code give the same")
+        return 0
+    print(f"first stage that differs: {found}")
+    if found.program is not None:
+        print(written(smallest(found, a.seconds), a.out))
+    return 1
 
 
 def _ops(a: argparse.Namespace) -> int:

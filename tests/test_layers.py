@@ -46,6 +46,8 @@ LAYERS: list[set[str]] = [
         "irad.agreement",
         "irad.stages",
         "irad.validate",
+        "irad.reduce",
+        "irad.bisect",
         "irad.api",
     },
     {"irad.checks", "irad.nn", "irad.graph", "irad.nodes", "irad.executor", "irad.train", "irad.cli", "irad.__main__", "irad"},
