@@ -98,6 +98,7 @@ def agree(got: Any, want: Any, spread: Callable[[], list[float] | None], kinds: 
     """What differs between two results of one structure, or "". `spread`: the noise of `want`, asked for where they are not equal.
     `kinds`: do dtypes of single numbers count?
 
+    An absolute difference of the last bits of the largest number, or of 1, does not count: numbers may cancel on the way.
     What differs by no more than the noise of the arguments makes it differ is no difference; nor is an integer, or a shape, which that
     noise changes.
     """
@@ -107,14 +108,29 @@ def agree(got: Any, want: Any, spread: Callable[[], list[float] | None], kinds: 
         return "" if slack is None else "another structure, or other objects in it"
     if not kinds:
         mine = [_as_kind(g, w) for g, w in zip(mine[0], theirs[0])], mine[1]
-    found = [_leaf(g, w) for g, w in zip(mine[0], theirs[0])]
+    floor = _floor(theirs[0])
+    found = [_leaf(g, w, floor) for g, w in zip(mine[0], theirs[0])]
     if not any(found):
         return ""
     slack = spread()
     if slack is None:
         return ""
-    again = ["" if not f or s == np.inf else _leaf(g, w, SLACK * s) for f, s, g, w in zip(found, slack, mine[0], theirs[0])]
+    again = [
+        "" if not f or s == np.inf else _leaf(g, w, floor + SLACK * s) for f, s, g, w in zip(found, slack, mine[0], theirs[0])
+    ]
     return next((f"result {k}: {a}" for k, a in enumerate(again) if a), "")
+
+
+def _floor(leaves: Sequence[Any]) -> float:
+    """What cancels may leave of the last bits of the largest number."""
+    found = 0.0
+    for x in leaves:
+        a = np.asarray(x)
+        if a.dtype.kind in "fc" and a.size:
+            with np.errstate(all="ignore"):
+                finite = np.abs(a[np.isfinite(a)]).astype(float)
+            found = max(found, min(1.0, float(finite.max(initial=0.0))) * float(np.finfo(a.dtype).eps))
+    return SLACK * found
 
 
 def _as_kind(got: Any, want: Any) -> Any:

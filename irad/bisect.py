@@ -59,7 +59,12 @@ def written(found: Difference, path: Path) -> str:
     names = [p.hint or str(k) for k, p in enumerate(entry.params)]
     head = [f"first stage that differs: {found.stage}", *found.what.splitlines()]
     with np.printoptions(threshold=SHOWN, floatmode="unique"):
-        head += [line for n, a in zip(names, found.args) for line in f"{n} = {np.asarray(a).tolist()!r}".splitlines() if np.size(a) <= SHOWN]
+        head += [
+            line
+            for n, a in zip(names, found.args)
+            for line in f"{n} = {np.asarray(a).tolist()!r}".splitlines()
+            if np.size(a) <= SHOWN
+        ]
     path.write_text("".join(f"# {line}\n" for line in head) + show(found.program) + "\n", encoding="utf-8")
     inputs = []
     for k, (n, a) in enumerate(zip(names, found.args)):

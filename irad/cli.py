@@ -119,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--random", type=_natural, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
     r.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
     r.set_defaults(run=_run)
-    b = sub.add_parser("bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it")
+    b = sub.add_parser(
+        "bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it"
+    )
     b.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
     b.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
     b.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")

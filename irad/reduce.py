@@ -26,7 +26,9 @@ Sample = tuple[Program, list[Any]]  # a program and its arguments
 SECONDS = 60.0
 
 
-def reduced(program: Program, args: Sequence[Any], fails: Callable[[Program, list[Any]], bool], seconds: float = SECONDS) -> Sample:
+def reduced(
+    program: Program, args: Sequence[Any], fails: Callable[[Program, list[Any]], bool], seconds: float = SECONDS
+) -> Sample:
     """The smallest sample found, in so many seconds, for which `fails` still holds, as it does for the one that is given."""
     sample, end = (program, list(args)), time.monotonic() + seconds
     while True:
@@ -139,7 +141,9 @@ def _regions(program: Program, args: list[Any]) -> Iterator[Sample]:
             for region in node.regions:
                 yield _replaced(program, args, k, lambda r=region: inline(r))  # type: ignore[misc]
         elif node.op.name == "for":
-            yield _replaced(program, args, k, lambda n=node: inline(n.regions[0], const(value=0, type=n.inputs[0].type), *n.inputs[1:]))  # type: ignore[misc]
+            yield _replaced(
+                program, args, k, lambda n=node: inline(n.regions[0], const(value=0, type=n.inputs[0].type), *n.inputs[1:])
+            )  # type: ignore[misc]
 
 
 def _replaced(program: Program, args: list[Any], k: int, make: Callable[[], Sequence[Value]]) -> Sample:
@@ -196,5 +200,3 @@ def _extents(program: Program, args: list[Any]) -> Iterator[Sample]:
             if any(not p.type.static or np.ndim(a) != p.type.rank for p, a in zip(params, args)):
                 continue
             yield other, [np.asarray(a)[tuple(slice(e) for e in p.type.dims)] for a, p in zip(args, params)]
-
-

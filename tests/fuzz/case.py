@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import linecache
 import random
+import re
+import sys
+import types
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +14,9 @@ from typing import Any
 from irad.errors import IradError, ParseError, VerifyError
 from irad.switches import SWITCHES, without
 
+RULES = re.compile(
+    r"must yield equal types|spec has \d+ items|is not defined here|which is not in scope"
+)  # of graphs, not of Python
 OURS = (VerifyError, ParseError)  # errors that no user's program may see
 
 
@@ -48,6 +54,8 @@ def check(case: Case) -> str:
     except OURS:
         raise
     except IradError as e:
+        if RULES.search(e.message):
+            raise Fault(f"refused by a rule of the graph: {e.message}") from e
         if e.loc is None:
             raise Fault(f"refused without a line: {type(e).__name__}: {e.message}") from e
         return f"refused: {e.message.splitlines()[0]}"
@@ -57,9 +65,11 @@ def check(case: Case) -> str:
 def load(source: str, name: str) -> dict[str, Any]:
     """The names that a source defines. The source can be read by `inspect`, as irad does."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    space: dict[str, Any] = {"__name__": "case", "__file__": name}
-    exec(compile(source, name, "exec"), space)
-    return space
+    module = types.ModuleType("case")
+    sys.modules["case"] = module  # where dataclasses look
+    module.__file__ = name
+    exec(compile(source, name, "exec"), vars(module))
+    return vars(module)
 
 
 def swarm(seed: int, names: Iterable[str]) -> frozenset[str] | None:

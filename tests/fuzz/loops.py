@@ -118,15 +118,166 @@ class Raising(Program):
             self.lines += [f"{pad}if {self.condition()}:", *store, f'{pad}    raise ValueError("{self.r.randrange(1000)}")']
 
 
+class Wide(Program):
+    """More of Python: matrices, every kind of slice and index, closures, lists that grow, recursion, dataclasses, early returns.
+
+    `features`: which. Arrays are rebound in loops and branches with "alias" only: irad refuses many such programs.
+    """
+
+    def __init__(self, seed: int, features: frozenset[str]):
+        self.r = random.Random(seed)
+        self.features, self.used, self.fresh = features, set[str](), 0
+        self.helpers: list[str] = []
+        self.lines = ["def f(x, y, m, s, n):", "    t = 0.5", "    i = 0", "    z = x + y", "    w = [s, t]", "    q = m.copy()"]
+        if self.has("dataclasses"):
+            self.helpers += ["@dataclasses.dataclass", "class State:", "    a: object", "    b: float", "", ""]
+            self.lines += ["    d = State(x * 2.0, s)"]
+        if self.has("closures"):
+            self.lines += [
+                "    def g(a, b=0.25):",
+                f"        return {self.r.choice(['a * s + b', 'np.tanh(a + t) * b', 'a + x[0] * b', 'max(a, b) + y.sum()'])}",
+            ]
+        if self.has("recursion"):
+            base, step = self.r.choice(["a", "a * 0.5", "b"]), self.r.choice(["np.tanh(a + b)", "a * 0.5 + k", "b + a * 0.25"])
+            self.helpers += [
+                "def rec(k, a, b):",
+                "    if k <= 0:",
+                f"        return {base}",
+                f"    return rec(k - 1, {step}, b) + {self.r.choice(['a', 'b', '0.1 * k'])}",
+                "",
+                "",
+            ]
+        for _ in range(self.r.randrange(3, 9)):
+            self.statement(1, 3, False)
+        extra = ", d.a, d.b" if self.has("dataclasses") else ""
+        self.result = f"s, t, x, y, z, i, w, q, m{extra}"
+        self.lines.append(f"    return {self.result}")
+
+    def has(self, feature: str) -> bool:
+        found = feature in self.features
+        if found:
+            self.used.add(feature)
+        return found
+
+    def number(self, depth: int = 2) -> str:
+        k = self.r.random()
+        if k < 0.06 and self.has("closures"):
+            return f"g({super().number(0)})"
+        if k < 0.1 and self.has("recursion"):
+            return f"rec({self.pick('n', '3', 'i % 3')}, {super().number(0)}, s)"
+        if k < 0.18:
+            return self.pick(
+                f"m[{self.row()}, {self.column()}]", "m[1].sum()", "m[:, 1].max()", "q.mean()", f"q[{self.row()}, 0]"
+            )
+        return super().number(depth)
+
+    def row(self) -> str:
+        return self.pick("0", "-1", "i % 3", "1")
+
+    def column(self) -> str:
+        return self.pick("0", "-1", "i % 4", "2")
+
+    def simple(self, indent: int, depth: int, loop: bool) -> None:
+        ways = [self.slices, self.matrix, self.plain, self.plain, self.plain]
+        ways += [self.lists] * self.has("lists") + [self.dataclass] * self.has("dataclasses") + [self.masks] * self.has("masks")
+        ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
+        if self.has("alias") or indent == 1:
+            ways.append(lambda: f"{self.array()} = {self.vector()}")
+        text = self.r.choice(ways)()
+        self.lines += ["    " * indent + part for part in text.split("; ")]
+
+    def value(self) -> str:
+        return f"np.tanh({self.number(1)})"
+
+    def plain(self) -> str:
+        name = self.pick("s", "t")
+        return self.pick(
+            f"{name} = {self.number()}", f"{name} {self.pick('+', '-', '*')}= {self.value()}", f"s, t = t, {self.number()}",
+            f"{self.array()}[{self.index()}] {self.pick('=', '+=', '*=', '-=')} {self.value()}", f"w[{self.r.randrange(2)}] = {self.value()}",
+            f"{self.array()} {self.pick('+=', '*=')} {self.pick('0.5', self.value())}",
+            f"{self.array()}[{self.index()}], {self.array()}[{self.index()}] = {self.value()}, {self.value()}",
+        )  # fmt: skip
+
+    def slices(self) -> str:
+        a, b = self.array(), self.array()
+        return self.pick(
+            f"{a}[1:] {self.pick('=', '+=')} {b}[:-1]", f"{a}[::2] {self.pick('=', '+=', '*=')} {self.value()}", f"{a}[::-1] = {b}", f"{a}[...] = {b} * 0.5",
+            f"{a}[1:-1] = 0.5 * ({b}[2:] + {b}[:-2])", f"{a}[:n % 4] += 0.25", f"{a}[i % 4:] = {self.value()}", f"{a}[-2:] = {b}[:2]",
+            f"{a}[np.array([2, 0, 2])] {self.pick('=', '+=')} {self.value()}", f"np.add.at({a}, np.array([1, 1, 3]), {self.value()})", f"{a}[3:1] = 7.0",
+            f"{a}[n % 4:i % 4] += 0.5", f"{a}[:] = {a}[::-1]", f"{a}[-1:0:-1] *= 0.5", f"{a}[3:0:-2] = {b}[:2]",
+        )  # fmt: skip
+
+    def matrix(self) -> str:
+        v = self.value()
+        return self.pick(
+            f"m[{self.row()}, {self.column()}] {self.pick('=', '+=')} {v}", f"m[{self.row()}] {self.pick('=', '+=')} {self.array()} * 0.5", f"m[:, {self.column()}] *= 0.5",
+            f"q[1:, ::2] {self.pick('=', '+=')} {v}", f"q[{self.row()}, 1:] += m[{self.row()}, :-1]", "q[...] = np.tanh(m @ m.T @ m)", "q += m * 0.5",
+            "m[:, 0], m[:, 1] = m[:, 1].copy(), m[:, 0].copy()", "q[::-1] = m", "q[:, ::-1] += m", f"m[{self.row()}][{self.column()}] = {v}", "s += np.sum(m * q)",
+            f"m.T[{self.column()}] = {v}", f"m.ravel()[{self.pick('3', '-1')}] += {v}", f"m[[0, 2], [1, 3]] = {v}", f"q[:, [0, 0, 2]] += {v}",
+        )  # fmt: skip
+
+    def lists(self) -> str:
+        return self.pick(
+            f"w.append({self.value()}); s += w.pop()", "w = [a * 0.5 for a in w]", "s += sum(w)", f"w = [{self.value()}, *w[:1]]", "w = w[::-1]",
+            "t = max(w)", "w[0], w[1] = w[1], w[0]", "s += sum(a * b for a, b in zip(x, y))", "s += len(w)", "for k, a in enumerate(w): t += a * k",
+        )  # fmt: skip
+
+    def dataclass(self) -> str:
+        return self.pick(
+            f"d.b = {self.value()}", f"d.a[{self.index()}] += {self.value()}", "d.a *= 0.5", "s += d.b", f"d.b += d.a[{self.index()}]", "d = State(d.a * 1.0, d.b)",
+            "d = dataclasses.replace(d, b=s)",
+        )  # fmt: skip
+
+    def masks(self) -> str:
+        a = self.array()
+        return self.pick(
+            f"{a}[{a} > 0] = {self.value()}", f"{a}[{self.array()} < 0.2] *= 0.5", "m[m > 0.3] += 0.25", f"{a}[np.abs({a}) > 5.0] = 1.0",
+            f"s += {a}[{a} > 0].sum()", f"np.putmask({a}, {a} > 1.0, 0.5)", f"t += np.count_nonzero({a} > s)",
+        )  # fmt: skip
+
+    def views(self) -> str:
+        self.fresh += 1
+        v, a = f"v{self.fresh}", self.array()
+        return self.pick(
+            f"{v} = {a}[{self.pick('1:', '::2', '::-1')}]; {v}[0] {self.pick('=', '+=')} {self.value()}", f"{v} = m[{self.row()}]; {v}[1:] += 0.5",
+            f"{v} = m.T; {v}[0] = {self.value()}", f"{v} = m.reshape(4, 3); {v}[1] *= 0.5", f"{v} = m[:, 1]; {v} += {self.value()}",
+            f"{v} = {a}.reshape(2, 2); {v}[:, 0] = {self.value()}", f"{v} = m[1:, ::2]; {v} *= 0.5", f"{v} = {a}[:, None]; {v}[0, 0] = {self.value()}",
+        )  # fmt: skip
+
+    def raising(self) -> str:
+        return f"if {self.condition()}: raise ValueError('{self.r.randrange(100)}')"
+
+    def branch(self, indent: int, depth: int, loop: bool) -> None:
+        pad = "    " * indent
+        self.lines.append(f"{pad}if {self.condition()}:")
+        self.block(indent + 1, depth - 1, loop)
+        if loop and self.r.random() < 0.3:
+            self.lines.append(f"{pad}    {self.pick('break', 'continue')}")
+        elif self.has("returns") and self.r.random() < 0.15:
+            extra = ", d.a, d.b" if self.has("dataclasses") else ""
+            self.lines.append(f"{pad}    return t, {self.number()}, x, y, z, i, w, q, m{extra}")
+        if self.r.random() < 0.5:
+            self.lines.append(f"{pad}else:")
+            self.block(indent + 1, depth - 1, loop)
+
+
+FEATURES = ("raises", "alias", "closures", "recursion", "dataclasses", "lists", "masks", "views", "returns")
+
+
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
-    r = random.Random(seed)
-    kind = Raising if (features is None or "raises" in features) and r.random() < 0.5 else Program
-    lines = kind(seed).lines
-    source = "\n".join(["import numpy as np", "", "from tests.fuzz import compare", "", "", *lines, "", "", *_main(r)]) + "\n"
-    return Case("loops", seed, source, frozenset({"raises"} if kind is Raising else ()))
+    r = random.Random(f"loops {seed}")
+    chosen = set(FEATURES) if features is None else set(features)
+    if r.random() < 0.85:
+        chosen.discard("alias")  # half of the programs with it are refused
+    made = Wide(seed, frozenset(chosen))
+    imports = ["import dataclasses", "", "import numpy as np", "", "from tests.fuzz import compare", "", ""]
+    source = "\n".join([*imports, *made.helpers, *made.lines, "", "", *_main(r)]) + "\n"
+    return Case("loops", seed, source, frozenset(made.used))
 
 
 def _main(r: random.Random) -> list[str]:
-    numbers = lambda: [round(r.uniform(-1, 1), 2) for _ in range(4)]
-    inputs = [f"        (np.array({numbers()}), np.array({numbers()}), {round(r.uniform(-1, 1), 2)}, {n})," for n in (3, 0, 6, 1)]
-    return ["def main():", "    inputs = [", *inputs, "    ]", "    compare.values(f, *inputs, kinds=False)"]
+    draw = lambda k: [round(r.uniform(-1, 1), 2) for _ in range(k)]
+    vector, matrix = lambda: f"np.array({draw(4)})", lambda: f"np.array({[draw(4) for _ in range(3)]})"
+    inputs = [f"        ({vector()}, {vector()}, {matrix()}, {draw(1)[0]}, {n})," for n in (3, 0, 6, 1)]
+    whole = ", whole=True" if r.random() < 0.1 else ""
+    return ["def main():", "    inputs = [", *inputs, "    ]", f"    compare.values(f, *inputs, kinds=False{whole})"]
