@@ -6,6 +6,7 @@ become parameters with the values that they had, so that what is left runs on th
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -135,15 +136,16 @@ def _without_parameter(program: Program, args: list[Any]) -> Iterator[Sample]:
 
 def _regions(program: Program, args: list[Any]) -> Iterator[Sample]:
     """A branch in the place of an `if`; one trip in the place of a `for`."""
-    entry = _entry(program)
-    for k, node in enumerate(entry.nodes):
+    for k, node in enumerate(_entry(program).nodes):
         if node.op.name == "if":
             for region in node.regions:
-                yield _replaced(program, args, k, lambda r=region: inline(r))  # type: ignore[misc]
+                yield _replaced(program, args, k, functools.partial(inline, region))
         elif node.op.name == "for":
-            yield _replaced(
-                program, args, k, lambda n=node: inline(n.regions[0], const(value=0, type=n.inputs[0].type), *n.inputs[1:])
-            )  # type: ignore[misc]
+            yield _replaced(program, args, k, functools.partial(_first_trip, node))
+
+
+def _first_trip(node: Node) -> Sequence[Value]:
+    return inline(node.regions[0], const(value=0, type=node.inputs[0].type), *node.inputs[1:])
 
 
 def _replaced(program: Program, args: list[Any], k: int, make: Callable[[], Sequence[Value]]) -> Sample:

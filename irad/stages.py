@@ -52,9 +52,11 @@ def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> 
         program = run(program, [name], None, given.fastmath)
     for name in ("lower", "shared", "polled", "outlined") if kernels else ():
         yield Stage(f"kernel form, {name}", program, _in_kernel_form(name, given))
-    for n in (1, 2):
-        more = options(None, n, given.fastmath, None, None)
-        yield Stage(f"native code, {n} thread{'s' * (n > 1)}", program, _native(more))
+    native_with = lambda n, check: _native(options(None, n, given.fastmath, None, None, check))
+    yield Stage("native code, 1 thread", program, native_with(1, None))
+    if not given.fastmath:
+        yield Stage("native code that checks its memory", program, native_with(1, "memory"))
+    yield Stage("native code, 2 threads", program, native_with(2, None))
 
 
 def meaning(program: Program, args: Sequence[Any]) -> Outcome:

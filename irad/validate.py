@@ -162,8 +162,8 @@ def validate(
     kernels: bool = True,
     kinds: bool = True,
 ) -> int:
-    """Run a function in every way that there is: plain Python, the graph after each pass, the kernel forms, native code of one and two
-    threads, each flag of fastmath on and off. How many programs were run through the stages.
+    """Run a function in every way that there is: plain Python, the graph after each pass, the kernel forms, native code that checks its
+    memory and of one and two threads, each flag of fastmath on and off. How many programs were run through the stages.
 
     `argnums`: of value and gradient by these arguments, for which see `irad.derivatives` too; `flags` and `kernels`: with those. `kinds`: see agree.
     Raises StageDiffers, and errors of the front end as `irad.compile` does.

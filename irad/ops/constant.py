@@ -14,9 +14,9 @@ _NUMBERS = (int, float, complex, np.generic, np.ndarray)
 _LIMITS = {n: (np.iinfo(d).min, np.iinfo(d).max) for n, d in DTYPES.items() if d.kind in "iu"}
 
 
-def _fraction(value: Any, t: Type) -> bool:
-    """A float that is no whole number, for a dtype of integers?"""
-    return isinstance(value, float) and t.dtype in _LIMITS and not value.is_integer()
+def _whole(value: Any, low: int, high: int) -> bool:
+    """Is it a whole number from low to high?"""
+    return bool(low <= value <= high) and (not isinstance(value, float) or value.is_integer())
 
 
 def _infer_const(*, value: Any, type: Type) -> tuple[Type, ...]:
@@ -25,7 +25,7 @@ def _infer_const(*, value: Any, type: Type) -> tuple[Type, ...]:
             raise IradTypeError(f"constant of type {type} given an array of type {type_of(value)}")
     elif not isinstance(value, _NUMBERS):
         raise IradTypeError(f"a constant is a number or an array, not {value!r}")
-    elif type.dtype in _LIMITS and not _LIMITS[type.dtype][0] <= value <= _LIMITS[type.dtype][1] or _fraction(value, type):
+    elif type.dtype in _LIMITS and not _whole(value, *_LIMITS[type.dtype]):
         raise IradTypeError(f"{value!r} is no constant of type {type.dtype}")
     if type.dtype == "tape":
         raise IradTypeError("there is no constant tape")

@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.fuzz import coverage
 from tests.fuzz.runner import Run, generators
 
 
@@ -20,6 +21,7 @@ def main() -> int:
     p.add_argument("--seed", type=int, default=0, help="of the first program (default 0)")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one for each core)")
     p.add_argument("--out", type=Path, help="folder for reproducers (default: a new temporary one)")
+    p.add_argument("--coverage", action="store_true", help="what of ops, passes and schedules was met")
     a = p.parse_args()
     names = generators()
     if unknown := set(a.generator or ()) - set(names):
@@ -27,9 +29,12 @@ def main() -> int:
     count = a.count if a.count or a.minutes else 100
     until = None if a.minutes is None else time.monotonic() + 60 * a.minutes
     out = a.out or Path(tempfile.mkdtemp(prefix="irad-fuzz-"))
-    found = Run(a.generator or names, a.seed, count, until, out).go(a.jobs)
+    run = Run(a.generator or names, a.seed, count, until, out, a.coverage)
+    found = run.go(a.jobs)
     for name, counts in found.items():
         print("\n".join(counts.lines(name)))
+    if a.coverage:
+        print("\n".join(coverage.report(run.seen)))
     return 1 if any(c.faults for c in found.values()) else 0
 
 

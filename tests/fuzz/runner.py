@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import re
 import select
 import subprocess
 import sys
@@ -95,8 +96,11 @@ class Counts:
 class Run:
     """One run over generators. `until`: a time by time.monotonic, or None for `count` programs of each."""
 
-    def __init__(self, names: list[str], first: int, count: int | None, until: float | None, out: Path | None):
+    def __init__(
+        self, names: list[str], first: int, count: int | None, until: float | None, out: Path | None, coverage: bool = False
+    ):
         self.names, self.first, self.count, self.until, self.out = names, first, count, until, out
+        self.coverage, self.seen = coverage, Counter[str]()
         self.counts = {name: Counts() for name in names}
         self.lock = threading.Lock()
         self.requests = self._requests()
@@ -129,10 +133,11 @@ class Run:
             worker.close()
 
     def _one(self, worker: Worker, name: str, seed: int) -> None:
-        found = worker.ask({"generator": name, "seed": seed})
+        found = worker.ask({"generator": name, "seed": seed, "coverage": self.coverage})
         counts = self.counts[name]
         path = self._stored(worker, name, seed, found) if "fault" in found else None
         with self.lock:
+            self.seen.update(found.get("coverage", {}))
             counts.features.update(found.get("case", {}).get("features", ()))
             if "fault" in found:
                 counts.faults.append((seed, found["fault"], path))
@@ -140,7 +145,7 @@ class Run:
             elif found["outcome"] == "ok":
                 counts.ok += 1
             else:
-                counts.refused[found["outcome"].removeprefix("refused: ")] += 1
+                counts.refused[reason(found["outcome"])] += 1
 
     def _stored(self, worker: Worker, name: str, seed: int, found: dict[str, Any]) -> Path | None:
         """Found again on its own, reduced, and written to a file. A fault that is not found again is told as such."""
@@ -163,6 +168,11 @@ class Run:
         comment = "".join(f"# {line}".rstrip() + "\n" for line in note.splitlines())
         path.write_text(f"{case}\n{comment}", encoding="utf-8")
         return path
+
+
+def reason(outcome: str) -> str:
+    """Why a program was refused, without its own names and numbers."""
+    return re.sub(r"'[^']*'|\d+", "_", outcome.removeprefix("refused: "))[:150]
 
 
 def case_of(name: str, seed: int, found: dict[str, Any]) -> Case | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import case as cases
+from tests.fuzz import coverage
 from tests.fuzz.case import Case
 
 
@@ -28,18 +29,22 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Of a case by its seed, or of one that is given. `outcome`, or `fault` (its signature) with `text`."""
     module = importlib.import_module(f"tests.fuzz.{request['generator']}")
     found: dict[str, Any] = {}
+    seen = None
     try:
         if "source" in request:
             case = Case(request["generator"], request["seed"], request["source"], frozenset(), tuple(request["without"]))
         else:
             case = made(module, request["seed"])  # an error here is one of the generator
             found["case"] = {**asdict(case), "features": sorted(case.features)}
+        seen = coverage.started() if request.get("coverage") else None
         with np.errstate(all="ignore"), np.printoptions(threshold=8, edgeitems=2, precision=6):
             found["outcome"] = getattr(module, "check", cases.check)(case)
     except BaseException as e:
         if isinstance(e, (KeyboardInterrupt, SystemExit)):
             raise
         found |= {"fault": signature(e), "text": traceback.format_exc(limit=-12)}
+    if seen is not None:
+        found["coverage"] = coverage.stopped(seen)
     return found
 
 
