@@ -7,9 +7,10 @@ from typing import Any
 
 from irad.frontend.arr import Arr
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, holes, leaves, zero
-from irad.frontend.objects import STALE, Array, At, Cell, Either, Step, StructureError
+from irad.frontend.objects import STALE, Array, Cell, Either, StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Items, Name, Place, Region, Storage
+from irad.frontend.steps import At, Step
 from irad.ir import Graph, Value, emit
 from irad.ops.control import if_
 from irad.ops.core import effects
@@ -157,12 +158,12 @@ class Merge:
     def _array(self, t: Ary, value: Value) -> Array:
         sides = self.rebuilt.get(id(t))
         if sides is None:
-            return Array(Cell(value))
+            return merged(Array(Cell(value)), *t.pair)
         left, right = (None if make is None else make() for make in sides)
         if left is not None and right is not None:
             if len(left.cells()) + len(right.cells()) > _ALTERNATIVES:
                 why = "this variable may be one of many arrays by now; copy the array (x = x.copy()) before storing into it"
-                return self.exports.watching_copy(Array(Cell(value), frozen=why), left, right)
+                return self.exports.watching_copy(merged(Array(Cell(value), frozen=why), left, right), left, right)
             return Either(self.cond, left, right, value)
         only = left if left is not None else right
         assert only is not None
@@ -200,13 +201,14 @@ class Exports:
         if any(self._local_shape(s, side) for s in x.steps):
             content = self._export(side, x.type, lambda: self.r.value(x))
             why = "this view has a length that was computed under a condition; copy it before storing into it"
-            return lambda: self.watching_copy(Array(Cell(content()), frozen=why), x)
+            return lambda: self.watching_copy(merged(Array(Cell(content()), frozen=why), x, x), x)
         with self.regions[side].log.replayed():
             stale = x.stale
         cell, steps = self._cell(x.cell, side), [self._step(s, side) for s in x.steps]
 
         def make() -> Array:
             out = Array(cell(), tuple(step() for step in steps), x.type, x.strides, x.frozen)
+            out.loose = x.loose
             if x.watch and not stale:
                 self.watching.append((out, tuple(c for c, _ in x.watch)))
             out.watch = x.watch
@@ -253,6 +255,13 @@ class Exports:
             return lambda: s
         operands = [self._scalar(v, side) for v in s.plan.operands]
         return lambda: At(s.key, replace(s.plan, operands=tuple(v() for v in operands)))
+
+
+def merged(new: Array, a: Array, b: Array) -> Array:
+    """A new array in place of either of two, of the memory order that both have."""
+    if not (a.contiguous and b.contiguous):
+        new.laid_out(a.strides if a.strides == b.strides else None)
+    return new
 
 
 def _arrays(t: Template) -> Iterator[Ary]:

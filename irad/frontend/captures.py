@@ -170,7 +170,7 @@ class Captures:
 
     def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
         value = self._param(path, t, False)
-        array = Array(Cell(value, str(path), outside=True), strides=strides_of(obj), frozen=frozen)
+        array = Array(Cell(value, str(path), outside=True), frozen=frozen).laid_out(strides_of(obj))
         self._mirror(obj, array, path)
         self.note(array.cell, path)
         self.cells.append(array.cell)

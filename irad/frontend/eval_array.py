@@ -15,6 +15,7 @@ from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.flow import branch, branch_values
 from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
+from irad.frontend.result_layout import of_gather
 from irad.frontend.state import Storage
 from irad.frontend.table import augitem, getitem, setitem
 from irad.ir import Value
@@ -91,7 +92,8 @@ def array_item(r: Reader, x: Array, key: Any) -> Any:
     if isinstance(x, Either):
         return settled(r, x, lambda a: array_item(r, a, key))
     if not views.is_basic(key):
-        return r.wrap(_concrete(r, x, key, operator.getitem) or getitem(r.operand(x), key), zero_d=True)
+        found = _concrete(r, x, key, operator.getitem)
+        return of_gather(r.wrap(getitem(r.operand(x), key) if found is None else found, zero_d=True), x, key)
     if _is_position(x, key):
         found = _concrete(r, x, key, operator.getitem)
         return found if found is not None else getitem(r.operand(x), key)

@@ -18,6 +18,7 @@ from irad.frontend.guards import Path
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep, python_method
 from irad.frontend.reader import Reader
+from irad.frontend.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.structured import Bytes, Structured
@@ -40,10 +41,12 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
 
 
 def _array_attr(r: Reader, x: Any, name: str) -> Any:
-    if isinstance(x, Array) and name in views.BY_NAME and name not in METHODS:
+    if isinstance(x, Array) and name in views.ATTRIBUTES:
         if isinstance(x, Either):
             return settled(r, x, lambda a: views.BY_NAME[name](r, a))
         return views.BY_NAME[name](r, x)
+    if name == "strides" and isinstance(x, Array):
+        return views.strides_in_bytes(x)
     content = r.operand(x)
     if isinstance(content, Arr) and content.weak:
         return _python_number_attr(content, name)
@@ -235,6 +238,7 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         if isinstance(content, Arr) and content.weak:
             content = Arr(content.value) if m.name not in _PYTHON else content
         out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=m.name in _ARRAYS)
+        out = of_operation(out, [x, *args, *kwargs.values()], m.name in KEEPING_METHODS)
     else:
         return _python_method_of_number(r, content, m.name, operands)
     return into(r, kwargs.get("out"), out)
@@ -293,11 +297,23 @@ def _sort(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
     store(r, x, Ellipsis, r.operand(r.call(np.sort, [x, *args], kwargs)))
 
 
+def _partition(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
+    store(r, x, Ellipsis, r.operand(r.call(np.partition, [x, *args], kwargs)))
+
+
 def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
-    store(r, views.reshaped(r, x, (x.type.size,)), indices, values)
+    r.call(np.put, [x, indices, values, mode])
 
 
-MUTATING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put, "tolist": _tolist}
+def _resize(r: Reader, x: Array, *shape: Any, **kwargs: Any) -> None:
+    raise UnsupportedError(
+        "x.resize changes the array object itself; write x = np.resize(x, shape), or an array of the final size"
+    )
+
+
+MUTATING: dict[str, Callable[..., Any]] = {
+    "fill": _fill, "sort": _sort, "put": _put, "partition": _partition, "resize": _resize, "tolist": _tolist,
+}  # fmt: skip
 
 _CHANGES = {
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",

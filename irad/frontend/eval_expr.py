@@ -29,6 +29,7 @@ from irad.frontend.objects import (
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import Dead, raise_always
 from irad.frontend.regions import braces_doubled as escape
+from irad.frontend.result_layout import of_operation
 from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
 from irad.ops.control import raise_if
@@ -173,7 +174,8 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     _check_operands(name, operands)
     if name == "mul" and any(isinstance(x, (list, tuple, str)) for x in xs):
         static_value(next(x for x in operands if isinstance(x, Arr)), "the number of repetitions of a list")
-    return r.wrap(OPERATORS[name](*operands))
+    out = r.wrap(OPERATORS[name](*operands))
+    return out if name == "matmul" else of_operation(out, xs, True)
 
 
 def _by_identity(name: str, x: Any) -> bool:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import collections
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend import views
-from irad.frontend.arr import Arr, NeedStatic, is_traced, static_int
+from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, size_of, static_int
 from irad.frontend.eval_attr import into
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_structured import call_structured
-from irad.frontend.objects import Array, Either, describe, is_number, python_method
+from irad.frontend.objects import Array, Either, describe, python_method
 from irad.frontend.reader import Reader
+from irad.frontend.result_layout import of_call
 from irad.frontend.sequences import Seq
+from irad.frontend.steps import Reshape
 from irad.frontend.table import add_at, lookup, nearest
 from irad.once import COMPILER
+from irad.types import DTYPES, Type
 
 
 def hashed(table: dict[Any, Any], fn: Any) -> Any:
@@ -44,7 +46,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     """A call of a NumPy or scipy.special function; NotImplemented if fn is none."""
     mutating = hashed(_MUTATING, fn)
     if mutating is not None:
-        return mutating(r, *args, **kwargs)
+        return of_either(r, args, lambda *a: mutating(r, *a, **kwargs))
     builder = lookup(fn)
     if builder is None and not _is_numpy(fn):
         return NotImplemented
@@ -55,6 +57,11 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if view is not None and args and isinstance(args[0], Array):
         _fix_shape(r, fn, args, kwargs)
         return _call_view(r, view, args, kwargs)
+    several = hashed(views.MANY, fn)
+    if several is not None and any(isinstance(a, Array) for a in args):
+        made = of_either(r, args, lambda *a: several(r, *a, **kwargs))
+        if made is not NotImplemented:
+            return made
     out = kwargs.pop("out", None)
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
@@ -66,7 +73,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if builder is None:
         raise _unknown(fn)
     _fix_shape(r, fn, operands, named)
-    return into(r, out, r.wrap(builder(*operands, **named), zero_d))
+    return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs))
 
 
 # where a function that makes an array takes the numbers that its shape depends on
@@ -89,10 +96,16 @@ def _fix_shape(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> N
 def _call_view(r: Reader, view: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     operands = [r.operand(a) for a in args[1:]]
     named = {k: r.operand(v) for k, v in kwargs.items()}
-    x = args[0]
-    if isinstance(x, Either):
-        return branch(r, x.cond, lambda: view(r, x.left, *operands, **named), lambda: view(r, x.right, *operands, **named))
-    return view(r, x, *operands, **named)
+    return of_either(r, args[:1], lambda x: view(r, x, *operands, **named))
+
+
+def of_either(r: Reader, args: list[Any], call: Callable[..., Any]) -> Any:
+    """A call that gives or stores into views of its arguments: where one is an array or another by data, of the right one."""
+    for k, x in enumerate(args):
+        if isinstance(x, Either):
+            side = lambda y, k=k: lambda: of_either(r, [*args[:k], y, *args[k + 1 :]], call)
+            return branch(r, x.cond, side(x.left), side(x.right))
+    return call(*args)
 
 
 def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
@@ -194,32 +207,61 @@ def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw
 
 
 def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if where is True:
-        r.setitem(dst, Ellipsis, src)
-    else:
-        r.setitem(dst, Ellipsis, r.call(np.where, [where, src, dst]))
+    value = _function_operand(r, src, np.copyto)
+    if not (is_weak(value) and dtype_of(value) == "i64") and not np.can_cast(
+        DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting
+    ):
+        kinds = f"{DTYPES[dtype_of(value)]} to {r.getattr(dst, 'dtype')}"
+        raise IradTypeError(f"Cannot cast array data from {kinds} according to the rule '{casting}'; write dst[...] = src")
+    r.setitem(dst, Ellipsis, src if where is True else r.call(np.where, [where, src, dst]))
+
+
+def _flat(x: Any) -> Array:
+    """The elements of an array in C order, as `x.flat` goes through them whatever its memory order: stores reach the array."""
+    if not isinstance(x, Array):
+        raise IradTypeError(f"an array is needed, got {describe(x)}")
+    size = size_of(x.shape)
+    return x.view(Reshape((size,)), Type(x.type.dtype, (size,)), None)
 
 
 def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
-    """a.flat[:end:step] = val, with val repeated as need be."""
-    shape = tuple(static_int(d, "a shape in np.fill_diagonal") for d in a.shape)
+    """a.flat[:end:step] = val, repeated as need be."""
+    shape = tuple(static_int(d, "an extent of the array of np.fill_diagonal") for d in r.getattr(a, "shape"))
     if len(shape) < 2:
-        raise ValueError("array must be at least 2-d")
+        raise IradValueError("array must be at least 2-d")
     if len(shape) > 2 and len(set(shape)) > 1:
-        raise ValueError("All dimensions of input must be of equal length")
-    step = 1 + int(np.cumprod(shape[:0:-1]).sum())
-    end = math.prod(shape) if wrap or len(shape) > 2 else min(shape[1] * shape[1], math.prod(shape))
-    places = np.unravel_index(np.arange(0, end, step), shape)
-    values = r.call(np.ravel, [val]) if isinstance(val, (Array, list, tuple)) else val
-    if not is_number(values):
-        values = r.call(np.resize, [values, (len(places[0]),)])
-    r.setitem(a, places, values)
+        raise IradValueError("All dimensions of input must be of equal length")
+    step = 1 + int(np.cumprod(shape[:-1]).sum()) if len(shape) > 2 else shape[1] + 1
+    size = int(np.prod(shape))
+    end = size if wrap or len(shape) > 2 else min(size, shape[1] * shape[1])
+    _put(r, a, np.arange(0, end, step), val, "raise")
+
+
+def _putmask(r: Reader, a: Any, mask: Any, values: Any) -> None:
+    """a.flat[k] = values[k % len(values)] where the mask holds."""
+    if shape_of(r.operand(values)):
+        values = r.call(np.resize, [values, r.getattr(a, "shape")])
+    mask = r.call(np.reshape, [r.call(np.asarray, [mask]), r.getattr(a, "shape")])
+    r.setitem(a, Ellipsis, r.call(np.where, [mask, values, a]))
+
+
+def _nan_to_num(r: Reader, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """A new array; with copy=False the array itself, changed."""
+    builder = lookup(np.nan_to_num)
+    assert builder is not None
+    operands = [r.operand(v) for v in (x, nan, posinf, neginf)]
+    new = (builder if is_traced(operands) else np.nan_to_num)(operands[0], True, *operands[1:])
+    if copy or not isinstance(x, Array):
+        return r.wrap(new, zero_d=isinstance(x, Array))
+    if x.type.dtype[0] in "fc":
+        r.setitem(x, Ellipsis, r.wrap(new))
+    return x
 
 
 _MUTATING: dict[Any, Callable[..., Any]] = {
     np.add.at: _add_at, np.subtract.at: _subtract_at, np.copyto: _copyto, np.fill_diagonal: _fill_diagonal,
     np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
-    np.putmask: lambda r, a, mask, values: _copyto(r, a, values, where=mask),
+    np.putmask: _putmask, np.nan_to_num: _nan_to_num,
     np.put: lambda r, a, ind, v, mode="raise": _put(r, a, ind, v, mode),
     np.place: lambda r, arr, mask, vals: _place(r, arr, mask, vals), np.piecewise: _piecewise,
     **{getattr(np, name).at: _ufunc_at(name) for name in AT},
@@ -236,12 +278,18 @@ def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
     r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, arr.shape]), arr]))
 
 
-def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str) -> None:
+def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, with v repeated as need be."""
-    if mode != "raise":
-        raise UnsupportedError(f"np.put(mode={mode!r}): wrap or clip the indices before")
-    at = r.call(np.ravel, [ind])
-    r.setitem(r.call(np.reshape, [a, -1]), at, r.call(np.resize, [v, at.shape]))
+    flat = _flat(a)
+    at = r.call(np.ravel, [r.call(np.asarray, [ind])])
+    values = r.call(np.asarray, [v])
+    if 0 in shape_of(r.operand(values)):
+        return
+    if mode == "wrap":
+        at = r.operator("mod", at, r.getattr(flat, "size"))
+    elif mode == "clip":
+        at = r.call(np.clip, [at, 0, r.operator("sub", r.getattr(flat, "size"), 1)])
+    r.setitem(flat, at, r.call(np.resize, [values, r.getattr(at, "shape")]))
 
 
 def _put_along(r: Reader, arr: Any, indices: Any, values: Any, axis: int) -> None:

@@ -55,6 +55,7 @@ class ArrayRules:
         self.results: dict[int, Array] = {}
         self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
         self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
+        self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
         self.order: list[int] = []  # where the array of each of them goes
@@ -66,8 +67,10 @@ class ArrayRules:
     def phi(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds at the start of a trip."""
         carry = self.names.get(id(t))
-        strides = carry.init.strides if carry is not None and type(carry.init) is Array and not carry.init.steps else None
-        out = Array(Cell(value, value.hint), strides=strides)
+        out = Array(Cell(value, value.hint))
+        init = carry.init if carry is not None and isinstance(carry.init, Array) else None
+        if id(t) in self.disordered or (init is not None and not init.contiguous):
+            out.laid_out(None)
         self.phis[id(t)] = out
         return out
 
@@ -102,10 +105,17 @@ class ArrayRules:
         self.sole = {id(h.template): h.init is None or self._sole(h.init) for h in arrays}
         found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
         new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
-        if all(self.shares.get(k, set()) == cells for k, cells in new.items()):
+        other = {id(h.template) for h in arrays if self._reordered(h)} - self.disordered
+        self.disordered |= other
+        if not other and all(self.shares.get(k, set()) == cells for k, cells in new.items()):
             return True
         self.shares = new
         return False
+
+    def _reordered(self, h: Held) -> bool:
+        """Was the array taken for C-contiguous, and is not after a trip?"""
+        phi = self.phis.get(id(h.template))
+        return phi is not None and bool(phi.contiguous) and h.final is not None and not h.final.contiguous
 
     def _outer(self, x: Array | None, body: Region) -> set[Cell]:
         """Storage of an array that was there before the trip (parameters excepted)."""
@@ -173,6 +183,9 @@ class ArrayRules:
     def result(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds after the loop."""
         out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ("", ()))[0])
+        phi = self.phis.get(id(t))
+        if phi is not None:
+            out.strides, out.loose = phi.strides, phi.loose
         self.results[id(t)] = out
         return out
 

@@ -22,6 +22,7 @@ from irad.frontend.arr import (
     result_dtype,
     scale_count,
     shape_of,
+    size_of,
     static_int,
 )
 from irad.frontend.np_elementwise import apply_ufunc, convert
@@ -261,7 +262,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     xs = [lift(x) for x in xi]
     lines = []
     for x, k in zip(xs, order):
-        length = x.shape[0] if x.ndim else 1
+        length = size_of(x.shape)
         lines.append(Arr(reshape_to(x.value, tuple(length if j == k else 1 for j in range(n)))))
     if sparse:
         return tuple(lines)

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.arr import Arr, NeedStatic, is_traced, lift
-from irad.frontend.np_index import Plan
+from irad.frontend.arr import Arr, NeedStatic
+from irad.frontend.layout import c_strides, is_c
+from irad.frontend.steps import Step, Stopped
 from irad.ir import Builder, Value, current
-from irad.ops.array import reshape_to, transpose_to, update
-from irad.ops.complex import complex_, imag, real
-from irad.ops.custom import stop_gradient
 from irad.records import dataclass, field
 from irad.structured import Bytes, Structured
 from irad.types import Dim, Type, type_of
@@ -61,105 +59,19 @@ def in_scope(b: Builder | None) -> bool:
     return b is None
 
 
-# ---- steps of a view ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class At:
-    """A basic index: the user's key, and the plan that reads and stores it (its checks are made once, here)."""
-
-    key: Any
-    plan: Plan
-
-    def read(self, x: Any) -> Any:
-        return x[self.key] if self._concrete(x) else Arr(self.plan.read(lift(x).value))
-
-    def store(self, base: Any, v: Any) -> Any:
-        if self._concrete(base) and isinstance(v, np.ndarray):
-            out = base.copy()
-            out[self.key] = v
-            return out
-        p, x, new = self.plan, lift(base).value, lift(v).value
-        return Arr(new) if p.whole else Arr(update(x, p.place(new), *p.operands, spec=p.spec))
-
-    def _concrete(self, x: Any) -> bool:
-        return isinstance(x, np.ndarray) and not is_traced(self.key)
-
-
-@dataclass(frozen=True, eq=False)
-class Reshape:
-    """C-order reshape to `shape`."""
-
-    shape: tuple[Dim, ...]
-
-    def read(self, x: Any) -> Any:
-        return x.reshape(self.shape) if isinstance(x, np.ndarray) else Arr(reshape_to(x.value, self.shape))
-
-    def store(self, base: Any, v: Any) -> Any:
-        shape = base.shape
-        return v.reshape(shape) if isinstance(v, np.ndarray) else Arr(reshape_to(v.value, shape))
-
-
-@dataclass(frozen=True, eq=False)
-class Transpose:
-    """Axis k of the view is axis perm[k] of the base."""
-
-    perm: tuple[int, ...]
-
-    def read(self, x: Any) -> Any:
-        return x.transpose(self.perm) if isinstance(x, np.ndarray) else Arr(transpose_to(x.value, self.perm))
-
-    def store(self, base: Any, v: Any) -> Any:
-        back = tuple(sorted(range(len(self.perm)), key=self.perm.__getitem__))
-        return v.transpose(back) if isinstance(v, np.ndarray) else Arr(transpose_to(v.value, back))
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The real or imaginary part of a complex array."""
-
-    name: str  # "real" or "imag"
-
-    def read(self, x: Any) -> Any:
-        if isinstance(x, np.ndarray):
-            return getattr(x, self.name)
-        return Arr((real if self.name == "real" else imag)(lift(x).value))
-
-    def store(self, base: Any, v: Any) -> Any:
-        if isinstance(base, np.ndarray) and isinstance(v, np.ndarray):
-            out = base.copy()
-            setattr(out, self.name, v)
-            return out
-        z, new = lift(base).value, lift(v).value
-        return Arr(complex_(new, imag(z)) if self.name == "real" else complex_(real(z), new))
-
-
-@dataclass(frozen=True, eq=False)
-class Stopped:
-    """The array itself, but what is read is a constant for derivatives."""
-
-    def read(self, x: Any) -> Any:
-        return x if isinstance(x, np.ndarray) else Arr(stop_gradient(lift(x).value))
-
-    def store(self, base: Any, v: Any) -> Any:
-        return v
-
-
-Step = At | Reshape | Transpose | Part | Stopped
-
-
 # ---- arrays ---------------------------------------------------------------------------------------------------
 
 
 class Array:
     """A NumPy array object of the user's program: storage seen through steps.
 
-    `strides` (in elements, as NumPy would have them) tell views from copies in `reshape`; None where they are unknown.
+    `strides` (in elements, as NumPy would have them) tell views from copies in `reshape`; None where they are unknown, or
+    for whole C-ordered storage of run-time extents, which is not `loose`.
     `frozen` says why it cannot be written (a read-only view, an alias that is not tracked). `watch`: storage that it may
     share, with the content then; once one has changed, this array's content is not known any more.
     """
 
-    __slots__ = ("cell", "steps", "type", "strides", "frozen", "watch", "_memo")
+    __slots__ = ("cell", "steps", "type", "strides", "loose", "frozen", "watch", "_memo")
 
     def __init__(
         self,
@@ -172,6 +84,7 @@ class Array:
         self.cell, self.steps = cell, steps
         self.type: Type = type or type_of_content(cell.content)
         self.strides = c_strides(self.type.shape) if strides is None and not steps else strides
+        self.loose = bool(steps)
         self.frozen = frozen
         self.watch: tuple[tuple[Cell, Any], ...] = ()
         self._memo: tuple[Any, Builder, Any] | None = None
@@ -210,13 +123,25 @@ class Array:
         out.watch = self.watch
         return out
 
+    def laid_out(self, strides: tuple[int, ...] | None) -> Array:
+        """This new array, of these strides; None: its memory order is not known."""
+        self.strides, self.loose = strides, strides is None
+        return self
+
+    @property
+    def contiguous(self) -> bool | None:
+        """Is it C-contiguous? None: not known."""
+        if self.strides is None:
+            return None if self.loose else True
+        return is_c(self.type.shape, self.strides)
+
     @property
     def memory(self) -> Array:
         """The array as stores see it: what it holds is no constant for derivatives, even if what is read of it is."""
         if not any(isinstance(s, Stopped) for s in self.steps):
             return self
         out = Array(self.cell, tuple(s for s in self.steps if not isinstance(s, Stopped)), self.type, self.strides, self.frozen)
-        out.watch = self.watch
+        out.loose, out.watch = self.loose, self.watch
         return out
 
     @property
@@ -247,6 +172,7 @@ class Either(Array):
 
     def __init__(self, cond: Arr, left: Array, right: Array, merged: Value | None):
         super().__init__(left.cell, (), left.type)
+        self.laid_out(left.strides if left.strides == right.strides else None).loose = left.loose or right.loose
         self.cond, self.left, self.right, self.merged = cond, left, right, merged
         self.when = self.contents()
         self.frozen = left.frozen or right.frozen
@@ -282,25 +208,6 @@ def _store(base: Any, steps: Sequence[Step], v: Any) -> Any:
 
 def type_of_content(content: Value | np.ndarray) -> Type:
     return content.type if isinstance(content, Value) else type_of(content)
-
-
-def c_strides(shape: Sequence[Dim]) -> tuple[int, ...] | None:
-    """Strides in elements of a C-ordered array; None with run-time extents."""
-    out, n = [], 1
-    for d in reversed(shape):
-        if not isinstance(d, int):
-            return None
-        out.append(n)
-        n *= d
-    return tuple(reversed(out))
-
-
-def f_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    out, n = [], 1
-    for d in shape:
-        out.append(n)
-        n *= d
-    return tuple(out)
 
 
 # ---- other things a variable may hold ---------------------------------------------------------------------------

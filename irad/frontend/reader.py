@@ -18,7 +18,7 @@ import numpy as np
 
 from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.arr import Arr, NeedStatic, constant, whole_numbers
-from irad.frontend.captures import Captures
+from irad.frontend.captures import Captures, strides_of
 from irad.frontend.fields import concrete, stand_in
 from irad.frontend.kept import Kept
 from irad.frontend.liveness import Liveness
@@ -270,7 +270,7 @@ class Reader:
         if is_structured(x):
             return stand_in(x)
         if isinstance(x, np.ndarray):
-            return Array(Cell(x)) if dtype_name(x.dtype) else x
+            return Array(Cell(x)).laid_out(strides_of(x)) if dtype_name(x.dtype) else x
         if zero_d and isinstance(x, np.generic):
             return Array(Cell(np.asarray(x)))
         if type(x) is list:

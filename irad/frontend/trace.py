@@ -30,6 +30,8 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     py_itertools,
     py_math,
     sequences,
+    view_conversions,
+    view_picks,
 )
 from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.captures import RECORD, Captures, strides_of
@@ -262,6 +264,8 @@ class _Attempt:
         self.params.append(value)
         if kind == "ndarray":
             array = Array(Cell(value, name, outside=True), strides=strides, frozen=frozen)
+            if isinstance(x, np.ndarray):
+                array.laid_out(strides)
             self.reader.kept.cells.append(array.cell)
             self.objects.append(array)
             return

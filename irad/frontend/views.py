@@ -10,16 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from irad.frontend.arr import Arr, is_traced, normalize_axis
+from irad.errors import IradValueError, UnsupportedError
+from irad.frontend.arr import Arr, from_dim, is_traced, normalize_axis, static_int
+from irad.frontend.layout import ghost, is_c, is_f, memory_order, new_like, nocopy_strides
+from irad.frontend.loop_arrays import references
 from irad.frontend.np_index import plan
-from irad.frontend.objects import Array, At, Cell, Part, Reshape, Transpose, c_strides
+from irad.frontend.np_registry import find
+from irad.frontend.objects import Array, Cell
 from irad.frontend.reader import Reader
+from irad.frontend.steps import At, Part, Reshape, Transpose
 from irad.frontend.table import METHODS, TABLE
 from irad.types import Dim, Type, is_complex, real_dtype
 
 View = Callable[..., Any]
 FUNCTIONS: dict[Any, View] = {}
+MANY: dict[Any, View] = {}  # of several operands; they give NotImplemented where the result is no view
 BY_NAME: dict[str, View] = {}  # methods and attributes
+ATTRIBUTES = ("T", "mT", "real", "imag")
 
 
 def is_basic(key: Any) -> bool:
@@ -39,7 +46,17 @@ def _basic_item(k: Any) -> bool:
 def at(r: Reader, x: Array, key: Any) -> Array:
     """x[key] for a basic key, as a view."""
     p = plan(x.shape, key)
-    return x.view(At(key, p), Type(x.type.dtype, p.shape), _strides_at(x, key))
+    out = x.view(At(key, p), Type(x.type.dtype, p.shape), _strides_at(x, key))
+    if out.strides is None:
+        out.loose = not (x.contiguous and _leading(key))
+    return out
+
+
+def _leading(key: Any) -> bool:
+    """Does a key pick whole rows that follow each other?"""
+    first, *rest = key if isinstance(key, tuple) else (key,)
+    unit = not isinstance(first, slice) or first.step is None or first.step == 1
+    return unit and all(k == slice(None) for k in rest if k is not Ellipsis)
 
 
 def _strides_at(x: Array, key: Any) -> tuple[int, ...] | None:
@@ -67,11 +84,42 @@ def _strides_at(x: Array, key: Any) -> tuple[int, ...] | None:
 
 def reshaped(r: Reader, x: Array, shape: tuple[Dim, ...]) -> Array:
     """x in another shape: a view if strides allow it, else a copy."""
-    shares, strides = nocopy_strides(x.shape, x.strides, shape)
-    if not shares:
-        out = Reshape(shape).read(r.read(x))
-        return Array(Cell(out.value if isinstance(out, Arr) else out))
-    return x.view(Reshape(shape), Type(x.type.dtype, shape), strides)
+    shares, strides = (True, None) if x.strides is None and x.contiguous else nocopy_strides(x.shape, x.strides, shape)
+    if shares:
+        return _in_shape(x, shape, strides)
+    out = Reshape(shape).read(r.read(x))
+    copy = Array(Cell(out.value if isinstance(out, Arr) else out))
+    return copy if shares is False else uncertain(r, x, copy)
+
+
+def _in_shape(x: Array, shape: tuple[Dim, ...], strides: tuple[int, ...] | None) -> Array:
+    out = x.view(Reshape(shape), Type(x.type.dtype, shape), strides)
+    out.loose = strides is None and not x.contiguous
+    return out
+
+
+def copied(r: Reader, x: Array, strides: tuple[int, ...] | None) -> Array:
+    """A copy with these strides."""
+    content = r.read(x)
+    return Array(Cell(content.value if isinstance(content, Arr) else content)).laid_out(strides)
+
+
+def uncertain(r: Reader, x: Array, copy: Array) -> Array:
+    """A copy of x where NumPy, by a memory layout that is not known here, may have made a view: used as either, or refused."""
+    if x.cell.outside or x.watch or references(r, x.cell):
+        copy.frozen = (
+            "whether this is a view or a copy depends on the memory layout of an array, which is not known here; "
+            "write x.copy() to store into a copy, or store into the array itself"
+        )
+        copy.watch = (*x.watch, (x.cell, x.cell.content))
+    return copy
+
+
+def strides_in_bytes(x: Array) -> tuple[int, ...]:
+    """x.strides. Raises UnsupportedError where the memory order is not known; along axes of extent 1 they are kept for none."""
+    if x.strides is None or 1 in x.shape:
+        raise UnsupportedError("x.strides of an array whose memory layout is not known here")
+    return tuple(s * x.type.numpy.itemsize for s in x.strides)
 
 
 def transposed(x: Array, perm: Sequence[int]) -> Array:
@@ -80,73 +128,32 @@ def transposed(x: Array, perm: Sequence[int]) -> Array:
     return x.view(Transpose(tuple(perm)), Type(x.type.dtype, shape), strides)
 
 
-def nocopy_strides(
-    shape: Sequence[Dim], strides: Sequence[int] | None, new: Sequence[Dim]
-) -> tuple[bool, tuple[int, ...] | None]:
-    """Does NumPy reshape without copying, and the strides (in elements) of the result, None if not known."""
-    if strides is None or not all(isinstance(n, int) for n in (*shape, *new)):
-        if [d for d in shape if d != 1] != [d for d in new if d != 1]:
-            return False, None
-        return True, None if strides is None else _spread([(n, s) for n, s in zip(shape, strides) if n != 1], new)
-    pairs: list[tuple[Any, int]] = [(n, s) for n, s in zip(shape, strides) if n != 1]
-    if 0 in shape:
-        return True, tuple(0 for _ in new)
-    out: list[int] = []
-    todo: list[Any] = [n for n in new if n != 1]
-    k = 0
-    while pairs:
-        size, group = pairs[0][0], [pairs.pop(0)]
-        want = todo[k]
-        j = k + 1
-        while size != want:
-            if want < size:
-                want *= todo[j]
-                j += 1
-            else:
-                group.append(pairs.pop(0))
-                size *= group[-1][0]
-        if any(a[1] != b[0] * b[1] for a, b in zip(group, group[1:])):
-            return False, None
-        s, part = group[-1][1], []
-        for n in reversed(todo[k:j]):
-            part.append(s)
-            s *= n
-        out += reversed(part)
-        k = j
-    return True, _spread(list(zip(todo, out)), new)
-
-
-def _spread(pairs: list[tuple[Any, int]], shape: Sequence[Dim]) -> tuple[int, ...]:
-    """Strides of a shape, those of extent 1 put in as 0."""
-    rest = iter(s for _, s in pairs)
-    return tuple(0 if d == 1 else next(rest) for d in shape)
-
-
 # ---- the functions ------------------------------------------------------------------------------------------------------
 
 
-def _view(*names: str, method: bool = False, attribute: bool = False) -> Callable[[View], View]:
-    def register(f: View) -> View:
-        for name in names:
-            fn = getattr(np, name, None)
-            if fn is not None and fn in TABLE:
+def register(*paths: str, method: bool = False) -> Callable[[View], View]:
+    """Register a view function of an array for NumPy functions (those the installed NumPy has), and perhaps as a method."""
+
+    def put(f: View) -> View:
+        for path in paths:
+            fn = find(path)
+            if fn is not None:
                 FUNCTIONS[fn] = f
-            if method or attribute:
-                BY_NAME[name] = f
+            if method:
+                BY_NAME[path] = f
         return f
 
-    return register
+    return put
 
 
-def _ghost(x: Array) -> Any:
-    """A NumPy array of the shape of x, without storage."""
-    shape: Any = x.shape
-    return np.broadcast_to(np.zeros((), np.int8), shape)
+def ghost_of(x: Array) -> np.ndarray:
+    """A NumPy array of the shape of x, and its strides if they are known, without storage."""
+    return ghost(x.shape, x.strides if x.strides is not None else (0,) * len(x.shape))
 
 
 def _shape_by(builder: Callable[..., Any], x: Array, *args: Any, **kwargs: Any) -> tuple[int, ...]:
     """The shape that a NumPy view function gives: asked of NumPy itself, on an array without storage."""
-    ghost = _ghost(x)
+    ghost = ghost_of(x)
     return np.shape(builder(ghost, *args, **kwargs))
 
 
@@ -164,43 +171,87 @@ def _via_shape(fn: Any, method: str = "") -> View:
     return view
 
 
-for _name in ("expand_dims", "squeeze", "atleast_2d", "atleast_1d", "atleast_3d"):
+for _name in ("expand_dims", "squeeze"):
     FUNCTIONS[getattr(np, _name)] = _via_shape(getattr(np, _name))
+
+
+def _at_least(fn: Any) -> View:
+    def call(r: Reader, *arys: Any) -> Any:
+        wide = [_via_shape(fn)(r, a) if isinstance(a, Array) else r.wrap(TABLE[fn](r.operand(a)), zero_d=True) for a in arys]
+        return wide[0] if len(wide) == 1 else tuple(wide)
+
+    return call
+
+
+for _name in ("atleast_2d", "atleast_1d", "atleast_3d"):
+    MANY[getattr(np, _name)] = _at_least(getattr(np, _name))
 BY_NAME["squeeze"] = _via_shape(np.squeeze, "squeeze")
 
 
-def _reshape(r: Reader, x: Array, shape: Any, order: str, method: bool) -> Any:
-    if order in ("F",) and len(x.shape) > 0:
+def _reshape(r: Reader, x: Array, shape: Any, order: str, copy: Any) -> Any:
+    if order == "A":
+        order = "F" if _fortran(x) else "C"
+    if order == "F" and len(x.shape) > 0:
         back = tuple(reversed(shape)) if isinstance(shape, (tuple, list)) else (shape,)
-        turned = _reshape(r, transposed(x, range(len(x.shape))[::-1]), back, "C", method)
+        turned = _reshape(r, transposed(x, range(len(x.shape))[::-1]), back, "C", copy)
         return transposed(turned, range(len(turned.shape))[::-1])
     out = TABLE[np.reshape](r.operand(x), shape) if is_traced(shape) or not x.type.static else None
-    new = out.shape if isinstance(out, Arr) else _ghost(x).reshape(shape).shape
-    return reshaped(r, x, new)
+    new = out.shape if isinstance(out, Arr) else ghost_of(x).reshape(shape).shape
+    made = reshaped(r, x, new)
+    if copy is False and made.cell is not x.cell:
+        raise IradValueError("Unable to avoid creating a copy while reshaping.")
+    return copied(r, made, new_like(made.shape, made.strides, "C")) if copy and made.cell is x.cell else made
 
 
-@_view("reshape")
+def _fortran(x: Array) -> bool:
+    """Does order "A" mean "F" for this array?"""
+    if x.strides is None and x.loose and len(x.shape) > 1:
+        raise UnsupportedError("the memory order of this array is not known here: write order='C' or order='F'")
+    return is_f(x.shape, x.strides) and not is_c(x.shape, x.strides)
+
+
+@register("reshape")
 def reshape(r: Reader, a: Array, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
-    return _reshape(r, a, newshape if shape is None else shape, order, False)
+    return _reshape(r, a, newshape if shape is None else shape, order, copy)
 
 
 def reshape_method(r: Reader, a: Array, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-    return _reshape(r, a, shape[0] if len(shape) == 1 else shape, order, True)
+    return _reshape(r, a, shape[0] if len(shape) == 1 else shape, order, copy)
 
 
 BY_NAME["reshape"] = reshape_method
 
 
-@_view("ravel", method=True)
+@register("ravel", method=True)
 def ravel(r: Reader, a: Array, order: str = "C") -> Any:
-    if order == "F":
-        a = transposed(a, range(len(a.shape))[::-1])
-    if len(a.shape) == 1:
-        return a.view(Reshape(a.shape), a.type, a.strides)
-    return reshaped(r, a, METHODS["ravel"](r.operand(a)).shape if not a.type.static else (a.type.size,))
+    a = _in_order(a, order)
+    flat = METHODS["ravel"](r.operand(a)).shape if not a.type.static else (a.type.size,)
+    if a.contiguous:
+        return _in_shape(a, flat, (1,) if a.strides is not None else None)
+    out = Reshape(flat).read(r.read(a))
+    copy = Array(Cell(out.value if isinstance(out, Arr) else out))
+    return copy if a.contiguous is False else uncertain(r, a, copy)
 
 
-@_view("transpose", "permute_dims")
+def _in_order(a: Array, order: str) -> Array:
+    """The array with its axes so that C order goes through the elements in another order."""
+    if order == "A":
+        order = "F" if _fortran(a) else "C"
+    if order == "K":
+        _fortran(a)
+        return transposed(a, memory_order(a.strides or ()))
+    return transposed(a, range(len(a.shape))[::-1]) if order == "F" else a
+
+
+def flatten(r: Reader, a: Array, order: str = "C") -> Any:
+    """One axis, always a copy."""
+    return copied(r, ravel(r, a, order), (1,))
+
+
+BY_NAME["flatten"] = flatten
+
+
+@register("transpose", "permute_dims")
 def transpose(r: Reader, a: Array, axes: Any = None) -> Any:
     n = len(a.shape)
     perm = range(n)[::-1] if axes is None else [_axis(k, n) for k in r.items(axes)]
@@ -216,7 +267,7 @@ BY_NAME["transpose"] = transpose_method
 BY_NAME["T"] = lambda r, a: transposed(a, range(len(a.shape))[::-1])
 
 
-@_view("matrix_transpose")
+@register("matrix_transpose", "linalg.matrix_transpose")
 def matrix_transpose(r: Reader, x: Array) -> Any:
     return swapaxes(r, x, -1, -2)
 
@@ -228,7 +279,7 @@ def _axis(k: Any, n: int) -> int:
     return normalize_axis(k, n)
 
 
-@_view("swapaxes", method=True)
+@register("swapaxes", method=True)
 def swapaxes(r: Reader, a: Array, axis1: Any, axis2: Any) -> Any:
     perm = list(range(len(a.shape)))
     i, j = _axis(axis1, len(perm)), _axis(axis2, len(perm))
@@ -236,7 +287,7 @@ def swapaxes(r: Reader, a: Array, axis1: Any, axis2: Any) -> Any:
     return transposed(a, perm)
 
 
-@_view("moveaxis")
+@register("moveaxis")
 def moveaxis(r: Reader, a: Array, source: Any, destination: Any) -> Any:
     n = len(a.shape)
     many = lambda k: [_axis(i, n) for i in (k if isinstance(k, (tuple, list)) else (k,))]
@@ -247,7 +298,7 @@ def moveaxis(r: Reader, a: Array, source: Any, destination: Any) -> Any:
     return transposed(a, order)
 
 
-@_view("rollaxis")
+@register("rollaxis")
 def rollaxis(r: Reader, a: Array, axis: Any, start: Any = 0) -> Any:
     n = len(a.shape)
     k = _axis(axis, n)
@@ -261,24 +312,24 @@ def _flipped(r: Reader, a: Array, axes: Sequence[int]) -> Array:
     return at(r, a, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(len(a.shape))))
 
 
-@_view("flip")
+@register("flip")
 def flip(r: Reader, m: Array, axis: Any = None) -> Any:
     n = len(m.shape)
     axes = range(n) if axis is None else [_axis(k, n) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     return _flipped(r, m, list(axes))
 
 
-@_view("fliplr")
+@register("fliplr")
 def fliplr(r: Reader, m: Array) -> Any:
     return _flipped(r, m, [1])
 
 
-@_view("flipud")
+@register("flipud")
 def flipud(r: Reader, m: Array) -> Any:
     return _flipped(r, m, [0])
 
 
-@_view("rot90")
+@register("rot90")
 def rot90(r: Reader, m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
     n = len(m.shape)
     i, j = (_axis(a, n) for a in axes)
@@ -291,6 +342,14 @@ def rot90(r: Reader, m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
     return _flipped(r, swapaxes(r, m, i, j), [j])
 
 
+@register("unstack")
+def unstack(r: Reader, x: Array, /, *, axis: int = 0) -> Any:
+    if not x.shape:
+        raise IradValueError("Input array must be at least 1-d.")
+    moved = moveaxis(r, x, axis, 0)
+    return tuple(r.getitem(moved, k) for k in range(static_int(from_dim(moved.shape[0]), "the extent of the axis of np.unstack")))
+
+
 def _pieces(r: Reader, a: Array, bounds: Sequence[Any], axis: int) -> list[Any]:
     n = len(a.shape)
     cut = lambda lo, hi: at(r, a, tuple(slice(lo, hi) if k == axis else slice(None) for k in range(n)))
@@ -298,7 +357,7 @@ def _pieces(r: Reader, a: Array, bounds: Sequence[Any], axis: int) -> list[Any]:
     return r.state.made([cut(lo, hi) for lo, hi in zip(edges, edges[1:])])
 
 
-@_view("split", "array_split")
+@register("split", "array_split")
 def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, *, even: bool = False) -> Any:
     k = _axis(axis, len(ary.shape))
     if isinstance(indices_or_sections, (list, tuple, Array)):
@@ -318,16 +377,6 @@ FUNCTIONS[np.hsplit] = lambda r, ary, sections: array_split(r, ary, sections, in
 FUNCTIONS[np.dsplit] = lambda r, ary, sections: array_split(r, ary, sections, 2, even=True)
 
 
-@_view("broadcast_to")
-def broadcast_to(r: Reader, array: Array, shape: Any, subok: bool = False) -> Any:
-    out = r.wrap(TABLE[np.broadcast_to](r.operand(array), shape), zero_d=True)
-    return _frozen(out, "assignment destination is read-only (np.broadcast_to returns a read-only view)")
-
-
-def _frozen(x: Array, why: str) -> Array:
-    return Array(x.cell, x.steps, x.type, x.strides, why)
-
-
 def _part(name: str) -> View:
     def part(r: Reader, val: Array) -> Any:
         """x.real or x.imag: of a complex array a view that may be written."""
@@ -336,46 +385,12 @@ def _part(name: str) -> View:
             return val.view(Part(name), val.type.with_dtype(real_dtype(val.type.dtype)), strides)
         if name == "real":
             return val
-        return _frozen(r.wrap(TABLE[np.imag](r.operand(val)), zero_d=True), "the imaginary part of a real array is read-only")
+        out = r.wrap(TABLE[np.imag](r.operand(val)), zero_d=True)
+        out.frozen = "the imaginary part of a real array is read-only"
+        return out
 
     return part
 
 
 for _name in ("real", "imag"):
     FUNCTIONS[getattr(np, _name)] = BY_NAME[_name] = _part(_name)
-
-
-def _diagonal(r: Reader, a: Array, *args: Any, **kwargs: Any) -> Any:
-    out = r.wrap(TABLE[np.diagonal](r.operand(a), *args, **kwargs), zero_d=True)
-    return _frozen(out, "assignment destination is read-only (np.diagonal returns a read-only view)")
-
-
-if np.diagonal in TABLE:
-    FUNCTIONS[np.diagonal] = BY_NAME["diagonal"] = _diagonal
-if np.diag in TABLE:
-    FUNCTIONS[np.diag] = lambda r, v, k=0: (
-        _frozen(r.wrap(TABLE[np.diag](r.operand(v), k), zero_d=True), "assignment destination is read-only (np.diag of a matrix)")
-        if len(v.shape) == 2
-        else r.wrap(TABLE[np.diag](r.operand(v), k), zero_d=True)
-    )
-
-
-def same_array(r: Reader, a: Array, *args: Any, **kwargs: Any) -> Any:
-    """np.asarray and its kin: the array itself if nothing has to change."""
-    dtype = kwargs.get("dtype", args[0] if args else None)
-    order = kwargs.get("order")
-    if (dtype is None or np.dtype(dtype) == a.type.numpy) and order in (None, "K", "A") and not kwargs.get("copy"):
-        return a
-    return r.wrap(TABLE[np.array](r.operand(a), dtype), zero_d=True)
-
-
-for _name in ("asarray", "asanyarray", "asarray_chkfinite"):
-    if hasattr(np, _name):
-        FUNCTIONS[getattr(np, _name)] = same_array
-
-
-@_view("ascontiguousarray")
-def ascontiguousarray(r: Reader, a: Array, dtype: Any = None) -> Any:
-    if a.strides is not None and a.strides == c_strides(a.shape) and a.shape:
-        return same_array(r, a, dtype)
-    return r.wrap(TABLE[np.array](r.operand(a), dtype), zero_d=True)
