@@ -206,7 +206,7 @@ def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw
     return r.wrap(builder(r.operand(x), _function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]))
 
 
-def _copyto(r: Reader, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     value = _function_operand(r, src, np.copyto)
     if not (is_weak(value) and dtype_of(value) == "i64") and not np.can_cast(
         DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting

@@ -37,7 +37,7 @@ def of_call(out: Any, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     order = kwargs.get("order")
     if order in ("F", "C") and (_among(fn, _MAKING) or _among(fn, _KEEPING)) and isinstance(out, Array):
         if order == "F" and out.type.static:
-            out.laid_out(f_strides([int(d) for d in out.shape]))
+            out.laid_out(f_strides(out.type.dims))
         return out
     return of_operation(out, [*args, *kwargs.values()], isinstance(fn, np.ufunc) and fn.signature is None or _among(fn, _KEEPING))
 

@@ -109,7 +109,7 @@ def astype(
     content = r.operand(a)
     if isinstance(content, np.ndarray):
         with np.errstate(all="ignore"):
-            return r.wrap(content.astype(dtype, order, casting), zero_d=True)  # type: ignore[arg-type]
+            return r.wrap(content.astype(dtype, order, casting), zero_d=True)  # type: ignore[call-overload]
     out = r.wrap(METHODS["astype"](content, dtype, order, casting), zero_d=True)
     return out.laid_out(new_like(a.shape, a.strides, order)) if a.type.static else out
 
