@@ -215,7 +215,9 @@ class _Unscatter:
                 return None
             if d.op.name == "dot":
                 known = multiplications(d) or not d.attrs["contract"][0] and is_float(d.out.type.dtype)
-                return _Columns(d, index, tuple(at)) if windows and known else None
+                walked = [v for x in at if not isinstance(x, int) for v, _ in x.terms]
+                apart = len(walked) == len(index) == len({*walked})  # not a diagonal, or places that fall together
+                return _Columns(d, index, tuple(at)) if windows and known and apart else None
             source = d.inputs[d.op.name in ("update", "update_add")] if d.inputs else v
             inner = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(source.type.rank)]
             pos = self._positions(d, tuple(map(as_dim, inner)), first=d is n)

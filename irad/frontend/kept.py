@@ -59,14 +59,25 @@ class Kept:
         return out | {k: cell.content for k, cell in self._carried.items()}
 
     def number(self, x: Array) -> int | None:
-        """Which array of the caller this is, whole; None if it is none."""
+        """Which array of the caller this is, whole, or of those that loops around carry; None if it is none."""
+        own = self.home(x)
+        if own is not None or type(x) is not Array or x.steps or self._frozen:
+            return own
+        return next((k for k, cell in self._carried.items() if x.cell is cell), None)
+
+    def home(self, x: Array) -> int | None:
+        """Which array of the caller this is, whole; None if it is none, or a loop around decides which."""
         if type(x) is not Array or x.steps or self._frozen:
             return None
         for k, outer in enumerate(self.cells):
             home = self._home(k)
             if x.cell is (outer if home is None else home.cell):
                 return k
-        return next((k for k, cell in self._carried.items() if x.cell is cell), None)
+        return None
+
+    def stored(self) -> frozenset[int]:
+        """The arrays of the caller that may have changed by now."""
+        return frozenset(self.contents()) - self._carried.keys()
 
     def _home(self, k: int) -> Home | None:
         return next((homes[k] for homes in reversed(self._inside) if k in homes), None)
@@ -96,11 +107,14 @@ class Kept:
 
     @contextmanager
     def inside(self, homes: Iterable[Home]) -> Iterator[None]:
-        """While a recursive function is read: its parameters stand for arrays of the caller."""
+        """While a recursive function is read: its parameters stand for arrays of the caller. Which array a variable of a loop
+        around holds is not known in it."""
         self._inside.append({h.number: h for h in homes})
+        carried, self._carried = self._carried, {}
         try:
             yield
         finally:
+            self._carried = carried
             self._inside.pop()
 
 

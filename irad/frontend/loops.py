@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.arr import Arr
+from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.objects import StructureError
 from irad.frontend.reader import Reader
@@ -35,9 +35,19 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
         if isinstance(seq.length, int):
             _static_for(r, loop, seq, seq.length)
         else:
-            Rolled(r, loop, seq, 0).run()
+            _counted(r, loop, seq)
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
     _else(r, loop, stop, broken)
+
+
+def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
+    """A loop whose number of trips is traced."""
+    if loop.stmt in r.unroll:
+        raise NeedStatic(seq.length, "the number of trips of a loop that must be written out")
+    try:
+        Rolled(r, loop, seq, 0).run()
+    except Unrollable as e:
+        raise e.cause from None
 
 
 def _else(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:

@@ -120,7 +120,7 @@ def _generalised(f: Frame) -> tuple[Any, ...]:
 def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset[int]]:
     """Which arrays of the program's caller the arguments are, and which of those may have changed."""
     arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
-    return tuple(r.kept.number(a) for a in arrays), frozenset(r.kept.contents())
+    return tuple(r.kept.home(a) for a in arrays), r.kept.stored()
 
 
 def _known(r: Reader, frame: Frame) -> Record | None:
