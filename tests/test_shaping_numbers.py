@@ -76,3 +76,27 @@ def test_what_does_not_fit_is_numpys_error() -> None:
 def test_data_cannot_shape_a_program() -> None:
     with pytest.raises(irad.IradError, match="run-time extents"):
         irad.compile(lambda a, n: a.reshape(n[0], n[1]))(N, np.array([3, 4]))
+
+
+def by_position(a: np.ndarray, n: int) -> float:
+    total = 0.0
+    for i in range(n):
+        total = total + np.sum(a.reshape(i + 1, -1)[0])
+    return total
+
+
+def by_count(a: np.ndarray, n: int) -> float:
+    i = 0
+    while i < n:
+        a = a + np.sum(a.reshape(-1, i + 1)[0])
+        i += 1
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("f", [by_position, by_count])
+def test_a_loop_whose_trips_shape_arrays(f) -> None:
+    c = irad.compile(f)
+    for n in (3, 2, 0, 3):
+        assert c(N, n) == f(N, n)
+    slopes = [f(N + e, 3) - f(N, 3) for e in np.eye(12)]  # it is linear
+    np.testing.assert_allclose(irad.grad(f)(N, 3), slopes)

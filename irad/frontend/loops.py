@@ -189,7 +189,7 @@ def _written_out_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     for _ in range(LIMIT):
         t = test()
         if isinstance(t, Arr):
-            raise StructureError("this while loop depends on data, so it cannot be written out")
+            raise r.needing_whole_numbers(StructureError("this while loop depends on data, so it cannot be written out"), t)
         if not t:
             return
         trip(r, loop, None)

@@ -176,6 +176,13 @@ class Reader:
         elif found and isinstance(e, (TypeError, AttributeError, ValueError)):
             raise NeedStatic(found[0], "a number given to a function of Python or NumPy that wants it") from e
 
+    def needing_whole_numbers(self, e: IradError, x: Arr) -> IradError:
+        """The error; if x is computed from whole numbers alone, it says that they must be known."""
+        sources = self._sources(x.value)
+        if all(v.type.dtype[0] in "iu" and not v.type.shape for v in sources):
+            e.sources = sources  # type: ignore[attr-defined]
+        return e
+
     @property
     def entry(self) -> set[Value]:
         """Parameters of the whole program, which are in scope everywhere."""
