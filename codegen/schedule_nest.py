@@ -320,11 +320,13 @@ class BlockedNest:
                     if made.get(v, s) != s and not v.type.shape and v not in self.columns:
                         self._column(v)
                 made.update(dict.fromkeys(m.outputs, s))
+        self.made = made
+        if any(self._made_at(r) > self._last_scalar() for r in self.results if not r.values[0].type.shape):
+            self.stages.append(("scalar", []))  # where results of the last inner loops are folded and stored
         for r in self.results:
             for v in (*r.values, *r.extra):
-                if v in made and not v.type.shape and self.stages[made[v]][0] == "rows" and v not in self.columns:
+                if v in made and not v.type.shape and made[v] != self._out_stage(r) and v not in self.columns:
                     self._column(v)
-        self.made = made
         assert f is self.f
 
     def _column(self, v: Value) -> None:
@@ -388,11 +390,17 @@ class BlockedNest:
 
     def _out_stage(self, r: Result) -> int:
         """The scalar stage that an out belongs to: where its value is made, or the last one."""
-        scalar = [k for k, (kind, _) in enumerate(self.stages) if kind == "scalar"]
         if r.values[0].type.shape:
             return -1
-        at = max((self.made.get(v, 0) for v in (*r.values, *r.extra)), default=0)
-        return next((k for k in scalar if k >= at), scalar[-1])
+        at = self._made_at(r)
+        return next((k for k, (kind, _) in enumerate(self.stages) if kind == "scalar" and k >= at), self._last_scalar())
+
+    def _made_at(self, r: Result) -> int:
+        """The stage after which all of an out is known."""
+        return max((self.made.get(v, 0) for v in (*r.values, *r.extra)), default=0)
+
+    def _last_scalar(self) -> int:
+        return max((k for k, (kind, _) in enumerate(self.stages) if kind == "scalar"), default=-1)
 
     def _out(self, j: int, r: Result) -> None:
         f, (v,), (final,) = self.f, r.values, r.finals

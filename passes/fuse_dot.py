@@ -174,8 +174,8 @@ class _Contractions:
         after = max([u.after for u in units] + [self._known(v) for v in reads(n) if self.unit_of.get(v) not in units])
         if any(used <= after for u in units for v in u.makes() for used in self._uses_outside(v, units, k)):
             return False
-        if any(self.unit_of.get(v) in units for u in units for d in u.dots for v in d.inputs):
-            return False  # a product reads the whole of its operands: they are made in a nest before
+        if not self._element_by_element(units):
+            return False
         update = n.op.name in ("update", "update_add")
         place = self._stored_at(n, units) if update else self._place(n, units)
         if place is None:
@@ -191,6 +191,18 @@ class _Contractions:
             unit.places[n.out] = place
             self.unit_of[n.out] = unit
         return True
+
+    def _element_by_element(self, units: list[Unit]) -> bool:
+        """Does what these nests read of each other stand at the places where they make it? No product does, which reads the whole of
+        its operands, and no reader of an array that is stored into."""
+        places = {v: _renamed(pos, u.index, units[0].index) for u in units for v, pos in u.places.items()}
+        stored = {n.out for u in units for n in u.stores}
+        if any(v in places for u in units for d in u.dots for v in d.inputs):
+            return False
+        if any(v in stored for u in units for n in (*u.nodes, *u.stores) for v in n.inputs):
+            return False
+        whole = [n for u in units for n in u.nodes if n.op.elementwise]
+        return all(places[v] == places[n.out] for n in whole for v in n.inputs if v in places)
 
     def _known(self, v: Value) -> int:
         """Number of the node after which v is known."""
