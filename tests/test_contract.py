@@ -391,3 +391,15 @@ def test_halves_of_a_product_multiplied() -> None:
     w, x, u = array(32, 64, dtype="f8"), array(8, 32, dtype="f8", seed=1), array(32, 16, dtype="f8", seed=2)
     z, back = x @ w, np.ones((8, 16)) @ u.T
     close(irad.grad(f)(w, x, u), x.T @ np.hstack([back * z[:, 32:], back * z[:, :32]]), 8 * 64)
+
+
+@pytest.mark.parametrize("n", [8, 17, 33])
+def test_rows_folded_after_the_last_inner_loop(n: int) -> None:
+    """The blocked nest ends with a product whose rows go into a sum: tanh of the rows makes it a block at a time."""
+
+    def f(x: np.ndarray, v: np.ndarray, at: np.ndarray) -> Any:
+        w = np.tanh(v)
+        return np.sum(x * np.sin(x)[at]) + np.sum(w * v) + np.sum(v)
+
+    x, v, at = array(n, n, dtype="f8"), array(n, dtype="f8", seed=1), np.arange(n)[::-1].copy()
+    close(irad.compile(f)(x, v, at), np.asarray(f(x, v, at)), n * n)
