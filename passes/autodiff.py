@@ -16,6 +16,7 @@ from irad.passes.expand import expand
 from irad.passes.forward import linearized
 from irad.passes.reverse import Differentiation, cotangent_type, joint
 from irad.passes.weaken import weaken
+from irad.passes.wholes import wholes
 
 
 def vjp(program: Program, wrt: Sequence[int] | None = None, results: Sequence[int] | None = None) -> Program:
@@ -71,7 +72,7 @@ def _hint(prefix: str, v: Value) -> str:
 
 def _prepare(program: Program, wrt: Sequence[int] | None) -> tuple[Program, Graph, list[Value]]:
     """The program without transform ops and dead code; a copy of its entry; the values to differentiate by."""
-    program = dce(expand(program))
+    program = dce(wholes(expand(program)))
     f = copy(next(iter(program.values())), {})
     return program, f, [f.params[k] for k in _chosen(f.params, wrt, "parameter")]
 

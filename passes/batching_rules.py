@@ -249,6 +249,7 @@ RULES: dict[str, Rule] = {
     "update": _update,
     "update_add": _update,
     "sum": _axes,
+    "norm_of": _axes,
     "prod": _axes,
     "max": _axes,
     "min": _axes,

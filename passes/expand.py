@@ -20,6 +20,7 @@ from irad.passes.forward import linearized
 from irad.passes.rebuild import rebuilt
 from irad.passes.reverse import Differentiation, float_cotangents, joint
 from irad.passes.weaken import weaken
+from irad.passes.wholes import wholes
 
 if TYPE_CHECKING:
     from irad.passes.jacobian import Block
@@ -32,6 +33,9 @@ def expand(program: Program) -> Program:
 
     Raises UnsupportedError for a function that differentiates itself (derivatives of every order would be needed).
     """
+    if not any(map(_has_transform, program.values())):
+        return program
+    program = wholes(program)
     pass_ = _Expand(program)
     for name in program:
         pass_.function(name)
@@ -43,6 +47,7 @@ def expand_sparse(program: Program, known: Mapping[Value, Any]) -> tuple[Program
 
     `known`: numbers of parameters that the pattern may depend on. Raises UnsupportedError if there is no such pattern.
     """
+    program = wholes(program)
     pass_ = _Expand(program)
     pass_.constants.update(known)
     name, entry = next(iter(program.items()))

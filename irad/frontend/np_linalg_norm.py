@@ -17,7 +17,8 @@ from irad.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, index, reshape_to, transpose_to
 from irad.ops.elementwise import full, select
-from irad.types import real_dtype
+from irad.ops.slopes import norm_of
+from irad.types import is_complex, real_dtype
 
 
 @numpy("linalg.norm")
@@ -38,14 +39,20 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
 
 
 def _root_of_squares(a: Arr, axes: tuple[int, ...], keepdims: Any) -> Arr:
-    s = sum_of(squared_modulus(a), tuple(sorted(axes)), keepdims=keepdims)
-    return Arr(in_f32(guarded_sqrt, s.value))
+    axes = tuple(sorted(axes))
+    s = sum_of(squared_modulus(a), axes, keepdims=keepdims)
+    v = in_f32(guarded_sqrt, s.value)
+    if is_complex(a.name) or not axes:
+        return Arr(v)
+    short = tuple(d for k, d in enumerate(a.shape) if k not in axes)
+    return Arr(reshape_to(norm_of(reshape_to(v, short), a.value, axes=axes), v.type.shape))
 
 
 def _vector_norm(a: Arr, order: Any, axes: tuple[int, ...], keepdims: Any) -> Arr:
     if isinstance(order, str):
         raise IradValueError(f"Invalid norm order '{order}' for vectors")
-    size = apply_ufunc("absolute", a)
+    even = not is_complex(a.name) and isinstance(order, int) and order > 0 and order % 2 == 0
+    size = a if even else apply_ufunc("absolute", a)
     if order == np.inf:
         return max_of(size, axes, keepdims=keepdims)
     if order == -np.inf:
@@ -54,7 +61,8 @@ def _vector_norm(a: Arr, order: Any, axes: tuple[int, ...], keepdims: Any) -> Ar
         return convert(count_nonzero(a, axes, keepdims=keepdims), real_dtype(a.name))
     if order == 1:
         return sum_of(size, axes, keepdims=keepdims)
-    s = sum_of(Arr(_guarded_power(size.value, order)), axes, keepdims=keepdims)
+    powers = in_f32(lambda v: ew.pow_(v, full(float(order), v)), size.value)
+    s = sum_of(Arr(powers if order >= 1 else _guarded_power(size.value, order)), axes, keepdims=keepdims)
     return Arr(_guarded_power(s.value, 1.0 / order))
 
 

@@ -48,6 +48,7 @@ from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import INF, cast_to, full, select
 from irad.ops.intervals import dim_interval, int_range
+from irad.ops.slopes import guarded_sqrt
 from irad.types import Dim, Extent, Type, is_complex, is_float, real_dtype
 
 NOT_GIVEN = np._NoValue  # NumPy's own "not given"
@@ -281,12 +282,6 @@ def std(
     """np.std; its slope where all elements are equal is 0."""
     v, result = _variance(a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)
     return Arr(cast_to(guarded_sqrt(v), result))
-
-
-def guarded_sqrt(v: Value) -> Value:
-    """sqrt whose slope at 0 is 0: the root of 0 is a branch that does not depend on v."""
-    zero = ew.eq(v, full(0.0, v))
-    return select(zero, full(0.0, v), ew.sqrt(select(zero, full(1.0, v), v)))
 
 
 @numpy("average")

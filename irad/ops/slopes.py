@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from irad.ir import Builder, Value
-from irad.ops.core import Op
+from irad.ops.array import restore, sum_
+from irad.ops.core import Op, type_error
 from irad.ops.elementwise import (
     MINUS_ONE,
     ONE,
@@ -29,6 +30,7 @@ from irad.ops.elementwise import (
     expm1,
     full,
     ge,
+    gt,
     hypot,
     le,
     log,
@@ -45,12 +47,14 @@ from irad.ops.elementwise import (
     szmul,
     szmul2,
 )
-from irad.types import type_of
+from irad.types import Type, type_of
 
 Domain = tuple[tuple[float, float], ...]
 _ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
 
 # Rows that their own derivatives mention, for type checkers.
+logistic_given: Op
+logistic_rest: Op
 pow_slope: Op
 boxcox_slope: Op
 
@@ -130,6 +134,45 @@ def _product_partials(c: Value, p: Value, o: Value) -> Sequence[Any]:
 zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), _product_partials, (_ANY, _ANY), kinds="fc",
                       doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
 
+# ---- what is smooth though its parts are not ------------------------------------------------------------------------------------
+
+
+def _guarded_sqrt(v: Value) -> Value:
+    zero = full(0.0, v)
+    return select(eq(v, zero), zero, sqrt(v))
+
+
+guarded_sqrt = formula(
+    "guarded_sqrt", _guarded_sqrt, lambda v, o: (div_or_0(full(0.5, o), o),), (_POS,), doc="sqrt, slope 0 at 0"
+)
+slope_of = formula("slope_of", lambda v, w: v, lambda v, w, o: (ZERO, ONE), (_ANY, _ANY), kinds="fc",
+                   doc="v, which is w but for rounding; its derivatives are those of w. See irad.passes.wholes")  # fmt: skip
+
+
+def _infer_norm(v: Type, x: Type, *, axes: tuple[int, ...]) -> tuple[Type, ...]:
+    if v.dtype != x.dtype or v.rank + len(axes) != x.rank:
+        raise type_error("norm_of wants a norm and what it is the norm of", v, x)
+    return (v,)
+
+
+def _vjp_norm(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
+    x, axes = node.inputs[1], node.attrs["axes"]
+    if ad.active(x):
+        spread = lambda v: restore(v, ad.need(x).type, axes)
+        adj.add(x, szmul(spread(cts[0]), div_or_0(ad.need(x), spread(ad.need(node.outputs[0])))))
+
+
+def _jvp_norm(ad: Any, node: Any, tan: Any) -> list[Value | None]:
+    x, axes = node.inputs[1], node.attrs["axes"]
+    dx = tan.get(x)
+    if dx is None:
+        return [None]
+    return [sum_(szmul(dx, div_or_0(x, restore(node.outputs[0], x.type, axes))), axes=axes)]
+
+
+norm_of = Op("norm_of", _infer_norm, lambda v, x, *, axes: np.array(v)[()], _vjp_norm, _jvp_norm, extra={"expand": lambda v, x, axes: (v,)},
+             doc="v, which is the root of the sum of squares of x over `axes`: slope x / v, and 0 where v is 0")  # fmt: skip
+
 # ---- the logistic function ---------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +192,21 @@ logistic = formula("logistic", lambda x: _logistic(x, False), lambda x, o: (_den
 logistic_of_neg = formula(
     "logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (neg(_density(x)),), (_ANY,), doc="1 / (1 + exp(x))"
 )
+
+
+def _given(v: Value, e: Value, u: Value) -> tuple[Value, Value]:
+    return logistic_given(v, e, u), logistic_rest(v, e, u)
+
+
+def _rest(v: Value, e: Value, u: Value) -> Value:
+    one = full(1.0, v)
+    return select(gt(e, one), sub(one, v), mul(e, v))
+
+
+logistic_given = formula("logistic_given", lambda v, e, u: v, lambda v, e, u, o: (ZERO, ZERO, neg(mul(*_given(v, e, u)))),
+                         (_ANY, _ANY, _ANY), doc="v = 1 / (1 + e), where e = exp(u); v and e count as what they are")  # fmt: skip
+logistic_rest = formula("logistic_rest", _rest, lambda v, e, u, o: (ZERO, ZERO, mul(*_given(v, e, u))),
+                        (_ANY, _ANY, _ANY), doc="1 - v of `logistic_given`")  # fmt: skip
 
 # ---- powers -------------------------------------------------------------------------------------------------------------------
 
