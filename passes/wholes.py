@@ -129,7 +129,7 @@ class _Wholes:
             return self.key(v), lambda: ROOTS[n.op.name](n)
         if n.op.name in MOVES and n.out.type.dtype[0] == "f":
             inner = self.root(n.inputs[0])
-            return None if inner is None else (self.key(v), lambda make=inner[1]: n.op(make(), *n.inputs[1:], **n.attrs))
+            return None if inner is None else (self.key(v), _moved(n, inner[1]))
         return None
 
     def exponential(self, v: Value) -> Callable[[], Value] | None:
@@ -141,7 +141,7 @@ class _Wholes:
             return lambda: n.inputs[0]
         if n.op.name in MOVES or n.op.name == "sum" and all(n.inputs[0].type.shape[k] == 1 for k in n.attrs["axes"]):
             inner = self.exponential(n.inputs[0])
-            return None if inner is None else lambda make=inner: n.op(make(), *n.inputs[1:], **n.attrs)
+            return None if inner is None else _moved(n, inner)
         if n.op.name == "add":
             for a, m in (n.inputs, n.inputs[::-1]):
                 inner = self.exponential(a)
@@ -166,6 +166,11 @@ class _Wholes:
             return self.monomial(n.inputs[0], times * power, into)
         into.append((v, times))
         return True
+
+
+def _moved(n: Node, make: Callable[[], Value]) -> Callable[[], Value]:
+    """What n does to its operand, of another one."""
+    return lambda: n.op(make(), *n.inputs[1:], **n.attrs)
 
 
 def _interesting(graph: Graph) -> bool:
