@@ -77,7 +77,7 @@ class Form:
             return None
         if any(o.kind not in ("store", "add") or o.extra for o in node.attrs["outs"]):
             return None
-        if any(v.type.shape for v in body.results):
+        if any(v.type.shape for v in body.results) or any(not v.type.shape for v in node.outputs):
             return None
         if any(n.op.name not in ("const", "loop", "load") and not n.op.elementwise for n in body.nodes):
             return None

@@ -13,7 +13,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.flow import branch, branch_values
-from irad.frontend.objects import Array, Either, Text, describe, is_number, is_traced_deep, python_method
+from irad.frontend.objects import Array, Either, Poison, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_gather
 from irad.frontend.state import Storage
@@ -113,7 +113,10 @@ def _concrete(r: Reader, x: Array, key: Any, f: Callable[..., Any]) -> Any:
 
 def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
     """f on the array that x is."""
-    return branch(r, x.cond, lambda: f(x.left), lambda: f(x.right))
+    out = branch(r, x.cond, lambda: f(x.left), lambda: f(x.right))
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"what is read of an array that is one of two {out.message.removeprefix('it ')}")
+    return out
 
 
 # ---- storing ----------------------------------------------------------------------------------------------------------

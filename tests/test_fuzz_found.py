@@ -1,0 +1,46 @@
+"""Found by the generators of tests.fuzz."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import UnsupportedError
+from irad.validate import validate
+
+
+def test_a_product_that_is_stored_and_summed_up() -> None:
+    """The inner sum of a nest is a row of one result and a term of another, which is a number."""
+
+    def f(w):
+        v = w.T @ (w @ w[0])
+        return v / np.sqrt(np.sum(v**2) + 1.0)
+
+    validate(f, [np.random.default_rng(0).standard_normal((31, 31))], flags=False)
+
+
+def test_a_mask_of_an_array_that_is_one_of_two() -> None:
+    """How many elements there are differs between the two."""
+
+    @irad.compile
+    def f(x, y):
+        if x[0] > 0:
+            y = y + x
+        return y[y > 0].sum()
+
+    with pytest.raises(UnsupportedError, match="what is read of an array that is one of two") as e:
+        f(np.ones(3), np.ones(3))
+    assert e.value.loc is not None
+
+
+def test_products_with_equal_constants() -> None:
+    """Row buffers of one nest start where they are summed, whatever other constants are equal to their start."""
+
+    def f(x, u):
+        c = x - x.mean(axis=0)
+        d = x - x.mean(axis=0)
+        return np.sum(d.T @ d / 7.0 * 0.5) / 64.0 + np.mean(c @ ((u - 0.0) / 3.0) * 0.1)
+
+    r = np.random.default_rng(1)
+    validate(f, [r.standard_normal((8, 8)), r.standard_normal(8)], flags=False)
