@@ -147,7 +147,8 @@ class Batching:
         for v in n.outputs:
             if any(s in self.found for s in v.type.symbols):
                 raise UnsupportedError(
-                    f"vmap: the shape {v.type} of an array differs between the elements of the batch; pad to one shape and mask"
+                    "vmap: the length of this array differs between the elements of the batch; keep it whole and mask (np.where)",
+                    n.loc,
                 )
         general = elementwise if n.op.elementwise else each_element
         self.env.update(zip(n.outputs, RULES.get(n.op.name, general)(self, n)))

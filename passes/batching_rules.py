@@ -216,7 +216,10 @@ def each_element(b: Any, n: Node) -> Sequence[Value]:
     """The op in a loop over the elements; one with effects for the active ones only."""
     for v in n.outputs:
         if v.type.symbols and any(s in n.outputs for s in v.type.symbols):
-            raise UnsupportedError(f"vmap of {n.op.name}: the shape of its result differs between the elements of the batch")
+            raise UnsupportedError(
+                f"vmap of {n.op.name}: the length of its result differs between the elements of the batch; "
+                "keep the array whole and mask (np.where)", n.loc,
+            )  # fmt: skip
 
     def one(k: Value) -> Sequence[Value]:
         return emit(n.op, *(element(b, v, k) for v in n.inputs), **n.attrs)

@@ -275,5 +275,6 @@ def test_errors():
         irad.vmap(f, in_axes=(0, 0, 0))(X, X)
     with pytest.raises(irad.UnsupportedError, match="whose shape it computes itself"):
         irad.vmap(lambda x, k: x[:k])(X, K)
-    with pytest.raises(irad.UnsupportedError, match="differs between the elements"):
+    with pytest.raises(irad.UnsupportedError, match="differs between the elements") as e:
         irad.vmap(lambda x, k: np.sum(x[:k] * 2))(X, K)
+    assert e.value.loc is not None and e.value.loc.file == __file__
