@@ -28,6 +28,7 @@ from irad.frontend.objects import (
     python_method,
 )
 from irad.frontend.py_numbers import BUILTINS, builtin
+from irad.frontend.py_sorted import ordered_by_class
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import (
     Generator,
@@ -146,15 +147,6 @@ def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
     return obj if isinstance(obj, Generator) or (isinstance(obj, Seq) and obj.state is not None) else iterator(r, iterate(r, obj))
 
 
-@builtin(sorted)
-def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: bool = False) -> Any:
-    items = r.items(obj)
-    keys = items if key is None else [r.call(key, [x]) for x in items]
-    static_value([r.operand(k) for k in keys], "the order of sorted(): use np.sort or np.argsort on an array; a key")
-    order = sorted(range(len(items)), key=lambda k: r.operand(keys[k]), reverse=reverse)
-    return r.state.made([items[k] for k in order])
-
-
 @builtin(copy.copy)
 def copy_(r: Reader, x: Any) -> Any:
     if isinstance(x, (Array, Structured)):
@@ -258,7 +250,7 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
         raise ValueError(f"{native.__name__}() iterable argument is empty")
     if key is not None:
         return _extreme_by_key(r, better, items, key)
-    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) for x in items):
+    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) or ordered_by_class(x) for x in items):
         return native(items)
     best = items[0]
     for x in items[1:]:

@@ -13,7 +13,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.flow import branch, branch_values
-from irad.frontend.objects import Array, Either, Poison, Text, describe, is_number, is_traced_deep, python_method
+from irad.frontend.objects import Array, Cell, Either, Poison, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_gather
 from irad.frontend.state import Storage
@@ -206,10 +206,41 @@ def put(r: Reader, x: Array, new: Any) -> None:
     r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)
 
 
-def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any) -> None:
-    """obj[key] op= value."""
+def reading_before(r: Reader, obj: Any, key: Any) -> Callable[[], Any]:
+    """How to read obj[key] as it is now, later: Python reads the target of an augmented assignment before its right side.
+
+    None from it means that nothing has changed, or that obj[key] is a view, which has the content of later.
+    """
     if not isinstance(obj, Array):
         old = r.getitem(obj, key)
+        return lambda: old
+    k = r.operand(key)
+    if views.is_basic(k) and not _is_position(obj, k):
+        return lambda: None
+    cells = obj.cells()
+    before = [c.content for c in cells]
+    for c in cells:
+        c.owner = None  # a content known at compile time is not to be changed in place meanwhile
+
+    def read() -> Any:
+        if all(c.content is content for c, content in zip(cells, before)):
+            return None
+        return array_item(r, _past(obj, dict(zip(map(id, cells), before))), k)
+
+    return read
+
+
+def _past(x: Array, contents: dict[int, Any]) -> Array:
+    """An array with the content that its storage had before."""
+    if isinstance(x, Either):
+        return Either(x.cond, _past(x.left, contents), _past(x.right, contents), None)
+    return Array(Cell(contents[id(x.cell)]), x.steps, x.type, x.strides)
+
+
+def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: Callable[[], Any] | None = None) -> None:
+    """obj[key] op= value; `read` gives the old obj[key], if it may have changed since."""
+    if not isinstance(obj, Array):
+        old = r.getitem(obj, key) if read is None else read()
         new = augmented(r, name, old, value)
         if new is not old or not (
             isinstance(obj, Structured) or getattr(type(obj), "__setitem__", None) in _PLAIN_STORES
@@ -217,6 +248,10 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any) -> None
             r.setitem(obj, key, new)
         return
     k, v = r.operand(key), r.operand(value)
+    old = None if read is None else read()
+    if old is not None:
+        r.setitem(obj, key, augmented(r, name, old, value))
+        return
     _augment_array(r, obj, k, name, v)
 
 

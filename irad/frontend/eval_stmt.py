@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.frontend.eval_array import augmented, augmented_item, change
+from irad.frontend.eval_array import augmented, augmented_item, change, reading_before
 from irad.frontend.eval_expr import (
     BINARY,
     lookup_name,
@@ -99,9 +100,10 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         assign(r, s.target, augmented(r, name, old, value))
     elif isinstance(s.target, ast.Subscript):
         obj, key = r.expr(s.target.value), r.expr(s.target.slice)
+        read = reading_before(r, obj, key) if _may_store(s.value) else None
         value = r.expr(s.value)
         r.at(s)
-        augmented_item(r, obj, key, name, value)
+        augmented_item(r, obj, key, name, value, read)
     elif isinstance(s.target, ast.Attribute):
         obj = r.expr(s.target.value)
         old = r.getattr(obj, s.target.attr)
@@ -110,6 +112,12 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         new = augmented(r, name, old, value)
         if new is not old:
             r.setattr(obj, s.target.attr, new)
+
+
+@functools.cache
+def _may_store(e: ast.expr) -> bool:
+    """May evaluating an expression change an array or container: does it call anything?"""
+    return any(isinstance(n, ast.Call) for n in ast.walk(e))
 
 
 @statement(ast.Delete)

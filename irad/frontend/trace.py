@@ -29,6 +29,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     py_complex,
     py_itertools,
     py_math,
+    py_sorted,
     sequences,
     view_conversions,
     view_picks,
