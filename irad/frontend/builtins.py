@@ -28,7 +28,6 @@ from irad.frontend.objects import (
     python_method,
 )
 from irad.frontend.py_numbers import BUILTINS, builtin
-from irad.frontend.py_sorted import ordered_by_class
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import (
     Generator,
@@ -48,6 +47,7 @@ from irad.frontend.sequences import (
     zip_,
 )
 from irad.ir import Value
+from irad.once import COMPILER
 from irad.ops.control import print_
 from irad.ops.elementwise import select
 from irad.structured import Bytes, Structured
@@ -145,6 +145,18 @@ def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
     if sentinel:
         raise UnsupportedError("iter(function, sentinel): write a while loop")
     return obj if isinstance(obj, Generator) or (isinstance(obj, Seq) and obj.state is not None) else iterator(r, iterate(r, obj))
+
+
+@builtin(sorted)
+def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    with COMPILER:
+        from irad.frontend.py_sorted import ordered
+    return ordered(r, obj, key, reverse)
+
+
+def ordered_by_class(x: Any) -> bool:
+    """Does the class of an object say how it is compared?"""
+    return any(python_method(x, name) is not None for name in ("__lt__", "__gt__"))
 
 
 @builtin(copy.copy)

@@ -9,6 +9,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_logic import both, identical
 from irad.frontend.eval_stmt import variable
+from irad.frontend.eval_try import head
 from irad.frontend.flow import block, branch, conjunction, disjunction
 from irad.frontend.objects import UNDEFINED
 from irad.frontend.reader import Reader, statement
@@ -16,7 +17,7 @@ from irad.frontend.reader import Reader, statement
 
 @statement(ast.Match)
 def match_(r: Reader, s: ast.Match) -> None:
-    subject = r.expr(s.subject)
+    subject = head(r, lambda: r.expr(s.subject))
     _cases(r, s, subject, 0)
 
 

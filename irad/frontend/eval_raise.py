@@ -1,43 +1,36 @@
-"""raise, assert, try and with."""
+"""raise, assert and with."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from irad.errors import IradError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
 from irad.frontend.eval_text import text_of
-from irad.frontend.flow import block, flag, jumps, stopped, unless_stopped
+from irad.frontend.eval_try import nothing_stored
+from irad.frontend.flow import block
 from irad.frontend.objects import Text, is_traced_deep
-from irad.frontend.reader import Reader, Restart, statement
-from irad.frontend.regions import Dead, Emitted, braces_doubled, kept_exception, known_exception, raise_always
-from irad.frontend.state import Name
+from irad.frontend.reader import Reader, statement
+from irad.frontend.regions import Dead, braces_doubled, kept_exception, known_exception, raise_always
 from irad.ir import current
 from irad.ops.control import raise_if
-from irad.ops.core import effects
 from irad.ops.elementwise import logical_not
 from irad.ops.text import MOST, with_fields
 from irad.types import is_complex
-
-_CAUGHT = (
-    "code inside try may raise depending on data, and an exception raised by compiled code ends it; "
-    "test the condition with if instead of catching the exception"
-)
 
 
 @statement(ast.Raise)
 def raise_(r: Reader, s: ast.Raise) -> None:
     if s.exc is None:
-        handled = r.handling[-1] if r.handling else RuntimeError("No active exception to reraise")
-        raise handled
-    exc = r.expr(s.exc)
+        exc = r.handling[-1] if r.handling else RuntimeError("No active exception to reraise")
+    else:
+        exc = r.expr(s.exc)
     r.at(s)
     if isinstance(exc, type) and issubclass(exc, BaseException):
         exc = exc()
@@ -85,73 +78,6 @@ def assert_(r: Reader, s: ast.Assert) -> None:
     raise_if(logical_not(ok.value), *(o.value for o in operands), exc=name, message=template)
 
 
-@statement(ast.Try)
-def try_(r: Reader, s: ast.Try) -> None:
-    """try around static code; traced code in it must not be able to raise what a handler catches."""
-    before = len(current().nodes)
-    depth, loops = len(r.frames), len(r.frame.loops)
-    try:
-        block(r, s.body)
-    except Dead:
-        if s.handlers:
-            raise UnsupportedError(_CAUGHT, r.loc(s)) from None
-        raise
-    except (Restart, IradError, Emitted):
-        raise
-    except BaseException as e:
-        del r.frames[depth:]
-        del r.frame.loops[loops:]
-        if not _handled(r, s, e):
-            _finally(r, s.finalbody)
-            raise
-        _finally(r, s.finalbody)
-        return
-    if s.handlers and any(effects(n) == "raise" for n in current().nodes[before:]):
-        raise UnsupportedError(_CAUGHT)
-    if s.orelse:
-        unless_stopped(r, s.orelse)
-    with _nothing_stored(r, before, "finally"):
-        _finally(r, s.finalbody)
-
-
-@contextlib.contextmanager
-def _nothing_stored(r: Reader, before: int, what: str) -> Iterator[None]:
-    """What runs here, Python runs too if the nodes from `before` on raise: it must not store what the caller would see then."""
-    may_raise, contents = any(effects(n) != "none" for n in current().nodes[before:]), r.kept.contents()
-    yield
-    if may_raise and any(contents.get(k) is not x for k, x in r.kept.contents().items()):
-        raise UnsupportedError(
-            f"{what} stores into an array of the caller after code that may raise depending on data, and an exception raised by "
-            "compiled code ends it; put it around the call"
-        )
-
-
-def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
-    """A finally clause runs even if the block has been left; a jump of its own takes the place of that one."""
-    left = [(Name(env, name), flag(env, name)) for env, name in jumps(r) if flag(env, name) is not False]
-    for place, _ in left:
-        r.state.assign(place, False)
-    block(r, stmts)
-    if stopped(r) is False:
-        for place, value in left:
-            r.state.assign(place, value)
-
-
-def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
-    for h in s.handlers:
-        kind = BaseException if h.type is None else r.expr(h.type)
-        if isinstance(e, kind):
-            if h.name is not None:
-                r.state.assign(Name(r.frame.env, h.name), e)
-            r.handling.append(e)
-            try:
-                block(r, h.body)
-            finally:
-                r.handling.pop()
-            return True
-    return False
-
-
 @statement(ast.With)
 def with_(r: Reader, s: ast.With) -> None:
     entered: list[Any] = []
@@ -162,7 +88,7 @@ def with_(r: Reader, s: ast.With) -> None:
         if item.optional_vars is not None:
             assign(r, item.optional_vars, value)
     block(r, s.body)
-    with _nothing_stored(r, before, "__exit__"):
+    with nothing_stored(r, before, "__exit__"):
         for manager in reversed(entered):
             r.call(r.getattr(manager, "__exit__"), [None, None, None])
 

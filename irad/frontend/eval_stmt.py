@@ -13,6 +13,7 @@ from irad.frontend.eval_expr import (
     lookup_name,
     make_closure,
 )
+from irad.frontend.eval_try import head
 from irad.frontend.flow import block
 from irad.frontend.loops import run_for, run_while
 from irad.frontend.objects import UNDEFINED, Array, Env
@@ -199,7 +200,7 @@ def if_(r: Reader, s: ast.If) -> None:
 
 @statement(ast.For)
 def for_(r: Reader, s: ast.For) -> None:
-    seq = iterate(r, r.expr(s.iter))
+    seq = head(r, lambda: iterate(r, r.expr(s.iter)))
     r.at(s)
 
     def body(position: Any) -> None:
@@ -222,6 +223,6 @@ def while_(r: Reader, s: ast.While) -> None:
 
     def test() -> Any:
         r.at(s.test)
-        return r.truth(r.expr(s.test))
+        return head(r, lambda: r.truth(r.expr(s.test)))
 
     run_while(r, loop, test)

@@ -62,6 +62,8 @@ def text_of(r: Reader, value: Any, how: str = "!s") -> Text:
         inner = [text_of(r, v) if is_traced_deep(v) else Text(escape(repr(native(r, v))), ()) for v in value]
         opening, closing = ("[", "]") if isinstance(value, list) else ("(", ",)" if len(value) == 1 else ")")
         return Text(opening + ", ".join(t.template for t in inner) + closing, tuple(o for t in inner for o in t.operands))
+    if isinstance(value, BaseException) and len(value.args) == 1:
+        return text_of(r, value.args[0])
     raise UnsupportedError(f"{describe(value)} that holds traced numbers cannot be formatted; format its numbers one by one")
 
 

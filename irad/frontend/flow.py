@@ -79,7 +79,7 @@ def flag(env: Env, name: str) -> Any:
 def jumps(r: Reader) -> list[tuple[Env, str]]:
     """The flags that end the running block."""
     own = [(r.frame.loops[-1], "break"), (r.frame.loops[-1], "continue")] if r.frame.loops else []
-    return [(r.frame.flags, "return"), *own]
+    return [(r.frame.flags, "return"), *((g.env, "caught") for g in r.frame.guards), *own]
 
 
 def stopped(r: Reader) -> Any:
@@ -106,8 +106,12 @@ def block(r: Reader, stmts: Sequence[ast.stmt]) -> None:
 
 def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
     """Run a statement and, if data decides whether they are reached, those after it; True if the block is done."""
-    if isinstance(s, ast.If):
-        if if_statement(r, s, rest):
+    follow = lambda: unless_stopped(r, rest) if rest else None
+    if r.frame.guards and not isinstance(s, _COMPOUND):
+        if r.guarded(lambda: r.stmt(s), follow):
+            return True
+    elif isinstance(s, ast.If):
+        if _if(r, s, rest, follow):
             return True
     else:
         r.stmt(s)
@@ -115,6 +119,30 @@ def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
     if isinstance(stop, Arr) and rest:
         under(r, stop, lambda: block(r, rest), live_after(r, rest[-1]))
     return stop is not False
+
+
+_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Match, ast.Try, ast.FunctionDef)
+
+
+def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any]) -> bool:
+    """An `if`, whose test a try block around may guard; True if what follows it in its block has been run too."""
+
+    def test() -> Any:
+        r.at(s.test)
+        try:
+            return r.truth(r.expr(s.test))
+        except IradError as e:
+            raise e.at(r.place(s.test)) from e.__cause__
+
+    if not r.frame.guards:
+        return if_statement(r, s, rest, test())
+    box: list[Any] = []
+
+    def go_on() -> None:
+        if not if_statement(r, s, rest, box[-1]):
+            follow()
+
+    return r.guarded(lambda: box.append(test()), go_on) or if_statement(r, s, rest, box[-1])
 
 
 def under(r: Reader, stop: Arr, body: Callable[[], Any], live: Live) -> None:
@@ -137,13 +165,8 @@ def live_after(r: Reader, s: ast.stmt) -> Live:
     return r.frame.liveness.after.get(s)
 
 
-def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt]) -> bool:
+def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt], cond: Any) -> bool:
     """An `if` and, perhaps, the statements after it in its block; True if those have been run too."""
-    r.at(s.test)
-    try:
-        cond = r.truth(r.expr(s.test))
-    except IradError as e:
-        raise e.at(r.place(s.test)) from e.__cause__
     if not isinstance(cond, Arr):
         block(r, s.body if cond else s.orelse)
         return False

@@ -25,6 +25,7 @@ class Liveness:
         self.head: dict[ast.stmt, Names] = {}
         self.always = _escaping(function)
         self._loops: list[tuple[Names, Names]] = []  # live after break, live after continue
+        self._tries: list[Names] = []  # live where an exception leads that is caught
         self.node = function
         self.locals, self.nonlocals, self.globals = _scopes(function)
         if isinstance(function, ast.FunctionDef):
@@ -33,8 +34,8 @@ class Liveness:
     def _block(self, stmts: Iterable[ast.stmt], live: Names) -> Names:
         for s in reversed(list(stmts)):
             jumps = self._loops[-1] if self._loops else ()  # their flags are set, and the rest is skipped
-            self.after[s] = self.after.get(s, frozenset()).union(live, *jumps)
-            live = self._stmt(s, live)
+            self.after[s] = self.after.get(s, frozenset()).union(live, *jumps, *self._tries)
+            live = self._stmt(s, live).union(*self._tries)
         return live
 
     def _stmt(self, s: ast.stmt, live: Names) -> Names:
@@ -79,7 +80,11 @@ class Liveness:
         live = self._block(s.finalbody, live)
         handlers = frozenset().union(*(self._block(h.body, live) for h in s.handlers))
         every = live | handlers | frozenset(n for b in s.body for n in _reads(b))
-        return every | self._block(s.body, self._block(s.orelse, live) | handlers)
+        done = self._block(s.orelse, live)
+        self._tries.append(live | handlers)
+        before = self._block(s.body, done | handlers)
+        self._tries.pop()
+        return every | before
 
 
 def _scopes(function: ast.FunctionDef | ast.Lambda) -> tuple[Names, Names, Names]:

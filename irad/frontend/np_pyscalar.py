@@ -25,6 +25,11 @@ from irad.types import is_complex
 _LO, _HI = int_range("i64")
 _EXACT = 2**53  # ints up to which all are doubles
 _OVERFLOW = "Python int result does not fit 64 bits"
+_LARGE = "float {} does not fit a 64-bit integer"
+_FRACTION = "int ** negative int is a float in Python: write float(base) ** exponent"
+_COMPLEX = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
+LIMITS = {_OVERFLOW, _LARGE, _FRACTION, _COMPLEX}
+"""Messages of what Python would go on with: no handler of the program catches these."""
 
 
 class IradZeroDivisionError(IradError, ZeroDivisionError):
@@ -147,8 +152,7 @@ def _int_pow(x: Value, y: Value) -> Value:
     if hi < 0:
         return _float_pow(cast_to(x, "f64"), cast_to(y, "f64"))
     if lo < 0:
-        words = "int ** negative int is a float in Python: write float(base) ** exponent"
-        raise_if(_negative(y), exc="ValueError", message=words)
+        raise_if(_negative(y), exc="ValueError", message=_FRACTION)
         bound(y, 0, hi)
     if lo == hi == 2:
         return _mul(x, x)
@@ -182,8 +186,7 @@ def _float_pow(x: Value, y: Value) -> Value:
         raise_if(ew.logical_and(ew.eq(x, zero), ew.lt(y, zero)), exc="ZeroDivisionError", message=words)
     if k is None or k != int(k):
         finite = ew.logical_and(ew.isfinite(x), ew.ne(y, ew.trunc(y)))
-        words = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
-        raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=words)
+        raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=_COMPLEX)
     return _finite_power(ew.pow_(x, y), x, y)
 
 
@@ -285,8 +288,9 @@ def python_int(x: Arr) -> Arr:
         lo, hi = interval(v)
         if lo < -(2.0**62) or hi > 2.0**62:
             raise_if(ew.isnan(v), exc="ValueError", message="cannot convert float NaN to integer")
+            raise_if(ew.isinf(v), exc="OverflowError", message="cannot convert float infinity to integer")
             out = ew.logical_or(ew.ge(v, scalar(2.0**63, "f64")), ew.lt(v, scalar(-(2.0**63), "f64")))
-            raise_if(out, v, exc="OverflowError", message="float {} does not fit a 64-bit integer")
+            raise_if(out, v, exc="OverflowError", message=_LARGE)
     elif v.type.dtype == "u64" and interval(v)[1] > _HI:
         raise_if(ew.gt(v, scalar(_HI, "u64")), exc="OverflowError", message=_OVERFLOW)
     return Arr(cast_to(v, "i64"), weak=True)

@@ -351,6 +351,8 @@ def is_traced_deep(x: Any) -> bool:
         return any(map(is_traced_deep, x.children))
     if isinstance(x, Bytes):
         return is_traced_deep(x.bytes)
+    if isinstance(x, BaseException):
+        return any(map(is_traced_deep, x.args))
     return isinstance(x, (Text, Maybe, Poison))
 
 

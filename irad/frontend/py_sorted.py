@@ -8,27 +8,23 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr, lift
-from irad.frontend.eval_expr import python_method
+from irad.frontend.builtins import ordered_by_class
 from irad.frontend.flow import branch
 from irad.frontend.merge import Bad, Joiner, Maker, Node, leaves, mutable
+from irad.frontend.np_pyscalar import LIMITS
 from irad.frontend.objects import Array, Cell, is_number, is_traced_deep
-from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader
 from irad.ir import Value
 from irad.ops.array import Slice, index
 from irad.ops.control import raise_if
 from irad.ops.elementwise import isnan
 
+_NAN = "sorted() of NaN, which has no order"
+LIMITS.add(_NAN)
 _MOST = 16  # elements that are sorted by comparisons one by one
 
 
-def ordered_by_class(x: Any) -> bool:
-    """Does the class of an object say how it is compared?"""
-    return any(python_method(x, name) is not None for name in ("__lt__", "__gt__"))
-
-
-@builtin(sorted)
-def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> Any:
+def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
     """sorted(): stable, also in reverse."""
     items = list(r.items(obj))
     keys = items if key is None else [r.call(key, [x]) for x in items]
@@ -56,7 +52,7 @@ def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     if values.type.differentiable:
         bad = r.truth(r.call(np.any, [r.wrap(Arr(isnan(values.value)))]))
         if isinstance(bad, Arr):
-            raise_if(bad.value, exc="ValueError", message="sorted() of NaN, which has no order")
+            raise_if(bad.value, exc="ValueError", message=_NAN)
     order = lift(r.operand(r.call(np.argsort, [column], {"kind": "stable"}))).value
     at = [index(order, spec=(k,)) for k in range(len(items))]
     return _permuted(r, items, at)
@@ -100,7 +96,9 @@ def _taken(column: Value, p: Value) -> Value:
 def _by_comparisons(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     """Insertion by the elements' own order: each goes before those that it is less than."""
     if len(items) > _MOST:
-        raise UnsupportedError(f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}")
+        raise UnsupportedError(
+            f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
+        )
     pairs = list(zip(items, keys))
     for end in range(1, len(pairs)):
         for k in range(end, 0, -1):

@@ -58,6 +58,15 @@ def statement(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
 
 
 @dataclass(eq=False)
+class Guard:
+    """A try block that is running: its flag "caught" leaves it. `loops`: how many loops of the function are around it."""
+
+    statement: ast.Try
+    env: Env
+    loops: int
+
+
+@dataclass(eq=False)
 class Frame:
     """One activation of a function that is being read. `flags` says whether it has returned, and with what."""
 
@@ -70,6 +79,7 @@ class Frame:
     signature: tuple[Any, ...] = ()  # types of the arguments
     conditional: int = 0  # the reader's `conditional` when it began
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
+    guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
@@ -304,6 +314,10 @@ class Reader:
 
     def truth(self, x: Any) -> Any:
         """bool(x): a bool, or a traced one."""
+        raise NotImplementedError
+
+    def guarded(self, run: Callable[[], Any], then: Callable[[], Any]) -> bool:
+        """Run a statement with the handlers of the try blocks around it in force; was `then`, what follows it, run too?"""
         raise NotImplementedError
 
     def read_either(self, x: Either) -> Value:

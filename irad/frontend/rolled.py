@@ -43,7 +43,7 @@ class Loop:
 def stop_flag(r: Reader) -> Any:
     """Has the loop been left for good: True, False or a traced bool."""
     out: Any = False
-    for env, name in ((r.frame.loops[-1], "break"), (r.frame.flags, "return")):
+    for env, name in ((r.frame.loops[-1], "break"), (r.frame.flags, "return"), *((g.env, "caught") for g in r.frame.guards)):
         f = flag(env, name)
         if f is True:
             return True
@@ -358,7 +358,8 @@ class Rolled:
 
     def _flags(self) -> list[tuple[Any, str]]:
         """The flags that end the loop when they are set."""
-        return [(self.r.frame.loops[-1], n) for n in ("break", "done")] + [(self.r.frame.flags, "return")]
+        own = [(self.r.frame.loops[-1], n) for n in ("break", "done")]
+        return [*own, (self.r.frame.flags, "return"), *((g.env, "caught") for g in self.r.frame.guards)]
 
     def _stops(self) -> list[Carry]:
         """Carried flags that end the loop."""

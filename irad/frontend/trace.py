@@ -26,10 +26,10 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_stmt,
     eval_structured,
     eval_text,
+    eval_try,
     py_complex,
     py_itertools,
     py_math,
-    py_sorted,
     sequences,
     view_conversions,
     view_picks,
@@ -83,6 +83,7 @@ class SourceReader(Reader):
 
     call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
     truth = eval_logic.truth
+    guarded = eval_try.guarded
     operator = _operator
     getitem = _get_item
     setitem = _set_item

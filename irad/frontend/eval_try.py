@@ -1,0 +1,247 @@
+"""try: exceptions that the program may raise depending on data are caught where they arise.
+
+Each statement of a try block runs in a region. Where that holds a `raise_if` whose exception a handler catches, what comes before
+it runs always, and then there is a branch: the handler on one side, the rest of the statement on the other. The handler ends by
+setting a flag that leaves the try block, as `break` leaves a loop.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.arr import Arr
+from irad.frontend.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
+from irad.frontend.np_pyscalar import LIMITS
+from irad.frontend.objects import Env, Text
+from irad.frontend.reader import Guard, Reader, Restart, statement
+from irad.frontend.regions import Dead, Emitted, absorb, run_region
+from irad.frontend.state import Items, Name, Region, Storage
+from irad.ir import Node, current, walk
+from irad.ops.control import raise_if
+from irad.ops.core import effects
+
+_CAUGHT = (
+    "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
+    "called function, in the head of a loop, or after a print or several stores of one statement; test the condition with if instead"
+)
+
+
+@statement(ast.Try)
+def try_(r: Reader, s: ast.Try) -> None:
+    before = len(current().nodes)
+    caught = _guarded(r, s) if s.handlers else _plainly(r, s)
+    if s.orelse and caught is not True:
+        run = lambda: unless_stopped(r, s.orelse)
+        branch(r, caught, lambda: None, run) if isinstance(caught, Arr) else run()
+    with nothing_stored(r, before, "finally"):
+        _finally(r, s.finalbody)
+
+
+def _plainly(r: Reader, s: ast.Try) -> bool:
+    """Without handlers: only `finally` has to run."""
+    depth, loops = len(r.frames), len(r.frame.loops)
+    try:
+        block(r, s.body)
+    except (Restart, IradError, Emitted, Dead):
+        raise
+    except BaseException:
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        _finally(r, s.finalbody)
+        raise
+    return False
+
+
+def _guarded(r: Reader, s: ast.Try) -> Any:
+    """Run the block with its handlers in force; was an exception caught: a bool, or a traced one."""
+    env = r.state.made(Env({"caught": False}))
+    guard = Guard(s, env, len(r.frame.loops))
+    depth, loops, frame = len(r.frames), len(r.frame.loops), r.frame
+    frame.guards.append(guard)
+    try:
+        block(r, s.body)
+    except (Restart, IradError, Emitted, Dead):
+        raise
+    except BaseException as e:
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        frame.guards.remove(guard)
+        if not _handled(r, s, e):
+            _finally(r, s.finalbody)
+            raise
+        return True
+    finally:
+        if guard in frame.guards:
+            frame.guards.remove(guard)
+    return flag(env, "caught")
+
+
+def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
+    """Run the handler of an exception, if there is one."""
+    h = _handler(r, s, type(e))
+    if h is None:
+        return False
+    if h.name is not None:
+        r.state.assign(Name(r.frame.env, h.name), e)
+    r.handling.append(e)
+    try:
+        block(r, h.body)
+    finally:
+        r.handling.pop()
+    return True
+
+
+def _handler(r: Reader, s: ast.Try, kind: type[BaseException]) -> ast.ExceptHandler | None:
+    for h in s.handlers:
+        if issubclass(kind, BaseException if h.type is None else r.expr(h.type)):
+            return h
+    return None
+
+
+def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
+    """A finally clause runs even if the block has been left; a jump of its own takes the place of that one."""
+    left = [(Name(env, name), flag(env, name)) for env, name in jumps(r) if flag(env, name) is not False]
+    for place, _ in left:
+        r.state.assign(place, False)
+    block(r, stmts)
+    if stopped(r) is False:
+        for place, value in left:
+            r.state.assign(place, value)
+
+
+@contextlib.contextmanager
+def nothing_stored(r: Reader, before: int, what: str) -> Iterator[None]:
+    """What runs here, Python runs too if the nodes from `before` on raise: it must not store what the caller would see then."""
+    may_raise, contents = any(effects(n) != "none" for n in current().nodes[before:]), r.kept.contents()
+    yield
+    if may_raise and any(contents.get(k) is not x for k, x in r.kept.contents().items()):
+        raise UnsupportedError(
+            f"{what} stores into an array of the caller after code that may raise depending on data, and an exception raised by "
+            "compiled code ends it; put it around the call"
+        )
+
+
+# ---- one statement -------------------------------------------------------------------------------------------------------
+
+
+def guarded(r: Reader, run: Callable[[], Any], then: Callable[[], Any]) -> bool:
+    """Run a simple statement with the handlers of the running function in force; True if `then`, what follows it in its
+
+    block, has been run too: where the statement may raise, it goes on in the branch in which it did not.
+    """
+    region = run_region(r, run, conditional=False)
+    return _catch(r, region, None, then)
+
+
+def head(r: Reader, run: Callable[[], Any]) -> Any:
+    """What `run` gives, the head of a compound statement: it may not raise what a handler catches."""
+    if not r.frame.guards:
+        return run()
+    before = len(current().nodes)
+    out = run()
+    if _may_be_caught(r, current().nodes[before:]):
+        raise UnsupportedError(_CAUGHT)
+    return out
+
+
+def _may_be_caught(r: Reader, nodes: list[Node]) -> bool:
+    return any(_guard_of(r, n) is not None for n in _all_nodes(nodes) if n.op is raise_if)
+
+
+def _all_nodes(nodes: list[Node]) -> Iterator[Node]:
+    for n in nodes:
+        yield n
+        for g in n.regions:
+            yield from walk(g)
+
+
+def _kind(r: Reader, n: Node) -> type[BaseException]:
+    """The class of the exception that a `raise_if` raises."""
+    name = n.attrs["exc"]
+    found = r.exceptions.get(name) or getattr(builtins, name)
+    return found if isinstance(found, type) else type(found)
+
+
+def _guard_of(r: Reader, n: Node) -> int | None:
+    """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
+    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith("out of bounds for int64"):
+        return None
+    kind = _kind(r, n)
+    for k in reversed(range(len(r.frame.guards))):
+        if _handler(r, r.frame.guards[k].statement, kind) is not None:
+            return k
+    return None
+
+
+def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any]) -> bool:
+    """Let the handlers catch what a region raises; the rest of it goes into the current builder. `found`: what did before."""
+    for k, n in enumerate(region.nodes):
+        if n.op is raise_if:
+            number = _guard_of(r, n)
+            if number is not None:
+                _caught(r, region, k, number, then)
+                return True
+        elif n.regions and _may_be_caught(r, [n]):
+            raise UnsupportedError(_CAUGHT, n.loc)
+    absorb(r, region)
+    if found is not None:
+        then()
+    return found is not None
+
+
+def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], Any]) -> None:
+    """Node k of a region raises what try number `number` catches."""
+    nodes, n = list(region.nodes), region.nodes[k]
+    if any(effects(m) == "io" for m in nodes[k:]) or sum(isinstance(p, (Storage, Items)) for p, _ in region.log.old.values()) > 1:
+        raise UnsupportedError(_CAUGHT, n.loc)
+    current().nodes += nodes[:k]
+    region.builder.nodes = nodes[k + 1 :]
+    handle = lambda: _handle(r, n, number)
+    if region.dead and k == len(nodes) - 1:  # it always raises
+        region.dead = False
+        absorb_changes(r, region)
+        handle()
+        return
+    side = run_region(r, handle)
+    rest = run_region(r, lambda: _catch(r, region, n, then))
+    side.result = rest.result = None
+    finish(r, Arr(n.inputs[0], True), side, rest)
+
+
+def absorb_changes(r: Reader, region: Region) -> None:
+    """Nothing of a statement that raised has come about, but for what it did before: that is in the log."""
+    r.state.joined[region.builder] = current()
+    r.state.commit(region.log)
+
+
+def _handle(r: Reader, n: Node, number: int) -> None:
+    """Run the handler of try `number`, and leave its block."""
+    frame = r.frame
+    guard, inner, loops = frame.guards[number], frame.guards[number:], frame.loops
+    del frame.guards[number:]
+    frame.loops = loops[: guard.loops]
+    try:
+        _handled(r, guard.statement, _exception(r, n))
+    finally:
+        frame.guards += inner
+        frame.loops = loops
+    r.state.assign(Name(guard.env, "caught"), True)
+
+
+def _exception(r: Reader, n: Node) -> BaseException:
+    """The exception of a `raise_if` as the handler sees it."""
+    found = r.exceptions.get(n.attrs["exc"])
+    if isinstance(found, BaseException):
+        return found
+    kind, keeps = _kind(r, n), len(n.attrs.get("keeps", ()))
+    operands = n.inputs[1 : len(n.inputs) - keeps]
+    message = n.attrs["message"]
+    if operands:
+        return kind(Text(message, tuple(Arr(v) for v in operands)))
+    text = message.replace("{{", "{").replace("}}", "}")
+    return kind(text) if text else kind()
