@@ -220,10 +220,10 @@ def _outer(at: Aff, inner: set[str]) -> Aff:
 
 def written_first(accesses: Sequence[Access], ranges: Ranges) -> bool:
     """Is every element written in an iteration before it is read?"""
-    return all(_covered(a, [w for w in accesses if w.write and w.order < a.order], ranges) for a in accesses if not a.write)
+    return all(covered(a, [w for w in accesses if w.write and w.order < a.order], ranges) for a in accesses if not a.write)
 
 
-def _covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
+def covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
     """Do the writes, which come first, fill the range of positions that a read may look at?"""
     spans: dict[int, list[Span]] = {}
     for w in reversed(writes):

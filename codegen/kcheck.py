@@ -8,6 +8,8 @@
   is not read while the loop combines into it. A variable with lanes is used in vec loops with these lanes and one trip only.
 - `full` and `unroll` loops have constant trip counts; steps are not 0, those of vec loops 1; lanes and copies are positive.
 - `mix` does not stand round a read-modify-write of a buffer: copies may collide.
+- No element of a scratch buffer is read, or added to, before the text has stored to the buffer (which elements were written on which
+  path is proved by irad.codegen.assigned, where code checks its memory, and in tests).
 - Buffers that are `freed` are i64 and declared in the outermost block.
 - Swapped buffers have equal dtypes and extents and lie outside of vec loops; views of them end with the swap, and are made in its block.
 - What a call writes is a buffer; a raise with values has an error record (`err`, i64) to put them in.
@@ -41,6 +43,7 @@ class _Verifier:
         self.kernel = kernel
         self.scope: dict[str, Any] = {}
         self.at: Any = None
+        self.unwritten: set[str] = set()  # scratch buffers that nothing has been stored to
         self.vec: kf.For | None = None
         self.outside: frozenset[str] = frozenset()  # names declared outside of the vec loop
         self.enclosing: frozenset[str] = frozenset()  # names declared outside of the block
@@ -140,6 +143,7 @@ class _Verifier:
                 self.dtype(a)
         elif isinstance(e, kf.Load):
             self.expect(f"`{s.name}`", s.dtype, self.element(e.buf, e.idx))
+            self.read(e.buf)
         elif isinstance(e, kf.Part):
             self.part(s, e)
         else:
@@ -165,6 +169,13 @@ class _Verifier:
 
     def store(self, s: kf.Store) -> None:
         self.expect(f"`{s.buf}`", self.element(s.buf, s.idx), self.dtype(s.value))
+        if s.add:
+            self.read(s.buf)
+        self.unwritten.discard(s.buf)
+
+    def read(self, buf: str) -> None:
+        if buf in self.unwritten:
+            raise self.fail(f"scratch buffer `{buf}` is read before anything is stored to it")
 
     def prefetch(self, s: kf.Prefetch) -> None:
         self.element(s.buf, s.idx)
@@ -177,15 +188,18 @@ class _Verifier:
         if s.freed and (s.dtype != "i64" or self.enclosing):
             raise self.fail(f"buffer `{s.name}` is freed with the kernel: it holds an address (i64) and lies in no inner block")
         self.bind_statement(s)
+        self.unwritten.add(s.name)
 
     def view(self, s: kf.View) -> None:
         self.get(s.buf, *_BUFFERS)
+        self.unwritten.discard(s.buf)
         for n in (*s.shape, s.offset):
             self.index(n)
         self.bind(s.name, s)
 
     def deref(self, s: kf.Deref) -> None:
         self.expect("an address", "i64", self.element(s.buf, (s.idx,)))
+        self.read(s.buf)
         if s.size is not None:
             self.index(s.size)
         self.bind(s.name, s)
@@ -231,6 +245,7 @@ class _Verifier:
 
     def swap(self, s: kf.Swap) -> None:
         a, b = (self.get(n, kf.Param, kf.Buffer, kf.View) for n in (s.a, s.b))
+        self.unwritten -= {s.a, s.b}
         if a.dtype != b.dtype or [Aff.of(n) for n in a.shape] != [Aff.of(n) for n in b.shape]:
             raise self.fail(f"swapped buffers must have one dtype and shape: `{s.a}` and `{s.b}` differ")
         stale = self.views_of({s.a, s.b})
@@ -252,11 +267,13 @@ class _Verifier:
             raise self.fail(f"call of {s.symbol}: {len(s.args)} arguments for signature {s.signature}")
         for b in s.writes:
             self.get(b, *_BUFFERS)
+        self.unwritten.difference_update(a for a in (*s.args, *s.writes) if isinstance(a, str))
         if s.name:
             self.bind(s.name, s.dtype or "i64")
 
     def parallel(self, s: kf.Parallel) -> None:
         self.index(s.trips)
+        self.unwritten.difference_update(s.args)
         for a, (dtype, buffer) in zip(s.args, s.types, strict=True):
             self.expect(f"argument `{a}`", dtype, self.element_dtype(self.get(a, *_BUFFERS)) if buffer else self.dtype(a))
         if s.chunk < 1 or s.threads < 1:

@@ -244,7 +244,9 @@ def build(
     """
     entry = next(iter(program.values()))
     lowered = lower(program, arena_size(entry), notes=notes, lives=check)
-    kernels = [kernels for _, kernels in kernel_forms(lowered, threads, contract)][-1]
+    for _, kernels in kernel_forms(lowered, threads, contract):
+        if check:
+            module("irad.codegen.assigned").prove(kernels)
     support = {}
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
         support[POLL] = poll_text(time.CLOCK_MONOTONIC)

@@ -24,6 +24,8 @@ from irad import runtime
 from irad.codegen import entry
 from tests.leaks import blocks_left
 
+pytestmark = pytest.mark.plain
+
 Point = namedtuple("Point", "x y")
 
 

@@ -271,6 +271,7 @@ def test_each_channel_by_itself() -> None:
     assert "i64 = " not in low.kernel and low.native.lowered.arena <= x.nbytes
 
 
+@pytest.mark.plain
 def test_maxima_and_means_over_windows() -> None:
     """Windows that no product reads are not made either."""
     x, c = array(40, 50), array(38, 46, seed=1)

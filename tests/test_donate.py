@@ -57,6 +57,7 @@ def test_step_of_descent() -> None:
     assert check(lambda p, g: p - 0.1 * g, (), X, Y) == [[]]
 
 
+@pytest.mark.plain
 def test_calls_run_without_python_code(route: str) -> None:
     f = lambda p, g: p - 0.1 * g
     c = irad.compile(f, donate=0)

@@ -164,6 +164,7 @@ def test_peak_of_the_arena() -> None:
     assert f"of which {size_text(16_000)} in use" in low.explain
 
 
+@pytest.mark.plain
 def test_padding_counts() -> None:
     """10 numbers of 8 bytes take two lines of 64 bytes."""
 

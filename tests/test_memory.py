@@ -19,6 +19,8 @@ from irad.codegen import entry, memory
 from irad.codegen.native import Native
 from tests.leaks import blocks_left
 
+pytestmark = pytest.mark.plain
+
 
 @pytest.fixture(params=["direct", "ctypes"], autouse=True)
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:

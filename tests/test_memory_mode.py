@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import jit, pool, schedule_nest
+from irad.codegen import assigned, jit, kcheck, pool, schedule_nest
 from irad.codegen import kform as kf
 from irad.codegen.emit import emit
 from irad.codegen.kparse import parse
 from irad.codegen.lower import Lowered
 from irad.codegen.memory_check import POISON, SUPPORT, Elsewhere, Violation, memory_checked
 from irad.codegen.memory_run import unwritten
-from irad.errors import IradValueError, MemoryCheckError
+from irad.errors import IradValueError, MemoryCheckError, VerifyError
 
 
 def covariance(m: Any) -> Any:
@@ -66,19 +66,38 @@ def test_options_are_part_of_what_finds_the_code() -> None:
 
 
 def test_a_row_that_was_never_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without starts of their own, inner loops fold into what the row buffer happened to hold."""
+    """Without starts of their own, inner loops fold into what the row buffer happened to hold: the verifier says so, and what is
+    computed from it if that looked away."""
+    m = np.random.default_rng(0).random((3, 40))
     monkeypatch.setattr(schedule_nest, "_own_starts", lambda f, node: node)
+    for check in ("none", "memory"):
+        with pytest.raises(VerifyError, match="read before anything is stored to it"):
+            irad.compile(covariance, check=check)(m)
+    monkeypatch.setattr(kcheck._Verifier, "read", lambda self, buf: None)
+    monkeypatch.setattr(assigned, "prove", lambda kernels: None)
     with pytest.raises(MemoryCheckError, match="result 0 .* never written"):
-        irad.compile(covariance, check="memory")(np.random.default_rng(0).random((3, 40)))
+        irad.compile(covariance, check="memory")(m)
 
 
 def test_a_row_that_an_earlier_row_has_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row buffer begins anew with each row: what the row before has left there is as good as never written."""
-    f = lambda x, w: (np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)) @ w + 1.0
-    monkeypatch.setattr(schedule_nest, "_own_starts", lambda f, node: node)
-    x, w = np.random.default_rng(0).random((3, 40)), np.random.default_rng(1).random((40, 3))
+
+    row = schedule_nest.NestedLoop._row
+
+    def row_without_starts(self: Any) -> None:
+        """The starts stand before the nest, as they would without a buffer that begins anew."""
+        made = [n for n in self.body.nodes if n.op.name == "const" and n.out.type.shape]
+        self.f.head += self.f.within(lambda: [self.f.node(n) for n in made] and None)
+        self.body = self.body.replace(nodes=[n for n in self.body.nodes if n not in made])
+        row(self)
+
+    monkeypatch.setattr(schedule_nest.NestedLoop, "_row", row_without_starts)
+    m = np.random.default_rng(0).random((3, 41))
+    with pytest.raises(VerifyError, match="read before anything is stored to it"):
+        irad.compile(covariance, check="memory")(m)
+    monkeypatch.setattr(assigned, "prove", lambda kernels: None)
     with pytest.raises(MemoryCheckError, match="never written"):
-        irad.compile(f, check="memory")(x, w)
+        irad.compile(covariance, check="memory")(m)
 
 
 @pytest.mark.parametrize(

@@ -441,6 +441,7 @@ def test_data_that_is_only_carried_along() -> None:
         irad.compile(lambda p: p["t"] == p["t"])(p)
 
 
+@pytest.mark.plain
 def test_thousands_of_calls_use_one_program() -> None:
     f = lambda p, h: kick(p, h)
     compiled = irad.compile(f)
@@ -456,6 +457,7 @@ def test_thousands_of_calls_use_one_program() -> None:
     assert sum(map(len, cache.entries.values())) == 2  # the dtype is part of the key
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("dtype", DTYPES, ids=["packed", "aligned"])
 def test_fields_as_arguments_of_their_own_are_not_taken_for_overlapping(dtype: np.dtype) -> None:
     def f(x, v):
