@@ -155,8 +155,8 @@ class _Kernel:
         elif isinstance(s, kf.Swap):
             self.opaque |= {s.a, s.b}
         elif isinstance(s, (kf.Call, kf.Parallel)):
-            for a in s.writes:
-                self.written(a, s, path, lives)
+            for name in s.writes:
+                self.written(name, s, path, lives)
         elif isinstance(s, kf.Store) and _untyped(b := self.scope.get(s.buf)) and b is not None:
             self.opaque.add(self.root(s.buf))
         found = Body(_NOWHERE, self.scope).of(s, path)
@@ -187,7 +187,8 @@ class _Kernel:
     def written(self, name: str, s: kf.Stmt, path: Path, lives: Mapping[str, int]) -> None:
         """An outside function writes all of a buffer, or of a view of one."""
         b = self.scope.get(name)
-        base, start, shape = name, Aff.of(0), getattr(b, "shape", ())
+        shape: tuple[kf.Index, ...] = getattr(b, "shape", ())
+        base, start = name, Aff.of(0)
         while isinstance(b, kf.View) and b.dtype is None:
             base, start = b.buf, start + b.offset
             b = self.scope.get(base)

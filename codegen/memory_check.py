@@ -75,6 +75,19 @@ done:
 }
 
 
+_ROOM = """ok:
+  %had = shl i64 %cap, 3
+  %rest = sub i64 %bytes, %had
+  %start = getelementptr i8, ptr %new, i64 %had
+  call void @irad_poison_tape(ptr %start, i64 %rest)
+"""
+
+
+def filling(grow: str) -> str:
+    """The text of the function that makes room on a tape, filling what it adds."""
+    return grow.replace("ok:\n", _ROOM) + SUPPORT[FILL].replace(f"@{FILL}(", "@irad_poison_tape(")
+
+
 @dataclass
 class Violation(Raised):
     """Stands for an access that a kernel may not make."""

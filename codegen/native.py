@@ -262,6 +262,8 @@ def build(
     if check:
         kernels, accesses = module("irad.codegen.memory_check").memory_checked(kernels, lowered)
         support |= module("irad.codegen.memory_check").SUPPORT
+        if lowered.grows:
+            support[GROW_NAME] = module("irad.codegen.memory_check").filling(GROW)
     text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
     exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if POLL in support else [])]
     library = load(text, exports, lowered.symbols)

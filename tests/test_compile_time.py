@@ -19,6 +19,8 @@ from irad.ir import size
 from irad.passes import fuse_groups
 from irad.pipeline import optimise
 
+pytestmark = pytest.mark.plain
+
 
 def chain(n: int) -> str:
     """n operations, each on the result of the last."""
