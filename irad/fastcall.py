@@ -192,6 +192,8 @@ class Writer:
         for g in sorted(self.traced.guards, key=lambda g: len(g.path.steps)):
             if g.path.steps[: len(self.root.steps)] == self.root.steps and not self._known(g.path):
                 self._guard(g)
+        for p, q, same in self.traced.identities:
+            self._identity(*(self.leaves[x] if isinstance(x, int) else self._path(x)[0] for x in (p, q)), same)
         first = self.inputs - len(self.traced.captures)
         for k, c in enumerate(self.traced.captures):
             self.captured.append(self._path(c.path)[0])
@@ -278,6 +280,14 @@ class Writer:
             p.op(_CHECKS[g.kind], at, p.object(g.expected))
         else:
             self._python_guard(at, g)
+
+    def _identity(self, a: int, b: int, same: bool) -> None:
+        p = self.program
+        p.push("again", a)
+        p.push("again", b)
+        p.gather("tuple", 2)
+        held = p.push("python", 0, p.object(_one_object), 0, pops=1)
+        p.op("is", held, p.object(same))
 
     def _typed(self, at: int, g: Guard) -> None:
         """A number or array of a type, of which nothing is computed."""
@@ -416,6 +426,10 @@ _ATTRIBUTES: dict[str, tuple[str | None, bool]] = {  # step of a path -> (attrib
 
 
 _CHECKS = {"is": "is", "eq": "equal", "type": "class", "code": "code"}  # kind of guard -> operation
+
+
+def _one_object(pair: tuple[Any, Any]) -> bool:
+    return pair[0] is pair[1]
 
 
 def _signed(x: Any) -> bool:

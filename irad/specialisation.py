@@ -47,8 +47,17 @@ class Conditions:
             and all(leaves[k] is leaves[a] for k, a in self.aliased)  # type: ignore[index]
             and self._distinct(leaves)
             and all(g.holds(fn, rest) for g in self.traced.guards)
+            and (not self.traced.identities or self._identities(fn, leaves, rest))
             and all(_same_type(c, fn, rest) for c in self.traced.captures)
         )
+
+    def _identities(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Are the objects that were compared by identity still one, or several?"""
+        at = lambda p: leaves[p] if isinstance(p, int) else p.get(fn, rest)
+        try:
+            return all((at(p) is at(q)) is same for p, q, same in self.traced.identities)
+        except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
+            return False
 
     def _distinct(self, leaves: Leaves) -> bool:
         """An array given twice needs a specialisation that knows it, if anything is written."""

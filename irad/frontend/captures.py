@@ -41,6 +41,8 @@ class Captures:
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
+        self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
+        self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
@@ -65,6 +67,28 @@ class Captures:
             found = self.path(obj)
             if found is not None and not isinstance(found.root, Fixed) and id(obj) not in self.mirrors:
                 self.guard(found, "is", obj)
+
+    def identity(self, x: Any, y: Any) -> bool | None:
+        """Are two things from outside one object? The program relies on it from now on. None if one of them is not from outside."""
+        a, b = self._home(x), self._home(y)
+        if a is None or b is None:
+            if all(self.inputs.get(id(v)) is v for v in (x, y)) and type(x) is type(y):
+                raise UnsupportedError(f"'is' of two {type(x).__name__}s among the arguments; compare what they hold")
+            return None
+        (p, obj), (q, other) = a, b
+        if isinstance(p, Path) and isinstance(q, Path):
+            self.guard(p, "same" if obj is other else "other", q)
+        else:
+            self.identities[p, q] = obj is other
+        return obj is other
+
+    def _home(self, x: Any) -> tuple[Path | int, Any] | None:
+        """Where a thing from outside is found, by a path or as a leaf of the arguments, and what it is there."""
+        if isinstance(x, Array) and id(x) in self.leaves:
+            return self.leaves[id(x)]
+        obj = self.originals[id(x)] if id(x) in self.originals else x
+        path = self.path(obj)
+        return None if path is None else (path, obj)
 
     def hand(self, what: str, *objs: Any) -> None:
         """The program hands objects to code that is not read. Raises UnsupportedError for those whose content may change unseen."""

@@ -65,6 +65,9 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     for a, b in ((x, y), (y, x)):
         if isinstance(a, Either) and isinstance(b, Array):
             return _one_of(r, a.cond, identical(r, a.left, b), identical(r, a.right, b))
+    found = r.captures.identity(x, y)
+    if found is not None:
+        return found
     if not (isinstance(x, Arr) or isinstance(y, Arr)) or not (is_number(x) and is_number(y)):
         return False
     if any(isinstance(v, Arr) and v.mixed for v in (x, y)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import types
 import warnings
@@ -134,7 +135,7 @@ def _items(x: Any) -> list[Any]:
     """What a container holds now."""
     held = next((v for k, v in vars(x).items() if k in ("data", "maps")), None) if hasattr(x, "__dict__") else None
     if held is not None:
-        return [held, *(e for m in (held if isinstance(held, list) else [held]) for e in _items(m))]
+        return [held, *(e for m in (held if isinstance(x, collections.ChainMap) else [held]) for e in _items(m))]
     return [*x, *x.values()] if isinstance(x, dict) else list(x)
 
 

@@ -269,6 +269,7 @@ class _Attempt:
             if isinstance(x, np.ndarray):
                 array.laid_out(strides)
             self.reader.kept.cells.append(array.cell)
+            self.reader.captures.leaves[id(array)] = k, x
             self.objects.append(array)
             return
         if small:
@@ -377,6 +378,7 @@ class _Attempt:
             tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]
             tuple(own),
             dict(self.reader.exceptions),
+            tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
         )
 
     def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:

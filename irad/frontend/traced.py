@@ -68,6 +68,7 @@ class Traced:
     """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures.
 
     `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
+    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object.
     """
 
     program: Program
@@ -80,6 +81,7 @@ class Traced:
     mutated: tuple[Mutation, ...]
     own: tuple[tuple[int, Path], ...] = ()
     exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
+    identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
 
     @property
     def graph(self) -> Graph:
