@@ -143,6 +143,8 @@ class Callback(Special):
         path = r.captures.path(self)
         if path is not None:  # the code holds the function itself: another one of the same code may have other captured values
             r.captures.guard(path, "is", self)
+        if not self.pure:
+            r.captures.callbacks[_name(self.fun)] = self.fun
         leaves, tree = flatten((tuple(args), kwargs), is_leaf)
         kinds = tuple(map(kind_of, leaves))
         key = tree, kinds

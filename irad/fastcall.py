@@ -192,8 +192,9 @@ class Writer:
         for g in sorted(self.traced.guards, key=lambda g: len(g.path.steps)):
             if g.path.steps[: len(self.root.steps)] == self.root.steps and not self._known(g.path):
                 self._guard(g)
-        for p, q, same in self.traced.identities:
-            self._identity(*(self.leaves[x] if isinstance(x, int) else self._path(x)[0] for x in (p, q)), same)
+        at = lambda x: self.leaves[x] if isinstance(x, int) else self._path(x)[0]
+        for x, y, same in self.traced.identities:
+            self._identity(at(x), at(y), same)
         first = self.inputs - len(self.traced.captures)
         for k, c in enumerate(self.traced.captures):
             self.captured.append(self._path(c.path)[0])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from irad.foreign import CODE, advice, as_array, fill, is_container, is_foreign_
 from irad.frontend.arr import Arr
 from irad.frontend.guards import INT32, Capture, Fixed, Guard, Path, content
 from irad.frontend.objects import Array, Cell, describe
+from irad.frontend.reach import Reach
 from irad.ir import Value
 from irad.ops.intervals import bound
 from irad.structured import SCALARS, Layout, Structured, field_type, is_structured, parts, why_not
@@ -43,6 +45,7 @@ class Captures:
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
         self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
         self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
+        self.callbacks: dict[str, Any] = {}  # Python functions that the program calls, by name
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
@@ -81,6 +84,38 @@ class Captures:
         else:
             self.identities[p, q] = obj is other
         return obj is other
+
+    def check_callbacks(self, fn: Any, statics: Sequence[Any]) -> None:
+        """Raises UnsupportedError where the program reads what a callback may change: it would see what was there at first."""
+        for name, callback in self.callbacks.items():
+            reach = Reach(callback)
+            for k, x in self.leaves.values():
+                for a in reach.written:
+                    self._check_array(name, a, x, f"argument {k}")
+                    self.identities[k, Path(Fixed(a))] = False
+            captured = [(path, path.get(fn, statics)) for path in self.params]
+            for path, x in captured:
+                for a in reach.written:
+                    self._check_array(name, a, x, str(path))
+            for path in [*self.params, *(g.path for g in self.guards.values())]:
+                self._check_path(name, reach, path, fn, statics)
+
+    @staticmethod
+    def _check_array(name: str, a: np.ndarray, x: Any, what: str) -> None:
+        if isinstance(x, np.ndarray) and np.may_share_memory(a, x):
+            raise UnsupportedError(
+                f"{what} is read by compiled code and can be changed by the callback {name}, which it calls; pass it to the callback as "
+                "an argument and return what is new, make it read-only (x.flags.writeable = False), or say pure=True if it changes nothing"
+            )
+
+    @staticmethod
+    def _check_path(name: str, reach: Reach, path: Path, fn: Any, statics: Sequence[Any]) -> None:
+        if path.steps and path.steps[-1][0] in ("attr", "item", "global", "cell"):
+            kind, key = path.steps[-1]
+            if reach.may_change(Path(path.root, path.steps[:-1]).get(fn, statics), kind, key):
+                raise UnsupportedError(
+                    f"{path} is read by compiled code and assigned by the callback {name}, which it calls; let the callback return it"
+                )
 
     def _home(self, x: Any) -> tuple[Path | int, Any] | None:
         """Where a thing from outside is found, by a path or as a leaf of the arguments, and what it is there."""

@@ -115,7 +115,8 @@ def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[s
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
     traced = is_traced_deep(args) or is_traced_deep(kwargs)
     _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
-    if is_library(fn.__module__) and not traced:
+    ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
+    if is_library(fn.__module__) and not traced and not ours:
         return run_native(r, fn, args, kwargs)
     if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")

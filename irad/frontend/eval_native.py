@@ -13,6 +13,7 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.foreign import is_container, is_library
+from irad.frontend.eval_array import change
 from irad.frontend.eval_attr import call_method
 from irad.frontend.eval_text import TEXT_METHODS
 from irad.frontend.objects import Array, Callback, Method, Text, is_traced_deep
@@ -97,8 +98,13 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     before = [(x, _items(x)) for x in (owner, *args, *kwargs.values()) if _from_outside(r, x)]
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
+    copies = [(x, given, list(given)) for x, given in zip(args, operands) if type(x) is list and type(given) is list]
     with np.errstate(all="ignore"):
         out = fn(*operands, **named)
+    for x, given, held in copies:
+        if len(given) != len(held) or any(a is not b for a, b in zip(given, held)):
+            change(r, x)
+            x[:] = r.wrap(given)
     for x, items in before:
         if len(items) != len(_items(x)) or any(a is not b for a, b in zip(items, _items(x))):
             raise UnsupportedError(

@@ -117,7 +117,7 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
     if type(x) in (collections.deque, collections.UserList):
         x = list(x)
     method = python_method(x, "__array__")
-    if method is not None and not is_library(type(x).__module__):
+    if method is not None and not is_library(type(x).__module__) and not hasattr(x, "to_numpy"):
         return r.operand(r.call(method, [x]))
     r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)
     return r.operand(x)

@@ -194,6 +194,7 @@ class _Attempt:
                     raise
                 out = None
             try:
+                r.captures.check_callbacks(self.fn, _statics(self.in_tree))
                 results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
             except IradError as e:

@@ -1,0 +1,372 @@
+"""What a compiled version assumes of the state outside: after each change it gives what Python gives, or refuses."""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime
+import heapq
+import os
+import random
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import irad
+
+X = np.arange(3.0)
+S: Any = types.SimpleNamespace  # what is captured, and changed between calls
+
+
+def live(f: Callable[..., Any], *changes: Callable[[], Any], args: tuple[Any, ...] = (X,)) -> None:
+    """The compiled function gives what Python gives, at first, again, and after each change."""
+    c = irad.compile(f)
+    for change in (lambda: None, lambda: None, *changes, lambda: None):
+        change()
+        got, want = c(*args), f(*args)
+        assert np.shape(got) == np.shape(want)
+        np.testing.assert_allclose(got, want)
+
+
+def refused(f: Callable[..., Any], *words: str, args: tuple[Any, ...] = (X,)) -> None:
+    with pytest.raises(irad.IradError) as e:
+        irad.compile(f)(*args)
+    assert all(w in str(e.value) for w in words), str(e.value)
+
+
+# ---- what nothing is computed of ----------------------------------------------------------------------------------------
+
+
+def test_the_length_and_shape_of_an_array_of_which_nothing_is_read() -> None:
+    s = S(a=np.ones(3))
+    live(lambda x: x * len(s.a) + s.a.ndim, lambda: setattr(s, "a", np.ones(5)), lambda: setattr(s, "a", np.ones((2, 2))))
+
+
+def test_the_type_of_a_number_of_which_nothing_is_read() -> None:
+    s = S(a=2.5)
+    live(lambda x: x * (2 if s.a is None else 3), lambda: setattr(s, "a", None))
+    live(lambda x: x * (2 if isinstance(s.a, float) else 3), lambda: setattr(s, "a", 1.5), lambda: setattr(s, "a", 4))
+
+
+# ---- identity -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_found_by_two_paths() -> None:
+    s = S(f=[lambda x, k=k: x * k for k in (2.0, 3.0)], a=[X, X])
+    live(lambda x: s.f[0](x) + s.f[1](x), lambda: s.f.__setitem__(1, s.f[0]), lambda: s.f.__setitem__(0, lambda x, k=7.0: x * k))
+    live(lambda x: s.a[0] + s.a[1] * x, lambda: s.a.__setitem__(1, np.ones(3)), lambda: s.a.__setitem__(1, np.ones((2, 3))))
+
+
+def test_arrays_compared_by_identity() -> None:
+    y = np.ones(3)
+    for calls in (((X, y), (X, X)), ((X, X), (X, y))):
+        c = irad.compile(lambda p, q: 1.0 if p is q else 2.0)
+        for args in (*calls, *calls):
+            assert c(*args) == (1.0 if args[0] is args[1] else 2.0)
+        held = irad.compile(lambda p: 1.0 if p is not y else 2.0)
+        for p, _ in (*calls, *calls, (y, y), (X, X)):
+            assert held(p) == (1.0 if p is not y else 2.0)
+
+
+def test_captured_lists_compared_by_identity() -> None:
+    s = S(a=[1.0], b=[1.0])
+    live(lambda x: x * (2 if s.a is s.b else 3), lambda: setattr(s, "b", s.a), lambda: setattr(s, "b", [1.0]))
+
+
+def test_the_sign_of_a_zero_that_shapes_the_program() -> None:
+    s = S(a=[0.0])
+    live(lambda x: np.zeros(int(1 + s.a[0])) + np.copysign(1, s.a[0]), lambda: s.a.__setitem__(0, -0.0))
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------------
+
+
+class Named(dict[str, float]):
+    rate = 1.0
+
+
+OTHERS: list[tuple[Any, Callable[[Any, Any], Any], list[Callable[[Any], Any]]]] = [
+    ({1, 2}, lambda c, x: x * (3 in c), [lambda c: c.add(3)]),
+    ({1, 2}, lambda c, x: x * len(c) + sum(c), [lambda c: c.add(7), lambda c: c.discard(1)]),
+    (collections.deque([1.0, 2.0]), lambda c, x: x * c[0], [lambda c: c.appendleft(7.0), lambda c: c.rotate(1)]),
+    (collections.deque([1.0, 2.0]), lambda c, x: np.sum(np.asarray(c)) * x, [lambda c: c.append(7.0)]),
+    (collections.OrderedDict(a=1.0, b=2.0), lambda c, x: x * list(c.values())[0], [lambda c: c.move_to_end("a")]),
+    (collections.defaultdict(float, a=1.0), lambda c, x: x * c.get("b", 3.0), [lambda c: c.update(b=5.0)]),
+    (collections.Counter("aab"), lambda c, x: x * c["a"] + c["z"], [lambda c: c.update("aa"), lambda c: c.update("z")]),
+    (collections.UserDict(a=1.0), lambda c, x: x * c.get("b", c["a"]), [lambda c: c.update(a=3.0), lambda c: c.update(b=5.0)]),
+    (collections.UserList([1.0]), lambda c, x: x * c[0] + len(c), [lambda c: c.append(2.0), lambda c: c.__setitem__(0, 4.0)]),
+    (collections.ChainMap({"a": 1.0}, {"b": 2.0}), lambda c, x: x * c["b"], [lambda c: c.maps[1].update(b=9.0)]),
+    (Named(a=1.0), lambda c, x: x * c["a"] * c.rate, [lambda c: c.update(a=2.0), lambda c: setattr(c, "rate", 5.0)]),
+    (np.array(["a", "b"]), lambda c, x: x * (2 if c[0] == "a" else 3), [lambda c: c.__setitem__(0, "z")]),
+    ([Fraction(1, 2)], lambda c, x: x * float(c[0]), [lambda c: c.__setitem__(0, Fraction(1, 3))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(OTHERS)), ids=lambda k: type(OTHERS[k][0]).__name__)
+def test_containers_of_every_kind(k: int) -> None:
+    c, f, changes = OTHERS[k]
+    live(lambda x: f(c, x), *[lambda change=change: change(c) for change in changes])
+
+
+def test_containers_as_arguments() -> None:
+    f = irad.compile(lambda c, x: x * sum(c) + len(c))
+    for c in ({1, 2}, collections.deque([1.0, 2.0]), collections.UserList([3.0])):
+        for _ in range(3):
+            np.testing.assert_allclose(f(c, X), X * sum(c) + len(c))
+            (c.add if isinstance(c, set) else c.append)(5)
+
+
+def test_a_key_that_a_defaultdict_would_make_is_refused() -> None:
+    d = collections.defaultdict(float)
+    refused(lambda x: x * d["k"], "defaultdict")
+    assert not d
+    made = irad.compile(lambda x: x * collections.defaultdict(lambda: 2.0)["k"])
+    np.testing.assert_allclose(made(X), X * 2)
+
+
+def test_python_code_that_changes_a_list_from_outside_is_refused() -> None:
+    order = [3, 1, 2]
+    refused(lambda x: (heapq.heapify(order), x)[1], "a list from outside")
+    assert order == [3, 1, 2]
+
+    def smallest(x: Any) -> Any:
+        heap = [3, 1, 2]
+        heapq.heapify(heap)
+        heapq.heappush(heap, 0)
+        return x * heap[0] + len(heap)
+
+    np.testing.assert_allclose(irad.compile(smallest)(X), smallest(X))
+
+
+# ---- attributes ----------------------------------------------------------------------------------------------------------
+
+
+class Thing:
+    rate = 2.0
+
+    @staticmethod
+    def twice(x: Any) -> Any:
+        return x * 2
+
+    @classmethod
+    def rated(cls, x: Any) -> Any:
+        return x * cls.rate
+
+    @property
+    def pair(self) -> Any:
+        return self.own * 2  # type: ignore[attr-defined]
+
+
+class Slots:
+    __slots__ = ("a", "b")
+
+
+def test_attributes_come_and_go() -> None:
+    for t in (Thing(), S(), Slots()):
+        present = lambda x, t=t: x * (2 if hasattr(t, "a") else 3) + getattr(t, "b", 0.5)
+        live(present, lambda t=t: setattr(t, "b", 7.0), lambda t=t: setattr(t, "a", 1), lambda t=t: delattr(t, "b"))
+    t = Thing()
+    live(lambda x: x * len(t.__dict__) + t.__dict__.get("u", 2.0), lambda: setattr(t, "u", 4.0), lambda: delattr(t, "u"))
+    live(lambda x: x * t.rate, lambda: setattr(t, "rate", 5.0), lambda: delattr(t, "rate"))
+
+
+def test_methods_are_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    t, put = Thing(), lambda name, f: lambda: monkeypatch.setattr(Thing, name, f)
+    t.own = 3.0  # type: ignore[attr-defined]
+    live(lambda x: Thing.twice(x) + t.twice(x), put("twice", staticmethod(lambda x: x * 9)))
+    live(lambda x: Thing.rated(x) + t.rated(x), put("rated", classmethod(lambda cls, x: x * 7)), put("rate", 1.5))
+    live(lambda x: x * t.pair, lambda: setattr(t, "own", 4.0), put("pair", property(lambda self: self.own * 10)))
+
+
+def test_attributes_that_a_method_answers() -> None:
+    class Any4:
+        def __getattr__(self, name: str) -> float:
+            return 4.0
+
+    t = Any4()
+    live(lambda x: x * t.foo, lambda: setattr(t, "foo", 2.0), lambda: delattr(t, "foo"))
+
+
+def test_what_methods_of_an_object_say_of_it() -> None:
+    class Box:
+        def __init__(self) -> None:
+            self.v = np.arange(1.0, 4.0)
+
+        def __len__(self) -> int:
+            return len(self.v)
+
+        def __str__(self) -> str:
+            return f"{len(self.v)}"
+
+        def __float__(self) -> float:
+            return float(self.v[0])
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return self.v
+
+    b = Box()
+    for f in (
+        lambda x: x * len(b),
+        lambda x: x * (2 if f"{b}" == "3" else 5),
+        lambda x: x * float(b),
+        lambda x: np.sum(np.asarray(b)) * x,
+    ):
+        b.v = np.arange(1.0, 4.0)
+        live(f, lambda: b.v.__setitem__(0, 9.0), lambda: setattr(b, "v", np.ones(5)))
+
+
+# ---- what cannot be looked into -------------------------------------------------------------------------------------------
+
+
+def test_what_is_read_by_code_in_c_is_refused() -> None:
+    sums = lambda a: np.sum(np.asarray(a, dtype=float))
+    refused(sums, "np.asarray", args=(array.array("d", [1.0]),))
+    a = scipy.sparse.csr_array(np.eye(3))
+    refused(lambda x: a @ x)
+    refused(lambda x: x * a.sum(), "x.data")
+    live(lambda x: x * a.data[0], lambda: a.data.__setitem__(0, 5.0))
+    refused(lambda x: x * len(view), "np.asarray")
+
+
+view = memoryview(b"abc")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * datetime.datetime.now().microsecond, lambda x: x * time.time(), lambda x: x * random.random(),
+        lambda x: x * np.random.rand(), lambda x: x * len(os.listdir(".")), lambda x: x * os.path.exists("/nowhere"),
+        lambda x: x * (2 if os.environ.get("A_NAME") else 3), lambda x: x * (2 if os.getenv("A_NAME") else 3),
+        lambda x: x * np.loadtxt("nowhere"),
+    ],
+)  # fmt: skip
+def test_what_differs_from_call_to_call_is_refused(f: Callable[..., Any]) -> None:
+    refused(f, "test_captured_state.py")
+
+
+class Elsewhere:
+    """An array of another library: its memory can be looked at by `__dlpack__`."""
+
+    def __init__(self, a: np.ndarray):
+        self.a = a
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.a.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self.a.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries() -> None:
+    t = Elsewhere(np.arange(4.0))
+    f = irad.compile(lambda t: np.sum(t * t))
+    assert f(t) == f(t) == 14.0
+    t.a[0] = 5.0
+    assert f(t) == 39.0 and f(Elsewhere(np.ones(3))) == 3.0
+    np.testing.assert_allclose(irad.grad(lambda t: np.sum(t * t))(t), 2 * t.a)
+    captured = irad.compile(lambda x: np.sum(t) * x)  # type: ignore[call-overload]
+    assert captured(1.0) == 11.0
+    t.a[0] = 0.0
+    assert captured(1.0) == 6.0
+
+
+def test_a_series_is_refused_with_what_to_write() -> None:
+    pd = pytest.importorskip("pandas")
+    refused(lambda s: np.sum(s), "to_numpy", args=(pd.Series([1.0, 2.0]),))
+
+
+# ---- gradients by objects --------------------------------------------------------------------------------------------------
+
+
+def test_gradients_by_what_holds_no_number() -> None:
+    for x, words in ((object(), "object"), (range(3), "range"), (True, "True"), ("a", "'a'"), (None, "None"), ([None], "list")):
+        for transform in (irad.grad, irad.jacobian, irad.hessian):
+            with pytest.raises(irad.IradTypeError, match=words):
+                transform(lambda a: 2.0)(x)
+
+
+def test_gradients_by_objects_have_their_class() -> None:
+    t = Thing()
+    t.own, t.more = 3.0, [X]  # type: ignore[attr-defined]
+    g = irad.grad(lambda t: t.own**2 + np.sum(t.more[0] ** 2))(t)
+    assert type(g) is Thing and g.own == 6.0  # type: ignore[attr-defined]
+    np.testing.assert_allclose(g.more[0], 2 * X)  # type: ignore[attr-defined]
+    d = irad.grad(lambda d: d[0] * d[1] ** 2)(collections.deque([2.0, 3.0]))
+    assert type(d) is collections.deque and list(d) == [9.0, 12.0]
+    n, pullback = irad.vjp(lambda s: s.a**3, S(a=2.0))
+    assert n == 8.0 and pullback(1.0)[0].a == 12.0
+    assert irad.jvp(lambda s: s.a**3, (S(a=2.0),), (S(a=1.0),))[1] == 12.0
+    s = S(a=2.0)
+    f = irad.grad(lambda s: s.a**3)
+    assert f(s).a == 12.0
+    s.a = 3.0
+    assert f(s).a == 27.0
+
+
+# ---- callbacks -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_callback_changes_is_not_read_beside_it() -> None:
+    buf, s, seen = np.zeros(2), S(n=1.0), []  # type: ignore[var-annotated]
+
+    def store(a: Any) -> None:
+        buf[0] = a[0]
+        s.n += 1
+
+    store_ = irad.callback(store, None)
+    refused(lambda x: (store_(x), x * np.sum(buf))[1], "buf", "store")
+    refused(lambda x: (store_(x), x * s.n)[1], ".n", "store")
+    kept = irad.callback(lambda a: seen.append(float(a[0])), None)
+    live(lambda x: (kept(x), x * s.n)[1])
+    f = irad.compile(lambda y: (store_(y), y * 1.0)[1])
+    np.testing.assert_allclose(f(np.ones(2)), 1.0)
+    with pytest.raises(irad.IradError, match="store"):
+        f(buf)
+
+
+def test_closures_of_one_code_nest() -> None:
+    def twice(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: f(f(x))
+
+    assert irad.compile(twice(twice(twice(lambda x: x * 2.0))))(1.0) == 256.0
+
+    def slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: irad.jvp(f, (x,), (1.0,))[1]
+
+    assert irad.compile(slope(slope(slope(lambda x: x**4))))(2.0) == 48.0
+
+
+# ---- how it is met ---------------------------------------------------------------------------------------------------------
+
+
+def fresh(code: str) -> tuple[int, str]:
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return p.returncode, p.stdout + p.stderr
+
+
+def test_code_of_the_command_line_is_read() -> None:
+    code = "import irad\nassert irad.graph.Variable\ndef f(x):\n    if x > 0:\n        return x * x\n    return -x\nprint(irad.grad(f)(3.0))"
+    assert fresh(code) == (0, "6.0\n")
+
+
+def test_text_that_is_not_the_code_is_not_read() -> None:
+    code = "import irad\ndef f(x):\n    return x if x > 0 else -x\nexec('\\ndef f(x):\\n    return x if x > 1 else -x', globals())\nirad.compile(f)(0.5)"
+    assert "cannot be read" in fresh(code)[1]
+
+
+def test_errors_come_without_frames_of_irad() -> None:
+    rc, out = fresh("import irad, numpy as np\nf = lambda a, b: a @ b\nirad.compile(f)(np.ones((2, 3)), np.ones((2, 3)))")
+    assert rc and "ShapeError" in out and len(out.splitlines()) <= 20
+
+
+def test_whole_numbers_are_no_variables_of_checks() -> None:
+    irad.check_grads(lambda x, i: np.sum(x[i] ** 2), (X, np.array([0, 1])))
+    assert irad.jvp(lambda x, n: x**n, (2.0, 3), (1.0, None)) == (8.0, 12.0)
