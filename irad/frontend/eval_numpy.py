@@ -208,9 +208,8 @@ def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw
 
 def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     value = _function_operand(r, src, np.copyto)
-    if not (is_weak(value) and dtype_of(value) == "i64") and not np.can_cast(
-        DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting
-    ):
+    fits = is_weak(value) and dtype_of(value) == "i64" and r.getattr(dst, "dtype").kind != "b"
+    if not fits and not np.can_cast(DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting):
         kinds = f"{DTYPES[dtype_of(value)]} to {r.getattr(dst, 'dtype')}"
         raise IradTypeError(f"Cannot cast array data from {kinds} according to the rule '{casting}'; write dst[...] = src")
     r.setitem(dst, Ellipsis, src if where is True else r.call(np.where, [where, src, dst]))

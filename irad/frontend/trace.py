@@ -258,7 +258,7 @@ class _Attempt:
             found = field_type(x) if field and isinstance(x, np.ndarray) else None
             t = x.type if isinstance(x, Spec) else found or type_of(x)
         except (TypeError, OverflowError) as e:
-            raise IradTypeError(f"argument {name}: {refusal(x) or e}") from None
+            raise IradTypeError(f"argument {name}: {refusal(x) or e}").at(_definition(self.fn)) from None
         value = Value(t, name)
         strides = strides_of(x) if isinstance(x, np.ndarray) else None
         small = type(x) is int and INT32[0] <= x <= INT32[1]

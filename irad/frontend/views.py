@@ -239,7 +239,7 @@ def _in_order(a: Array, order: str) -> Array:
         order = "F" if _fortran(a) else "C"
     if order == "K":
         _fortran(a)
-        return transposed(a, memory_order(a.strides or ()))
+        return a if a.strides is None else transposed(a, memory_order(a.strides))
     return transposed(a, range(len(a.shape))[::-1]) if order == "F" else a
 
 
