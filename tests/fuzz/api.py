@@ -1,0 +1,142 @@
+"""Programs of the API: a function that reads state outside of it, called while that state changes.
+
+The oracle is the same Python function, run plainly in the same state; of derivatives, differences.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.case import Case
+
+HEAD = """import collections
+import types
+import irad
+import numpy as np
+
+class Thing:
+    rate = 1.5
+    def __init__(self):
+        self.w, self.k, self.n = np.arange(3.0), 2.0, 2
+    def method(self, x):
+        return x * self.k
+    @staticmethod
+    def static(x):
+        return x + 1.0
+    @classmethod
+    def made(cls, x):
+        return x * cls.rate
+    @property
+    def half(self):
+        return self.k / 2
+
+def scaled(k):
+    return lambda x: x * k
+"""
+
+# name -> (definition, expressions of it, changes of it)
+STATE: dict[str, tuple[str, list[str], list[str]]] = {
+    "list": ("[1.0, 2.0, np.ones(3)]", ["{}[0]", "len({})", "{}[2]", "{}[-1] * {}[1]"],
+             ["{}[0] = {c}", "{}.append({c})", "{}[2] = np.full(3, {c})", "{}[2][:] = {c}", "del {}[0]", "{}[0] = {n}"]),
+    "dict": ("{{'a': 1.0, 'b': np.ones(3)}}", ["{}.get('a', 4.0)", "{}.get('c', 3.0)", "len({})", "('c' in {})", "list({}.values())[0]"],
+             ["{}['a'] = {c}", "{}['c'] = {c}", "{}.pop('c', None)", "{}['a'] = {}.pop('a', 1.0)", "{}['b'] = np.full(3, {c})"]),
+    "ordered": ("collections.OrderedDict(a=1.0, b=2.0)", ["list({}.values())[0]", "sum({}.values())", "list({})[0].count('a')"],
+                ["{}.move_to_end('a')", "{}.move_to_end('b')", "{}['a'] = {c}", "{}['z'] = {c}"]),
+    "default": ("collections.defaultdict(float, a=1.0)", ["{}.get('q', 2.0)", "{}['a']", "len({})"], ["{}['q'] = {c}", "{}['a'] = {c}", "{}['r']"]),
+    "counter": ("collections.Counter('aab')", ["{}['a']", "{}['q']"], ["{}.update('aq')", "{}.subtract('a')"]),
+    "set": ("{{1, 2}}", ["(3 in {})", "len({})", "sum({})"], ["{}.add(3)", "{}.discard(1)", "{}.add({n})"]),
+    "deque": ("collections.deque([1.0, 2.0])", ["{}[0]", "sum({})", "len({})"], ["{}.append({c})", "{}.rotate(1)", "{}[0] = {c}", "{}.appendleft({c})"]),
+    "user": ("collections.UserDict(a=1.0)", ["{}['a']", "{}.get('b', 2.0)", "('b' in {})"], ["{}['a'] = {c}", "{}['b'] = {c}"]),
+    "chain": ("collections.ChainMap({{'a': 1.0}}, {{'b': 2.0}})", ["{}['b']", "{}.get('c', 3.0)"],
+              ["{}.maps[1]['b'] = {c}", "{}['b'] = {c}", "{}.maps[1]['c'] = {c}", "{}.pop('b', None)"]),
+    "space": ("types.SimpleNamespace(a=1.0, v=np.ones(3))", ["{}.a", "{}.v", "getattr({}, 'b', 2.0)", "hasattr({}, 'b')", "len({}.v)"],
+              ["{}.a = {c}", "{}.b = {c}", "{}.__dict__.pop('b', None)", "{}.v = np.full(3, {c})", "{}.v[0] = {c}", "{}.a = {n}", "{}.a = True"]),
+    "thing": ("Thing()", ["{}.k", "{}.w", "{}.n", "{}.rate", "{}.half", "{}.method(x)", "{}.static(x)", "Thing.made(x)", "Thing.static(x)",
+                          "hasattr({}, 'extra')", "getattr({}, 'extra', 1.0)", "len({}.__dict__)", "isinstance({}.k, float)"],
+              ["{}.k = {c}", "{}.w = np.full(3, {c})", "{}.w[1] = {c}", "{}.n = {n}", "{}.rate = {c}", "Thing.rate = {c}", "{}.__dict__.pop('rate', None)",
+               "Thing.method = lambda self, x: x - self.k", "Thing.static = staticmethod(lambda x: x * {c})", "{}.extra = {c}",
+               "Thing.made = classmethod(lambda cls, x: x - cls.rate)", "Thing.half = property(lambda self: self.k * {c})",
+               "{}.__dict__.pop('extra', None)", "{}.method = lambda x: x * {c}", "{}.k = {n}"]),
+    "array": ("np.arange(3.0)", ["{}", "len({})", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
+              ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),
+    "number": ("2.0", ["{}", "({} is None)", "isinstance({}, float)", "np.full(3, {})"], ["{} = {c}", "{} = {n}", "{} = np.float64({c})"]),
+    "function": ("scaled(2.0)", ["{}(x)", "{}({}(x))"], ["{} = scaled({c})", "{} = lambda x: x + {c}", "{} = np.sin"]),
+}  # fmt: skip
+CALLS = ["compile", "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "checkpoint", "nested"]
+FEATURES = (*STATE, *CALLS, "alias")
+
+
+def generate(seed: int, features: frozenset[str] | None = None) -> Case:
+    """State of a few kinds, a function of it, and calls with changes between them."""
+    r = random.Random(f"api {seed}")
+    pick = lambda names: [n for n in names if features is None or n in features] or list(names)[:1]
+    kinds = [r.choice(pick(STATE)) for _ in range(r.randrange(1, 4))]
+    names = [f"s{k}" for k in range(len(kinds))]
+    lines = [HEAD, "x0 = np.array([0.3, 0.6, 0.9])", "same = np.ones(3)"]
+    lines += [f"{n} = {STATE[kind][0].format()}" for n, kind in zip(names, kinds)]
+    terms = [r.choice(STATE[kind][1]).replace("{}", n) for n, kind in zip(names, kinds) for _ in range(r.randrange(1, 3))]
+    lines += ["", "def f(x):", "    t = np.sum(np.sin(x))"]
+    lines += [f"    t = t {r.choice('+-')} 0.1 * np.sum(np.cos(x) * ({term}))" for term in terms]
+    lines += ["    return t", ""]
+    call = r.choice(pick(CALLS))
+    alias = bool(r.randrange(4) == 0) and (features is None or "alias" in features)
+    lines += [*_checked(call), "", "def main():", f"    global {', '.join(['same', 'run', *names])}"]
+    lines += ["    run = made()"] if call != "vjp" else []
+    for _ in range(r.randrange(3, 8)):
+        lines.append(f"    check({'s0' if alias and kinds[0] == 'array' else 'x0'})")
+        for _ in range(r.randrange(3)):
+            n, kind = r.choice(list(zip(names, kinds)))
+            change = (
+                r.choice(STATE[kind][2]).replace("{c}", repr(round(r.uniform(-2, 2), 2))).replace("{n}", str(r.randrange(1, 5)))
+            )
+            lines.append(f"    change(lambda: exec({change.replace('{}', n)!r}, globals()))")
+    lines.append("    check(x0)")
+    return Case("api", seed, "\n".join(lines), frozenset({*kinds, call, *(["alias"] if alias else [])}))
+
+
+_RUNS: dict[str, tuple[str, str]] = {
+    "compile": ("irad.compile(f)", "run(x), f(x)"),
+    "grad": ("irad.grad(f)", "run(x), slopes(x)"),
+    "value_and_grad": ("irad.value_and_grad(f)", "run(x), (f(x), slopes(x))"),
+    "vjp": ("None", "pulled(x), (f(x), slopes(x), 2 * slopes(x))"),
+    "jvp": ("lambda x: irad.jvp(f, (x,), (np.ones(3),))", "run(x), (f(x), np.sum(slopes(x)))"),
+    "linearize": ("lambda x: irad.linearize(f, x)[1](np.ones(3))", "run(x), np.sum(slopes(x))"),
+    "vmap": ("irad.vmap(f)", "run(np.stack([x, x + 1])), np.array([f(x.copy()), f(x + 1)])"),
+    "checkpoint": ("irad.grad(irad.checkpoint(f))", "run(x), slopes(x)"),
+    "nested": ("irad.compile(lambda x: irad.grad(f)(x) * 2.0)", "run(x), 2 * slopes(x)"),
+}
+
+
+def _checked(call: str) -> list[str]:
+    """Helpers of the case: what runs, what is right, and how they are compared."""
+    made, pair = _RUNS[call]
+    return f'''def slopes(x):
+    h, e = 1e-5, np.eye(3)
+    return np.array([(f(x + h * d) - f(x - h * d)) / (2 * h) for d in e])
+
+def pulled(x):
+    y, back = irad.vjp(f, x)
+    first = back(1.0)[0].copy()
+    return y, first, back(2.0)[0]
+
+def made():
+    return {made}
+
+def flat(v):
+    return np.concatenate([np.ravel(np.asarray(t, float)) for t in (v if isinstance(v, tuple) else (v,))])
+
+def change(step):
+    try:
+        step()
+    except (LookupError, AttributeError):
+        pass
+
+def check(x):
+    x = {"x" if call == "compile" else "x.copy()"}
+    try:
+        f(x.copy())
+    except Exception:
+        return
+    got, want = {pair}
+    got, want = flat(got), flat(want)
+    assert got.shape == want.shape and np.allclose(got, want, rtol=1e-5, atol=1e-5), f"{{got}}, right {{want}}"'''.split("\n")
