@@ -95,7 +95,16 @@ def in_memory_order(shape: Sequence[Dim], order: Sequence[int]) -> Strides:
 
 def memory_order(strides: Sequence[int]) -> list[int]:
     """The axes from the slowest to the fastest in memory, as order "K" goes through them."""
-    return sorted(range(len(strides)), key=lambda k: -abs(strides[k]))
+    found: list[int] = []  # the fastest first; an axis of stride 0 stays where it is, as in NumPy's iterator
+    for k in reversed(range(len(strides))):
+        place = len(found)
+        for j in reversed(range(len(found))):
+            if strides[found[j]] and strides[k]:
+                if abs(strides[found[j]]) <= abs(strides[k]):
+                    break
+                place = j
+        found.insert(place, k)
+    return found[::-1]
 
 
 def nocopy_strides(
