@@ -253,7 +253,7 @@ class _Reader:
         kids = tree.children if kind else []
         go = lambda t: self.attr(t, key, declared, width)
         if kind is None:
-            return str(tree)[1:].strip('"') if tree.type == "FUNC" else json.loads(tree)
+            return str(tree)[1:].strip('"') if tree.type == "FUNC" else self.string(tree)
         if kind == "tuple":
             items = [c for c in kids if c is not None]
             if key == "value" and len(items) == 2:
@@ -270,6 +270,12 @@ class _Reader:
         if kind == "type_literal":
             return Type(str(kids[0]), tuple(self.dim(c) for c in kids[1:] if c is not None))
         return self.sum(tree)
+
+    def string(self, token: Any) -> Any:
+        try:
+            return json.loads(token)
+        except json.JSONDecodeError:
+            raise ParseError(f"{token} is not a string: its escapes are those of JSON", _loc(token, self.file)) from None
 
     def out(self, kind: Any, rows: Any, more: Any, width: int) -> Out:
         """`add:(d0)`, or `store:(d0,d1):collide1`: the last index is a position that the body yields."""
@@ -305,7 +311,7 @@ class _Reader:
             raise ParseError("an array constant needs a result with a static type", _loc(tree, self.file))
         t = declared[0]
         if items and getattr(items[0], "type", "") == "STRING":
-            flat = np.frombuffer(base64.b64decode(json.loads(items[0])), t.numpy.newbyteorder("<")).astype(t.numpy)
+            flat = np.frombuffer(base64.b64decode(self.string(items[0])), t.numpy.newbyteorder("<")).astype(t.numpy)
         else:
             flat = np.array([self.sum(c) for c in items], DTYPES[real_dtype(t.dtype)]).view(t.numpy)
         if flat.size != t.size:

@@ -14,6 +14,8 @@ TEXTS = [
     ("a whole number that is infinite", "func @f(%x: f64[5]) {\n  %zero: i64 = const[value=1e400]\n  return\n}"),
     ("a whole number that is none", "func @f(%x: f64) {\n  %n: i64 = const[value=nan]\n  return\n}"),
     ("too large a number", "func @f(%x: f64) {\n  %n: i8 = const[value=200]\n  return\n}"),
+    ("an axis that is not there", "func @f() {\n  %i: i64[16,3] = iota[axis=7]\n  return\n}"),
+    ("a string with an escape of its own", 'func @f(%x: f64) {\n  print[text="\\)"]\n  return\n}'),
     ("the size of a slice is a fraction", "func @f(%x: f64[5]) {\n  %y: f64[3] = index[spec=(1:0.5)] %x\n  return\n}"),
 ]  # fmt: skip
 

@@ -48,8 +48,20 @@ def _linear(k: int) -> Callable[..., list[Value | None]]:
 
 # ---- making and reshaping ---------------------------------------------------------------------------------
 
+
+def _check_axis(t: Type, axis: int) -> None:
+    """Raise IradTypeError unless the type has that axis."""
+    if not 0 <= axis < t.rank:
+        raise IradTypeError(f"{t} has no axis {axis}")
+
+
+def _infer_iota(*, type: Type, axis: int) -> tuple[Type, ...]:
+    _check_axis(type, axis)
+    return (type,)
+
+
 iota = Op(
-    "iota", lambda *, type, axis: (type,),
+    "iota", _infer_iota,
     lambda *, type, axis: np.broadcast_to(
         np.arange(type.shape[axis], dtype=type.numpy).reshape([-1 if k == axis else 1 for k in range(type.rank)]), type.shape
     ).copy(),
@@ -150,6 +162,7 @@ copy = Op("copy", lambda t: (t,), lambda x: np.array(x), lambda ad, node, cts, a
 
 def _infer_concat(*ts: Type, axis: int) -> tuple[Type, ...]:
     first = ts[0]
+    _check_axis(first, axis)
     for t in ts:
         rest = lambda s: s.shape[:axis] + s.shape[axis + 1 :]
         if t.dtype != first.dtype or t.rank != first.rank or rest(t) != rest(first):
@@ -380,6 +393,8 @@ def _infer_reduce(kinds: str) -> Callable[..., tuple[Type, ...]]:
     def infer(t: Type, *, axes: tuple[int, ...]) -> tuple[Type, ...]:
         if t.dtype[0] not in kinds:
             raise type_error("dtype not supported by this reduction", t)
+        for k in axes:
+            _check_axis(t, k)
         return (t.with_shape(_kept(t, axes)),)
 
     return infer
@@ -444,6 +459,7 @@ def _jvp_extreme(arg: Callable[..., Value]) -> Callable[..., list[Value | None]]
 def _infer_arg(t: Type, *, axis: int) -> tuple[Type, ...]:
     if t.dtype[0] not in "biuf":
         raise type_error("dtype not supported by this reduction", t)
+    _check_axis(t, axis)
     if t.shape[axis] == 0:
         raise IradTypeError(f"argmax or argmin over the empty axis {axis} of {t}")
     return (Type("i64", _kept(t, (axis,))),)

@@ -12,11 +12,22 @@ from tests.fuzz.case import Case
 
 FEATURES = (
     "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan", "einsum",
-    "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "large", "single", "constants", "shared",
+    "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "large", "single", "constants", "shared", "functions",
 )  # fmt: skip
 
 SMALL = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33)
 MIDDLE = (63, 64, 65, 127, 128, 129)
+UNARY = (
+    "np.arctan({x})", "np.arcsin(np.tanh({x}))", "np.arccos(np.tanh({x}))", "np.cbrt({x})", "np.expm1(-np.abs({x}))", "np.log1p(np.abs({x}))",
+    "np.sinh(np.tanh({x}))", "np.cosh(np.tanh({x}))", "np.arcsinh({x})", "np.arctanh(0.5 * np.tanh({x}))", "np.tan(np.tanh({x}))", "np.square(np.tanh({x}))",
+    "np.floor({x})", "np.ceil({x})", "np.rint({x})", "np.sign({x})", "np.trunc({x})", "np.reciprocal(1.0 + np.abs({x}))", "np.exp2(-np.abs({x}))",
+    "np.log2(1.0 + np.abs({x}))", "np.log10(1.0 + np.abs({x}))", "np.cos({x})", "np.nan_to_num({x})", "np.sinc({x})", "np.abs({x}) ** 1.5", "np.tanh({x}) ** 3",
+)  # fmt: skip
+BINARY = (
+    "np.hypot({x}, {y})", "np.arctan2({x}, 1.0 + np.abs({y}))", "np.logaddexp({x}, {y})", "np.minimum({x}, {y})", "np.fmax({x}, {y})", "np.fmin({x}, {y})",
+    "np.copysign({x}, {y})", "np.remainder({x}, 1.0 + np.abs({y}))", "np.floor_divide({x}, 1.0 + np.abs({y}))", "(1.0 + np.abs({x})) ** np.tanh({y})",
+    "np.fmod({x}, 1.0 + np.abs({y}))", "np.heaviside({x}, 0.5) * {y}", "np.isclose({x}, {y}) * 1.0", "({x} > {y}).astype(np.float64)", "np.logaddexp2({x}, {y})",
+)  # fmt: skip
 CONSTANTS = ("1.0", "0.0", "2.0", "0.5", "1e-5", "-1.0", "3.0")
 
 
@@ -74,8 +85,7 @@ class Maker:
     def statement(self) -> None:
         kinds = [k for k in (
             "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan",
-            "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop",
-        ) if self.has(k)]  # fmt: skip
+            "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "functions", "functions") if self.has(k)]  # fmt: skip
         kind = self.r.choice([*kinds, "elementwise", "elementwise", "binary", "binary"])
         if self.has("shared") and self.r.random() < 0.1 and self.lines:
             name, equals, text = self.r.choice(self.lines).strip().partition(" = ")
@@ -94,6 +104,13 @@ class Maker:
             f"np.clip({x}, -1.0, {self.r.choice(['1.0', '0.5'])})", f"np.abs({x})", f"({x} - {self.number()}) / 3.0",
         ])  # fmt: skip
         self.add(text, v[1])
+
+    def _functions(self) -> None:
+        v = self.pick()
+        assert v is not None
+        y = self.pick(shape=v[1])
+        assert y is not None
+        self.add(self.r.choice([*UNARY, *BINARY]).format(x=v[0], y=y[0]), v[1], "functions")
 
     def _binary(self) -> None:
         a = self.pick()

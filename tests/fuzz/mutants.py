@@ -23,8 +23,9 @@ import numpy as np
 import irad
 from irad.api import Compiled
 from irad.errors import IradError, IradTypeError, IradValueError
+from tests.fuzz import case as cases
 from tests.fuzz import compare
-from tests.fuzz.case import Case, Fault
+from tests.fuzz.case import Case, Fault, load
 
 FEATURES = ("numbers", "operators", "comparisons", "axes", "swaps", "calls", "signs", "kernels", "tests", "docs")
 
@@ -141,6 +142,16 @@ def _fits(n: ast.AST, way: str) -> bool:
     if way == "calls":
         return isinstance(n, ast.Attribute) and any(n.attr in g for g in ALIKE)
     return isinstance(n, ast.BinOp)
+
+
+def check(case: Case) -> str:
+    """As for all cases; a mutant whose module cannot even be loaded is none."""
+    try:
+        with limited():
+            load(case.source, "<mutant>")
+    except Exception:
+        return "ok"
+    return cases.check(case)
 
 
 # ---- running them -----------------------------------------------------------------------------------------------------
