@@ -3,9 +3,11 @@
 The formulas: M. Giles (2008), J. Townsend, "Differentiating the singular value decomposition" (2016), and G. Golub and V. Pereyra,
 "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate" (1973); of complex
 matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019). Vectors of
-equal eigenvalues or singular values are arbitrary within their space: what would divide by the gap of 0 counts as 0, which is right for
-every function that does not depend on the choice. So are the phases of complex vectors: a change of A leaves those of eigenvectors, and the
-products of those of a left and its right singular vector, as they are.
+equal eigenvalues or singular values are arbitrary within their space. A function that does not depend on the choice, such as the
+projector on the whole space, has a cotangent whose part that would be divided by the gap is 0, and that part then counts as 0. If it is
+not 0 the derivative is not determined by what the rule is given, and is NaN. (V f(w) V^T has its own rule, see irad.passes.wholes.) In forward
+mode nothing tells the two apart: vectors turn out of their space only. So are the phases of complex vectors: a change of A leaves those of
+eigenvectors, and the products of those of a left and its right singular vector, as they are.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ import numpy as np
 
 from irad.errors import ShapeError, UnsupportedError
 from irad.ir import Value
-from irad.ops.array import broadcast, max_, zeros
+from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import add, cast_to, div, eq, full, gt, mul, neg, select, sub, szmul
+from irad.ops.elementwise import abs_, add, cast_to, div, eq, full, gt, le, logical_and, mul, ne, neg, select, sub, szmul
 from irad.ops.matrix import (
     along_columns,
     along_rows,
@@ -41,6 +43,8 @@ from irad.ops.matrix import (
     symmetrised,
 )
 from irad.types import Type, is_complex, real_dtype
+
+TIE = 32  # units of rounding of the largest value within which two count as equal
 
 
 def _reciprocal(x: Value) -> Value:
@@ -83,10 +87,35 @@ def _to_triangle(g: Value, lower: bool) -> Value:
     return cj(low) if lower else mt(low)
 
 
-def _gaps(w: Value, like: Value) -> Value:
-    """1 / (w_j - w_i), 0 where they are equal."""
+def _gaps(w: Value, like: Value) -> tuple[Value, Value]:
+    """1 / (w_j - w_i), 0 where they are equal, up to rounding of the largest; and where they are, though i is not j."""
     t = _real_like(like)
-    return cast_to(_reciprocal(sub(along_rows(w, t), along_columns(w, t))), like.type.dtype)
+    k = w.type.rank - 1
+    gap, size = sub(along_rows(w, t), along_columns(w, t)), abs_(w)
+    top = along_rows(broadcast_to_last(max_(size, axes=(k,)), w), t) if w.type.shape[-1] else gap
+    eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
+    equal = le(abs_(gap), mul(top, full(TIE * eps, top)))
+    inverse = select(equal, full(0.0, gap), div(full(1.0, gap), select(equal, full(1.0, gap), gap)))
+    wide = t.type.with_dtype("i64")
+    other = ne(iota(type=wide, axis=t.type.rank - 2), iota(type=wide, axis=t.type.rank - 1))
+    return cast_to(inverse, like.type.dtype), logical_and(equal, other)
+
+
+def broadcast_to_last(x: Value, like: Value) -> Value:
+    """x, which lacks the last axis, along it."""
+    return broadcast(x, shape=like.type.shape, dims=tuple(range(x.type.rank)))
+
+
+def _divided(turn: Value, w: Value, scale: Value) -> Value:
+    """turn / (w_j - w_i); at equal values 0 if turn is 0 but for rounding of `scale`, else NaN."""
+    inverse, equal = _gaps(w, turn)
+    size = lambda x: abs_(x) if not is_complex(x.type.dtype) else add(abs_(real(x)), abs_(imag(x)))
+    k, s = turn.type.rank, size(scale)
+    eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
+    largest = broadcast(max_(s, axes=(k - 2, k - 1)), shape=s.type.shape, dims=tuple(range(k - 2))) if w.type.shape[-1] else s
+    undetermined = logical_and(equal, gt(size(turn), mul(largest, full(eps**0.5, s))))
+    nan = cast_to(select(undetermined, full(np.nan, s), full(0.0, s)), turn.type.dtype)
+    return add(szmul(turn, inverse), nan)
 
 
 def _real_like(v: Value) -> Value:
@@ -99,12 +128,15 @@ def _real_diagonal(m: Value) -> Value:
 
 
 def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = V (diag w' + F o V^H V') V^H with F_ij = 1 / (w_j - w_i)."""
+    """A' = V (diag w' + F o (K - K^H) / 2) V^H with K = V^H V' and F_ij = 1 / (w_j - w_i)."""
     (a,), (cw, cv, _) = node.inputs, cts
     if not ad.active(a):
         return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
-    inner = plus(None if cw is None else from_diagonal(cw, v.type), None if cv is None else szmul(hmm(v, cj(cv)), _gaps(w, v)))
+    inner = None if cw is None else from_diagonal(cw, v.type)
+    if cv is not None:
+        turned = hmm(v, cj(cv))
+        inner = plus(inner, _divided(half(sub(turned, mh(turned))), w, turned))
     if inner is None:
         return
     adj.add(a, _to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
@@ -117,7 +149,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         return [None, None, None]
     w, v, _ = node.outputs
     m = mm(hmm(v, _read(da, node.attrs["lower"])), v)
-    return [_real_diagonal(m), mm(v, szmul(m, _gaps(w, v))), None]
+    return [_real_diagonal(m), mm(v, szmul(m, _gaps(w, v)[0])), None]
 
 
 eigh = Op("eigh", _infer_eigh, lambda a, *, lower: _each(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
@@ -171,11 +203,15 @@ def _check_thin(node: Any) -> None:
         )  # fmt: skip
 
 
-def _spread(s: Value, like: Value) -> Value:
-    """1 / (s_j^2 - s_i^2), 0 where they are equal."""
+def half(x: Value) -> Value:
+    """x / 2"""
+    return mul(x, full(0.5, x))
+
+
+def _sums(s: Value, like: Value) -> Value:
+    """1 / (s_i + s_j), 0 where both are 0."""
     t = _real_like(like)
-    si, sj = along_columns(s, t), along_rows(s, t)
-    return cast_to(_reciprocal(mul(sub(sj, si), add(sj, si))), like.type.dtype)
+    return cast_to(_reciprocal(add(along_columns(s, t), along_rows(s, t))), like.type.dtype)
 
 
 def _outside(x: Value, basis: Value) -> Value:
@@ -194,7 +230,8 @@ def _turns(c: Value, s: Value) -> Value | None:
 
 
 def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """Townsend's formula, with E = 1 / (s_j^2 - s_i^2)."""
+    """Townsend's formula; 1 / (s_j^2 - s_i^2), which mixes turns of left vectors L and of right ones R, in partial fractions:
+    (L + R) / (2 (s_j - s_i)) + (L - R) / (2 (s_j + s_i)). Only a turn of both together is undetermined at equal values."""
     (a,), (cu, cs, cvt, _) = node.inputs, cts
     if not ad.active(a) or cu is cs is cvt is None:
         return
@@ -204,25 +241,31 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     else:
         _check_thin(node)
     core = None if cs is None else from_diagonal(cs, _core_type(node))
-    extra = None
+    extra: Value | None = None
+    left: Value | None = None
+    right: Value | None = None
+    scale: Value | None = None
     inv = _reciprocal(s)
     if cu is not None:
         gu = cj(cu)
         c = hmm(u, gu)
-        skew = szmul(sub(c, mh(c)), _spread(s, c))
-        core = plus(core, mul(skew, along_rows(s, skew)), _turns(c, s))
+        left, scale = sub(c, mh(c)), c
+        core = plus(core, _turns(c, s))
         if u.type.shape[-2] != u.type.shape[-1]:
             out = _outside(gu, u)
             extra = mm(mul(out, along_rows(inv, out)), vt)
     if cvt is not None:
         gv = mt(cvt)
         c = mm(vt, gv)
-        skew = szmul(sub(c, mh(c)), _spread(s, c))
+        right, scale = sub(c, mh(c)), c if scale is None else add(scale, c)
         turns = _turns(c, s)
-        core = plus(core, mul(skew, along_columns(s, skew)), None if turns is None else neg(turns))
+        core = plus(core, None if turns is None else neg(turns))
         if vt.type.shape[-2] != vt.type.shape[-1]:
             out = mh(_outside(gv, mh(vt)))
             extra = plus(extra, mm(u, mul(out, along_columns(inv, out))))
+    both, apart = plus(left, right), plus(left, None if right is None else neg(right))
+    if both is not None and apart is not None and scale is not None:
+        core = plus(core, _divided(half(both), s, scale), mul(half(apart), _sums(s, apart)))
     assert core is not None
     total = plus(mm(mm(u, core), vt), extra)
     assert total is not None
@@ -235,7 +278,8 @@ def _core_type(node: Any) -> Type:
 
 
 def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With P = U^H dA V: ds = diag P, dU = U (E o (P S + S P^H)) + (1 - U U^H) dA V / s, and dV likewise."""
+    """With P = U^H dA V: ds = diag P, dU = U L + (1 - U U^H) dA V / s, and dV likewise with R; L and R in partial fractions:
+    (P + P^H) / (2 (s_j - s_i)) plus, or minus, (P - P^H) / (2 (s_j + s_i))."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None, None, None]
@@ -243,9 +287,10 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     u, s, vt, _ = node.outputs
     dav = mmh(da, vt)
     p = hmm(u, dav)
-    e, cols, rows, turns = _spread(s, p), along_rows(s, p), along_columns(s, p), _turns(p, s)
-    left = plus(szmul(add(mul(p, cols), mul(rows, mh(p))), e), turns)
-    right = plus(szmul(add(mul(rows, p), mul(mh(p), cols)), e), None if turns is None else neg(turns))
+    turns, inverse, ph = _turns(p, s), _gaps(s, p)[0], mh(p)
+    together, apart = szmul(half(add(p, ph)), inverse), mul(half(sub(p, ph)), _sums(s, p))
+    left = plus(add(together, apart), turns)
+    right = plus(sub(together, apart), None if turns is None else neg(turns))
     assert left is not None and right is not None
     du, dv = mm(u, left), mm(mh(vt), right)
     inv = _reciprocal(s)
