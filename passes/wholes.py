@@ -22,6 +22,7 @@ from irad.ops.array import sum_
 from irad.ops.elementwise import full
 from irad.ops.slopes import logistic_given, slope_of
 from irad.passes.rewrite import splat_of
+from irad.passes.spectral_wholes import matrix_function_of
 
 LARGEST = 64  # factors of a monomial
 DEPTH = 32  # operations back that are compared
@@ -174,7 +175,7 @@ def _moved(n: Node, make: Callable[[], Value]) -> Callable[[], Value]:
 
 
 def _interesting(graph: Graph) -> bool:
-    names = {*ROOTS, "exp"}
+    names = {*ROOTS, "exp", "eigh"}
     return any(n.op.name in names or any(map(_interesting, n.regions)) for n in graph.nodes)
 
 
@@ -250,6 +251,9 @@ def _square_root(w: _Wholes, n: Node) -> Value | None:
 
 def _inner_product(w: _Wholes, n: Node) -> Value | None:
     """The inner product of an array of roots with itself: the sum of what they are roots of."""
+    function = matrix_function_of(w.defs, n)
+    if function is not None:
+        return function
     x, y = n.inputs
     over = n.attrs["contract"]
     if x not in w.rooted or w.key(x) != w.key(y) or over[0] != over[1] or len(over[0]) != x.type.rank:

@@ -1,7 +1,7 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
 core < constant < elementwise < array, polygamma, slopes < bessel, complex, custom, fft, mask, sorting < control < loop, matrix < linalg < eigen,
-spectral < determinant, parts: a module uses only those before it. `intervals` graphs being built and makes no op.
+spectral < determinant, matrix_functions, parts: a module uses only those before it. `intervals` graphs being built and makes no op.
 """
 
 from irad.ops import (  # noqa: F401
@@ -19,6 +19,7 @@ from irad.ops import (  # noqa: F401
     linalg,
     loop,
     mask,
+    matrix_functions,
     parts,
     polygamma,
     slopes,

@@ -21,7 +21,7 @@ from irad.errors import ShapeError, UnsupportedError
 from irad.ir import Value
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
-from irad.ops.core import Op
+from irad.ops.core import OPS, Op
 from irad.ops.elementwise import abs_, add, cast_to, div, eq, full, gt, le, logical_and, mul, ne, neg, select, sub, szmul
 from irad.ops.matrix import (
     along_columns,
@@ -76,12 +76,12 @@ def _infer_eigh(a: Type, *, lower: bool) -> tuple[Type, ...]:
     return Type(real_dtype(a.dtype), a.shape[:-1]), a, info_type(a)
 
 
-def _read(x: Value, lower: bool) -> Value:
+def read_symmetric(x: Value, lower: bool) -> Value:
     """The symmetric (Hermitian) matrix that one triangle of x stands for."""
     return symmetrised(x if lower else mh(x))
 
 
-def _to_triangle(g: Value, lower: bool) -> Value:
+def to_triangle(g: Value, lower: bool) -> Value:
     """The cotangent of the triangle, given the gradient of the symmetric matrix."""
     low = from_symmetric(g)
     return cj(low) if lower else mt(low)
@@ -139,7 +139,7 @@ def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
         inner = plus(inner, _divided(half(sub(turned, mh(turned))), w, turned))
     if inner is None:
         return
-    adj.add(a, _to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
+    adj.add(a, to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
 
 
 def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -148,7 +148,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if da is None:
         return [None, None, None]
     w, v, _ = node.outputs
-    m = mm(hmm(v, _read(da, node.attrs["lower"])), v)
+    m = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)
     return [_real_diagonal(m), mm(v, szmul(m, _gaps(w, v)[0])), None]
 
 
@@ -159,8 +159,11 @@ eigh = Op("eigh", _infer_eigh, lambda a, *, lower: _each(lambda m: np.linalg.eig
 def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
-        _, v, _ = eigh(ad.need(a), **node.attrs)
-        adj.add(a, _to_triangle(mmh(mul(v, along_rows(ct, v)), v), node.attrs["lower"]))
+        w, v, _ = eigh(ad.need(a), **node.attrs)
+        g = mmh(mul(v, along_rows(ct, v)), v)
+        if not is_complex(v.type.dtype):
+            g = OPS["matrix_function"](g, ad.need(a), w, v, ct, full(np.nan, ct), ct, **node.attrs, known=False)
+        adj.add(a, to_triangle(g, node.attrs["lower"]))
 
 
 def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -169,7 +172,7 @@ def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if da is None:
         return [None, None]
     _, v, _ = eigh(a, **node.attrs)
-    return [_real_diagonal(mm(hmm(v, _read(da, node.attrs["lower"])), v)), None]
+    return [_real_diagonal(mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)), None]
 
 
 eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: _each(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
