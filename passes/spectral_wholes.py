@@ -87,7 +87,7 @@ def _diagonal(defs: Defs, v: Value) -> Value | None:
     if zero is None or zero.op is not const or np.any(zero.attrs["value"]):
         return None
     places = [np.asarray(p.attrs["value"]) for p in at if p is not None and p.op is const]
-    whole = len(places) == 2 and all(np.array_equal(p, np.arange(v.type.shape[0])) for p in places if p.ndim)
+    whole = len(places) == 2 and all(p.tolist() == list(range(p.size)) and p.size == v.type.shape[0] for p in places if p.ndim)
     return n.inputs[1] if whole and values is not None and all(p.ndim for p in places) else None
 
 

@@ -96,9 +96,12 @@ def _gaps(w: Value, like: Value) -> tuple[Value, Value]:
     eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
     equal = le(abs_(gap), mul(top, full(TIE * eps, top)))
     inverse = select(equal, full(0.0, gap), div(full(1.0, gap), select(equal, full(1.0, gap), gap)))
-    wide = t.type.with_dtype("i64")
-    other = ne(iota(type=wide, axis=t.type.rank - 2), iota(type=wide, axis=t.type.rank - 1))
-    return cast_to(inverse, like.type.dtype), logical_and(equal, other)
+    return cast_to(inverse, like.type.dtype), logical_and(equal, _off_diagonal(t.type))
+
+
+def _off_diagonal(t: Type) -> Value:
+    wide = t.with_dtype("i64")
+    return ne(iota(type=wide, axis=t.rank - 2), iota(type=wide, axis=t.rank - 1))
 
 
 def broadcast_to_last(x: Value, like: Value) -> Value:
@@ -212,9 +215,10 @@ def half(x: Value) -> Value:
 
 
 def _sums(s: Value, like: Value) -> Value:
-    """1 / (s_i + s_j), 0 where both are 0."""
+    """1 / (s_i + s_j), 0 where both are 0 and on the diagonal, which is left to `_turns`."""
     t = _real_like(like)
-    return cast_to(_reciprocal(add(along_columns(s, t), along_rows(s, t))), like.type.dtype)
+    inverse = _reciprocal(add(along_columns(s, t), along_rows(s, t)))
+    return cast_to(select(_off_diagonal(t.type), inverse, full(0.0, inverse)), like.type.dtype)
 
 
 def _outside(x: Value, basis: Value) -> Value:
