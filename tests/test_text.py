@@ -257,3 +257,8 @@ def test_implied_attributes_are_those_that_the_results_repeat() -> None:
 
     repeating = {"const", "empty", "iota", "broadcast", "reshape", "cast", "call", "pop", "callback", "pure_callback"}
     assert {op.name for op in OPS.values() if set(attr_names(op)) & set(IMPLIED)} <= repeating
+
+
+def test_attributes_that_types_do_not_depend_on():
+    text = "func @f(%x: f64, %y: f64) -> f64 {\n  %a: f64 = pow_slope[n=1, m=0] %x, %y\n  return %a\n}"
+    assert show(parse(text)) == text

@@ -89,7 +89,7 @@ def _jvp(partials: Callable[..., Sequence[Any]]) -> Callable[..., list[Value | N
 def same(kinds: str) -> Callable[..., tuple[Type, ...]]:
     """All operands and the result have one type, of one of the dtype kinds b(ool) i(nt) u(nsigned) f(loat) c(omplex)."""
 
-    def infer(*ts: Type, **attrs: Any) -> tuple[Type, ...]:
+    def infer(*ts: Type) -> tuple[Type, ...]:
         if any(t != ts[0] for t in ts):
             raise type_error("operands must have equal types", *ts)
         if ts[0].dtype[0] not in kinds:

@@ -8,12 +8,14 @@ rows of the same kind. What docs/edges.md says of an edge is said of the value o
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irad.errors import IradTypeError
 from irad.ir import Builder, Value
 from irad.ops.array import restore, sum_
 from irad.ops.core import Op, type_error
@@ -40,6 +42,7 @@ from irad.ops.elementwise import (
     ne,
     neg,
     pow_,
+    same,
     select,
     sqrt,
     sub,
@@ -94,7 +97,23 @@ def formula(
 ) -> Op:
     """An elementwise row that is made of others. `sample`: attributes that tests give it."""
     extra = {"expand": lambda *xs, **attrs: (expand(*xs, **attrs),), "sample": sample or {}}
+    if sample:
+        row["infer"] = taking(same(row.get("kinds", "f")), list(sample))
     return elementwise(name, evaluated(expand), "", partials, domain=domain, extra=extra, **row)
+
+
+def taking(infer: Callable[..., tuple[Type, ...]], names: Sequence[str]) -> Callable[..., tuple[Type, ...]]:
+    """A type rule with attributes that the types do not depend on; its signature names them, which the reader of texts looks at."""
+
+    def rule(*ts: Type, **attrs: Any) -> tuple[Type, ...]:
+        if set(attrs) != set(names):
+            raise IradTypeError(f"attributes {', '.join(names)} are wanted, not {', '.join(attrs) or 'none'}")
+        return infer(*ts)
+
+    ts = inspect.Parameter("ts", inspect.Parameter.VAR_POSITIONAL)
+    keywords = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names]
+    rule.__signature__ = inspect.Signature([ts, *keywords])  # type: ignore[attr-defined]
+    return rule
 
 
 # ---- quotients and differences ----------------------------------------------------------------------------------------------
