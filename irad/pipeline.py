@@ -32,6 +32,7 @@ FINISH = (
     "linear_carry",
     "cse",
     "dce",
+    "versions",
     "fuse_dot",
     "dce",
     "fuse",

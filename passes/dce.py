@@ -3,7 +3,7 @@
 Mark: liveness is a property of values, of tape entries `(site, position)`, of function results `(name, position)` and
 of nodes with effects; one worklist over the whole program, so that dead carries, parameters, results and tape entries
 which only feed each other go together (a fixed point in linear time).
-Sweep: rebuild what changed, keep the very `Node` where nothing did.
+Sweep: rebuild what changed, keep the very `Node` where nothing did. Dead stores go first (irad.passes.dead_stores).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irad.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, substitute, walk
+from irad.passes.dead_stores import without_dead_stores
 from irad.passes.rebuild import rebuilt
 from irad.types import TAPE
 
@@ -21,6 +22,7 @@ Live = set[Any]
 
 def dce(program: Program) -> Program:
     """Keep what the results of the entry need, and checks and output; parameters and results of the entry stay."""
+    program = without_dead_stores(program)
     mark = _Mark(program)
     return _Sweep(program, mark.run(), mark.effectful).run()
 

@@ -186,7 +186,7 @@ class FinalValues:
             return False
         other = _fresh_names(lambda s: s in self.home and self.home[s].within(body))
         i = self.index[body.owner]
-        order = [affine(1, {i: 1, other(i): -1}), *self._domain(i), *(_renamed(e, other) for e in self._domain(i))]
+        order = [affine(1, {i: 1, other(i): -1}), *self.domain(i), *(_renamed(e, other) for e in self.domain(i))]
         return all(self._apart(read, w, other, order) for w in self._stores(body.owner, body.owner.outputs[k]))
 
     def _stores(self, node: Node, v: Value) -> Iterator[Access]:
@@ -202,6 +202,11 @@ class FinalValues:
                 before = self._before(at)
                 assert before is not None
                 at = before
+
+    def apart(self, read: Access, write: Access) -> bool:
+        """Do a read and a store that runs once beside it never touch the same element?"""
+        self._budget = STEPS
+        return self._apart(read, write, lambda v: v, [])
 
     def _apart(self, read: Access, write: Access, other: Rename, order: list[Dim]) -> bool:
         """Do the read and the store, its own loop indices renamed by `other`, never touch the same element?"""
@@ -222,17 +227,17 @@ class FinalValues:
         """The position as an affine form, with what is known of its unknowns: forms that are <= 0."""
         start, size, step = axis
         assert start is not None
-        rows = [_renamed(e, rename) for v in _unknowns(start) for e in self._domain(v)]
+        rows = [_renamed(e, rename) for v in _unknowns(start) for e in self.domain(v)]
         place = _renamed(start, rename)
         if size is not None:
             t = Value(I64)
             rows += [affine(0, {t: -1}), affine(1, {t: 1}) - _renamed(size, rename)]
-            rows += [_renamed(e, rename) for v in _unknowns(size) for e in self._domain(v)]
+            rows += [_renamed(e, rename) for v in _unknowns(size) for e in self.domain(v)]
             place = place + affine(0, {t: step})
         return place, rows
 
-    def _domain(self, v: Value) -> list[Dim]:
-        """0 <= v < trips for the index of a `for`, and so on for the indices in its trip count.
+    def domain(self, v: Value) -> list[Dim]:
+        """What is known of an unknown, as forms that are <= 0: 0 <= v < trips for the index of a `for`, and so on for the indices in its trip count.
 
         Trip counts and positions are taken as not wrapped around: one that was would be out of bounds or take centuries.
         """
@@ -242,7 +247,7 @@ class FinalValues:
         count = self.trips[v]
         if count is not None:
             trips = self.form(count)
-            rows += [affine(1, {v: 1}) - trips, *(e for u in _unknowns(trips) for e in self._domain(u))]
+            rows += [affine(1, {v: 1}) - trips, *(e for u in _unknowns(trips) for e in self.domain(u))]
         return rows
 
     def known(self, v: Value) -> int | None:

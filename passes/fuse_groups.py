@@ -16,6 +16,7 @@ from irad.ops.core import effects
 from irad.passes.fuse_access import FOLDS, Member, classify, dot_axes, inlinable, is_view
 from irad.passes.fuse_notes import why_apart
 from irad.passes.fuse_window import is_window
+from irad.passes.versions import overwritten
 from irad.records import dataclass, field
 from irad.types import Dim
 
@@ -58,6 +59,7 @@ class Grouping:
         self.merged: dict[Group, str] = {}  # with notes: why a loop holds what does not read each other
         self.group_of: dict[Value, Group] = {}
         self.made_by: dict[Value, Member] = {}
+        self.reading: dict[Value, list[Node]] = {}  # who reads a value of another node, so far
         self.groups: list[Group] = []
         self.windows = {n for n in graph.nodes if n.op.name == "index" and is_window(self.defs.get, n)}
         self.members = {n: m for n in graph.nodes if (m := classify(n)) and not self.is_view(n)}
@@ -119,7 +121,8 @@ class Grouping:
             return last_effect
         m = self.member(node)
         roots = list(self._reads(node, m))
-        group = self._join(m, roots) if m else None
+        before = self._readers(node)
+        group = self._join(m, roots, before) if m else None
         fresh = group is None
         if group is None:
             group = Group(number, m.space if m else None)
@@ -129,7 +132,11 @@ class Grouping:
             group.weight += _weight(node)
         group.nodes.append(node)
         above = 0
+        for earlier in before:
+            if earlier is not group:
+                above |= earlier.bits | earlier.above
         for v, _ in roots:
+            self.reading.setdefault(v, []).append(node)
             g = self.group_of.get(v)
             if g is not group:
                 group.deps.add(v)
@@ -150,6 +157,11 @@ class Grouping:
                 self.made_by[v] = m
         return last_effect
 
+    def _readers(self, node: Node) -> list[Group]:
+        """The groups that read, so far, what the node writes over: they stay before it."""
+        nodes = [n for x in overwritten(node) for n in self.reading.get(x, ()) if n.outputs]
+        return list(dict.fromkeys(self.group_of[n.outputs[0]] for n in nodes))
+
     def _raise(self, group: Group, above: int) -> None:
         """Add ancestors to a group and to all that depend on it."""
         if above & ~group.above:
@@ -158,7 +170,8 @@ class Grouping:
                 if g.above & group.bits:
                     g.above |= group.above
 
-    def _join(self, m: Member, roots: list[tuple[Value, bool]]) -> Group | None:
+    def _join(self, m: Member, roots: list[tuple[Value, bool]], before: list[Group]) -> Group | None:
+        """The group of an operand that the node may run in. `before`: groups that stay before what it writes over."""
         elsewhere = 0
         candidates: list[Group] = []
         for v, identity in roots:
@@ -175,6 +188,8 @@ class Grouping:
             if self.notes is not None:
                 reason = why_apart(self.defs, v, m, g, producer, direct)
                 self.apart.setdefault(m.node, {})[v] = reason
+        for g in before:
+            elsewhere |= g.above if g in candidates else g.bits | g.above
         chosen: Group | None = None
         for g in candidates:
             if g.bits & elsewhere:

@@ -31,6 +31,7 @@ from irad.passes.simplify import simplify
 from irad.passes.strength import strength
 from irad.passes.tapes import tapes
 from irad.passes.unscatter import unscatter
+from irad.passes.versions import versions
 from irad.verify import verify
 
 Pass = Callable[..., Program]
@@ -56,6 +57,7 @@ PASSES: dict[str, Pass] = {
     "unscatter": unscatter,
     "scalarize": scalarize,
     "strength": strength,
+    "versions": versions,
     "fuse_dot": fuse_dot,
     "fuse": fuse,
     "recompute": recompute,

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.ir import Graph, Node, Value, readers, reads, substitute
+from irad.ir import Graph, Node, Value, captures, readers, reads, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
+from irad.passes.loop_stores import LoopStores
 
 
 def insert_copies(graph: Graph) -> Graph:
     """The graph with a copy at every place where memory changes hands."""
-    return _Copies().graph(_reads_first(graph), results=True)
+    graph = _reads_first(graph)
+    return _Copies(LoopStores(graph)).graph(graph, results=True)
 
 
 def _reads_first(graph: Graph) -> Graph:
@@ -43,7 +45,8 @@ def _copied(v: Value) -> Node:
 
 
 class _Copies:
-    def __init__(self) -> None:
+    def __init__(self, stores: LoopStores) -> None:
+        self.stores = stores
         self.made: dict[Value, Node] = {}  # constants and empties, by value
         self.spare: set[Value] = set()  # second buffers: theirs is the memory to write into
 
@@ -82,8 +85,8 @@ class _Copies:
         (body,) = node.regions
         moved = {
             old: new
-            for old, new, o in zip(node.inputs, dests, node.attrs["outs"])
-            if old is not new and read_in_place(body, old, o)
+            for k, (old, new, o) in enumerate(zip(node.inputs, dests, node.attrs["outs"]))
+            if old is not new and (read_in_place(body, old, o) or old in captures(body) and self.stores.apart(node, k, old))
         }
         body = substitute(body, moved)
         return [*copies, Node(node.op, tuple(dests), node.outputs, node.attrs, (body,), node.loc, node.deriv)]

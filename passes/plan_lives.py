@@ -2,6 +2,9 @@
 
 Node t defines its results at 2t+1. An operand that may be overwritten by the result (the destination of a loop, the source of
 a copy) is last used at 2t+1, any other at 2t+2. What a loop body reads from outside lives until the loop ends.
+
+Of the branches of an `if` one runs: what comes from before it is not live in the branches that stand between it and its use.
+So each branch may store into one array in place.
 """
 
 from __future__ import annotations
@@ -19,6 +22,24 @@ def _per_result(node: Node) -> list[Out]:
     return [o for o in node.attrs["outs"] for _ in range(o.width)]
 
 
+def _spans(born: int, dies: dict[tuple[tuple[int, int], ...], int]) -> list[tuple[int, int]]:
+    """The spans from the definition to each last use, without the branches that do not run before that use, in order."""
+    spans = [(born, born + 1)]
+    for skipped, end in sorted(dies.items(), key=lambda d: d[1]):
+        start = born
+        for lo, hi in skipped:
+            spans.append((start, lo))
+            start = hi
+        spans.append((start, end))
+    merged: list[tuple[int, int]] = []
+    for lo, hi in sorted(spans):
+        if merged and lo <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(hi, merged[-1][1]))
+        elif lo < hi:
+            merged.append((lo, hi))
+    return merged
+
+
 class Lives:
     """`spans[v]`: when array v is live. `same`: pairs that are one memory. `wanted`: pairs of a copy. `depth`: loop depth.
 
@@ -34,7 +55,10 @@ class Lives:
         self.exchanged: list[tuple[Value, Value, int, tuple[Value, Value]]] = []  # buffers that swap: parameters, start, results
         self._empty: set[Value] = set()
         self._born: dict[Value, tuple[int, int]] = {}  # position, loop depth at the definition
-        self._dies: dict[Value, int] = {}
+        self._dies: dict[
+            Value, dict[tuple[tuple[int, int], ...], int]
+        ] = {}  # last use, by the branches that do not run before it
+        self._skipped: list[tuple[int, int]] = []  # the branches before the one that is open, per open `if`
         self._loops: list[list[Value]] = []  # per open loop: values from outside that are read inside
         self.nodes: dict[int, Node] = {}  # by position
         self._t = 0
@@ -42,9 +66,9 @@ class Lives:
         self._graph(graph)
         self._use(graph.results, 2 * self._t + 2)
         for v, (born, _) in self._born.items():
-            self.spans[v] = [(born, max(self._dies.get(v, 0), born + 1))]
+            self.spans[v] = _spans(born, self._dies.get(v, {}))
         for a, b, start, outs in self.exchanged:  # either memory may hold either array until both are dead
-            end = max(self.spans[v][0][1] for v in outs)
+            end = max(self.spans[v][-1][1] for v in outs)
             self.spans[a].append((start, end))
             self.spans[b].append((start, end))
 
@@ -60,8 +84,10 @@ class Lives:
                 self._born[v] = (2 * self._t, len(self._loops))
                 self.depth[v] = len(self._loops)
             if v in self._born:
-                self._dies[v] = max(self._dies.get(v, 0), at)
-                depth = self._born[v][1]
+                born, depth = self._born[v]
+                skipped = tuple([s for s in self._skipped if s[0] > born])
+                dies = self._dies.setdefault(v, {})
+                dies[skipped] = max(dies.get(skipped, 0), at)
                 for loop in self._loops[depth:]:
                     loop.append(v)
 
@@ -122,11 +148,14 @@ class Lives:
         self._empty.update(node.outputs)
 
     def _if(self, node: Node) -> None:
-        self._use(node.inputs, 2 * self._t + 2)
+        first = 2 * self._t + 2
+        self._use(node.inputs, first)
         for r in node.regions:
+            self._skipped.append((first, 2 * self._t + 2))
             self._graph(r)
             self._t += 1
             self._use(r.results, 2 * self._t + 1)
+            self._skipped.pop()
         self._define(node.outputs)
         for r in node.regions:
             self._tie(r.results, node.outputs)

@@ -83,10 +83,10 @@ def _table(lives: Lives, of: Mapping[Value, Any], made: Mapping[Value, Node], ar
 def _holder(place: Any, t: int, lives: Lives, made: Mapping[Value, Node]) -> Holder:
     """Who is in a place at position t: of values that share it, the one that is read last."""
     here = [v for v in place.values if any(lo <= t < hi for lo, hi in lives.spans[v])] or place.values
-    v = max(here, key=lambda v: lives.spans[v][0][1])
+    v = max(here, key=lambda v: lives.spans[v][-1][1])
     first = min(here, key=lambda v: lives.spans[v][0][0])
     named = next((u for u in (v, *here) if u.hint), v)
-    born, last = lives.nodes.get(lives.spans[first][0][0] >> 1), lives.nodes.get((lives.spans[v][0][1] - 1) >> 1)
+    born, last = lives.nodes.get(lives.spans[first][0][0] >> 1), lives.nodes.get((lives.spans[v][-1][1] - 1) >> 1)
     kept = born is not None and last is not None and not _derives(born) and _derives(last)
     return Holder(label(named, made), str(v.type), place.size, born.loc if born else None, last.loc if last else None, kept)
 

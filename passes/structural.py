@@ -12,7 +12,7 @@ import numpy as np
 
 from irad.errors import IradError
 from irad.ir import Node, Value, emit
-from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose, update
+from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, div, mul, szmul
 from irad.passes.rewrite import splat_of
@@ -161,14 +161,6 @@ def _apart(a: tuple, b: tuple) -> bool:
     return any(isinstance(s, int) and isinstance(t, int) and s != t for s, t in zip(a, b))
 
 
-def _update_of_update(node: Node, definition: Defs) -> New:
-    """A store to the same place makes the one before it void."""
-    store = _source(node, definition, "update")
-    if store is None or not _same_place(node, store, 2):
-        return None
-    return (update(store.inputs[0], *node.inputs[1:], **node.attrs),)
-
-
 def _index_of_index(node: Node, definition: Defs) -> New:
     """Static positions and slices compose."""
     inner = _source(node, definition, "index")
@@ -313,7 +305,7 @@ STRUCTURAL: dict[str, tuple[StructuralRule, ...]] = {
     "concat": (_concat_of_one,),
     "cast": (_cast,),
     "index": (_index_whole, _index_of_update, _index_of_index, _index_of_broadcast, _index_of_iota),
-    "update": (_update_whole, _update_nothing, _update_of_update),
+    "update": (_update_whole, _update_nothing),
     "update_add": (_update_nothing,),
     "sum": (_reduce_of_reduce, _sum_of_repeated),
     "max": (_reduce_of_reduce,),
