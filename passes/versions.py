@@ -75,7 +75,8 @@ class _Block:
     def run(self) -> Graph:
         for store in self.source.nodes:
             for x in overwritten(store):
-                self.settle(store.outputs[0], x)
+                if x not in self.made or self.made[x].op.name not in ("const", "empty"):  # those are made anew for each store
+                    self.settle(store.outputs[0], x)
         return self.source.replace(nodes=sorted(self.at, key=self.at.__getitem__))
 
     def place(self, node: Node, at: tuple[int, ...]) -> None:
@@ -108,7 +109,7 @@ class _Block:
                 continue
             if len(late) == len(ends) and self.apart(read, store):
                 self.read_new(read, moving, store)
-            elif not self.sink(store, late) and _floats(read):
+            elif not self.sink(store, late) and _floats(read) and self.at[read] < self.at[store]:
                 self.keep(read)
 
     def floating(self, read: Node) -> tuple[list[Node], list[Node]]:
@@ -157,7 +158,8 @@ class _Block:
         env = {read.out: new}
         for n in list(self.after[read.out]):
             self.exchange(n, substitute_node(n, env))
-        self.place(Node(copy_op, read.outputs, (new,), {}, (), read.loc, read.deriv), self.behind(read))
+        kept = Node(copy_op, read.outputs, (new,), {}, (), read.loc, read.deriv)
+        self.place(kept, (*self.at[read], 0))  # before what was put behind the read
         self.source = self.source.replace(results=[env.get(v, v) for v in self.source.results])
 
 
