@@ -205,7 +205,9 @@ def _check_operands(name: str, xs: list[Any]) -> None:
     if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
     if not all(isinstance(x, known) for x in xs):
-        raise IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
+        e = IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
+        e.sources = set()  # type: ignore[attr-defined]  # whatever the numbers are
+        raise e
 
 
 def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
