@@ -206,7 +206,8 @@ def _check_operands(name: str, xs: list[Any]) -> None:
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
     if not all(isinstance(x, known) for x in xs):
         e = IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
-        e.sources = set()  # type: ignore[attr-defined]  # whatever the numbers are
+        if name != "mul" or not any(isinstance(x, (str, bytes)) for x in xs):  # text can be repeated, by a number that is known
+            e.sources = set()  # type: ignore[attr-defined]
         raise e
 
 
