@@ -4,8 +4,9 @@
   every path, since the life of the memory began (`Begin`).
 - *lanes*, *threads*: no iteration of a vec or a par loop touches what another one writes.
 
-What cannot be proved is listed, not refused: it is checked as it runs in code that checks its memory. Nothing but a pattern can
-be there where no store comes before a read at all, so that is an error of the compiler's.
+What cannot be proved is listed, not refused: it is checked as it runs in code that checks its memory. A scratch buffer that no store
+comes before a read of holds nothing but a pattern: that is an error of the compiler's. A place of the arena may be carried along
+before it holds anything, as the result of a function that has not returned yet.
 
 The proofs compare pairs of accesses, so they run in tests, and for code that checks its memory, but in no other.
 """
@@ -213,7 +214,7 @@ class _Kernel:
             if x.access.write:
                 continue
             before = [y.access for y in found if y.access.write and y.life == x.life and y.access.order < x.access.order]
-            certain = not any(isinstance(s, (kf.If, kf.While)) for s in x.access.loops)
+            certain = isinstance(self.scope[name], kf.Buffer) and not any(isinstance(s, (kf.If, kf.While)) for s in x.access.loops)
             if not before and certain and name not in self.opaque and x.life not in self.either:
                 raise VerifyError(
                     f"in kernel `{self.kernel.name}`, `{name}` is read before anything is stored to it: {_line(x.statement)}"
