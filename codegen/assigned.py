@@ -214,7 +214,9 @@ class _Kernel:
             if x.access.write:
                 continue
             before = [y.access for y in found if y.access.write and y.life == x.life and y.access.order < x.access.order]
-            certain = isinstance(self.scope[name], kf.Buffer) and not any(isinstance(s, (kf.If, kf.While)) for s in x.access.loops)
+            certain = isinstance(self.scope[name], kf.Buffer) and not any(
+                isinstance(s, (kf.If, kf.While)) for s in x.access.loops
+            )
             if not before and certain and name not in self.opaque and x.life not in self.either:
                 raise VerifyError(
                     f"in kernel `{self.kernel.name}`, `{name}` is read before anything is stored to it: {_line(x.statement)}"

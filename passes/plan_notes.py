@@ -7,7 +7,8 @@ from typing import Any
 
 from irad.errors import Loc
 from irad.ir import Graph, Node, Value, walk
-from irad.notes import Notes, label
+from irad.notes import Notes, label, size_text
+from irad.ops.array import copy as copy_op
 from irad.passes.plan_lives import Lives
 from irad.records import dataclass
 
@@ -55,8 +56,23 @@ def note_plan(
         why = "read only" if x.readonly or y.readonly else "both results" if x.fixed and y.fixed else "both are live"
         text = f"{label(a, made)} is copied, {_bytes(b)} bytes: source and copy cannot share memory ({why})"
         notes.add("memory", text, _loc(b, made), copied=_bytes(b))
+    for n in walk(graph):
+        if n.op.name in ("for", "while") and any(v.type.shape for v in n.outputs):
+            copied = _copied(n.regions[-1], of)
+            notes.add("memory", f"each trip of the loop copies {size_text(copied) if copied else 'nothing'}", n.loc, trip=copied)
     if entry:
         notes.table = _table(lives, of, made, arena)
+
+
+def _copied(body: Graph, of: Mapping[Value, Any]) -> int:
+    """Bytes that one trip copies from place to place; what loops inside of it copy is said of those."""
+    total = 0
+    for n in body.nodes:
+        if n.op is copy_op and n.out.type.shape and of.get(n.inputs[0]) is not of.get(n.out):
+            total += _bytes(n.out)
+        if n.op.name in ("if", "checkpoint"):
+            total += max(_copied(r, of) for r in n.regions)
+    return total
 
 
 def _loc(v: Value, made: Mapping[Value, Node]) -> Loc | None:

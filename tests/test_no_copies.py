@@ -176,6 +176,22 @@ def large_copies(graph: Graph, least: int, in_loop: bool = False) -> list[str]:
     return found
 
 
+def a_row_above_and_itself(x):
+    total = 0.0
+    for i in range(9):
+        y = x
+        x = np.sin(x) + x[::-1]
+        total = total + y @ x
+    return total
+
+
+def test_explain_says_what_a_trip_copies() -> None:
+    text = irad.compile(history_of_a_decay).lower(*fresh(PROGRAMS["history_of_a_decay"][1])).explain
+    assert "each trip of the loop copies nothing" in text
+    notes = irad.compile(a_row_above_and_itself).lower(np.ones(40)).notes
+    assert [d.facts["trip"] for d in notes.of("memory") if "trip" in d.facts] == [320]
+
+
 def fresh(args: tuple[Any, ...]) -> list[Any]:
     return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
 
