@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -26,14 +27,24 @@ NASTY = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1.7e308
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="accept the outputs of golden tests")
+    parser.addoption(
+        "--part", default="0/1", metavar="K/N", help="only the K-th of N parts of the tests, by a hash of their names"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With IRAD_CHECK=memory all code checks its memory; tests of what is other then (`plain`) are left out."""
-    if os.environ.get("IRAD_CHECK") == "memory":
-        plain = [item for item in items if item.get_closest_marker("plain")]
-        config.hook.pytest_deselected(items=plain)
-        items[:] = [item for item in items if item not in set(plain)]
+    """`--part`; and with IRAD_CHECK=memory, where all code checks its memory, without tests of what is other then (`plain`)."""
+    part, parts = map(int, config.getoption("part").split("/"))
+    memory = os.environ.get("IRAD_CHECK") == "memory"
+    unwanted = {
+        item
+        for item in items
+        if crc32(item.nodeid.encode()) % parts != part
+        or memory
+        and (item.get_closest_marker("plain") or isinstance(item, GoldenCase))
+    }
+    config.hook.pytest_deselected(items=list(unwanted))
+    items[:] = [item for item in items if item not in unwanted]
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
