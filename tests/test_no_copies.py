@@ -178,7 +178,7 @@ def large_copies(graph: Graph, least: int, in_loop: bool = False) -> list[str]:
 
 def a_row_above_and_itself(x):
     total = 0.0
-    for i in range(9):
+    for _ in range(9):
         y = x
         x = np.sin(x) + x[::-1]
         total = total + y @ x
