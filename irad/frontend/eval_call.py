@@ -147,6 +147,7 @@ def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> A
 
 def activate(r: Reader, frame: Frame, name: str) -> Any:
     """Run a function's body in a new activation; what it returns."""
+    frame.around = frame.env.parent
     done = recursive_call(r, frame, name, lambda f: _activate(r, f, name))
     return _activate(r, frame, name) if done is NotImplemented else done
 

@@ -80,6 +80,7 @@ class Frame:
     conditional: int = 0  # the reader's `conditional` when it began
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
     guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
+    around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are

@@ -97,7 +97,7 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
 
 def _same_function(a: Frame, b: Frame) -> bool:
     """Are two activations of one function? Closures of one code that have captured other things are other functions."""
-    if a.code is not b.code or a.env.parent is not b.env.parent:
+    if a.code is not b.code or a.around is not b.around:
         return False
     f, g = a.globals_of, b.globals_of
     return f is g or all(map(_same_cell, getattr(f, "__closure__", None) or (), getattr(g, "__closure__", None) or ()))
@@ -180,7 +180,7 @@ def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
         frame = record.frame
         env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
         with r.kept.inside(_homes(record)):
-            return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code))
+            return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code, around=frame.around))
 
     region = run_region(r, run)
     region.params = tuple(params)
