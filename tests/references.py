@@ -173,4 +173,5 @@ WITHOUT = {
     "slope_of": "its derivative is not that of its value; tests/test_derivative_table.py tests what it is made for",
     "logistic_given": "operands depend on each other; tested through 1 / (1 + exp(-x))",
     "logistic_rest": "as logistic_given",
+    "divided": "operands depend on each other; tests/test_matrix_functions.py tests what it is made for",
 }

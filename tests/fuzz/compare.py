@@ -88,8 +88,9 @@ def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], 
     size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(grads, numbers))
     if not error <= 1e-2 * max(1.0, abs(numeric)):
         return
+    noise = 1e-14 * max(1.0, abs(line(0.0)))  # of a slope whose terms cancel
     for mode, slope in (("reverse", exact), ("forward", float(forward))):
-        near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023
+        near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e + noise or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023
         if not near(numeric, error) and not any(near(*difference(line, h)) for h in (1e-3, 1e-4)):  # smaller steps pass no jump
             stage = stage_of(f, xs, tuple(numbers))
             raise Fault(f"{stage}: the derivative in {mode} mode is {slope!r}, differences give {numeric!r} +- {error:.1e}")
