@@ -80,7 +80,7 @@ class _Cse:
             inside = list(islice((n for r in node.regions for n in walk(r)), REGION_NODES + 1))
             if len(inside) > REGION_NODES or any(map(self.unique, inside)):
                 return None
-        return _node_key(node, {})
+        return node_key(node, {})
 
     def unique(self, node: Node) -> bool:
         name = node.op.name
@@ -92,8 +92,8 @@ class _Cse:
 _CHECKED = Value(TAPE)  # stands for the results of a check that was made
 
 
-def _node_key(node: Node, local: dict[Value, int]) -> Key:
-    """`local`: numbers for the values bound inside the regions that are being compared."""
+def node_key(node: Node, local: dict[Value, Any]) -> Key:
+    """What makes two nodes equal. `local`: what stands for operands; numbers for the values bound inside compared regions."""
     name = node.op.name
     refs: list[Hashable] = [local.get(v, v) for v in node.inputs]
     if name in _MIRROR:
@@ -110,12 +110,12 @@ def _node_key(node: Node, local: dict[Value, int]) -> Key:
     return (name, tuple(refs), attrs, types(node.outputs), regions)
 
 
-def _region_key(graph: Graph, local: dict[Value, int]) -> Key:
+def _region_key(graph: Graph, local: dict[Value, Any]) -> Key:
     for v in graph.params:
         local[v] = len(local)
     keys = []
     for node in graph.nodes:
-        keys.append(_node_key(node, local))
+        keys.append(node_key(node, local))
         for v in node.outputs:
             local[v] = len(local)
     return (types(graph.params), tuple(keys), tuple(local.get(v, v) for v in graph.results))

@@ -11,7 +11,7 @@ for roots, through what only moves elements. Equal factors need not be one value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from irad.ops import elementwise as ew
 from irad.ops.array import sum_
 from irad.ops.elementwise import full
 from irad.ops.slopes import logistic_given, slope_of
+from irad.passes.cse import Key, node_key
 from irad.passes.rewrite import splat_of
 from irad.passes.spectral_wholes import matrix_function_of
 
@@ -32,7 +33,7 @@ PASS_ON = (*MOVES, "mul", "div", "neg", "pow")
 
 def wholes(program: Program) -> Program:
     """The program in which such products have the slopes of the whole; the same graphs where there is none."""
-    return {name: _Wholes({}, set()).graph(g) for name, g in program.items()}
+    return {name: _Wholes().graph(g) for name, g in program.items()}
 
 
 # ---- roots ------------------------------------------------------------------------------------------------------------------
@@ -65,11 +66,13 @@ ROOTS: dict[str, Callable[[Node], Value]] = {
 
 
 class _Wholes:
-    """`defs`: nodes seen so far, those around included; `rooted`: values that are roots, moved, or products with such."""
+    """`defs`: nodes seen so far; `rooted`: values that are roots, moved, or products with such; `numbers`: of ways to make a value."""
 
-    def __init__(self, defs: Mapping[Value, Node], rooted: Set[Value]):
-        self.defs, self.rooted = dict(defs), set(rooted)
-        self.keys: dict[Value, Any] = {}
+    def __init__(self) -> None:
+        self.defs: dict[Value, Node] = {}
+        self.rooted: set[Value] = set()
+        self.keys: dict[Value, int] = {}
+        self.numbers: dict[Key, int] = {}
 
     def graph(self, graph: Graph) -> Graph:
         if not self.rooted and not _interesting(graph):
@@ -77,7 +80,7 @@ class _Wholes:
         nodes: list[Node] = []
         for n in graph.nodes:
             if n.regions:
-                regions = tuple(_Wholes(self.defs, self.rooted).graph(r) for r in n.regions)
+                regions = tuple(map(self.graph, n.regions))
                 if any(a is not b for a, b in zip(regions, n.regions)):
                     n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
             self.defs.update((v, n) for v in n.outputs)
@@ -87,13 +90,14 @@ class _Wholes:
             nodes += made
         return graph.replace(nodes=nodes)
 
-    def key(self, v: Value, depth: int = DEPTH) -> Any:
-        """How v is made: equal for values that are made alike."""
+    def key(self, v: Value, depth: int = DEPTH) -> Hashable:
+        """How v is made: equal for values that are made alike. A number, so that comparing it costs nothing."""
         n = self.defs.get(v)
         if n is None or depth == 0 or len(n.outputs) > 1 or n.regions or n.op.effects != "none":
             return v
         if v not in self.keys:
-            self.keys[v] = (n.op.name, tuple(self.key(x, depth - 1) for x in n.inputs), _attributes(n))
+            made = node_key(n, {x: self.key(x, depth - 1) for x in n.inputs})
+            self.keys[v] = self.numbers.setdefault(made, len(self.numbers))
         return self.keys[v]
 
     def node(self, n: Node) -> list[Node]:
@@ -113,7 +117,7 @@ class _Wholes:
     def constant(self, v: Value) -> Any:
         """The number that v spreads, or None."""
         n = self.defs.get(v)
-        while n is not None and n.op.name in ("broadcast", "reshape", "cast"):
+        while n is not None and (n.op.name in ("broadcast", "reshape") or n.op.name == "cast" and _keeps(n)):
             n = self.defs.get(n.inputs[0])
         return splat_of(n)
 
@@ -147,7 +151,7 @@ class _Wholes:
             for a, m in (n.inputs, n.inputs[::-1]):
                 inner = self.exponential(a)
                 if inner is not None:
-                    return lambda inner=inner, m=m: ew.mul(inner(), ew.exp(m))  # type: ignore[misc]
+                    return lambda inner=inner, m=m: _grown(inner(), m)  # type: ignore[misc]
         return None
 
     def monomial(self, v: Value, times: int, into: list[tuple[Value | None, int]]) -> bool:
@@ -169,18 +173,26 @@ class _Wholes:
         return True
 
 
+def _grown(s: Value, m: Value) -> Value:
+    """s * exp(m), in halves: the exponential may be too large where s is small."""
+    half = ew.exp(ew.mul(full(0.5, m), m))
+    return ew.mul(ew.mul(s, half), half)
+
+
 def _moved(n: Node, make: Callable[[], Value]) -> Callable[[], Value]:
     """What n does to its operand, of another one."""
     return lambda: n.op(make(), *n.inputs[1:], **n.attrs)
 
 
+def _keeps(cast: Node) -> bool:
+    """Is the number the same, but for rounding, after the cast?"""
+    source, target = cast.inputs[0].type.dtype, cast.out.type.dtype
+    return target[0] == "f" and source[0] in "fiub" or target == "i64" and source[0] == "i"
+
+
 def _interesting(graph: Graph) -> bool:
     names = {*ROOTS, "exp", "eigh"}
     return any(n.op.name in names or any(map(_interesting, n.regions)) for n in graph.nodes)
-
-
-def _attributes(n: Node) -> Any:
-    return tuple((k, v.tobytes() if isinstance(v, np.ndarray) else str(v)) for k, v in sorted(n.attrs.items()))
 
 
 def _product(w: _Wholes, n: Node) -> Value | None:

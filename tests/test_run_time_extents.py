@@ -10,6 +10,10 @@ import pytest
 
 import irad
 from irad.errors import UnsupportedError
+from irad.frontend.extents import alike
+from irad.ir import Builder, Value
+from irad.ops.array import Slice, index, sum_
+from irad.types import I64, Type, affine
 
 X = np.arange(1.0, 7.0)
 M = np.arange(12.0).reshape(3, 4) - 5
@@ -155,3 +159,12 @@ def test_arrays_of_run_time_extents_on_the_tape() -> None:
     g = irad.grad(f)
     second = irad.hessian(f)(x)
     np.testing.assert_allclose(second, [(g(x + d) - g(x - d)) / 2e-6 for d in h], rtol=1e-5, atol=1e-5)
+
+
+def test_counts_over_parts_of_different_lengths_are_not_alike() -> None:
+    """Lengths that have one name are two values."""
+    x, n, m = Value(Type("f64", (8,))), Value(I64, "k"), Value(I64, "k")
+    with Builder():
+        first, again, other = (index(x, spec=(Slice(0, affine(0, {k: 1})),)) for k in (n, n, m))
+        assert alike(sum_(first, axes=(0,)), sum_(again, axes=(0,)))
+        assert not alike(sum_(first, axes=(0,)), sum_(other, axes=(0,)))

@@ -10,7 +10,9 @@ import pytest
 from scipy import special
 
 import irad
+from irad.interp import interpret
 from irad.ops import OPS
+from irad.passes.autodiff import vjp
 from irad.passes.manager import run
 from irad.passes.wholes import wholes
 from irad.text import parse, show
@@ -61,6 +63,48 @@ def test_squares_of_roots() -> None:
     assert irad.grad(lambda x: np.sqrt((x - 1.0) ** 2))(1.0) == 0
 
 
+def test_roots_of_parts_of_different_lengths_are_two() -> None:
+    """Two loops whose indices have one name."""
+
+    def f(x):
+        s = 0.0
+        for k in range(1, 3):
+            a = np.sqrt(np.sum(x[:k]))
+            for k in range(1, 4):
+                s += a * np.sqrt(np.sum(x[:k]))
+        return s
+
+    x = np.array([1.0, 3.0, 5.0])  # sums 1, 4, 9: roots 1, 2, 3
+    want = [6 * (1 / 2 + 1 / 4) + 3 * (1 / 2 + 1 / 4 + 1 / 6), 6 / 4 + 3 * (1 / 4 + 1 / 6), 3 / 6]
+    np.testing.assert_allclose(irad.grad(f)(x), want, rtol=1e-14)
+
+
+def test_a_number_that_a_cast_changes_is_no_exponent() -> None:
+    program = parse("""
+func @f(%x: f64) -> f64 {
+  %three: f64 = const[value=3.0]
+  %true: bool = cast %three
+  %one: f64 = cast %true
+  %r: f64 = sqrt %x
+  %p: f64 = pow %r, %one
+  %y: f64 = mul %p, %r
+  return %y
+}""")
+    assert interpret(vjp(program), 2.0, 1.0)[1] == pytest.approx(1)
+
+
+def test_keys_of_long_products_cost_no_more_than_their_nodes() -> None:
+    """y is written with so many operations; written out as a formula it would have 2**28 factors."""
+
+    def f(x):
+        y, r = x, np.sqrt(x)
+        for _ in (1,) * 28:
+            y = y * y + y
+        return np.sqrt(y * y) * r * r
+
+    assert irad.grad(f)(1e-3) > 0
+
+
 def test_reciprocals_of_exponentials() -> None:
     f = lambda x: 1 / np.exp(-x)
     assert irad.grad(f)(400.0) == pytest.approx(np.exp(400.0)) == irad.grad(irad.grad(f))(400.0)
@@ -73,6 +117,11 @@ def test_reciprocals_of_exponentials() -> None:
 def test_exponential_of_a_logarithm() -> None:
     assert irad.grad(lambda x: np.exp(np.log(x)))(0.0) == 1
     np.testing.assert_array_equal(irad.grad(lambda x: np.exp(special.logsumexp(x)))(np.full(3, -np.inf)), 0)
+
+
+def test_exponential_of_a_large_and_the_logarithm_of_a_small_number() -> None:
+    f = lambda s, t: np.exp(np.log(s) + t)
+    assert irad.grad(f, argnums=1)(1e-300, 800.0) == pytest.approx(f(1e-300, 800.0), rel=1e-12)
 
 
 def test_tails() -> None:

@@ -63,7 +63,7 @@ def _same(a: dict[str, object], b: dict[str, object]) -> bool:
 def _equal_attributes(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return a is b
-    return type(a) is type(b) and repr(a) == repr(b)
+    return type(a) is type(b) and a == b and repr(a) == repr(b)  # values of one name are two; 0.0 is not -0.0, in tuples neither
 
 
 def may_be_one(d: Dim) -> bool:
