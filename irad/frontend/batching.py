@@ -12,7 +12,7 @@ from typing import Any
 from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.frontend.arr import Arr, lift
 from irad.frontend.linearise import is_leaf
-from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
+from irad.frontend.objects import UNFIT, Array, Cell, describe, is_number, unfit
 from irad.frontend.reader import Reader
 from irad.frontend.regions import dead_end, run_region
 from irad.ir import Graph, Value, emit
@@ -78,7 +78,7 @@ def _values(r: Reader, found: Sequence[Any], axes: Sequence[int | None]) -> tupl
     """The leaves as values, batch axis first; which of them are batched."""
     values, batched = [], []
     for x, axis in zip(found, axes):
-        if isinstance(x, (Poison, Text)):
+        if isinstance(x, UNFIT):
             raise UnsupportedError(f"{describe(x)} cannot be an argument of a function under vmap")
         v = r.value(x) if isinstance(x, Array) else lift(x).value
         if axis is not None:
@@ -108,10 +108,10 @@ def _element(x: Any, p: Value, batched: bool) -> Any:
 
 
 def _results(r: Reader, out: Any) -> tuple[TreeDef, list[Value]]:
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)))
+    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)))
     for x in found:
-        if isinstance(x, (Poison, Text)):
-            raise UnsupportedError(f"the function under vmap returns {x.message if isinstance(x, Poison) else 'a string'}")
+        if isinstance(x, UNFIT):
+            raise UnsupportedError(f"the function under vmap returns {unfit(x)}")
     return tree, [r.value(x) if isinstance(x, Array) else lift(x).value for x in found]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irad.frontend.arr import Arr
-from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, holes, leaves, zero
+from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Null, Opt, Same, Template, holes, leaves, zero
 from irad.frontend.objects import STALE, Array, Cell, Either, StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Items, Name, Place, Region, Storage
@@ -267,7 +267,7 @@ def merged(new: Array, a: Array, b: Array) -> Array:
 def _arrays(t: Template) -> Iterator[Ary]:
     if isinstance(t, Ary):
         yield t
-    elif isinstance(t, Opt):
+    elif isinstance(t, (Opt, Null)):
         yield from _arrays(t.child)
     elif isinstance(t, Node):
         for k in t.kids:

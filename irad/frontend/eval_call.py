@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,16 @@ from irad.frontend.eval_attr import call_method, note_method
 from irad.frontend.eval_expr import elements
 from irad.frontend.eval_native import call_builtin, run_native
 from irad.frontend.eval_numpy import call_numpy, hashed
-from irad.frontend.flow import block, flag
+from irad.frontend.flow import block, conjunction, flag
 from irad.frontend.liveness import Liveness
-from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native, Poison, describe, is_traced_deep
+from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native, Nullable, Poison, describe, is_traced_deep
 from irad.frontend.py_numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.recursion import recursive_call
 from irad.frontend.source import NoSource, Source, source_of
 from irad.frontend.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
+from irad.records import replace
 
 MAX_DEPTH = 400
 
@@ -37,13 +38,14 @@ MAX_DEPTH = 400
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
     fn = r.expr(e.func)
-    args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args)
+    given = r.perhaps if _is_read(fn) else r.expr
+    args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
     for k in e.keywords:
         if k.arg is None:
             kwargs.update(r.expr(k.value))
         else:
-            kwargs[k.arg] = r.expr(k.value)
+            kwargs[k.arg] = given(k.value)
     r.at(e)
     if fn is super and not args:
         return _super(r)
@@ -56,6 +58,13 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
 
 
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
+
+
+def _is_read(fn: Any) -> bool:
+    """A function or class of the program, which tests its arguments itself."""
+    if isinstance(fn, Closure):
+        return True
+    return isinstance(fn, (types.FunctionType, types.MethodType, type)) and not is_library(fn.__module__)
 
 
 def _takes_table(fn: Any, argument: ast.expr) -> bool:
@@ -162,7 +171,7 @@ def _activate(r: Reader, frame: Frame, name: str) -> Any:
     r.state.made(frame.flags)
     with r.activation(frame):
         if isinstance(node, ast.Lambda):
-            return r.expr(node.body)
+            return r.perhaps(node.body)
         if _is_generator(node):
             raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it", r.loc(node))
         block(r, node.body)
@@ -174,27 +183,39 @@ def _returned(r: Reader, frame: Frame, name: str) -> Any:
     value = frame.flags.names.get("value")
     if done is False:
         return None
-    if isinstance(done, Arr) and not (isinstance(value, Maybe) and value.value is None):
-        words = f"{name} returns a value on some paths and nothing on others; end it with a return statement"
-        raise UnsupportedError(words, r.loc(frame.liveness.node))
     if isinstance(value, Maybe):
         value = value.value
     if isinstance(value, Poison):
         words = f"what {name} returns depends on data in its structure: {value.message}"
         raise UnsupportedError(words, r.loc(frame.liveness.node))
-    return value
+    if isinstance(done, Arr) and value is not None:  # at its end it returns None
+        value = Nullable(value.value, conjunction(done, value.there)) if isinstance(value, Nullable) else Nullable(value, done)
+    return replace(value, where=_lines(r, frame, done)) if isinstance(value, Nullable) else value
+
+
+def _lines(r: Reader, frame: Frame, done: Any) -> str:
+    """Which lines of a function return None and which another thing; "" if that is not to be seen."""
+    empty: dict[bool, str] = {True: "at its end"} if isinstance(done, Arr) else {}
+    for n in _own(frame.liveness.node):  # type: ignore[arg-type]
+        if isinstance(n, ast.Return):
+            none = n.value is None or (isinstance(n.value, ast.Constant) and n.value.value is None)
+            empty.setdefault(none, f"in line {r.loc(n).line}")
+    return f" (a value {empty[False]}, None {empty[True]})" if len(empty) == 2 else ""
 
 
 @functools.cache
 def _is_generator(node: ast.FunctionDef) -> bool:
-    todo: list[ast.AST] = list(node.body)
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own(node))
+
+
+def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without those of functions defined in it."""
+    todo: list[ast.AST] = list(reversed(node.body))
     while todo:
         n = todo.pop()
-        if isinstance(n, (ast.Yield, ast.YieldFrom)):
-            return True
+        yield n
         if not isinstance(n, (ast.FunctionDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(n)
-    return False
+            todo += reversed(list(ast.iter_child_nodes(n)))
 
 
 @functools.cache

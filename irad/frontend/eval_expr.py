@@ -6,11 +6,13 @@ import ast
 import builtins
 import numbers
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend import nullable
 from irad.frontend.arr import Arr, materialise, static_value
 from irad.frontend.eval_text import percent_formatted
 from irad.frontend.flow import branch, conjunction, negated
@@ -20,6 +22,7 @@ from irad.frontend.objects import (
     Closure,
     Env,
     Maybe,
+    Nullable,
     Poison,
     Text,
     describe,
@@ -101,7 +104,7 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
 
 @expression(ast.NamedExpr)
 def walrus(r: Reader, e: ast.NamedExpr) -> Any:
-    value = r.expr(e.value)
+    value = r.perhaps(e.value)
     r.state.assign(Name(r.frame.env, e.target.id), value)  # type: ignore[attr-defined]
     return value
 
@@ -132,7 +135,7 @@ _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "n
 
 @expression(ast.BinOp)
 def binary(r: Reader, e: ast.BinOp) -> Any:
-    x, y = r.expr(e.left), r.expr(e.right)
+    x, y = r.perhaps(e.left), r.perhaps(e.right)
     r.at(e)
     try:
         return r.operator(BINARY[type(e.op)], x, y)
@@ -143,7 +146,7 @@ def binary(r: Reader, e: ast.BinOp) -> Any:
 
 @expression(ast.UnaryOp)
 def unary(r: Reader, e: ast.UnaryOp) -> Any:
-    x = r.expr(e.operand)
+    x = r.perhaps(e.operand)
     r.at(e)
     if isinstance(e.op, ast.Not):
         t = r.truth(x)
@@ -153,6 +156,8 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
 
 def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
+    if any(type(x) is Nullable for x in xs):
+        return nullable.operator(r, name, *xs)
     special = _user_operator(r, name, *xs)
     if special is not NotImplemented:
         return special
@@ -283,29 +288,29 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
 
 @expression(ast.Tuple)
 def tuple_(r: Reader, e: ast.Tuple) -> Any:
-    return tuple(elements(r, e.elts))
+    return tuple(elements(r, e.elts, r.perhaps))
 
 
 @expression(ast.List)
 def list_(r: Reader, e: ast.List) -> Any:
-    return r.state.made(elements(r, e.elts))
+    return r.state.made(elements(r, e.elts, r.perhaps))
 
 
 @expression(ast.Set)
 def set_(r: Reader, e: ast.Set) -> Any:
-    items = elements(r, e.elts)
+    items = elements(r, e.elts, r.expr)
     static_value([r.operand(x) for x in items], "an element of a set")
     return r.state.made(set(items))
 
 
-def elements(r: Reader, nodes: list[ast.expr]) -> list[Any]:
+def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
     """Evaluate the elements of a display or the arguments of a call, stars unpacked."""
     out: list[Any] = []
     for n in nodes:
         if isinstance(n, ast.Starred):
             out += r.items(r.expr(n.value))
         else:
-            out.append(r.expr(n))
+            out.append(evaluated(n))
     return out
 
 

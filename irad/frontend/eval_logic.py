@@ -9,9 +9,22 @@ from typing import Any
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.frontend import nullable
 from irad.frontend.arr import Arr, dtype_of, static_value
+from irad.frontend.facts import assume
 from irad.frontend.flow import branch, conjunction, disjunction, finish, negated
-from irad.frontend.objects import Array, Either, Poison, Text, class_of_number, describe, is_number, is_traced_deep, python_method
+from irad.frontend.objects import (
+    Array,
+    Either,
+    Nullable,
+    Poison,
+    Text,
+    class_of_number,
+    describe,
+    is_number,
+    is_traced_deep,
+    python_method,
+)
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.state import Region
@@ -26,10 +39,10 @@ COMPARE: dict[type[ast.cmpop], str] = {
 
 @expression(ast.Compare)
 def compare(r: Reader, e: ast.Compare) -> Any:
-    x = r.expr(e.left)
+    x = r.perhaps(e.left)
 
     def link(k: int, x: Any) -> Any:
-        y = r.expr(e.comparators[k])
+        y = r.perhaps(e.comparators[k])
         r.at(e)
         first = compare_one(r, e.ops[k], x, y)
         if k == len(e.ops) - 1:
@@ -41,7 +54,7 @@ def compare(r: Reader, e: ast.Compare) -> Any:
 
 def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, (ast.Is, ast.IsNot)):
-        r.captures.pin(x, y)
+        r.captures.pin(*(v for v in (x, y) if not isinstance(v, Nullable)))
         same = identical(r, x, y)
         if isinstance(op, ast.Is):
             return same
@@ -60,6 +73,8 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
     equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
     """
+    if isinstance(x, Nullable) or isinstance(y, Nullable):
+        return nullable.identical(r, x, y)
     if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):
         return True
     for a, b in ((x, y), (y, x)):
@@ -129,7 +144,7 @@ def logic(r: Reader, e: ast.BoolOp) -> Any:
     combine = both if isinstance(e.op, ast.And) else either
 
     def go(k: int) -> Any:
-        x = r.expr(e.values[k])
+        x = r.perhaps(e.values[k])
         return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
 
     return go(0)
@@ -153,7 +168,12 @@ def either(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
 
 def _short_circuit(r: Reader, t: Arr, x: Any, rest: Callable[[], Any], when: bool) -> Any:
     """One operation where the right side is a bool that is cheap and safe to evaluate always, else a branch."""
-    side = run_region(r, rest)
+
+    def given() -> Any:
+        assume(r, t, when)
+        return rest()
+
+    side = run_region(r, given)
     y = side.result
     simple = isinstance(x, Arr) and x.name == "bool" and (isinstance(y, bool) or (isinstance(y, Arr) and y.name == "bool"))
     if simple and x.weak == (not isinstance(y, Arr) or y.weak) and _cheap(side):
@@ -171,10 +191,15 @@ def _cheap(side: Region) -> bool:
 @expression(ast.IfExp)
 def conditional(r: Reader, e: ast.IfExp) -> Any:
     r.at(e.test)
-    t = r.truth(r.expr(e.test))
+    t = r.truth(r.perhaps(e.test))
     if not isinstance(t, Arr):
-        return r.expr(e.body if t else e.orelse)
-    out = branch(r, t, lambda: r.expr(e.body), lambda: r.expr(e.orelse))
+        return r.perhaps(e.body if t else e.orelse)
+
+    def side(node: ast.expr, holds: bool) -> Any:
+        assume(r, t, holds)
+        return r.perhaps(node)
+
+    out = branch(r, t, lambda: side(e.body, True), lambda: side(e.orelse, False))
     if isinstance(out, Poison):
         raise UnsupportedError(f"the value of this conditional expression {out.message.removeprefix('it ')}")
     return out
@@ -185,6 +210,8 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
+    if isinstance(x, Nullable):
+        return nullable.truth(r, x)
     if isinstance(x, Text):
         raise x.unknown()
     if isinstance(x, (Structured, Bytes)):

@@ -11,13 +11,13 @@ from irad.frontend.eval_logic import both, identical
 from irad.frontend.eval_stmt import variable
 from irad.frontend.eval_try import head
 from irad.frontend.flow import block, branch, conjunction, disjunction
-from irad.frontend.objects import UNDEFINED
+from irad.frontend.objects import UNDEFINED, Nullable
 from irad.frontend.reader import Reader, statement
 
 
 @statement(ast.Match)
 def match_(r: Reader, s: ast.Match) -> None:
-    subject = head(r, lambda: r.expr(s.subject))
+    subject = head(r, lambda: r.perhaps(s.subject))
     _cases(r, s, subject, 0)
 
 
@@ -54,6 +54,8 @@ def _assign(r: Reader, hit: Any, found: dict[str, Any]) -> None:
 
 def _matches(r: Reader, p: ast.pattern, x: Any, found: dict[str, Any]) -> Any:
     """Does a pattern match: True, False or a traced bool. What its names stand for goes into `found`."""
+    if isinstance(x, Nullable) and isinstance(p, (ast.MatchSequence, ast.MatchClass, ast.MatchMapping)):
+        return conjunction(x.there, _matches(r, p, x.value, found))
     match p:
         case ast.MatchValue(value=v):
             return r.truth(r.operator("eq", x, r.expr(v)))

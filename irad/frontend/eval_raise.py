@@ -14,6 +14,7 @@ from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
 from irad.frontend.eval_text import text_of
 from irad.frontend.eval_try import nothing_stored
+from irad.frontend.facts import learn
 from irad.frontend.flow import block
 from irad.frontend.objects import Text, is_traced_deep
 from irad.frontend.reader import Reader, statement
@@ -62,7 +63,7 @@ def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
 @statement(ast.Assert)
 def assert_(r: Reader, s: ast.Assert) -> None:
     r.at(s.test)
-    ok = r.truth(r.expr(s.test))
+    ok = r.truth(r.perhaps(s.test))
     if ok is True:
         return
     message = r.expr(s.msg) if s.msg is not None else ""
@@ -76,6 +77,7 @@ def assert_(r: Reader, s: ast.Assert) -> None:
         raise Dead
     name, template, operands = described(r, exc)
     raise_if(logical_not(ok.value), *(o.value for o in operands), exc=name, message=template)
+    learn(r, ok, True)
 
 
 @statement(ast.With)

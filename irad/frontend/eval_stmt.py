@@ -16,7 +16,8 @@ from irad.frontend.eval_expr import (
 from irad.frontend.eval_try import head
 from irad.frontend.flow import block
 from irad.frontend.loops import run_for, run_while
-from irad.frontend.objects import UNDEFINED, Array, Env
+from irad.frontend.nullable import definite, needed
+from irad.frontend.objects import UNDEFINED, Array, Env, Nullable
 from irad.frontend.reader import Reader, statement
 from irad.frontend.rolled import Loop
 from irad.frontend.sequences import iterate, static_length
@@ -27,7 +28,7 @@ from irad.frontend.state import Attribute, Name
 
 @statement(ast.Assign)
 def assign_(r: Reader, s: ast.Assign) -> None:
-    value = r.expr(s.value)
+    value = r.perhaps(s.value)
     for t in s.targets:
         assign(r, t, value)
 
@@ -35,7 +36,7 @@ def assign_(r: Reader, s: ast.Assign) -> None:
 @statement(ast.AnnAssign)
 def annotated_(r: Reader, s: ast.AnnAssign) -> None:
     if s.value is not None:
-        assign(r, s.target, r.expr(s.value))
+        assign(r, s.target, r.perhaps(s.value))
 
 
 def assign(r: Reader, target: ast.expr, value: Any) -> None:
@@ -44,10 +45,14 @@ def assign(r: Reader, target: ast.expr, value: Any) -> None:
         r.hint(value, target.id)
         r.state.assign(variable(r, target.id), value)
     elif isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(value, Nullable):
+            value = needed(r, value, "cannot unpack non-iterable NoneType object")
         _unpack(r, target, value)
     elif isinstance(target, ast.Subscript):
         obj, key = r.expr(target.value), r.expr(target.slice)
         r.at(target)
+        if isinstance(value, Nullable) and not isinstance(obj, (list, dict)):
+            value = definite(r, value, "what is stored")
         r.setitem(obj, key, value)
     elif isinstance(target, ast.Attribute):
         obj = r.expr(target.value)
@@ -142,7 +147,7 @@ def delete_(r: Reader, s: ast.Delete) -> None:
 
 @statement(ast.Expr)
 def expr_(r: Reader, s: ast.Expr) -> None:
-    r.expr(s.value)
+    r.perhaps(s.value)
 
 
 @statement(ast.Pass)
@@ -175,7 +180,7 @@ def def_(r: Reader, s: ast.FunctionDef) -> None:
 
 @statement(ast.Return)
 def return_(r: Reader, s: ast.Return) -> None:
-    value = None if s.value is None else r.expr(s.value)
+    value = None if s.value is None else r.perhaps(s.value)
     r.state.assign(Name(r.frame.flags, "value"), value)
     r.state.assign(Name(r.frame.flags, "return"), True)
 
@@ -223,6 +228,6 @@ def while_(r: Reader, s: ast.While) -> None:
 
     def test() -> Any:
         r.at(s.test)
-        return head(r, lambda: r.truth(r.expr(s.test)))
+        return head(r, lambda: r.truth(r.perhaps(s.test)))
 
     run_while(r, loop, test)

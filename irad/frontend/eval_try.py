@@ -17,6 +17,7 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.np_pyscalar import LIMITS
+from irad.frontend.nullable import NEEDED
 from irad.frontend.objects import Env, Text
 from irad.frontend.reader import Guard, Reader, Restart, statement
 from irad.frontend.regions import Dead, Emitted, absorb, run_region
@@ -169,7 +170,7 @@ def _kind(r: Reader, n: Node) -> type[BaseException]:
 
 def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
-    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith("out of bounds for int64"):
+    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith(("out of bounds for int64", NEEDED)):
         return None
     kind = _kind(r, n)
     for k in reversed(range(len(r.frame.guards))):

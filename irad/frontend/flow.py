@@ -14,6 +14,7 @@ from typing import Any
 from irad.errors import IradError
 from irad.frontend.arr import Arr
 from irad.frontend.branches import Live, Merge, graph_of
+from irad.frontend.facts import learn
 from irad.frontend.objects import Env, Maybe
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Dead, absorb, resume_region, run_region
@@ -130,7 +131,7 @@ def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any
     def test() -> Any:
         r.at(s.test)
         try:
-            return r.truth(r.expr(s.test))
+            return r.truth(r.perhaps(s.test))
         except IradError as e:
             raise e.at(r.place(s.test)) from e.__cause__
 
@@ -171,8 +172,8 @@ def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt], cond: Any) -> b
         block(r, s.body if cond else s.orelse)
         return False
     last = rest[-1] if rest else s
-    a = run_region(r, lambda: _arm(r, s.body))
-    b = run_region(r, lambda: _arm(r, s.orelse))
+    a = run_region(r, lambda: _arm(r, s.body, cond, True))
+    b = run_region(r, lambda: _arm(r, s.orelse, cond, False))
     left = [x.dead or x.result is True for x in (a, b)]
     if rest and left[0] != left[1] and not (a.dead or b.dead):
         resume_region(r, b if left[0] else a, lambda: _rest(r, rest))
@@ -182,7 +183,8 @@ def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt], cond: Any) -> b
     return False
 
 
-def _arm(r: Reader, stmts: Sequence[ast.stmt]) -> Any:
+def _arm(r: Reader, stmts: Sequence[ast.stmt], cond: Arr, truth: bool) -> Any:
+    learn(r, cond, truth)
     block(r, stmts)
     return stopped(r)
 

@@ -12,7 +12,7 @@ from typing import Any
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.foreign import CODE, WRAPPERS, advice, is_instance, is_value, own_names
 from irad.frontend.arr import Arr, lift
-from irad.frontend.objects import Array, Cell, Poison, Text, describe, is_number
+from irad.frontend.objects import UNFIT, Array, Cell, describe, is_number, unfit
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Dead, run_region
 from irad.frontend.transform import Transform
@@ -48,7 +48,7 @@ class Linearised:
 
 
 def is_leaf(x: Any) -> bool:
-    return is_number(x) and type(x) is not bool or isinstance(x, (Array, Poison, Text))
+    return is_number(x) and type(x) is not bool or isinstance(x, (Array, *UNFIT))
 
 
 def opened(r: Reader, x: Any) -> Any:
@@ -155,7 +155,7 @@ def _copied(r: Reader, x: Array) -> Array:
 def kind_of(x: Any) -> str:
     if isinstance(x, Array):
         return "array"
-    if isinstance(x, (Poison, Text)):
+    if isinstance(x, UNFIT):
         raise UnsupportedError(f"{describe(x)} cannot be differentiated")
     python = x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex)
     return "number" if python else "generic"
@@ -173,12 +173,12 @@ def object_of(v: Value, kind: str) -> Any:
 
 def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
     """A result as a tree of values; constants stay out of the graph's results unless they are numbers."""
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, Poison, Text)), r.is_opened)
+    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
     kinds: list[Any] = []
     results: list[Value] = []
     for x in found:
-        if isinstance(x, (Poison, Text)):
-            raise UnsupportedError(f"the differentiated function returns {x.message if isinstance(x, Poison) else 'a string'}")
+        if isinstance(x, UNFIT):
+            raise UnsupportedError(f"the differentiated function returns {unfit(x)}")
         if type(x) is bool:
             kinds.append(x)
             continue

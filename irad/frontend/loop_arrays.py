@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from irad.frontend.arr import Arr
-from irad.frontend.merge import Ary, Node, Opt, Template, structure
-from irad.frontend.objects import Array, Cell, Either, Env, Maybe, StructureError
+from irad.frontend.merge import Ary, Node, Null, Opt, Template, structure
+from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Nullable, StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.state import Name, Region, Storage
 from irad.ir import Value
@@ -33,10 +33,10 @@ class Held:
 
 def held(t: Template, name: str, init: Any, final: Any) -> Iterator[Held]:
     """Every array of a carried variable."""
-    init, final = (x.value if isinstance(x, Maybe) else x for x in (init, final))
+    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, Ary):
         yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None)
-    elif isinstance(t, Opt):
+    elif isinstance(t, (Opt, Null)):
         yield from held(t.child, name, init, final)
     elif isinstance(t, Node):
         sides = [structure(x) for x in (init, final)]

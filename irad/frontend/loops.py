@@ -17,11 +17,10 @@ from irad.frontend.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.objects import StructureError
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Emitted, absorb, quietly, run_region
-from irad.frontend.rolled import Loop, Rolled, Unrollable, stop_flag, trip
+from irad.frontend.rolled import LIMIT, Loop, Rolled, Unrollable, stop_flag, trip
 from irad.frontend.sequences import Seq
 
 TINY = 4  # trips of a short loop that are written out at once
-LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
 _TRIES = 2  # times that a loop is tried to be kept before it is written out at once
 STATIC_LIMIT = 100_000  # trips of a loop that runs at compile time
 

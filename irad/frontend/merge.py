@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irad.frontend.arr import Arr, constant, dtype_of, lift
-from irad.frontend.objects import UNDEFINED, Array, Cell, Closure, Maybe, Method, Poison, Text, describe, is_number
+from irad.frontend.objects import UNDEFINED, Array, Cell, Closure, Maybe, Method, Nullable, Poison, Text, describe, is_number
 from irad.frontend.state import same
 from irad.ir import Value
 from irad.ops.constant import const, scalar
@@ -55,6 +55,13 @@ class Ary(Template):
 @dataclass(frozen=True, eq=False)
 class Opt(Template):
     """Perhaps undefined: a flag, then the holes of the thing itself."""
+
+    child: Template
+
+
+@dataclass(frozen=True, eq=False)
+class Null(Template):
+    """Perhaps None: a flag, then the holes of what it is otherwise."""
 
     child: Template
 
@@ -139,7 +146,7 @@ class Joiner:
         return self.memo[key]
 
     def _note(self, a: Any, b: Any, t: Template) -> None:
-        node = t.child if isinstance(t, Opt) else t
+        node = bare(t)
         if isinstance(node, Node) and node.cls is not tuple:
             self.pairs.append((a, b, node))
             self.partners.setdefault(id(a), set()).add(id(b))
@@ -149,7 +156,7 @@ class Joiner:
         """Containers joined to a new one though they live on, or are joined in two ways: none of them may change any more."""
         assert self.lasting is not None
         for a, b, node in self.pairs:
-            there = [(x, k) for k, x in enumerate((a, b)) if x is not UNDEFINED]
+            there = [(x, k) for k, x in enumerate((a, b)) if x is not UNDEFINED and x is not None]
             lasting = len(there) == 2 and any(self.lasting(x, k) for x, k in there)
             if lasting or any(len(self.partners[id(x)]) > 1 for x, _ in there):
                 yield a, b, node
@@ -177,7 +184,27 @@ class Joiner:
         if isinstance(t, Same) and isinstance(t.obj, Maybe):
             inner = self.join(t.obj.value, b)
             return inner if isinstance(inner, Bad) else Opt(inner)
-        return self._shape(t, b)
+        return self._nullable(t, b) or self._shape(t, b)
+
+    def _nullable(self, t: Template, b: Any) -> Template | None:
+        """Where either is None, on some path at least."""
+        a = t.obj if isinstance(t, Same) else None
+        if isinstance(a, Nullable) and b is a.value and isinstance(b, Arr):
+            return t  # whoever has the number knows that it is there
+        if isinstance(b, Nullable) and a is b.value and isinstance(a, Arr):
+            return Same(b)
+        if b is None or (isinstance(t, Same) and a is None):
+            if isinstance(t, Null):
+                return t
+            inner = self._inside(b, 1) if b is not None else self._inside(a, 0) if isinstance(t, Same) else t
+        elif isinstance(t, Null) or isinstance(a, Nullable) or isinstance(b, Nullable):
+            inner = self.join(
+                t.child if isinstance(t, Null) else a.value if isinstance(a, Nullable) else a if a is not None else t,
+                b.value if isinstance(b, Nullable) else b,
+            )
+        else:
+            return None
+        return inner if isinstance(inner, (Bad, Null)) else Null(inner)
 
     @staticmethod
     def _inner(t: Template) -> Any:
@@ -189,8 +216,11 @@ class Joiner:
         """Of something defined on one path only."""
         if isinstance(obj, Poison):
             return Bad(obj.message)
-        inner = open_(obj.value if isinstance(obj, Maybe) else obj, side, self.lasting, self.contents[side])
-        return inner if isinstance(inner, Bad) else Opt(inner)
+        return Opt(self._inside(obj.value if isinstance(obj, Maybe) else obj, side))
+
+    def _inside(self, obj: Any, side: int) -> Template:
+        """Of what is there on one side only."""
+        return open_(obj, side, self.lasting, self.contents[side])
 
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
@@ -242,7 +272,7 @@ class Joiner:
 
 def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     """(class, static part, children) of a container or plain instance; None for anything else."""
-    if isinstance(obj, (Arr, Array, Maybe, Poison, Text, Method, Closure)):
+    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure)):
         return None
     found = parts(obj)
     if found is not None:
@@ -282,6 +312,8 @@ def open_(
         return number(obj)
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
+    if isinstance(obj, Nullable):
+        return Null(open_(obj.value, side, lasting, content))
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
     found = structure(content(obj))
@@ -291,9 +323,18 @@ def open_(
     return Node(found[0], found[1], kids)
 
 
+def bare(t: Template) -> Template:
+    """The template of what is there, where something is."""
+    while isinstance(t, (Opt, Null)):
+        t = t.child
+    return t
+
+
 def show(t: Template) -> str:
     if isinstance(t, Same):
         return describe(t.obj)
+    if isinstance(t, Null):
+        return f"{show(t.child)} or None"
     if isinstance(t, Num):
         return describe(Arr(Value(Type(t.dtype)), t.weak))
     if isinstance(t, Ary):
@@ -311,7 +352,7 @@ def equal(a: Template, b: Template) -> bool:
         return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
     if isinstance(a, Ary):
         return a.type == b.type  # type: ignore[attr-defined]
-    if isinstance(a, Opt):
+    if isinstance(a, (Opt, Null)):
         return equal(a.child, b.child)  # type: ignore[attr-defined]
     if isinstance(a, (Node, Words)):
         return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
@@ -333,6 +374,11 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
         flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
         return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
+    if isinstance(t, Null):
+        if obj is None:
+            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
+        flag = obj.there.value if isinstance(obj, Nullable) else scalar(True, "bool")
+        return [flag, *leaves(t.child, obj.value if isinstance(obj, Nullable) else obj, read, seen)]
     if id(t) in seen:
         return []
     seen.add(id(t))
@@ -348,7 +394,7 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     seen = set() if seen is None else seen
     if isinstance(t, Num):
         return [Type(t.dtype)]
-    if isinstance(t, Opt):
+    if isinstance(t, (Opt, Null)):
         return [BOOL, *holes(t.child, seen)]
     if isinstance(t, (Same, Bad)) or id(t) in seen:
         return []
@@ -383,6 +429,9 @@ class Maker:
         if isinstance(t, Opt):
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)
+        if isinstance(t, Null):
+            there = Arr(next(self.values), True)
+            return Nullable(self.make(t.child), there)
         if id(t) not in self.memo:
             self.memo[id(t)] = self._new(t)
         return self.memo[id(t)]

@@ -236,6 +236,15 @@ class Maybe:
 
 
 @dataclass(frozen=True, eq=False)
+class Nullable:
+    """`value` where the traced bool `there` holds, and None elsewhere (`found = None` before a search)."""
+
+    value: Any
+    there: Arr
+    where: str = ""  # the lines that return each, for errors
+
+
+@dataclass(frozen=True, eq=False)
 class Poison:
     """A variable whose values on two paths cannot be one value; reading it is an error."""
 
@@ -268,6 +277,16 @@ class Text:
 
     def __hash__(self) -> int:
         raise self.unknown()
+
+
+UNFIT = (Poison, Text, Nullable)  # what no number or array of the graph stands for
+
+
+def unfit(x: Any) -> str:
+    """What one of those is, in an error about a result."""
+    if isinstance(x, Nullable):
+        return f"{describe(x)}{x.where}; return a number that means none, or a bool beside it"
+    return x.message if isinstance(x, Poison) else "a string"
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +372,7 @@ def is_traced_deep(x: Any) -> bool:
         return is_traced_deep(x.bytes)
     if isinstance(x, BaseException):
         return any(map(is_traced_deep, x.args))
-    return isinstance(x, (Text, Maybe, Poison))
+    return isinstance(x, (Text, Maybe, Nullable, Poison))
 
 
 def python_method(obj: Any, name: str) -> types.FunctionType | None:
@@ -382,6 +401,8 @@ def describe(x: Any) -> str:
         return "a string that depends on data" if x.scalar else "an array of strings"
     if isinstance(x, (types.FunctionType, Closure)):
         return f"function {x.__name__}"
+    if isinstance(x, Nullable):
+        return f"{describe(x.value)} on some paths and None on others"
     if x is UNDEFINED:
         return "nothing"
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else f"a {type(x).__name__}"

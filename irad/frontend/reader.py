@@ -22,10 +22,10 @@ from irad.frontend.captures import Captures, strides_of
 from irad.frontend.fields import concrete, stand_in
 from irad.frontend.kept import Kept
 from irad.frontend.liveness import Liveness
-from irad.frontend.objects import Array, Cell, Either, Env, is_traced_deep
+from irad.frontend.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
 from irad.frontend.source import Source
 from irad.frontend.state import State
-from irad.ir import Graph, Value, captured, current
+from irad.ir import Builder, Graph, Value, captured, current
 from irad.notes import Notes
 from irad.ops.intervals import definition
 from irad.records import dataclass, field
@@ -132,6 +132,7 @@ class Reader:
         self.opened: set[type] = set()  # classes of plain objects that were differentiated by
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.notes: Notes | None = None  # where to say what is decided
+        self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.facts
         self.conditional = 0  # how many branches and loops that depend on data are around
 
     def is_opened(self, x: Any) -> bool:
@@ -141,11 +142,18 @@ class Reader:
     # ---- dispatch ----
 
     def expr(self, node: ast.expr) -> Any:
+        """The value of an expression, checked to be there."""
+        out = self.perhaps(node)
+        return self.definite(out, node) if type(out) is Nullable else out
+
+    def perhaps(self, node: ast.expr) -> Any:
+        """The value of an expression, which may be a `Nullable`."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
             raise UnsupportedError(f"{_words(node)} is not supported in compiled code", self.loc(node))
         try:
-            return handler(self, node)
+            out = handler(self, node)
+            return out if type(out) is not Nullable else self.narrowed(out)
         except IradError as e:
             self.sources_of(e)
             raise e.at(self.place(node)) from e.__cause__
@@ -311,6 +319,18 @@ class Reader:
 
     def call(self, fn: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """Call a function of the user, of Python or of NumPy."""
+        raise NotImplementedError
+
+    def narrowed(self, x: Nullable) -> Any:
+        """The value, if it is known to be there; else x."""
+        raise NotImplementedError
+
+    def definite(self, x: Any, node: ast.expr) -> Any:
+        """The value of what is not None; a check at run time where it may be."""
+        raise NotImplementedError
+
+    def identical(self, x: Any, y: Any) -> Any:
+        """x is y: a bool, or a traced one."""
         raise NotImplementedError
 
     def truth(self, x: Any) -> Any:

@@ -21,7 +21,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.kept import Home
 from irad.frontend.merge import Bad, Joiner, Maker, Template, equal, fresh_array, holes, leaves, open_
-from irad.frontend.objects import Array, Maybe, is_number
+from irad.frontend.objects import Array, Maybe, Nullable, is_number
 from irad.frontend.reader import Frame, Reader
 from irad.frontend.regions import assume_no_return, run_region
 from irad.frontend.state import Region
@@ -71,6 +71,8 @@ def _kind(x: Any, general: bool) -> Any:
         weak = x.weak if isinstance(x, Arr) else True
         name = x.name if isinstance(x, Arr) else next((d for t, d in _PYTHON.items() if isinstance(x, t)), "i64")
         return ("number", name, weak)
+    if isinstance(x, Nullable):
+        return ("perhaps", _kind(x.value, general))
     node = parts(x)
     if node is not None:
         return (node[0], str(node[1]), tuple(_kind(c, general) for c in node[2]))

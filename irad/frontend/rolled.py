@@ -11,7 +11,7 @@ from irad.frontend.flow import Live, bool_value, branch, finish, flag, negated, 
 from irad.frontend.kept import resolved
 from irad.frontend.loop_arrays import ArrayRules
 from irad.frontend.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
-from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, StructureError
+from irad.frontend.objects import STALE, UNDEFINED, Array, Maybe, Nullable, Poison, StructureError, describe
 from irad.frontend.reader import Reader
 from irad.frontend.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.sequences import Seq
@@ -26,6 +26,7 @@ from irad.records import dataclass
 from irad.types import I64
 
 _ATTEMPTS = 12
+LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
 
 
 @dataclass(eq=False)
@@ -255,6 +256,8 @@ class Rolled:
         if self._last_value(place, init, final) and (old is None or old.filled):
             template = open_(final) if old is None else joiner.join(old.template, final)
             return Carry(place, init, template, filled=True)
+        if old is None and init is None and self._always(final):
+            return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))
         t = joiner.join(old.template if old is not None and not old.filled else init, final)
         if old is None and _unchanged(t):
             return None
@@ -266,12 +269,17 @@ class Rolled:
         return Carry(place, init, t)
 
     def _last_value(self, place: Place, init: Any, final: Any) -> bool:
-        """A variable first assigned in the loop, by every trip, and read only after it; and there is a first trip."""
-        if init is not UNDEFINED or not isinstance(place, Name) or place.owner is not self.r.frame.env:
+        """A variable first assigned in the loop (or None before), by every trip, and read only after it; and there is a first trip."""
+        if not (init is UNDEFINED or init is None) or not isinstance(place, Name) or place.owner is not self.r.frame.env:
             return False
-        if self.loop.head is None or place.name in self.loop.head or self.count is None or isinstance(final, Maybe):
+        if self.loop.head is None or place.name in self.loop.head or self.count is None or isinstance(final, (Maybe, Nullable)):
             return False
         return interval(self.count)[0] >= 1
+
+    def _always(self, final: Any) -> bool:
+        """Is a variable that starts as None something else after every trip? Then the first trip is better written out."""
+        n = self.seq.length if self.seq is not None else None
+        return isinstance(n, int) and self.first == 0 and n <= LIMIT and not isinstance(final, (Nullable, Maybe, Poison))
 
     def _take_hints(self) -> None:
         """Start from what the same loop carried when it was read before in this activation."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irad.frontend.arr import Arr
-from irad.frontend.objects import UNDEFINED, Array, Cell, Either, Env, Method
+from irad.frontend.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable
 from irad.ir import Builder, Node, Value
 from irad.records import dataclass, field
 
@@ -279,6 +279,8 @@ def _same_object(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Array):
         return a.cell is b.cell and a.steps == b.steps
+    if isinstance(a, Nullable):
+        return a.there.value is b.there.value and same(a.value, b.value)
     if isinstance(a, Method):
         return same(a.owner, b.owner) and a.name == b.name
     if isinstance(a, (range, slice)):

@@ -27,6 +27,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_structured,
     eval_text,
     eval_try,
+    nullable,
     py_complex,
     py_itertools,
     py_math,
@@ -40,7 +41,7 @@ from irad.frontend.flow import branch_values
 from irad.frontend.guards import INT32, Capture, Path
 from irad.frontend.kept import renumbered
 from irad.frontend.merge import structure
-from irad.frontend.objects import Array, Cell, Either, Env, Maybe, Poison, Stopped, Text, is_number
+from irad.frontend.objects import UNFIT, Array, Cell, Either, Env, Maybe, Nullable, Poison, Stopped, Text, is_number, unfit
 from irad.frontend.protocols import run_without_source
 from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.regions import Dead, of_the_program, raise_as
@@ -83,6 +84,7 @@ class SourceReader(Reader):
 
     call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
     truth = eval_logic.truth
+    identical = eval_logic.identical
     guarded = eval_try.guarded
     operator = _operator
     getitem = _get_item
@@ -96,6 +98,11 @@ class SourceReader(Reader):
     accumulate = eval_comp.accumulate
     tabulated = eval_comp.tabulated
     vectorized = eval_comp.vectorized
+
+    narrowed = nullable.narrowed
+
+    def definite(self, x: Nullable, node: ast.expr) -> Any:
+        return nullable.definite(self, x, f"'{ast.unparse(node)}'")
 
     def read_either(self, x: Either) -> Value:
         return branch_values(self, x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]
@@ -298,7 +305,7 @@ class _Attempt:
     # ---- results ----
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
-        leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
+        leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT))
         leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
@@ -322,6 +329,8 @@ class _Attempt:
             raise UnsupportedError(f"a part of the result cannot be returned: {x.message}")
         if isinstance(x, Text):
             raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
+        if isinstance(x, Nullable):
+            raise UnsupportedError(f"what is returned is {unfit(x)}")
         if isinstance(x, Array):
             itself = type(x) is Array and all(isinstance(s, Stopped) for s in x.steps)
             same = self._outside(x.cell) if itself else None

@@ -18,7 +18,7 @@ from irad.frontend.jacobian import blocks, jacobian
 from irad.frontend.linearise import Linearised, apart, arguments, is_data, is_leaf, linearise, opened, positions, rebuilt
 from irad.frontend.merge import Maker, fresh_array, leaves, open_
 from irad.frontend.modes import forward_is_cheaper, note_mode
-from irad.frontend.objects import Array, Closure, Native, Poison, Text, is_number
+from irad.frontend.objects import UNFIT, Array, Closure, Native, Text, is_number
 from irad.frontend.reader import Reader
 from irad.frontend.regions import dead_end, run_region
 from irad.frontend.transform import Transform
@@ -347,7 +347,7 @@ def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
 
 
 def _any_float(r: Reader, x: Any) -> bool:
-    leaves = [x for x in flatten(x, is_leaf)[0] if not isinstance(x, (Poison, Text))]
+    leaves = [x for x in flatten(x, is_leaf)[0] if not isinstance(x, UNFIT)]
     return any((x.type if isinstance(x, Array) else lift(x).type).differentiable for x in leaves)
 
 
