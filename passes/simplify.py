@@ -187,7 +187,7 @@ def _emit(op: str, args: list[Value], exact: bool, definition: Defs) -> Value | 
         return OPS[op](*args)
     with np.errstate(all="ignore"):
         value = OPS[op].eval(*splats)  # type: ignore[misc]
-    if not exact and not (np.isfinite(value) and abs(value) >= np.finfo(value.dtype).tiny):
+    if not exact and value.dtype.kind in "fc" and not (np.isfinite(value) and abs(value) >= np.finfo(value.dtype).tiny):
         return None
     (t,) = OPS[op].infer(*(a.type for a in args))
     return const(value=value.item(), type=t)

@@ -20,6 +20,7 @@ from irad.passes.manager import FLAGGED, run
 from irad.passes.rules import Rule, rules
 from irad.passes.simplify import simplify
 from irad.pipeline import PIPELINE, native, optimise
+from irad.text import parse
 from irad.types import F64, Type
 from irad.verify import verify
 from tests.fuzz.graphs import control_flow, straight_line
@@ -239,6 +240,19 @@ def test_reciprocal_divides_once() -> None:
 def test_operations_vanish(flags: Any, f: Any, gone: str) -> None:
     assert gone in text(f, False, X) and gone not in text(f, flags, X)
     np.testing.assert_allclose(irad.compile(f, fastmath=flags)(X), f(X), rtol=1e-14)
+
+
+def test_a_rule_gives_a_comparison_of_constants() -> None:
+    source = """
+    func @f(%x: f64) -> bool {
+      %a: f64 = const[value=1.0]
+      %b: f64 = const[value=2.0]
+      %c: bool = lt %a, %b
+      %d: bool = logical_not %c
+      return %d
+    }
+    """
+    assert interpret(simplify(parse(source), {"nnan"}), 0.0) == [False]
 
 
 def test_off_by_default() -> None:

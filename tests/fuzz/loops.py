@@ -132,6 +132,8 @@ class Wide(Program):
         if self.has("dataclasses"):
             self.helpers += ["@dataclasses.dataclass", "class State:", "    a: object", "    b: float", "", ""]
             self.lines += ["    d = State(x * 2.0, s)"]
+        if self.has("nones"):
+            self.lines += ["    o = p = None"]
         if self.has("closures"):
             self.lines += [
                 "    def g(a, b=0.25):",
@@ -149,6 +151,8 @@ class Wide(Program):
             ]
         for _ in range(self.r.randrange(3, 9)):
             self.statement(1, 3, False)
+        if self.has("nones"):
+            self.lines += ["    s += 0.5 if o is None else o", "    if p is not None: s += p.sum()"]
         extra = ", d.a, d.b" if self.has("dataclasses") else ""
         self.result = f"s, t, x, y, z, i, w, q, m{extra}"
         self.lines.append(f"    return {self.result}")
@@ -180,6 +184,7 @@ class Wide(Program):
     def simple(self, indent: int, depth: int, loop: bool) -> None:
         ways = [self.slices, self.matrix, self.plain, self.plain, self.plain]
         ways += [self.lists] * self.has("lists") + [self.dataclass] * self.has("dataclasses") + [self.masks] * self.has("masks")
+        ways += [self.nones] * (2 * self.has("nones"))
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
@@ -222,6 +227,17 @@ class Wide(Program):
             "t = max(w)", "w[0], w[1] = w[1], w[0]", "s += sum(a * b for a, b in zip(x, y))", "s += len(w)", "for k, a in enumerate(w): t += a * k",
         )  # fmt: skip
 
+    def nones(self) -> str:
+        """A variable that is None or a number, and one that is None or an array."""
+        value, a = self.value(), self.array()
+        return self.pick(
+            f"o = {value}", "o = i", "o = None", "o = s if t > 0 else None", f"if o is None: o = {value}", f"if {self.condition()}: o = {value}",
+            f"if o is None or o < s: o = {value}", "if o is not None: s += np.tanh(o)", "t += 0.25 if not o else o * 0.5", "s += o or 0.5",
+            f"if o is not None and {a}[{self.index()}] < o: o = None", "t += 1 if o == i else 0", "w[0] = t if o is None else np.tanh(o)",
+            f"p = {a} * 0.5", f"if {self.condition()}: p = {a} * 1.0", "if p is None: p = x + 1.0", "if p is not None: p[0] += 0.5", "p = None",
+            "if p is not None: s += p.sum() * 0.1", f"o, t = (t, {value}) if o is None else (None, np.tanh(o))", "o = t if p is None else p[1]",
+        )  # fmt: skip
+
     def dataclass(self) -> str:
         return self.pick(
             f"d.b = {self.value()}", f"d.a[{self.index()}] += {self.value()}", "d.a *= 0.5", "s += d.b", f"d.b += d.a[{self.index()}]", "d = State(d.a * 1.0, d.b)",
@@ -261,7 +277,7 @@ class Wide(Program):
             self.block(indent + 1, depth - 1, loop)
 
 
-FEATURES = ("raises", "alias", "closures", "recursion", "dataclasses", "lists", "masks", "views", "returns")
+FEATURES = ("raises", "alias", "closures", "recursion", "dataclasses", "lists", "masks", "views", "returns", "nones")
 
 
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
