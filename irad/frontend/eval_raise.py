@@ -13,7 +13,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
 from irad.frontend.eval_text import text_of
-from irad.frontend.eval_try import nothing_stored
+from irad.frontend.eval_try import last, pending
 from irad.frontend.facts import learn
 from irad.frontend.flow import block
 from irad.frontend.objects import Text, is_traced_deep
@@ -89,10 +89,17 @@ def with_(r: Reader, s: ast.With) -> None:
         value = _enter(r, manager, entered)
         if item.optional_vars is not None:
             assign(r, item.optional_vars, value)
-    block(r, s.body)
-    with nothing_stored(r, before, "__exit__"):
+    if not entered:
+        block(r, s.body)
+        return
+    with pending(r, s):
+        block(r, s.body)
+
+    def leave() -> None:
         for manager in reversed(entered):
             r.call(r.getattr(manager, "__exit__"), [None, None, None])
+
+    last(r, before, "__exit__", leave)
 
 
 def _enter(r: Reader, manager: Any, entered: list[Any]) -> Any:

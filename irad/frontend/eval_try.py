@@ -19,7 +19,7 @@ from irad.frontend.flow import block, branch, finish, flag, jumps, stopped, unle
 from irad.frontend.np_pyscalar import LIMITS
 from irad.frontend.nullable import NEEDED
 from irad.frontend.objects import Env, Text
-from irad.frontend.reader import Guard, Reader, Restart, statement
+from irad.frontend.reader import Final, Guard, Reader, Restart, statement
 from irad.frontend.regions import Dead, Emitted, absorb, run_region
 from irad.frontend.state import Items, Name, Region, Storage
 from irad.ir import Node, current, walk
@@ -31,31 +31,87 @@ _CAUGHT = (
     "called function, in the head of a loop, or after a print or several stores of one statement; test the condition with if instead"
 )
 
+_THROUGH = (
+    "an exception that may be raised here depending on data is caught further out, and what runs on its way (a finally clause that "
+    "leaves its block or belongs to a called function, or the exit of a with) cannot be followed; test the condition with if instead"
+)
+
 
 @statement(ast.Try)
 def try_(r: Reader, s: ast.Try) -> None:
-    before = len(current().nodes)
-    caught = _guarded(r, s) if s.handlers else _plainly(r, s)
+    before, depth = len(current().nodes), len(r.frames)
+    with pending(r, s) as final:
+        try:
+            _block(r, s)
+        except (Restart, IradError, Emitted, Dead):
+            raise
+        except BaseException:
+            del r.frames[depth:]
+            del r.frame.loops[final.loops :]
+            r.frame.finals.remove(final)
+            _finally(r, s.finalbody)
+            raise
+    done = flag(final.env, "done")
+    run = lambda: _finally(r, s.finalbody)
+    last(r, before, "finally", lambda: branch(r, done, lambda: None, run) if isinstance(done, Arr) else done or run())
+
+
+def _block(r: Reader, s: ast.Try) -> None:
+    """The block, its handlers and its else clause."""
+    if not s.handlers:
+        block(r, s.body)
+        return
+    caught = _guarded(r, s)
     if s.orelse and caught is not True:
         run = lambda: unless_stopped(r, s.orelse)
         branch(r, caught, lambda: None, run) if isinstance(caught, Arr) else run()
-    with nothing_stored(r, before, "finally"):
-        _finally(r, s.finalbody)
 
 
-def _plainly(r: Reader, s: ast.Try) -> bool:
-    """Without handlers: only `finally` has to run."""
-    depth, loops = len(r.frames), len(r.frame.loops)
+@contextlib.contextmanager
+def pending(r: Reader, s: ast.Try | ast.With) -> Iterator[Final]:
+    """While a block runs after which something has to run, however it is left."""
+    frame = r.frame
+    final = Final(s, r.state.made(Env({"done": False})), len(frame.guards), len(frame.loops))
+    frame.finals.append(final)
     try:
-        block(r, s.body)
-    except (Restart, IradError, Emitted, Dead):
-        raise
-    except BaseException:
-        del r.frames[depth:]
-        del r.frame.loops[loops:]
-        _finally(r, s.finalbody)
-        raise
-    return False
+        yield final
+    finally:
+        if final in frame.finals:
+            frame.finals.remove(final)
+
+
+def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
+    """Run what comes after a block, however it is left. Where the nodes from `before` on raise, a function that calls this one may catch
+    that: so it may change variables of this function only."""
+    with nothing_stored(r, before, what):
+        through = any(f.guards for f in r.frames[:-1])
+        if not through or not any(n.op is raise_if for n in _all_nodes(current().nodes[before:])):
+            run()
+            return
+        region = run_region(r, run, conditional=False)
+        for key, (place, old) in region.log.old.items():
+            if not (isinstance(place, Name) and place.owner is r.frame.env) and region.log.new[key] is not old:
+                raise UnsupportedError(_THROUGH)
+        absorb(r, region)
+
+
+def _leave(r: Reader, number: int) -> None:
+    """An exception leaves all blocks within try number `number`: what has to run then runs before its handler."""
+    frame = r.frame
+    guards, loops, finals = frame.guards, frame.loops, frame.finals
+    for k in reversed(range(len(finals))):
+        final = finals[k]
+        if final.guards <= number or isinstance(final.statement, ast.Try) and not final.statement.finalbody:
+            continue
+        if isinstance(final.statement, ast.With):
+            raise UnsupportedError(_THROUGH)
+        frame.guards, frame.loops, frame.finals = guards[: final.guards], loops[: final.loops], finals[:k]
+        before = [flag(env, name) for env, name in jumps(r)]
+        block(r, final.statement.finalbody)
+        if any(flag(env, name) is not f for f, (env, name) in zip(before, jumps(r))):
+            raise UnsupportedError(_THROUGH)
+        r.state.assign(Name(final.env, "done"), True)
+    frame.guards, frame.loops, frame.finals = guards, loops, finals
 
 
 def _guarded(r: Reader, s: ast.Try) -> Any:
@@ -73,7 +129,6 @@ def _guarded(r: Reader, s: ast.Try) -> Any:
         del r.frame.loops[loops:]
         frame.guards.remove(guard)
         if not _handled(r, s, e):
-            _finally(r, s.finalbody)
             raise
         return True
     finally:
@@ -223,14 +278,15 @@ def absorb_changes(r: Reader, region: Region) -> None:
 def _handle(r: Reader, n: Node, number: int) -> None:
     """Run the handler of try `number`, and leave its block."""
     frame = r.frame
-    guard, inner, loops = frame.guards[number], frame.guards[number:], frame.loops
+    _leave(r, number)
+    guard, inner, loops, finals = frame.guards[number], frame.guards[number:], frame.loops, frame.finals
     del frame.guards[number:]
-    frame.loops = loops[: guard.loops]
+    frame.loops, frame.finals = loops[: guard.loops], [f for f in finals if f.guards <= number]
     try:
         _handled(r, guard.statement, _exception(r, n))
     finally:
         frame.guards += inner
-        frame.loops = loops
+        frame.loops, frame.finals = loops, finals
     r.state.assign(Name(guard.env, "caught"), True)
 
 

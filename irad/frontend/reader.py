@@ -67,6 +67,17 @@ class Guard:
 
 
 @dataclass(eq=False)
+class Final:
+    """A clause that runs however its block is left: `finally`, or the exit of a `with`. `guards`, `loops`: how many try blocks with
+    handlers, and loops, are around it; its flag "done" says that an exception has run it."""
+
+    statement: ast.Try | ast.With
+    env: Env
+    guards: int
+    loops: int
+
+
+@dataclass(eq=False)
 class Frame:
     """One activation of a function that is being read. `flags` says whether it has returned, and with what."""
 
@@ -80,6 +91,7 @@ class Frame:
     conditional: int = 0  # the reader's `conditional` when it began
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
     guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
+    finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
 
