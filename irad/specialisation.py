@@ -22,6 +22,7 @@ from irad.frontend.traced import Leaf, Result, Traced, record_of, with_own
 from irad.frontend.transform import Transform
 from irad.ir import Program, walk
 from irad.ops.control import RaisedInGraph
+from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
 from irad.tree import leaf_fields, structured_nodes, with_whole
@@ -234,7 +235,8 @@ def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | B
 def _made(kind: Any, message: str) -> BaseException:
     """An exception of a class, or like one that was raised while the program was read."""
     if isinstance(kind, BaseException):
-        made = type(kind).__new__(type(kind), *kind.args)
+        texts = iter(message.split(PARTS))
+        made = type(kind).__new__(type(kind), *(a.made(next(texts)) if isinstance(a, Slot) else a for a in kind.args))
         made.__dict__.update({k: v for k, v in vars(kind).items() if k != "__notes__"})
         return made
     try:

@@ -251,3 +251,123 @@ def test_sorted_has_a_slope() -> None:
 def test_nan_has_no_order() -> None:
     with pytest.raises(ValueError, match="no order"):
         irad.compile(lambda a, b: sorted([a, b])[0])(NAN, 1.0)
+
+
+# ---- what stands after the one that decides, and what was done before an exception ------------------------------------
+
+
+@pytest.mark.parametrize("a", [0.5, 1.5, 5.0])
+def test_any_and_all_evaluate_no_more_than_they_need(a: float) -> None:
+    def f(xs: list[float], a: float) -> Any:
+        count = 0
+
+        def seen(v: float) -> float:
+            nonlocal count
+            count += 1
+            return v
+
+        first = any(seen(v) > a for v in xs), count
+        second = all(1 / seen(v) < a for v in xs if v != 2.0), count
+        third = any(seen(v) * w > a for v in xs for w in xs), count
+        return (*first, *second, *third)
+
+    agrees(f, [1.0, 2.0, 3.0, 4.0], a)
+
+
+@pytest.mark.parametrize("a", [-0.5, 3.0, 100.0])
+def test_any_over_an_array_divides_by_no_zero_after_its_end(a: float) -> None:
+    agrees(lambda x, a: any(1 / float(v) > a for v in x), np.arange(20.0)[::-1].copy(), a)
+
+
+@pytest.mark.parametrize("a", [0.0, 1.0])
+@pytest.mark.parametrize("b", [0.0, 2.0])
+def test_an_exception_in_the_middle_of_a_statement_keeps_what_was_done(a: float, b: float) -> None:
+    def f(x: np.ndarray, a: float, b: float) -> Any:
+        count, items = 0, [0.0]
+
+        def done(v: float) -> float:
+            nonlocal count
+            count += 1
+            items[0] = x[1] = v + count
+            return v
+
+        try:
+            y = (1 / done(a)) / done(b)
+        except ZeroDivisionError:
+            y = -1.0
+        return y, count, items[0], x.copy()
+
+    agrees(f, np.ones(3), a, b)
+
+
+def test_an_exception_known_beforehand_keeps_what_was_done() -> None:
+    def f(a: float) -> Any:
+        count = 0
+
+        def done(v: float) -> None:
+            nonlocal count
+            count += 1
+
+        try:
+            y = 1 / a + math.log(done(a))  # type: ignore[func-returns-value, arg-type]
+        except TypeError:
+            y = 5.0
+        except ZeroDivisionError:
+            y = 6.0
+        return count, y
+
+    agrees(f, 2.0)
+    agrees(f, 0.0)
+
+
+# ---- exceptions, by their texts and arguments -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a, i", [(1.5, 3), (np.float64(1.5), np.int64(3))])
+@pytest.mark.parametrize("kind", [ValueError, KeyError])
+def test_arguments_of_exceptions_are_numbers(kind: type[Exception], a: Any, i: Any) -> None:
+    def several(a: Any, i: Any) -> Any:
+        raise kind("at, ", i, a > 0, f"{a:.1f}")
+
+    def one(a: Any, i: Any) -> Any:
+        raise kind(i)
+
+    for f in (several, one):
+        agrees(f, a, i)
+        with pytest.raises(kind) as e:
+            irad.compile(f)(a, i)
+        assert type(i) in map(type, e.value.args)
+
+
+def test_arguments_of_exceptions_are_read_in_handlers() -> None:
+    def f(a: float) -> float:
+        try:
+            if a > 0:
+                raise ValueError("no", a, 2)
+        except ValueError as e:
+            return e.args[1] * e.args[2]
+        return a
+
+    agrees(f, 3.0)
+    agrees(f, -3.0)
+
+
+@pytest.mark.parametrize("x", [1.0, 0.0, 2])
+@pytest.mark.parametrize("y", [0.0, 0])
+def test_texts_of_divisions_by_zero(x: Any, y: Any) -> None:
+    for f in (lambda x, y: divmod(x, y), lambda x, y: x // y, lambda x, y: x % y, lambda x, y: x / y):
+        agrees(f, x, y)
+
+
+@pytest.mark.parametrize("items", [[1.0, 2.0], (1.0, 2.0), range(2)])
+@pytest.mark.parametrize("a", [-2.0, 2.0, -3.0])
+def test_texts_of_indices_into_lists(items: Any, a: float) -> None:
+    agrees(lambda items, a: items[int(a)], items, a)
+
+
+@pytest.mark.parametrize("large", [2**63, 10**20, -(2**63) - 1])
+def test_an_int_beyond_64_bits_on_the_path_not_taken(large: int) -> None:
+    f = lambda a, n: large if a > 0 else n
+    agrees(f, -1.0, 3)
+    with pytest.raises(OverflowError, match="64 bits"):
+        irad.compile(f)(1.0, 3)

@@ -52,7 +52,7 @@ def test_arrays_in_messages() -> None:
             raise KeyError(f"{x[1]} in {x}", x, 3)
         return x
 
-    with pytest.raises(KeyError, match=r"2\.0 in <array f64\[2\]>, <array f64\[2\]>, 3"):
+    with pytest.raises(KeyError, match=r"\('2\.0 in <array f64\[2\]>', '<array f64\[2\]>', 3\)"):
         irad.compile(f)(np.array([1.0, 2.0]))
     assert irad.compile(f)(np.array([-1.0, 2.0]))[1] == 2
 

@@ -15,7 +15,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
 from irad.frontend.eval_text import static_text, text_of
-from irad.frontend.flow import branch, conjunction, disjunction
+from irad.frontend.flow import branch
 from irad.frontend.objects import (
     Array,
     Closure,
@@ -224,16 +224,6 @@ def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
             return builtins.sum(items, start)
         iterable = items
     return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
-
-
-@builtin(any)
-def any_(r: Reader, iterable: Any) -> Any:
-    return fold(r, iterable, False, lambda a, x: disjunction(a, r.truth(x)))
-
-
-@builtin(all)
-def all_(r: Reader, iterable: Any) -> Any:
-    return fold(r, iterable, True, lambda a, x: conjunction(a, r.truth(x)))
 
 
 @builtin(max)

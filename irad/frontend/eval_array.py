@@ -13,6 +13,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.flow import branch, branch_values
+from irad.frontend.np_positions import check_position
 from irad.frontend.objects import Array, Cell, Either, Poison, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_gather
@@ -81,6 +82,9 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
         python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
         kinds = {x.name if isinstance(x, Arr) else type(x) for x in obj}
         if len(kinds) == 1:
+            if key.name == "i64":
+                what = "list" if isinstance(obj, list) else "tuple" if isinstance(obj, tuple) else "range object"
+                check_position(key.value, len(obj), f"{what} index out of range")
             item = getitem(lift(r.operand(list(obj))), key)
             return Arr(item.value, python)
     what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"

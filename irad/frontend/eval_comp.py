@@ -10,6 +10,7 @@ import numpy as np
 
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr, dtype_of, static_value
+from irad.frontend.eval_logic import both, either
 from irad.frontend.eval_stmt import assign
 from irad.frontend.flow import branch
 from irad.frontend.loops import run_for
@@ -19,7 +20,7 @@ from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.rolled import Loop, Unrollable
-from irad.frontend.sequences import Generator, Seq, iterate, new_state, static_length
+from irad.frontend.sequences import Generator, Seq, go_over, iterate, new_state, static_length
 from irad.frontend.state import Name
 from irad.types import Type
 
@@ -139,6 +140,9 @@ def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
     def all_of(consume: Callable[[Any], None]) -> None:
         run(lambda: each(r, e.generators, lambda: consume(r.expr(e.elt)), first))
 
+    def later(consume: Callable[[Callable[[], Any]], None]) -> None:
+        run(lambda: each(r, e.generators, lambda: consume(lambda: r.expr(e.elt)), first))
+
     def filtered(k: Any, consume: Callable[[Any], None]) -> None:
         """One position of a generator with conditions: `consume` runs only where they hold."""
 
@@ -154,7 +158,7 @@ def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
 
     single = len(e.generators) == 1
     plain = single and not e.generators[0].ifs
-    return Generator(first, all_of, element if plain else None, filtered if single else None, new_state(r))
+    return Generator(first, all_of, later, element if plain else None, filtered if single else None, new_state(r))
 
 
 # ---- folds -------------------------------------------------------------------------------------------------------------------
@@ -191,6 +195,56 @@ def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]
     env = r.state.made(Env(names={"total": start}))
     place = Name(env, "total")
     run_for(r, Loop(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
+    return place.get()
+
+
+@builtin(any)
+def any_(r: Reader, iterable: Any) -> Any:
+    return _decided(r, iterable, either, False)
+
+
+@builtin(all)
+def all_(r: Reader, iterable: Any) -> Any:
+    return _decided(r, iterable, both, True)
+
+
+def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool) -> Any:
+    """any or all: what stands after the element that decides is not evaluated."""
+    g = iterable if isinstance(iterable, Generator) else None
+    if g is not None and g.filtered is None:
+        return _decided_in_order(r, g, combine, start)
+    seq = iterate(r, iterable) if g is None or g.element is not None else g.seq
+    if g is not None and g.element is None:
+        go_over(r, g.state)
+
+    def step(k: Any, total: Any) -> Any:
+        return combine(r, total, lambda: r.truth(seq.get(k)) if g is None or g.element else _where_kept(r, g, k, start))
+
+    if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
+        return _accumulate(r, seq, start, step)
+    total: Any = start
+    for k in range(static_length(seq)):
+        total = step(k, total)
+    return total
+
+
+def _decided_in_order(r: Reader, g: Generator, combine: Callable[..., Any], start: bool) -> Any:
+    """Of a generator with several `for`: its elements are evaluated one by one, their iterables always."""
+    go_over(r, g.state)
+    total: list[Any] = [start]
+
+    def consume(element: Callable[[], Any]) -> None:
+        total[0] = combine(r, total[0], lambda: r.truth(element()))
+
+    g.later(consume)
+    return total[0]
+
+
+def _where_kept(r: Reader, g: Generator, k: Any, start: bool) -> Any:
+    """The truth of the element at a position; `start` where the generator leaves it out."""
+    place = Name(r.state.made(Env(names={"element": start})), "element")
+    assert g.filtered is not None
+    g.filtered(k, lambda x: r.state.assign(place, r.truth(x)))
     return place.get()
 
 

@@ -16,13 +16,13 @@ from irad.frontend.eval_text import text_of
 from irad.frontend.eval_try import last, pending
 from irad.frontend.facts import learn
 from irad.frontend.flow import block
-from irad.frontend.objects import Text, is_traced_deep
+from irad.frontend.objects import Text, class_of_number, is_traced_deep
 from irad.frontend.reader import Reader, statement
 from irad.frontend.regions import Dead, braces_doubled, kept_exception, known_exception, raise_always
 from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
-from irad.ops.text import MOST, with_fields
+from irad.ops.text import MOST, PARTS, Slot, with_fields
 from irad.types import is_complex
 
 
@@ -51,13 +51,32 @@ def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
     name = type(exc).__qualname__
     if getattr(builtins, name, None) is not type(exc):
         name = kept_exception(r, type(exc))
-    texts = [text_of(r, a) if is_traced_deep(a) else Text(braces_doubled(str(a)), ()) for a in exc.args]
+    elif len(exc.args) > 1 or isinstance(exc.args[0], Arr):
+        return _with_arguments(r, exc)
+    return name, *_shown(", ", [text_of(r, a) if is_traced_deep(a) else Text(braces_doubled(str(a)), ()) for a in exc.args])
+
+
+def _with_arguments(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
+    """An exception that is kept, with slots for the arguments that the program computes: they are filled when it is raised."""
+    texts = {k: text_of(r, a) for k, a in enumerate(exc.args) if is_traced_deep(a)}
+    slots = {k: _slot(exc.args[k], t) for k, t in texts.items()}
+    made = type(exc)(*(slots.get(k, a) for k, a in enumerate(exc.args)))
+    return kept_exception(r, made), *_shown(PARTS, list(texts.values()))
+
+
+def _slot(x: Any, text: Text) -> Slot:
+    kind = class_of_number(x) if isinstance(x, Arr) and not x.shape else None
+    return Slot(kind, text.template, sum(1 for o in text.operands if not o.shape))
+
+
+def _shown(separator: str, texts: list[Text]) -> tuple[str, list[Arr]]:
+    """The template of texts, and its operands. Arrays are shown as their types."""
     operands = [o for t in texts for o in t.operands]
     if sum(1 + is_complex(o.name) for o in operands if not o.shape) > MOST:
         raise UnsupportedError(f"an exception with more than {MOST} numbers in its text (a complex one counts twice); show fewer")
     each = iter(operands)
     shown = lambda field: f"<array {o.value.type}>" if (o := next(each)).shape else field
-    return name, with_fields(", ".join(t.template for t in texts), shown), [o for o in operands if not o.shape]
+    return with_fields(separator.join(t.template for t in texts), shown), [o for o in operands if not o.shape]
 
 
 @statement(ast.Assert)

@@ -20,15 +20,16 @@ from irad.frontend.np_pyscalar import LIMITS
 from irad.frontend.nullable import NEEDED
 from irad.frontend.objects import Env, Text
 from irad.frontend.reader import Final, Guard, Reader, Restart, statement
-from irad.frontend.regions import Dead, Emitted, absorb, run_region
-from irad.frontend.state import Items, Name, Region, Storage
-from irad.ir import Node, current, walk
+from irad.frontend.regions import Dead, Emitted, absorb, of_the_program, run_region
+from irad.frontend.state import Name, Region
+from irad.ir import Node, Value, current, walk
 from irad.ops.control import raise_if
 from irad.ops.core import effects
+from irad.ops.text import Slot
 
 _CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
-    "called function, in the head of a loop, or after a print or several stores of one statement; test the condition with if instead"
+    "called function, in the head of a loop, or before a print in the same statement; test the condition with if instead"
 )
 
 _THROUGH = (
@@ -190,8 +191,42 @@ def guarded(r: Reader, run: Callable[[], Any], then: Callable[[], Any]) -> bool:
 
     block, has been run too: where the statement may raise, it goes on in the branch in which it did not.
     """
-    region = run_region(r, run, conditional=False)
-    return _catch(r, region, None, then)
+    depth, loops, raised = len(r.frames), len(r.frame.loops), list[BaseException]()
+
+    def body() -> Any:
+        try:
+            return run()
+        except Exception as e:
+            if r.conditional or isinstance(e, (Restart, IradError, Emitted, Dead)) or not of_the_program(e):
+                raise
+            del r.frames[depth:]
+            del r.frame.loops[loops:]
+            raised.append(e)
+
+    with _dated(r):
+        region = run_region(r, body, conditional=False)
+    found = _catch(r, region, None, (lambda: _raised(r, raised[0])) if raised else then)
+    if raised and not found:
+        raise raised[0]
+    return found
+
+
+@contextlib.contextmanager
+def _dated(r: Reader) -> Iterator[None]:
+    """Logs keep their history for a while."""
+    before, r.state.dated = r.state.dated, True
+    try:
+        yield
+    finally:
+        r.state.dated = before
+
+
+def _raised(r: Reader, e: BaseException) -> None:
+    """A statement raises e, after what may raise depending on data: the innermost handler runs where that has not raised."""
+    number = _guard_for(r, type(e))
+    if number is None:
+        raise e
+    _handle(r, e, number)
 
 
 def head(r: Reader, run: Callable[[], Any]) -> Any:
@@ -227,7 +262,10 @@ def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
     if n.attrs["message"] in LIMITS or n.attrs["message"].endswith(("out of bounds for int64", NEEDED)):
         return None
-    kind = _kind(r, n)
+    return _guard_for(r, _kind(r, n))
+
+
+def _guard_for(r: Reader, kind: type[BaseException]) -> int | None:
     for k in reversed(range(len(r.frame.guards))):
         if _handler(r, r.frame.guards[k].statement, kind) is not None:
             return k
@@ -253,15 +291,21 @@ def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any
 def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], Any]) -> None:
     """Node k of a region raises what try number `number` catches."""
     nodes, n = list(region.nodes), region.nodes[k]
-    if any(effects(m) == "io" for m in nodes[k:]) or sum(isinstance(p, (Storage, Items)) for p, _ in region.log.old.values()) > 1:
+    if any(effects(m) == "io" for m in nodes[k:]):
         raise UnsupportedError(_CAUGHT, n.loc)
     current().nodes += nodes[:k]
     region.builder.nodes = nodes[k + 1 :]
-    handle = lambda: _handle(r, n, number)
+    done = region.log.at(k)
+    region.log.history = [(max(0, at - k - 1), place, value) for at, place, value in region.log.history]
+
+    def handle() -> None:
+        r.state.change(done)
+        _handle(r, _exception(r, n), number)
+
     if region.dead and k == len(nodes) - 1:  # it always raises
         region.dead = False
         absorb_changes(r, region)
-        handle()
+        _handle(r, _exception(r, n), number)
         return
     side = run_region(r, handle)
     rest = run_region(r, lambda: _catch(r, region, n, then))
@@ -275,7 +319,7 @@ def absorb_changes(r: Reader, region: Region) -> None:
     r.state.commit(region.log)
 
 
-def _handle(r: Reader, n: Node, number: int) -> None:
+def _handle(r: Reader, e: BaseException, number: int) -> None:
     """Run the handler of try `number`, and leave its block."""
     frame = r.frame
     _leave(r, number)
@@ -283,21 +327,33 @@ def _handle(r: Reader, n: Node, number: int) -> None:
     del frame.guards[number:]
     frame.loops, frame.finals = loops[: guard.loops], [f for f in finals if f.guards <= number]
     try:
-        _handled(r, guard.statement, _exception(r, n))
+        _handled(r, guard.statement, e)
     finally:
         frame.guards += inner
         frame.loops, frame.finals = loops, finals
     r.state.assign(Name(guard.env, "caught"), True)
 
 
+def _filled(e: BaseException, operands: list[Value]) -> BaseException:
+    """A kept exception with what the program has computed in its slots."""
+
+    def argument(a: Any) -> Any:
+        if not isinstance(a, Slot):
+            return a
+        mine = tuple(Arr(operands.pop(0), a.kind in (bool, int, float, complex)) for _ in range(a.operands))
+        return Text(a.template, mine) if a.kind is None else mine[0]
+
+    return type(e)(*map(argument, e.args))
+
+
 def _exception(r: Reader, n: Node) -> BaseException:
     """The exception of a `raise_if` as the handler sees it."""
     found = r.exceptions.get(n.attrs["exc"])
-    if isinstance(found, BaseException):
-        return found
-    kind, keeps = _kind(r, n), len(n.attrs.get("keeps", ()))
+    keeps = len(n.attrs.get("keeps", ()))
     operands = n.inputs[1 : len(n.inputs) - keeps]
-    message = n.attrs["message"]
+    if isinstance(found, BaseException):
+        return _filled(found, list(operands)) if any(isinstance(a, Slot) for a in found.args) else found
+    kind, message = _kind(r, n), n.attrs["message"]
     if operands:
         return kind(Text(message, tuple(Arr(v) for v in operands)))
     text = message.replace("{{", "{").replace("}}", "}")

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from irad.frontend.arr import Arr, constant, dtype_of, lift
+from irad.frontend.np_pyscalar import OVERFLOW
 from irad.frontend.objects import UNDEFINED, Array, Cell, Closure, Maybe, Method, Nullable, Poison, Text, describe, is_number
 from irad.frontend.state import same
 from irad.ir import Value
 from irad.ops.constant import const, scalar
+from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to
 from irad.records import dataclass
 from irad.tree import Attributes, parts, rebuild
@@ -403,7 +405,10 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
 
 
 def number_value(x: Any, dtype: str) -> Value:
-    """A number as a scalar value of a dtype."""
+    """A number as a scalar value of a dtype; an int of more than 64 bits raises where the program gets there."""
+    if type(x) is int and dtype == "i64" and not -(2**63) <= x < 2**63:
+        raise_if(scalar(True, "bool"), exc="OverflowError", message=OVERFLOW)
+        return scalar(0, dtype)
     return cast_to(x.value, dtype) if isinstance(x, Arr) else scalar(np.asarray(x).astype(Type(dtype).numpy).item(), dtype)
 
 

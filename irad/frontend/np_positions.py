@@ -68,6 +68,14 @@ def traced_position(v: Value, n: Dim, axis: int) -> int | Value:
     return _wrap(v, size)
 
 
+def check_position(v: Value, n: int, message: str) -> None:
+    """Raise IndexError with a text of one's own for a traced index into n items; afterwards it is known to be one of theirs."""
+    bad = _outside(v, n, dim_value(n))
+    if bad is not None:
+        raise_if(bad, exc="IndexError", message=message)
+        bound(v, -n, n - 1)
+
+
 def _at_least_zero(d: Dim) -> bool:
     return dim_interval(d)[0] >= 0
 

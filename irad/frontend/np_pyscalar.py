@@ -5,6 +5,7 @@ Division by zero raises ZeroDivisionError; int arithmetic that leaves 64 bits ra
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +25,11 @@ from irad.types import is_complex
 
 _LO, _HI = int_range("i64")
 _EXACT = 2**53  # ints up to which all are doubles
-_OVERFLOW = "Python int result does not fit 64 bits"
+OVERFLOW = "Python int result does not fit 64 bits"
 _LARGE = "float {} does not fit a 64-bit integer"
 _FRACTION = "int ** negative int is a float in Python: write float(base) ** exponent"
 _COMPLEX = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
-LIMITS = {_OVERFLOW, _LARGE, _FRACTION, _COMPLEX}
+LIMITS = {OVERFLOW, _LARGE, _FRACTION, _COMPLEX}
 """Messages of what Python would go on with: no handler of the program catches these."""
 
 
@@ -57,7 +58,7 @@ def _number(x: Any, dtype: str) -> Value:
 def _check_overflow(result: Value, exact: tuple[float, float], overflowed: Callable[[], Value]) -> Value:
     """Raise OverflowError at run time unless the exact result's interval lies within i64."""
     if exact[0] < _LO or exact[1] > _HI:
-        raise_if(overflowed(), exc="OverflowError", message=_OVERFLOW)
+        raise_if(overflowed(), exc="OverflowError", message=OVERFLOW)
         bound(result, max(exact[0], _LO), min(exact[1], _HI))
     return result
 
@@ -105,6 +106,23 @@ def _neg(x: Value) -> Value:
     return ew.neg(x) if x.type.dtype != "i64" else _sub(full(0, x), x)
 
 
+def _text_of_zero(f: Callable[[Any, Any], Any], one: Any) -> str:
+    """What the running Python says where f divides by zero: the texts differ between versions."""
+    try:
+        f(one, one - one)
+    except ZeroDivisionError as e:
+        return str(e)
+    raise AssertionError("a division by zero that raises nothing")
+
+
+_ZERO = {
+    (f, dtype): _text_of_zero(getattr(operator, f, divmod), one)
+    for f in ("truediv", "floordiv", "mod", "divmod")
+    for dtype, one in (("i64", 1), ("f64", 1.0), ("c128", 1j))
+    if dtype != "c128" or f == "truediv"
+}
+
+
 def _nonzero(y: Value, message: str) -> None:
     """Raise ZeroDivisionError where y is zero, unless it cannot be."""
     lo, hi = interval(y)
@@ -118,22 +136,21 @@ def _nonzero(y: Value, message: str) -> None:
 
 def _truediv(x: Value, y: Value) -> Value:
     dtype = "f64" if x.type.dtype == "i64" else x.type.dtype
-    _nonzero(y, {"i64": "division by zero", "f64": "float division by zero"}.get(x.type.dtype, "complex division by zero"))
+    _nonzero(y, _ZERO["truediv", x.type.dtype])
     return ew.div(cast_to(x, dtype), cast_to(y, dtype))
 
 
-def _floordiv(x: Value, y: Value) -> Value:
-    integer = x.type.dtype == "i64"
-    _nonzero(y, "integer division or modulo by zero" if integer else "float floor division by zero")
+def _floordiv(x: Value, y: Value, name: str = "floordiv") -> Value:
+    _nonzero(y, _ZERO[name, x.type.dtype])
     r = ew.floor_divide(x, y)
-    if integer and interval(x)[0] == _LO and interval(y)[0] <= -1 <= interval(y)[1]:
+    if x.type.dtype == "i64" and interval(x)[0] == _LO and interval(y)[0] <= -1 <= interval(y)[1]:
         bad = ew.logical_and(ew.eq(x, scalar(_LO, "i64")), ew.eq(y, scalar(-1, "i64")))
-        raise_if(bad, exc="OverflowError", message=_OVERFLOW)
+        raise_if(bad, exc="OverflowError", message=OVERFLOW)
     return r
 
 
 def _mod(x: Value, y: Value) -> Value:
-    _nonzero(y, "integer modulo by zero" if x.type.dtype == "i64" else "float modulo")
+    _nonzero(y, _ZERO["mod", x.type.dtype])
     return ew.remainder(x, y)
 
 
@@ -271,7 +288,10 @@ def _beyond_doubles(x: Any) -> bool:
 
 def python_divmod(x: Any, y: Any) -> tuple[Arr, Arr]:
     """divmod of Python scalars."""
-    return python_operator("floordiv", x, y), python_operator("mod", x, y)
+    dtype, (v, w) = _numbers(x, y)
+    if dtype == "c128":
+        raise IradTypeError("can't take floor or mod of complex number.")
+    return Arr(_floordiv(v, w, "divmod"), weak=True), Arr(ew.remainder(v, w), weak=True)
 
 
 def _real_only(x: Arr, kind: str) -> Value:
@@ -292,7 +312,7 @@ def python_int(x: Arr) -> Arr:
             out = ew.logical_or(ew.ge(v, scalar(2.0**63, "f64")), ew.lt(v, scalar(-(2.0**63), "f64")))
             raise_if(out, v, exc="OverflowError", message=_LARGE)
     elif v.type.dtype == "u64" and interval(v)[1] > _HI:
-        raise_if(ew.gt(v, scalar(_HI, "u64")), exc="OverflowError", message=_OVERFLOW)
+        raise_if(ew.gt(v, scalar(_HI, "u64")), exc="OverflowError", message=OVERFLOW)
     return Arr(cast_to(v, "i64"), weak=True)
 
 

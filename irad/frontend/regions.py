@@ -15,6 +15,7 @@ from irad.ir import Builder, Value, current, walk
 from irad.ir import Node as IRNode
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
+from irad.ops.text import PARTS
 
 _UNKNOWN = "what the function returns is not known yet"
 _NUMBERS = itertools.count(1)  # of exceptions that are kept; programs may be put together
@@ -165,8 +166,10 @@ def always_raises(region: Region, what: str) -> IradError:
     last = next((n for n in reversed(region.nodes) if n.op is raise_if), None)
     if last is None:
         return UnsupportedError(f"{what} always raises an exception")
-    said = last.attrs["message"]
-    return UnsupportedError(f"{what} always raises {last.attrs['exc']}" + (f": {said}" if said else ""), last.loc)
+    said = last.attrs["message"].replace(PARTS, ", ")
+    return UnsupportedError(
+        f"{what} always raises {last.attrs['exc'].partition('.')[0]}" + (f": {said}" if said else ""), last.loc
+    )
 
 
 def assume_no_return() -> Dead:
@@ -194,10 +197,11 @@ def dead_end(region: Region, what: str) -> Exception:
 def absorb(r: Reader, region: Region) -> Any:
     """Make a region part of the current builder, as if it had been run here; its result."""
     outer = current()
+    before = len(outer.nodes)
     if region.nodes:
         outer.nodes += region.nodes
     r.state.joined[region.builder] = outer
-    r.state.commit(region.log)
+    r.state.commit(region.log, before)
     if region.dead:
         raise Dead
     return region.result

@@ -41,10 +41,11 @@ class Seq:
 
 @dataclass(frozen=True, eq=False)
 class Generator:
-    """A generator expression, not consumed yet: `each(consume)` runs `consume` on every element."""
+    """A generator expression, not consumed yet: `each(consume)` runs `consume` on every element, `later` on what gives it."""
 
     seq: Seq
     each: Callable[[Callable[[Any], None]], None]
+    later: Callable[[Callable[[Callable[[], Any]], None]], None]
     element: Callable[[Any], Any] | None  # of a position, if nothing is filtered out and there is one `for`
     filtered: Callable[[Any, Callable[[Any], None]], None] | None  # consume a position if its conditions hold; one `for`
     state: Env

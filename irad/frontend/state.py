@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -99,6 +99,7 @@ class Log:
     builder: Builder | None
     old: dict[tuple[Any, ...], tuple[Place, Any]] = field(default_factory=dict)
     new: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # filled by `close`
+    history: list[tuple[int, Place, Any]] = field(default_factory=list)  # if it is kept: nodes before a change, and the old value
 
     def close(self) -> None:
         """Remember the final values, and undo."""
@@ -108,6 +109,14 @@ class Log:
     def undo(self) -> None:
         for place, value in reversed(self.old.values()):
             place.set(value)
+
+    def at(self, k: int) -> list[tuple[Place, Any]]:
+        """What the places of a closed log held when its node k was made."""
+        now = dict(self.new)
+        for position, place, value in reversed(self.history):
+            if position > k and place.key in now:
+                now[place.key] = value
+        return [(place, now[key]) for key, (place, _) in self.old.items()]
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
@@ -131,6 +140,7 @@ class State:
         self._locked: dict[int, Any] = {}
         self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
+        self.dated = False  # do logs keep their history?
 
     @property
     def log(self) -> Log:
@@ -150,7 +160,11 @@ class State:
 
     def _note(self, place: Place) -> None:
         log = self.log
-        if len(self.logs) > 1 and place.key not in log.old and not self._own(place.owner, log):
+        if len(self.logs) == 1 or self._own(place.owner, log):
+            return
+        if self.dated and log.builder is not None:
+            log.history.append((len(log.builder.nodes), place, place.get()))
+        if place.key not in log.old:
             log.old[place.key] = (place, place.get())
 
     def _own(self, owner: Any, log: Log) -> bool:
@@ -190,11 +204,18 @@ class State:
             self.logs.pop()
             log.close()
 
-    def commit(self, log: Log) -> None:
-        """Make the changes of a closed log again, in the log below it."""
-        for key, (place, _) in log.old.items():
-            if not same(place.get(), log.new[key]):
-                self.assign(place, log.new[key])
+    def commit(self, log: Log, nodes: int = 0) -> None:
+        """Make the changes of a closed log again, in the log below it; its nodes have just been put after so many others."""
+        known = len(self.log.history)
+        self.change(((place, log.new[key]) for key, (place, _) in log.old.items()))
+        if self.dated:
+            self.log.history[known:] = [(nodes + k, place, value) for k, place, value in log.history]
+
+    def change(self, values: Iterable[tuple[Place, Any]]) -> None:
+        """Give places their values."""
+        for place, value in values:
+            if not same(place.get(), value):
+                self.assign(place, value)
 
 
 @dataclass(eq=False)

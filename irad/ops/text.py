@@ -6,12 +6,14 @@ import re
 import string
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from irad.types import DTYPES
 
+PARTS = "\x1f"  # between the texts of an exception's arguments
 MOST = 32  # numbers in a message, two for a complex one
 PAIR = "j"  # the name of a field that takes two values, the parts of a complex number
 
@@ -31,6 +33,21 @@ def from_record(word: int, dtype: str) -> Any:
     if dtype[0] == "f":
         return DTYPES[dtype].type(struct.unpack("d", struct.pack("q", word))[0])
     return bool(word) if dtype == "bool" else word % (1 << 64) if dtype == "u64" else word
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An argument of an exception that the program computes: a number of a class, or text (`kind` None) with so many numbers."""
+
+    kind: type | None
+    template: str
+    operands: int
+
+    def made(self, text: str) -> Any:
+        """The argument of which `text` is the filled template."""
+        if self.kind is None:
+            return text
+        return self.kind(text == "True") if issubclass(self.kind, (bool, np.bool_)) else self.kind(text)
 
 
 class _Filler(string.Formatter):
