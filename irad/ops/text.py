@@ -39,7 +39,7 @@ def from_record(word: int, dtype: str) -> Any:
 class Slot:
     """An argument of an exception that the program computes: a number of a class, or text (`kind` None) with so many numbers."""
 
-    kind: type | None
+    kind: type[Any] | None
     template: str
     operands: int
 
