@@ -316,7 +316,7 @@ def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], A
 def absorb_changes(r: Reader, region: Region) -> None:
     """Nothing of a statement that raised has come about, but for what it did before: that is in the log."""
     r.state.joined[region.builder] = current()
-    r.state.commit(region.log)
+    r.state.commit(region.log, len(current().nodes))
 
 
 def _handle(r: Reader, e: BaseException, number: int) -> None:
