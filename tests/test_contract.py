@@ -120,6 +120,7 @@ def test_a_large_product_goes_to_the_blas() -> None:
 # ---- epilogues -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain  # sizes of the arena
 def test_epilogue_is_in_the_nest() -> None:
     def layer(x: Any, w: Any, b: Any) -> Any:
         return np.maximum(x @ w + b, 0) * 2

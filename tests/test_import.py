@@ -30,6 +30,7 @@ def own(modules: set[str]) -> set[str]:
     return {m for m in modules if m.split(".")[0] == "irad"}
 
 
+@pytest.mark.plain  # code that checks its memory needs more
 def test_import_loads_what_a_call_needs() -> None:
     imported, called = loaded("import irad"), loaded(FIRST_CALL)
     assert not called & RARE
