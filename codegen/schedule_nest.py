@@ -121,10 +121,12 @@ class NestedLoop:
             f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (_cast_const(f, r.dests[0], dtype),)))
             return
         f.place(r.dests[0])
-        at = self._at(r)
         node = self.inner.get(v)
         if node is None or not v.type.shape or v in f.places or v in self.accumulate or v in self.read:
             return
+        if any(e in n.outputs for n in self.body.nodes for e in r.extra):
+            return  # where it goes is not known before the row
+        at = self._at(r)
         if r.out.kind == "store":
             f.places[v] = at
         elif r.out.kind == "add" and _inner_out(node, v).kind == "store" and self._starts_empty(node, v):
@@ -137,7 +139,7 @@ class NestedLoop:
     def _at(self, r: Result) -> Place:
         f, (final,) = self.f, r.finals
         place = f.place(final)
-        return Place(place.buf, f.flat(final, r.out.map.rows, [Aff.of(n) for n in self.names]))
+        return Place(place.buf, f.flat(final, r.out.map.rows, [*map(Aff.of, self.names), *map(f.aff, r.extra)]))
 
     def _buffers(self) -> None:
         """Memory for rows that live inside the nest only."""
@@ -409,7 +411,7 @@ class BlockedNest:
             dtype = accumulator(r.out.kind, v.type.dtype)
             f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
             return
-        at = f.flat(final, r.out.map.rows, [f.aff(self.body.params[0])])
+        at = f.flat(final, r.out.map.rows, [f.aff(self.body.params[0]), *map(f.aff, r.extra)])
         assert r.out.kind == "store"
         f.block.append(kf.Store(f.place(final).buf, (at,), x))
 

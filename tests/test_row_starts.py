@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import irad
+from irad.codegen.native import build
+from irad.passes.manager import run
+from irad.text import parse
+from irad.verify import verify
 
 EXTENTS = [1, 2, 3, 7, 8, 9, 16, 24, 33, 40]
 
@@ -95,3 +99,31 @@ def test_recursion_over_an_array_without_elements() -> None:
 
     for n in (3, 1, 0):
         assert irad.compile(f)(np.zeros(n), 0, n - 1) == max(n - 1, 0)
+
+
+PLACED = """
+func @f(%x: f64[12], %A: f64[12,5], %i: i64, %q: i64[12]) -> f64[12] {
+  %z: f64[12] = loop[extents=(10), outs=(store:(d1):unique1)] %x body { |%r: i64|
+    %0: f64 = const[value=0.0]
+    %s: f64 = loop[extents=(5), outs=(add:())] %0 body { |%j: i64|
+      %e: f64 = load[map=(d0,d1)] %A, %r, %j
+      yield %e
+    }
+    %t: f64 = OP %s
+    %p: i64 = PLACE
+    yield %t, %p
+  }
+  return %z
+}"""
+
+
+@pytest.mark.parametrize("op", ["neg", "exp"])
+@pytest.mark.parametrize("place", ["add %i, %r", "load[map=(d0)] %q, %r"])
+def test_what_a_nest_folds_is_stored_at_a_computed_place(op: str, place: str) -> None:
+    """Places that are yielded beside the value count; `exp` makes the nest run in blocks of rows."""
+    program = run(verify(parse(PLACED.replace("OP", op).replace("PLACE", place))), ["plan"])
+    a, q = np.linspace(-1, 1, 60).reshape(12, 5), np.arange(12)[::-1].copy()
+    (got,) = build(program).run([np.zeros(12), a, np.array(2), q])
+    want, rows = np.zeros(12), a[:10].sum(axis=1)
+    want[q[:10] if "load" in place else np.arange(2, 12)] = np.exp(rows) if op == "exp" else -rows
+    np.testing.assert_allclose(got, want, rtol=1e-14)
