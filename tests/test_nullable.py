@@ -291,6 +291,37 @@ def test_it_is_caught_as_in_python() -> None:
         agrees(f, x)
 
 
+def test_an_array_that_is_there_changes_in_place() -> None:
+    def f(x: np.ndarray) -> Any:
+        w, held, chosen = x * 2, [None], None
+        if x[1] > 0.5:
+            chosen = held[0] = w
+        try:
+            chosen += 1
+        except TypeError:
+            return x[0]
+        held[0] *= 2
+        return np.sum(w * w)
+
+    for x in SAMPLES:
+        agrees(f, x)
+
+
+def test_numbers_that_are_there_make_an_array() -> None:
+    def f(x: np.ndarray) -> Any:
+        found = None
+        for v in x:
+            if v > 2:
+                found = v
+        pair = [found, 1.0]
+        return np.sum(np.array(pair) ** 2) + np.sum(np.stack((pair[0], x[0])))
+
+    c = irad.compile(f)
+    agrees(f, SAMPLES[0])
+    with pytest.raises(TypeError, match="is None here"):
+        c(SAMPLES[1])
+
+
 def test_where_python_would_go_on_with_none_no_handler_catches_it() -> None:
     def f(x: np.ndarray) -> Any:
         found = None

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend import views
+from irad.frontend import nullable, views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.flow import branch, branch_values
 from irad.frontend.np_positions import check_position
-from irad.frontend.objects import Array, Cell, Either, Poison, Text, describe, is_number, is_traced_deep, python_method
+from irad.frontend.objects import Array, Cell, Either, Nullable, Poison, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_gather
 from irad.frontend.state import Storage
@@ -284,6 +284,8 @@ _INPLACE = {
 
 def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     """The object that a variable is bound to after `old op= value`: arrays and lists change in place."""
+    if type(old) is Nullable or type(value) is Nullable:
+        old, value = nullable.operands(r, name, old, value, suffix="=")
     if isinstance(old, Array):
         _augment_array(r, old, Ellipsis, name, r.operand(value))
         return old

@@ -101,19 +101,19 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
     name = BINARY[type(s.op)]
     if isinstance(s.target, ast.Name):
         old = lookup_name(r, s.target.id)
-        value = r.expr(s.value)
+        value = r.perhaps(s.value)
         r.at(s)
         assign(r, s.target, augmented(r, name, old, value))
     elif isinstance(s.target, ast.Subscript):
         obj, key = r.expr(s.target.value), r.expr(s.target.slice)
         read = reading_before(r, obj, key) if _may_store(s.value) else None
-        value = r.expr(s.value)
+        value = r.perhaps(s.value)
         r.at(s)
         augmented_item(r, obj, key, name, value, read)
     elif isinstance(s.target, ast.Attribute):
         obj = r.expr(s.target.value)
         old = r.getattr(obj, s.target.attr)
-        value = r.expr(s.value)
+        value = r.perhaps(s.value)
         r.at(s)
         new = augmented(r, name, old, value)
         if new is not old:

@@ -77,14 +77,20 @@ def operator(r: Reader, name: str, *xs: Any) -> Any:
         if name == "eq":
             return same
         return negated(same) if isinstance(same, Arr) else not same
+    return r.operator(name, *operands(r, name, *xs))
+
+
+def operands(r: Reader, name: str, *xs: Any, suffix: str = "") -> list[Any]:
+    """The operands of an operator (with `suffix`: of an assignment) that are there; else TypeError with Python's words."""
     kinds = ["NoneType" if isinstance(x, Nullable) else _class_name(x) for x in xs]
+    symbol = ("**" if suffix and name == "pow" else _SYMBOLS[name]) + suffix
     if len(xs) == 1:
-        words = f"bad operand type for unary {_SYMBOLS[name]}: 'NoneType'"
+        words = f"bad operand type for unary {symbol}: 'NoneType'"
     elif name in ("lt", "le", "gt", "ge"):
-        words = f"'{_SYMBOLS[name]}' not supported between instances of '{kinds[0]}' and '{kinds[1]}'"
+        words = f"'{symbol}' not supported between instances of '{kinds[0]}' and '{kinds[1]}'"
     else:
-        words = f"unsupported operand type(s) for {_SYMBOLS[name]}: '{kinds[0]}' and '{kinds[1]}'"
-    return r.operator(name, *(needed(r, x, words) if isinstance(x, Nullable) else x for x in xs))
+        words = f"unsupported operand type(s) for {symbol}: '{kinds[0]}' and '{kinds[1]}'"
+    return [needed(r, x, words) if isinstance(x, Nullable) else x for x in xs]
 
 
 def _class_name(x: Any) -> str:

@@ -296,7 +296,7 @@ class Reader:
             return {k: self.operand(v) for k, v in x.items()}
         if isinstance(x, (Structured, Bytes)) and not is_traced_deep(x):
             return concrete(x)
-        return x
+        return self.operand(self.definite(x, "an operand")) if type(x) is Nullable else x
 
     def wrap(self, x: Any, zero_d: bool = False) -> Any:
         """A result of a table function or of NumPy as the user sees it: arrays are new array objects.
@@ -337,7 +337,7 @@ class Reader:
         """The value, if it is known to be there; else x."""
         raise NotImplementedError
 
-    def definite(self, x: Any, node: ast.expr) -> Any:
+    def definite(self, x: Any, what: ast.expr | str) -> Any:
         """The value of what is not None; a check at run time where it may be."""
         raise NotImplementedError
 

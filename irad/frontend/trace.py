@@ -101,8 +101,8 @@ class SourceReader(Reader):
 
     narrowed = nullable.narrowed
 
-    def definite(self, x: Nullable, node: ast.expr) -> Any:
-        return nullable.definite(self, x, f"'{ast.unparse(node)}'")
+    def definite(self, x: Nullable, what: ast.expr | str) -> Any:
+        return nullable.definite(self, x, what if isinstance(what, str) else f"'{ast.unparse(what)}'")
 
     def read_either(self, x: Either) -> Value:
         return branch_values(self, x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]

@@ -234,7 +234,7 @@ class Wide(Program):
             f"o = {value}", "o = i", "o = None", "o = s if t > 0 else None", f"if o is None: o = {value}", f"if {self.condition()}: o = {value}",
             f"if o is None or o < s: o = {value}", "if o is not None: s += np.tanh(o)", "t += 0.25 if not o else o * 0.5", "s += o or 0.5",
             f"if o is not None and {a}[{self.index()}] < o: o = None", "t += 1 if o == i else 0", "w[0] = t if o is None else np.tanh(o)",
-            f"p = {a} * 0.5", f"if {self.condition()}: p = {a} * 1.0", "if p is None: p = x + 1.0", "if p is not None: p[0] += 0.5", "p = None",
+            f"p = {a} * 0.5", f"if {self.condition()}: p = {a} * 1.0", "if p is None: p = x + 1.0", "if p is not None: p[0] += 0.5", "if p is not None: p *= 0.5", "p = None",
             "if p is not None: s += p.sum() * 0.1", f"o, t = (t, {value}) if o is None else (None, np.tanh(o))", "o = t if p is None else p[1]",
         )  # fmt: skip
 
