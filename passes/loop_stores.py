@@ -6,6 +6,7 @@ indices and in what stands outside; a clash is a set of integer points, which ir
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from irad.ir import Graph, Node, Value, walk
@@ -29,26 +30,34 @@ class LoopStores:
         """Does the loop read elements of x only that its out k stores to in no trip?"""
         (body,) = node.regions
         out, extra = node.attrs["outs"][k], _extra(node, k)
-        inner = {body: node.attrs["extents"]}
-        loads = []
-        for n in walk(body):
-            inner.update((r, n.attrs["extents"]) for r in n.regions)
-            if x in n.inputs:
-                if n.op is not load:
-                    return False
-                loads.append(n)
-        if x in body.results or out.width > 1:
+        reads = list(self._reads(body, node.attrs["extents"], x, []))
+        if x in body.results or out.width > 1 or any(n.op is not load for n, _ in reads):
             return False
-        made = {v for r in inner for v in (*r.params, *(o for n in r.nodes for o in n.outputs))}
-        ranges: list[Dim] = []
-        for r, extents in inner.items():
-            for i, d in zip(r.params, extents):
-                ranges += [affine(0, {i: -1}), affine(1, {i: 1}) - self._form(d)]
+        made = {
+            v
+            for r in (body, *(r for n in walk(body) for r in n.regions))
+            for v in (*r.params, *(o for n in r.nodes for o in n.outputs))
+        }
         other = {v: Value(I64) for v in made}  # of the trip that stores
         fresh = lambda e: e if isinstance(e, int) else e.rename(lambda v: other.get(v, v))
         stored = [fresh(self._row(row, [*body.params, *extra])) for row in out.map.rows]
-        known = [*ranges, *map(fresh, ranges)]
-        return all(self._never([self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows], stored, known) for n in loads)
+        trip = [fresh(e) for e in self._ranges(body, node.attrs["extents"])]
+        return all(
+            self._never([self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows], stored, [*known, *trip]) for n, known in reads
+        )
+
+    def _reads(self, body: Graph, extents: Sequence[Dim], x: Value, known: list[Dim]) -> Iterator[tuple[Node, list[Dim]]]:
+        """The nodes that read x, with the ranges of the loops around them: of no others, which may have no trips."""
+        known = [*known, *self._ranges(body, extents)]
+        for n in body.nodes:
+            if x in n.inputs:
+                yield n, known
+            for r in n.regions:
+                yield from self._reads(r, n.attrs["extents"], x, known)
+
+    def _ranges(self, body: Graph, extents: Sequence[Dim]) -> list[Dim]:
+        """What is known of a loop's indices, as forms that are <= 0."""
+        return [e for i, d in zip(body.params, extents) for e in (affine(0, {i: -1}), affine(1, {i: 1}) - self._form(d))]
 
     def _never(self, read: list[Dim], stored: list[Dim], known: list[Dim]) -> bool:
         """Do the two positions differ whatever the unknowns are? A store of rows names the leading axes alone."""

@@ -92,10 +92,10 @@ class _Block:
             self.after[v].pop(old, None)
         self.place(new, at)
 
-    def behind(self, node: Node) -> tuple[int, ...]:
-        """The place behind a node, and behind what was put there before."""
+    def behind(self, node: Node, store: bool = False) -> tuple[int, ...]:
+        """The place behind a node, and behind what was put there before; stores stand behind all reads there, which they may need."""
         self.moves += 1
-        return (*self.at[node], self.moves)
+        return (*self.at[node], int(store), self.moves)
 
     def settle(self, out: Value, x: Value) -> None:
         """No read of x after the store that makes `out`, if that can be had."""
@@ -149,7 +149,7 @@ class _Block:
         needs = [self.at[n] for v in store.outputs for n in self.after.get(v, ())]
         if effects(store) != "none" or min(needs, default=(len(self.at),)) <= self.at[last]:
             return False
-        self.at[store] = self.behind(last)
+        self.at[store] = self.behind(last, store=True)
         return True
 
     def keep(self, read: Node) -> None:
