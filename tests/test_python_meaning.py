@@ -76,6 +76,19 @@ def test_patterns_compare_true_and_false_by_identity(x: float) -> None:
     agrees(f, np.float64(x))
 
 
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_bools_that_are_combined_keep_their_kind(kind: type) -> None:
+    def f(x: float, y: float) -> object:
+        a, b = 0 < x < y, x > 1 or y > 1
+        match a:
+            case True:
+                return a, b, (a and b) is True, 1
+        return a, b, (a and b) is True, 2
+
+    agrees(f, kind(1.0), kind(2.0))
+    agrees(f, kind(3.0), kind(2.0))
+
+
 def test_a_bool_of_two_kinds_has_no_identity() -> None:
     def f(x: np.ndarray) -> int:
         ok = True

@@ -178,7 +178,8 @@ def _short_circuit(r: Reader, t: Arr, x: Any, rest: Callable[[], Any], when: boo
     simple = isinstance(x, Arr) and x.name == "bool" and (isinstance(y, bool) or (isinstance(y, Arr) and y.name == "bool"))
     if simple and x.weak == (not isinstance(y, Arr) or y.weak) and _cheap(side):
         absorb(r, side)
-        return (conjunction if when else disjunction)(x, y)
+        out = (conjunction if when else disjunction)(x, y)
+        return Arr(out.value, x.weak) if isinstance(out, Arr) else out
     other = run_region(r, lambda: x)
     return finish(r, t, side, other) if when else finish(r, t, other, side)
 
