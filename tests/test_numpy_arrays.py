@@ -121,6 +121,7 @@ def test_reduction(name: str) -> None:
     ("np.trapezoid(x, y)", A, V),
     ("np.trapezoid(x, dx=0.1, axis=0)", A),
     ("np.trapezoid(x, y, axis=0)", A, B),
+    ("np.trapz(x, y)", A, V),
     ("np.linalg.norm(x)", A),
     ("np.linalg.norm(x)", I),
     ("np.linalg.norm(x, axis=1)", A),
@@ -461,11 +462,11 @@ def test_einsum(expression: str, args: Any) -> None:
     ("np.correlate(x, y, 'same')", V[:3], A.ravel()),
     ("np.correlate(x, y)", V, A.ravel()),
     ("np.convolve(x, y)", I[0], J[0]),
-    ("np.histogram(x, 5, (-2, 2))", A),
+    ("np.histogram(x, 5, (-2.0, 2.0))", A),
     ("np.histogram(x, 4)", A),
     ("np.histogram(x, [-1.0, 0.0, 2.0])", A),
     ("np.histogram(x, 4, weights=y)", A, P),
-    ("np.histogram(x, 4, (-1, 1), density=True)", A),
+    ("np.histogram(x, 4, (-1.0, 1.0), density=True)", A),
     ("np.bincount(x)", J.ravel()),
     ("np.bincount(x, minlength=12)", J.ravel()),
     ("np.bincount(x, weights=y, minlength=3)", J.ravel(), A.ravel()),
@@ -535,6 +536,8 @@ SPECIAL = "expit softplus logit log_expit erf erfc gammaln digamma psi entr ndtr
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_function(name: str) -> None:
     special = pytest.importorskip("scipy.special")
+    if not hasattr(special, name):
+        pytest.skip("not in this SciPy")
     for x in (P, P.astype(np.float32), 0.3, J * 0 + 1, np.array([0.0, 1.0, 0.5])):
         evaluate_with(special, f"np.{name}(x)", (x,))
 

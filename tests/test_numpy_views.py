@@ -59,7 +59,7 @@ np.clip(a, -9, 99) | np.round(a) | np.roll(a, 0) | np.concatenate([a]) | np.stac
 np.pad(a, 0) | np.asarray_chkfinite(a) | np.diff(a, n=0) | np.diff(a) | np.sort(a) | np.resize(a, a.shape) | np.delete(a, [], axis=0)
 np.moveaxis(a, 0, 0) | a.swapaxes(0, 0) | np.append(a, []) | np.einsum('...->...', a) | np.block([a]) | np.hstack([a])
 np.atleast_3d(a)[0] | a[np.newaxis, ..., np.newaxis] | a[()] | a[0:2][1:] | a[::-1][::-1] | a[-1:] | a[5:5] | a[np.s_[1:3]]
-np.unwrap(a) | np.full_like(a, a) | as_strided(a) | a.take([0]) | a.__array__() | a.T.T | a.clip(-9, 99) | np.partition(a, 1)
+np.unwrap(a) | np.full_like(a, a) | as_strided(a) | a.take([0]) | a.__array__() | a.T.T | a.clip(-9, 99) | np.partition(a, tuple(range(a.shape[-1])))
 np.require(a, float, ['C', 'W']) | np.asarray([a])[0] | np.ascontiguousarray(a, np.float32) | np.extract(a > -1, a) | np.angle(a) | np.polyint(a, 0)
 """
 MATRIX = """
@@ -178,6 +178,7 @@ NO_VIEW_OF_NUMBERS = {
     "as_strided", "lib.add_newdoc", "ndarray.getfield", "ndarray.byteswap", "ndarray.__deepcopy__", "ndarray.view", "ndarray.data", "ndarray.flat",
     "asmatrix", "bmat", "matrix", "nditer", "recarray", "record", "broadcast", "flatiter", "frombuffer", "from_dlpack", "memmap",
     "ndarray.base", "ndarray.ctypes", "apply_along_axis", "apply_over_axes", "isfortran", "trim_zeros", "ndarray.to_device", "ndarray.__array_wrap__", "ndenumerate",
+    "asfarray", "ndarray.newbyteorder",  # of NumPy 1
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 from typing import Any
 
 import numpy as np
@@ -102,3 +103,70 @@ def test_kernel_leaves_its_neighbours_alone() -> None:
     want[1:41:2] = np.sort(x[0:40:2])
     np.testing.assert_array_equal(y, want)
     assert a[0] == a[21] == b[0] == b[21] == -7
+
+
+# ---- from the largest (a keyword since NumPy 2.5) ----
+
+OLD = "descending" not in inspect.signature(np.sort).parameters
+
+
+def downwards(x: Any) -> Any:
+    y = x * 1
+    y.sort(descending=True)
+    return (
+        np.sort(x, axis=0, descending=True),
+        np.argsort(x, axis=0, descending=True, stable=True),
+        x.argsort(axis=None, descending=True, stable=True),
+        y,
+    )
+
+
+@pytest.mark.skipif(OLD, reason="not a keyword of this NumPy")
+@pytest.mark.parametrize("dtype", [*DTYPES, "f2", "c16"])
+def test_descending(dtype: str) -> None:
+    real, imaginary = (sample((9, 5), "f8", k) for k in (1, 2))
+    x = sample((9, 5), dtype) if dtype[0] != "c" else np.stack([real, imaginary], -1).view("c16")[..., 0]
+    for got, want in zip(irad.compile(downwards)(x), downwards(x), strict=True):
+        same_bits(got, want)
+        if dtype[0] == "f":
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+@pytest.mark.skipif(OLD, reason="not a keyword of this NumPy")
+def test_descending_reaches_the_least_integers() -> None:
+    for dtype in ("i1", "i8", "u1", "u8"):
+        x = np.array([np.iinfo(dtype).min, 1, np.iinfo(dtype).max, 0], dtype)
+        same_bits(irad.compile(lambda x: np.sort(x, descending=True))(x), np.sort(x)[::-1])
+
+
+@pytest.mark.skipif(OLD, reason="not a keyword of this NumPy")
+def test_slopes_go_with_descending_elements() -> None:
+    x = np.array([3.0, 1.0, 3.0, 0.0, -0.0])
+    g = irad.grad(lambda x: np.sort(x, descending=True) @ np.arange(5.0))(x)
+    np.testing.assert_array_equal(g, [0.0, 2.0, 1.0, 3.0, 4.0])
+    rising = irad.grad(lambda x: np.sort(x, descending=False) @ np.arange(5.0))(x)
+    np.testing.assert_array_equal(rising, [3.0, 2.0, 4.0, 0.0, 1.0])
+
+
+@pytest.mark.skipif(OLD, reason="not a keyword of this NumPy")
+def test_descending_is_known_at_compile_time() -> None:
+    with pytest.raises(irad.IradTypeError, match="known at compile time"):
+        irad.compile(lambda x: np.sort(x, descending=x[0] > 0))(np.ones(3))
+
+
+@pytest.mark.skipif(not OLD, reason="a keyword of this NumPy")
+def test_keywords_are_those_of_the_installed_numpy() -> None:
+    for f in (
+        lambda x: np.sort(x, descending=None),
+        lambda x: np.argsort(x, descending=True),
+        lambda x: x.argsort(descending=False),
+    ):
+        with pytest.raises(irad.IradTypeError, match="unexpected keyword argument 'descending'"):
+            irad.compile(f)(np.ones(3))
+
+
+@pytest.mark.skipif("stable" not in inspect.signature(np.sort).parameters, reason="not a keyword of this NumPy")
+def test_kind_and_stable_exclude_each_other() -> None:
+    with pytest.raises(irad.IradValueError, match="can't be provided at the same time"):
+        irad.compile(lambda x: np.sort(x, kind="stable", stable=False))(np.ones(3))
+    same_bits(irad.compile(lambda x: np.sort(x, kind="stable", stable=None))(np.array([2.0, 1.0])), np.array([1.0, 2.0]))

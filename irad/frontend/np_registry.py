@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+
+from irad.errors import IradTypeError
 
 Builder = Callable[..., Any]
 F = TypeVar("F", bound=Builder)
@@ -16,6 +20,7 @@ ATTRIBUTES: dict[str, Builder] = {}
 OPERATORS: dict[str, Builder] = {}
 VIEWS: set[Any] = set()  # NumPy functions, and names of methods and attributes, whose result shares the operand's memory
 NAMES: dict[str, Any] = {}  # "np.sum" -> np.sum: what `nearest` searches
+OTHER_NAMES: set[str] = set()  # those that only other versions of NumPy have
 
 
 def find(path: str) -> Any:
@@ -26,9 +31,25 @@ def find(path: str) -> Any:
     return found
 
 
+ABSENT: Any = getattr(np, "_NoValue", None)  # the default of keywords that only some versions of NumPy have
+
+
+@cache
+def _keywords(fn: Any) -> frozenset[str]:
+    return frozenset(inspect.signature(fn).parameters)
+
+
+def refuse_keywords(fn: Any, **given: Any) -> None:
+    """Keywords that were given and that the installed NumPy's function does not have are refused as it does."""
+    for k, v in given.items():
+        if v is not ABSENT and k not in _keywords(fn):
+            raise IradTypeError(f"{fn.__name__}() got an unexpected keyword argument '{k}'")
+
+
 def _register(path: str, builder: Builder, view: bool) -> None:
     fn = find(path)
     if fn is None:
+        OTHER_NAMES.add(f"np.{path}")
         return
     TABLE[fn] = builder
     NAMES[f"np.{path}"] = fn

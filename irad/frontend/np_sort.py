@@ -26,13 +26,14 @@ from irad.frontend.arr import (
     size_of,
     static_int,
 )
+from irad.frontend.descending import descends, mirrored
 from irad.frontend.np_elementwise import apply_ufunc, convert
 from irad.frontend.np_functions import add, mul, op, sub
 from irad.frontend.np_gather import take_along_axis
 from irad.frontend.np_index import getitem
 from irad.frontend.np_join import items_of, stack
 from irad.frontend.np_reduce import keep, sum_of
-from irad.frontend.np_registry import method, numpy
+from irad.frontend.np_registry import ABSENT, method, numpy, refuse_keywords
 from irad.frontend.np_shape import ravel
 from irad.ir import Value
 from irad.ops import array as array_ops
@@ -54,11 +55,15 @@ def _line(a: Any, axis: Any) -> tuple[Arr, int]:
 
 
 @numpy("sort")
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Arr:
-    """np.sort: stable whatever `kind` says; NaN last."""
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = ABSENT, descending: Any = ABSENT) -> Arr:
+    """np.sort: stable whatever `kind` says; NaN last, also where it descends (a keyword since NumPy 2.5)."""
     x, k = _line(a, axis)
+    down = descends(np.sort, kind, stable, descending)
     if is_complex(x.name):
-        return Arr(complex_order.taken(x.value, complex_order.order(x.value, k), k))
+        key = mirrored(x.value) if down else x.value
+        return Arr(complex_order.taken(x.value, complex_order.order(key, k), k))
+    if down:
+        return Arr(mirrored(in_f32(sorting.sort, mirrored(x.value), axis=k)))
     return Arr(in_f32(sorting.sort, x.value, axis=k))
 
 
@@ -69,10 +74,13 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 
 
 @numpy("argsort", method="argsort")
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Arr:
-    """np.argsort: stable whatever `kind` says (NumPy leaves the order of ties open unless kind="stable")."""
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = ABSENT, descending: Any = ABSENT
+) -> Arr:
+    """np.argsort: stable whatever `kind` says (NumPy leaves the order of ties open unless it is asked for); as np.sort."""
     x, k = _line(a, axis)
-    at = complex_order.order(x.value, k) if is_complex(x.name) else in_f32(sorting.argsort, x.value, axis=k)
+    key = mirrored(x.value) if descends(np.argsort, kind, stable, descending) else x.value
+    at = complex_order.order(key, k) if is_complex(x.name) else in_f32(sorting.argsort, key, axis=k)
     bound(at, 0, max(dim_interval(x.shape[k])[1] - 1, 0))
     return Arr(at)
 
@@ -364,6 +372,7 @@ def quantile(
     _check_real(a)
     _check_q(q, _what)
     if weights is not None:
+        refuse_keywords(np.quantile, weights=weights)
         return _weighted(lift(a), q, axis, method, keepdims, weights)
     s, axes = _sorted_last(a, axis)
     n = s.shape[-1]

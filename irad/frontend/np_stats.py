@@ -14,7 +14,7 @@ from irad.frontend.np_functions import div, mul, op, sub
 from irad.frontend.np_join import join_values
 from irad.frontend.np_linalg import contract, diagonal
 from irad.frontend.np_reduce import average, sum_of
-from irad.frontend.np_registry import numpy
+from irad.frontend.np_registry import ABSENT, numpy, refuse_keywords
 from irad.frontend.np_shape import expand_dims, transpose
 from irad.ops.array import reshape_to
 from irad.ops.complex import complex_
@@ -88,8 +88,9 @@ def _weighted_factor(total: Any, w: Any, aweights: Any, free: Any) -> Any:
 
 
 @numpy("corrcoef")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Arr:
-    """np.corrcoef: the covariance scaled by the standard deviations and clipped to [-1, 1]."""
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, bias: Any = ABSENT, ddof: Any = ABSENT, *, dtype: Any = None) -> Arr:
+    """np.corrcoef: the covariance scaled by the standard deviations and clipped to [-1, 1]; `bias` and `ddof` change nothing."""
+    refuse_keywords(np.corrcoef, bias=bias, ddof=ddof)
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return div(c, c)
