@@ -348,7 +348,7 @@ def test_closures_of_one_code_nest() -> None:
 
 
 def fresh(code: str) -> tuple[int, str]:
-    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     return p.returncode, p.stdout + p.stderr
 
 
