@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.linalg  # noqa: F401: names of what has been imported are listed
+import scipy.linalg  # noqa: F401  (names of what has been imported are listed)
 import scipy.special  # noqa: F401
 
 from irad.frontend.eval_attr import MUTATING
