@@ -156,6 +156,7 @@ def test_products_that_meet_share_a_tile() -> None:
     assert tiles(f, *args)[0] == 1
 
 
+@pytest.mark.plain  # sizes of the arena
 def test_gates_meet_in_registers() -> None:
     """Slices of one product, as of an LSTM: one nest with an accumulator per gate."""
 

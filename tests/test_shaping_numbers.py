@@ -18,7 +18,7 @@ PROGRAMS = {
     "mgrid": (lambda a, n: np.mgrid[0:n, 0:n][0] * a[0], N + 1, (2, 3)),
     "ogrid": (lambda a, n: np.ogrid[0:n, 0:n][1] * a[1], N, (2, 3)),
     "r_": (lambda a, n: np.r_[0:n, a], N, (2, 3)),
-    "ndarray": (lambda a, n: np.ndarray(n, dtype=float) * 0.0 + a[:n], N, (2, 3)),
+    "ndarray": (lambda a, n: len(np.ndarray(n, dtype=float)) * a[:n], N, (2, 3)),
     "broadcast_to": (lambda a, n: np.broadcast_to(a, (n, 12)), N, (2, 3)),
     "split": (lambda a, n: np.split(a, n)[1], N, (3, 4)),
     "array_split": (lambda a, n: np.array_split(a, n)[0], N, (3, 5)),
