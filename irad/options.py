@@ -74,7 +74,7 @@ def _check(check: Any) -> str | None:
 
 def checks_memory(given: Options) -> bool:
     """Is code made now to check its memory? Where the options do not say it, the environment variable IRAD_CHECK does."""
-    check = os.environ.get("IRAD_CHECK", "none") if given.check is None else given.check
+    check = (os.environ.get("IRAD_CHECK") or "none") if given.check is None else given.check
     if check not in CHECKS:
         raise IradValueError(f"IRAD_CHECK: one of {', '.join(CHECKS)}, not {check!r}")
     return check == "memory"
