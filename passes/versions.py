@@ -75,7 +75,9 @@ class _Block:
     def run(self) -> Graph:
         for store in self.source.nodes:
             for x in overwritten(store):
-                if x not in self.made or self.made[x].op.name not in ("const", "empty"):  # those are made anew for each store
+                if x in self.made and self.made[x].op.name in ("const", "empty"):  # those are made anew for each store
+                    continue
+                if not self.swaps(x):
                     self.settle(store.outputs[0], x)
         return self.source.replace(nodes=sorted(self.at, key=self.at.__getitem__))
 
@@ -111,6 +113,20 @@ class _Block:
                 self.read_new(read, moving, store)
             elif not self.sink(store, late) and _floats(read) and self.at[read] < self.at[store]:
                 self.keep(read)
+
+    def swaps(self, x: Value) -> bool:
+        """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
+        (irad.passes.pingpong), and all reads are best made of the old one."""
+        while x in self.made and self.made[x].op.name in ("update", "update_add") and len(self.made[x].inputs) == 2:
+            x = self.made[x].inputs[0]
+        if x not in self.source.params:
+            return False
+        while x not in self.source.results:
+            stores = [n for n in self.after.get(x, ()) if n.op.name in ("update", "update_add") and n.inputs[0] is x]
+            if len(stores) != 1 or len(stores[0].inputs) != 2:
+                return False
+            x = stores[0].out
+        return True
 
     def floating(self, read: Node) -> tuple[list[Node], list[Node]]:
         """The read and what is computed from it element by element, in order; and what reads those at a place of its own."""
