@@ -9,6 +9,7 @@ from __future__ import annotations
 from irad.ir import Graph, Node, Program, Value, captures, readers
 from irad.ops.constant import const, empty
 from irad.ops.loop import loop
+from irad.passes.rewrite import rebuild
 
 
 def covered(program: Program) -> Program:
@@ -22,9 +23,7 @@ def _graph(graph: Graph) -> Graph:
         if n.op is const and n.out.type.rank == 1 and n.out not in results and _written_over(n.out, readers(graph), results):
             n = Node(empty, (), n.outputs, {"type": n.out.type}, (), n.loc, n.deriv)
         elif n.regions and n.op is not loop:
-            regions = tuple(map(_graph, n.regions))
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = rebuild(n, {}, tuple(map(_graph, n.regions)))
         nodes.append(n)
     return graph.replace(nodes=nodes)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from irad.ir import Graph, Node, Program, Value, uses
 from irad.ops.array import update
 from irad.ops.loop import loop
+from irad.passes.rewrite import rebuild
 
 
 def without_dead_stores(program: Program) -> Program:
@@ -23,9 +24,7 @@ def _graph(graph: Graph) -> Graph:
         if n.op is update:
             n = stores[n.out] = _over_dead(n, stores, uses(graph))
         elif n.regions and n.op is not loop:
-            regions = tuple(map(_graph, n.regions))
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = rebuild(n, {}, tuple(map(_graph, n.regions)))
         nodes.append(n)
     return graph.replace(nodes=nodes)
 

@@ -16,6 +16,7 @@ from irad.ops.array import index
 from irad.ops.core import effects
 from irad.passes.final_values import FinalValues
 from irad.passes.fuse_access import classify, is_view
+from irad.passes.rewrite import rebuild
 
 MOST = 64  # nodes that may float with a read
 
@@ -46,14 +47,7 @@ class _Function:
         return FinalValues(self.whole)
 
     def graph(self, graph: Graph) -> Graph:
-        nodes = []
-        for n in graph.nodes:
-            if n.regions:
-                regions = tuple(map(self.graph, n.regions))
-                if any(a is not b for a, b in zip(regions, n.regions)):
-                    n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
-            nodes.append(n)
-        graph = graph.replace(nodes=nodes)
+        graph = graph.replace(nodes=[rebuild(n, {}, tuple(map(self.graph, n.regions))) for n in graph.nodes])
         count = uses(graph)
         if not any(count[x] > 1 for n in graph.nodes for x in overwritten(n)):
             return graph

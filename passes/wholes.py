@@ -22,7 +22,7 @@ from irad.ops.array import sum_
 from irad.ops.elementwise import full
 from irad.ops.slopes import logistic_given, slope_of
 from irad.passes.cse import Key, node_key
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import rebuild, splat_of
 from irad.passes.spectral_wholes import matrix_function_of
 
 LARGEST = 64  # factors of a monomial
@@ -79,10 +79,7 @@ class _Wholes:
             return graph
         nodes: list[Node] = []
         for n in graph.nodes:
-            if n.regions:
-                regions = tuple(map(self.graph, n.regions))
-                if any(a is not b for a, b in zip(regions, n.regions)):
-                    n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = rebuild(n, {}, tuple(map(self.graph, n.regions)))
             self.defs.update((v, n) for v in n.outputs)
             made = self.node(n)
             if len(made) == 1 and (n.op.name in ROOTS or n.op.name in PASS_ON and any(v in self.rooted for v in n.inputs)):
