@@ -6,12 +6,15 @@ The next step lets a copy's source and target share memory where they can; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
 
 from irad.ir import Graph, Node, Value, captures, readers, reads, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
 from irad.passes.loop_stores import LoopStores
+from irad.types import Dim
 
 
 def insert_copies(graph: Graph) -> Graph:
@@ -86,7 +89,7 @@ class _Copies:
         moved = {
             old: new
             for k, (old, new, o) in enumerate(zip(node.inputs, dests, node.attrs["outs"]))
-            if old is not new and (read_in_place(body, old, o) or old in captures(body) and self.stores.apart(node, k, old))
+            if old is not new and (read_in_place(node, old, o) or old in captures(body) and self.stores.apart(node, k, old))
         }
         body = substitute(body, moved)
         return [*copies, Node(node.op, tuple(dests), node.outputs, node.attrs, (body,), node.loc, node.deriv)]
@@ -162,10 +165,32 @@ class _Copies:
     _checkpoint = _if
 
 
-def read_in_place(body: Graph, x: Value, out: Out) -> bool:
-    """Is x read in the loop, and only at the very position that this trip stores to?"""
+def read_in_place(loop: Node, x: Value, out: Out) -> bool:
+    """Is x read in the loop, and only at the very position that this trip stores to, and no other trip?"""
+    (body,) = loop.regions
     reading = readers(body).get(x, ())
-    return bool(reading) and x not in body.results and all(n.op is load and _same_position(n, body.params, out) for n in reading)
+    if not reading or x in body.results or not all(n.op is load and _same_position(n, body.params, out) for n in reading):
+        return False
+    return _once(out, loop.attrs["extents"])
+
+
+def _once(out: Out, extents: Sequence[Dim]) -> bool:
+    """Does each trip store to a position of its own? Not where a loop folds along an index.
+
+    A row of the map tells its indices if they are the digits of a number: each one's step is beyond what those before it reach.
+    """
+    unknown = {k for k, d in enumerate(extents) if d != 1}
+    while True:
+        told = set()
+        for row in out.map.rows:
+            steps = sorted((abs(row[k]), k) for k in unknown if row[k])
+            inner = [extents[k] for _, k in steps[:-1]]
+            reach = [0, *accumulate(c * (d - 1) if isinstance(d, int) else inf for (c, _), d in zip(steps, inner))]
+            if all(c > r for (c, _), r in zip(steps, reach)):
+                told |= {k for _, k in steps}
+        if not told:
+            return not unknown
+        unknown -= told
 
 
 def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:

@@ -124,7 +124,6 @@ class Lives:
     _update_add = _update
 
     def _loop(self, node: Node) -> None:
-        (body,) = node.regions
         outs = {(o.map, o.extra): o for o, d in zip(_per_result(node), node.inputs) if d.type.shape}.values()
         fresh: dict[Type, list[Value]] = {}
         for d, v in zip(node.inputs, node.outputs):
@@ -133,7 +132,7 @@ class Lives:
         here = 2 * self._t + 2
         for x in captured(node):
             self._use([x], here)
-            if x.type in fresh and x.type.shape and x.type.static and all(read_in_place(body, x, o) for o in outs):
+            if x.type in fresh and x.type.shape and x.type.static and all(read_in_place(node, x, o) for o in outs):
                 self.over += [(x, v, here) for v in fresh[x.type]]
         for d, v in zip(node.inputs, node.outputs):
             if d.type.shape:

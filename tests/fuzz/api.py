@@ -128,7 +128,7 @@ def flat(v):
 def change(step):
     try:
         step()
-    except (LookupError, AttributeError):
+    except (LookupError, AttributeError, TypeError):
         pass
 
 def check(x):
