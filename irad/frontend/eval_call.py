@@ -30,6 +30,7 @@ from irad.frontend.recursion import recursive_call
 from irad.frontend.source import NoSource, Source, source_of
 from irad.frontend.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
+from irad.frontend.written import in_library, run_plainly, runs_plainly
 from irad.records import replace
 
 MAX_DEPTH = 400
@@ -122,7 +123,9 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
-    traced = is_traced_deep(args) or is_traced_deep(kwargs)
+    if in_library(fn) and runs_plainly(args, kwargs):
+        return run_plainly(r, fn, args, kwargs)
+    traced = is_traced_deep(args) or is_traced_deep(kwargs) or in_library(fn)
     _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
     if is_library(fn.__module__) and not traced and not ours:
@@ -137,8 +140,11 @@ def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[s
 
 
 def _enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    path = r.captures.origin(fn)
-    take = lambda obj, kind, key: r.captures.take(obj, path.child(kind, key))
+    if in_library(fn):
+        take = lambda obj, kind, key: r.wrap(obj)
+    else:
+        path = r.captures.origin(fn)
+        take = lambda obj, kind, key: r.captures.take(obj, path.child(kind, key))
     defaults = [take(d, "default", k) for k, d in enumerate(fn.__defaults__ or ())]
     kw_defaults = {k: take(d, "kwdefault", k) for k, d in (fn.__kwdefaults__ or {}).items()}
     env = Env()

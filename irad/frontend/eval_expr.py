@@ -35,6 +35,7 @@ from irad.frontend.regions import braces_doubled as escape
 from irad.frontend.result_layout import of_operation
 from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
+from irad.frontend.written import in_library
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
 
@@ -67,6 +68,9 @@ def lookup_name(r: Reader, name: str) -> Any:
 def captured_name(r: Reader, name: str) -> Any:
     """A free or global variable of the real function around."""
     fn = r.frame.globals_of
+    if in_library(fn):
+        found = fn.__globals__.get(name, UNDEFINED)
+        return r.wrap(found) if found is not UNDEFINED else getattr(builtins, name)
     path = r.captures.origin(fn)
     free = fn.__code__.co_freevars
     if name in free:

@@ -15,6 +15,7 @@ from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, sha
 from irad.frontend.eval_attr import into
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
+from irad.frontend.np_registry import Written
 from irad.frontend.np_structured import call_structured
 from irad.frontend.objects import Array, Either, describe, python_method
 from irad.frontend.reader import Reader
@@ -22,6 +23,7 @@ from irad.frontend.result_layout import of_call
 from irad.frontend.sequences import Seq
 from irad.frontend.steps import Reshape
 from irad.frontend.table import add_at, lookup, nearest
+from irad.frontend.written import call_written
 from irad.once import COMPILER
 from irad.types import DTYPES, Type
 
@@ -50,6 +52,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     builder = lookup(fn)
     if builder is None and not _is_numpy(fn):
         return NotImplemented
+    if isinstance(builder, Written) and builder.calls:
+        return call_written(r, builder, args, kwargs)
     structured = call_structured(r, fn, args, kwargs)
     if structured is not NotImplemented:
         return structured
@@ -72,6 +76,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d))
     if builder is None:
         raise _unknown(fn)
+    if isinstance(builder, Written):
+        return into(r, out, call_written(r, builder, args, kwargs))
     _fix_shape(r, fn, operands, named)
     return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs))
 

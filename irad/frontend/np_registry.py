@@ -1,10 +1,12 @@
-"""Where the builders register: NumPy functions by object, ndarray methods and attributes and Python operators by name."""
+"""Where the builders register: NumPy and SciPy functions by object, ndarray methods and attributes and Python operators by name."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from functools import cache
+from irad.once import module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,9 +26,10 @@ OTHER_NAMES: set[str] = set()  # those that only other versions of NumPy have
 
 
 def find(path: str) -> Any:
-    """np.<path>, or None if the installed NumPy does not have it."""
-    found: Any = np
-    for part in path.split("."):
+    """np.<path> or scipy.<path>, or None if the installed version does not have it."""
+    scipy = path.startswith("scipy.")
+    found: Any = module(".".join(path.split(".")[:2])) if scipy else np
+    for part in path.split(".")[2 * scipy :]:
         found = getattr(found, part, None)
     return found
 
@@ -68,6 +71,43 @@ def numpy(*paths: str, method: str | None = None, view: bool = False) -> Callabl
             if view:
                 VIEWS.add(method)
         return builder
+
+    return register
+
+
+class Written:
+    """A builder that is a plain function of NumPy arrays: the front end reads it where it is called, as it reads the user's.
+
+    `calls`: it takes functions, whose values are not known where its other arguments are: it is read whatever they are.
+    """
+
+    read: Callable[..., Any]  # outside of a reader; irad.frontend.written sets it
+
+    def __init__(self, fn: Builder, calls: bool):
+        self.fn, self.calls = fn, calls
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        return Written.read(self, operands, named)
+
+
+def written(*names: str, calls: bool = False) -> Callable[[F], F]:
+    """Register the decorated function, written in NumPy, for functions and methods of NumPy or SciPy by their full names.
+
+    What the installed version does not have is left out; modules of SciPy are imported.
+    """
+
+    def register(fn: F) -> F:
+        entry = Written(fn, calls)
+        for name in names:
+            if name.startswith("numpy."):
+                _register(name.removeprefix("numpy."), entry, False)
+                continue
+            found = find(name)
+            if found is not None:
+                TABLE[found] = entry
+                NAMES[name] = found
+        return fn
 
     return register
 

@@ -254,8 +254,10 @@ class Reader:
         return None if loc.file.startswith(OWN) else loc
 
     def at(self, node: ast.AST) -> None:
-        """Nodes emitted from now on come from here."""
-        current().loc = self.loc(node)
+        """Nodes emitted from now on come from here; those of irad's own functions from where the user's call them."""
+        loc = self.place(node)
+        if loc is not None:
+            current().loc = loc
 
     @contextmanager
     def activation(self, frame: Frame) -> Iterator[None]:

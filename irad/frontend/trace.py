@@ -41,6 +41,7 @@ from irad.frontend.flow import branch_values
 from irad.frontend.guards import INT32, Capture, Path
 from irad.frontend.kept import renumbered
 from irad.frontend.merge import structure
+from irad.frontend.np_registry import Written
 from irad.frontend.objects import UNFIT, Array, Cell, Either, Env, Maybe, Nullable, Poison, Stopped, Text, is_number, unfit
 from irad.frontend.protocols import run_without_source
 from irad.frontend.reader import OWN, Frame, Reader, Restart
@@ -48,6 +49,7 @@ from irad.frontend.regions import Dead, of_the_program, raise_as
 from irad.frontend.returned import check_returned
 from irad.frontend.source import Source
 from irad.frontend.traced import Leaf, Mutation, Result, Spec, Traced
+from irad.frontend.written import call_written
 from irad.ir import Builder, Graph, Program, Value, walk
 from irad.ir import captures as free
 from irad.notes import Notes
@@ -110,6 +112,22 @@ class SourceReader(Reader):
     without_source = run_without_source
 
 
+def _read_alone(entry: Written, operands: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """A function that is written in NumPy as a builder: of operands as the table's functions take them, outside of any function."""
+    r = SourceReader(Captures())
+    r.frames.append(_outermost())
+    args, kwargs = [r.wrap(x) for x in operands], {k: r.wrap(v) for k, v in named.items()}
+    return r.operand(call_written(r, entry, args, kwargs))
+
+
+Written.read = _read_alone
+
+
+def _outermost() -> Frame:
+    """The activation around the function that is read."""
+    return Frame(Env(), Source(_CALL, "<the call>", 0), eval_call.liveness_of(_CALL), None)
+
+
 def trace(
     fn: Callable[..., Any],
     args: Sequence[Any],
@@ -166,7 +184,7 @@ class _Attempt:
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, unroll)
-        self.reader.frames.append(Frame(Env(), Source(_CALL, "<the call>", 0), eval_call.liveness_of(_CALL), None))
+        self.reader.frames.append(_outermost())
         self.infos: list[Leaf] = []
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf

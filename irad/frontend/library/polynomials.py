@@ -1,0 +1,162 @@
+"""NumPy's polynomials by their coefficients, highest power first; products of stacked matrices with vectors; flat indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.frontend.np_registry import written
+
+
+@written("numpy.polyval")
+def polyval(p: Any, x: Any) -> Any:
+    """np.polyval by Horner's rule."""
+    y = np.zeros_like(x)
+    for c in np.asarray(p):
+        y = y * x + c
+    return y
+
+
+@written("numpy.polynomial.polynomial.polyval")
+def polyval_ascending(x: Any, c: Any, tensor: Any = True) -> Any:
+    """np.polynomial.polynomial.polyval for one-dimensional coefficients, lowest power first."""
+    if np.ndim(c) != 1:
+        raise UnsupportedError("np.polynomial.polynomial.polyval with coefficients of several dimensions")
+    coefficients = np.asarray(c)
+    if coefficients.dtype.kind not in "fc":
+        coefficients = coefficients.astype(np.float64)
+    y = coefficients[-1] + np.asarray(x) * 0
+    for a in coefficients[-2::-1]:
+        y = a + y * x
+    return y
+
+
+@written("numpy.polyder")
+def polyder(p: Any, m: Any = 1) -> Any:
+    """np.polyder of coefficients."""
+    x = np.asarray(p)
+    for _ in range(m):
+        x = x[:-1] * np.arange(len(x) - 1, 0, -1)
+    return x
+
+
+@written("numpy.polyint")
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    """np.polyint: m times, with one constant of integration for all or one each."""
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = np.atleast_1d(np.asarray(0.0 if k is None else k))
+    if len(constants) == 1 and m > 1:
+        constants = np.repeat(constants, m)
+    if len(constants) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    x = np.ravel(p)
+    for j in range(m):
+        x = np.concatenate((x / np.arange(len(x), 0, -1), constants[j : j + 1]))
+    return x
+
+
+@written("numpy.vander")
+def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
+    """np.vander: powers by repeated multiplication."""
+    v = np.asarray(x)
+    if v.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    v = v.astype(np.promote_types(v.dtype, np.int64))
+    columns, power = [], np.ones_like(v)
+    for k in range(len(v) if N is None else N):
+        power = power if k == 0 else power * v
+        columns.append(power)
+    if not columns:
+        return np.zeros((len(v), 0), v.dtype)
+    return np.stack(columns if increasing else columns[::-1], axis=1)
+
+
+def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both with as many coefficients as the longer one."""
+    x, y = np.ravel(a), np.ravel(b)
+    n, m = len(x), len(y)
+    if n < m:
+        x = np.concatenate((np.zeros(m - n, x.dtype), x))
+    return x, np.concatenate((np.zeros(n - m, y.dtype), y)) if m < n else y
+
+
+@written("numpy.polyadd")
+def polyadd(a1: Any, a2: Any) -> Any:
+    """np.polyadd."""
+    x, y = _as_long(a1, a2)
+    return x + y
+
+
+@written("numpy.polysub")
+def polysub(a1: Any, a2: Any) -> Any:
+    """np.polysub."""
+    x, y = _as_long(a1, a2)
+    return x - y
+
+
+@written("numpy.polymul")
+def polymul(a1: Any, a2: Any) -> Any:
+    """np.polymul; leading zeros, which NumPy drops, stay: the shape does not depend on the data."""
+    return np.convolve(np.ravel(a1), np.ravel(a2))
+
+
+@written("numpy.poly")
+def poly(seq_of_zeros: Any) -> Any:
+    """np.poly of real roots: the coefficients of the product of x - root."""
+    z = np.asarray(seq_of_zeros)
+    if z.ndim > 1 or np.iscomplexobj(z):
+        raise UnsupportedError(
+            "np.poly of a matrix or of complex roots: whether the result is real depends on the data; multiply with np.convolve"
+        )
+    z = np.atleast_1d(z if z.dtype.kind == "f" else z.astype(np.float64))
+    one = np.ones(1, z.dtype)
+    out = one if len(z) else 1.0
+    for k in range(len(z)):
+        out = np.convolve(out, np.concatenate((one, -z[k : k + 1])))
+    return out
+
+
+@written("numpy.polyfit")
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
+    """np.polyfit: least squares with columns scaled to length 1, as NumPy."""
+    if full or cov:
+        raise UnsupportedError("np.polyfit with full or cov: use np.linalg.lstsq of np.vander")
+    at, right = np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    if at.ndim != 1 or right.ndim not in (1, 2) or len(right) != len(at):
+        raise TypeError("np.polyfit wants a vector x, and y with one or two axes, the first one as long as x")
+    if len(at) == 0:
+        raise TypeError("expected non-empty vector for x")
+    left = np.vander(at, deg + 1)
+    if w is not None:
+        left = left * np.asarray(w)[:, None]
+        right = (right.T * np.asarray(w)).T
+    scale = np.sqrt(np.sum(left * left, 0))
+    limit = np.finfo(at.dtype).eps * len(at) if rcond is None else rcond
+    return (np.linalg.lstsq(left / scale, right, limit)[0].T / scale).T
+
+
+@written("numpy.matvec")
+def matvec(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Any:
+    """np.matvec."""
+    return np.matmul(x1, np.asarray(x2)[..., None])[..., 0]
+
+
+@written("numpy.vecmat")
+def vecmat(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Any:
+    """np.vecmat: the vectors are conjugated."""
+    return np.matmul(np.conj(x1)[..., None, :], x2)[..., 0, :]
+
+
+@written("numpy.unravel_index")
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    """np.unravel_index, without a check of the bounds."""
+    if order != "C":
+        raise UnsupportedError("np.unravel_index(order='F')")
+    rest, out = np.asarray(indices, np.int64), []
+    for n in (shape if isinstance(shape, (tuple, list)) else (shape,))[::-1]:
+        out.append(rest % n)
+        rest = rest // n
+    return tuple(out[::-1])
