@@ -23,7 +23,7 @@ def loaded(statements: str) -> set[str]:
 
 RARE = {"scipy", "lark", "difflib", "json", "irad.text", "irad.sparse", "irad.pullback", "irad.custom", "irad.cli"}
 RARE |= {f"irad.passes.{m}" for m in ("batching", "batching_control", "jacobian", "sparsity", "colouring")}
-RARE |= {f"irad.frontend.{m}" for m in ("np_fft", "np_einsum", "np_linalg_spectral", "np_pad", "sp_special")}
+RARE |= {f"irad.frontend.{m}" for m in ("np_fft", "np_einsum", "np_linalg_spectral", "sp_special")}
 
 
 def own(modules: set[str]) -> set[str]:

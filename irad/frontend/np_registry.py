@@ -6,12 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from functools import cache
-from irad.once import module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from irad.errors import IradTypeError
+from irad.once import module
 
 Builder = Callable[..., Any]
 F = TypeVar("F", bound=Builder)

@@ -43,8 +43,8 @@ from irad.ops.intervals import bound, interval
 
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
-    "np_einsum", "np_fft", "np_histogram", "np_linalg_solve", "np_linalg_spectral", "np_linalg_norm",
-    "library.nan", "np_pad", "library.sampled", "library.statistics", "np_ufunc_folds", "np_float_parts", "library.polynomials", "np_sets",
+    "np_einsum", "np_fft", "np_bincount", "library.histograms", "np_linalg_solve", "np_linalg_spectral", "np_linalg_norm",
+    "library.nan", "library.padding", "library.sampled", "library.statistics", "np_ufunc_folds", "np_float_parts", "library.polynomials", "np_sets",
     "np_unsupported",
 ]  # fmt: skip
 _scipy = {"scipy.special": "sp_special", "scipy.linalg": "sp_linalg"}  # modules not registered yet

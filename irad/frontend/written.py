@@ -7,18 +7,14 @@ the function that they stand for.
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 from irad.errors import IradTypeError, IradValueError
-from irad.frontend.arr import is_traced
-from irad.frontend.captures import Captures
 from irad.frontend.np_registry import Written
-from irad.frontend.objects import Callback, Closure, Native, is_traced_deep
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.objects import is_traced_deep
+from irad.frontend.reader import Reader
 
 LIBRARY = "irad.frontend.library"
-_FUNCTIONS = (types.FunctionType, Closure, Native, Callback)
 _OURS = ((TypeError, IradTypeError), (ValueError, IradValueError))
 
 
@@ -40,11 +36,14 @@ def call_written(r: Reader, entry: Written, args: list[Any], kwargs: dict[str, A
 
 def runs_plainly(args: Any, kwargs: Any) -> bool:
     """Can Python run a function of the library: does it know all numbers, and are there no functions that do not?"""
-    return not (is_traced_deep(args) or is_traced_deep(kwargs) or _holds_function(args) or _holds_function(tuple(kwargs.values())))
+    given = [*args, *kwargs.values()]
+    return not (is_traced_deep(given) or _holds_function(given))
 
 
 def _holds_function(x: Any) -> bool:
-    return any(map(_holds_function, x)) if isinstance(x, (list, tuple)) else isinstance(x, _FUNCTIONS) or callable(x) and not isinstance(x, type)
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_function, x))
+    return callable(x) and not isinstance(x, type)
 
 
 def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

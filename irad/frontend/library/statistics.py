@@ -41,8 +41,8 @@ def cov(
         degrees = total - free * np.sum(w * a) / total
     mean = np.average(x, axis=1, weights=w)
     d = x - mean[:, None]
-    c = d @ np.conj(d if w is None else d * w).T / np.maximum(degrees, 0.0)
-    return np.squeeze(c)
+    c = d @ np.conj(d if w is None else (d * w).astype(dtype)).T
+    return np.squeeze(c * np.true_divide(1.0, np.maximum(degrees, 0.0)).astype(c.dtype))
 
 
 @written("numpy.corrcoef")

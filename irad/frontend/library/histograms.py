@@ -1,0 +1,61 @@
+"""Counting by value: histogram, digitize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.frontend.np_registry import written
+
+
+@written("numpy.histogram")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """np.histogram: `bins` a number or edges; the counts have no slope, weighted sums do."""
+    x = np.ravel(a)
+    edges = _edges(x, bins, range)
+    n = len(edges) - 1
+    at = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, n - 1)  # the last edge is in the last bin
+    w = np.ones(x.shape, np.int64) if weights is None else np.ravel(weights)
+    counts = np.zeros(n, w.dtype)
+    np.add.at(counts, at, np.where((x >= edges[0]) & (x <= edges[-1]), w, np.array(0, w.dtype)))
+    if density:
+        counts = counts / np.diff(edges) / np.sum(counts)
+    return counts, edges
+
+
+def _edges(x: Any, bins: Any, limits: Any) -> Any:
+    """Bin edges: given, or equally spaced over the given range or the data's own."""
+    if isinstance(bins, str):
+        raise UnsupportedError(f"np.histogram(bins={bins!r}): give the number of bins, or the edges")
+    if np.ndim(bins) == 1:
+        edges = np.asarray(bins)
+        if np.any(np.diff(edges) < 0):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        return edges
+    if bins < 1:
+        raise ValueError("`bins` must be positive, when an integer")
+    if limits is None and len(x) == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = (np.min(x), np.max(x)) if limits is None else limits
+    dtype, same = np.result_type(low, high, x), low == high
+    if dtype.kind != "f":
+        dtype = np.float64
+    return np.linspace(np.where(same, low - 0.5, low), np.where(same, high + 0.5, high), bins + 1, dtype=dtype)
+
+
+@written("numpy.digitize")
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    """np.digitize, for edges in rising or falling order; ValueError for others."""
+    edges = np.asarray(bins)
+    if edges.ndim != 1:
+        raise ValueError(f"object {'of too small depth' if edges.ndim == 0 else 'too deep'} for desired array")
+    falls, rises = np.any(edges[1:] < edges[:-1]), np.any(edges[1:] > edges[:-1])
+    if falls and rises:
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    side = "left" if right else "right"
+    if falls:
+        return len(edges) - np.searchsorted(edges[::-1], x, side=side)
+    return np.searchsorted(edges, x, side=side)
