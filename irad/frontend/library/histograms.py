@@ -1,9 +1,5 @@
 """Counting by value: histogram, digitize."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from irad.errors import UnsupportedError
@@ -11,7 +7,7 @@ from irad.frontend.np_registry import written
 
 
 @written("numpy.histogram")
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(a, bins=10, range=None, density=None, weights=None):
     """np.histogram: `bins` a number or edges; the counts have no slope, weighted sums do."""
     x = np.ravel(a)
     edges = _edges(x, bins, range)
@@ -25,7 +21,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     return counts, edges
 
 
-def _edges(x: Any, bins: Any, limits: Any) -> Any:
+def _edges(x, bins, limits):
     """Bin edges: given, or equally spaced over the given range or the data's own."""
     if isinstance(bins, str):
         raise UnsupportedError(f"np.histogram(bins={bins!r}): give the number of bins, or the edges")
@@ -47,7 +43,7 @@ def _edges(x: Any, bins: Any, limits: Any) -> Any:
 
 
 @written("numpy.digitize")
-def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+def digitize(x, bins, right=False):
     """np.digitize, for edges in rising or falling order; ValueError for others."""
     edges = np.asarray(bins)
     if edges.ndim != 1:

@@ -1,9 +1,5 @@
 """np.pad."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from irad.errors import UnsupportedError
@@ -12,7 +8,7 @@ from irad.frontend.np_registry import written
 _STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
 
-def _pairs(x: Any, ndim: Any, what: Any) -> Any:
+def _pairs(x, ndim, what):
     """A pad width or value for both sides of each axis, from NumPy's short forms."""
     if isinstance(x, dict):
         given = [(0, 0)] * ndim
@@ -32,7 +28,7 @@ def _pairs(x: Any, ndim: Any, what: Any) -> Any:
 
 
 @written("numpy.pad")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def pad(array, pad_width, mode="constant", **options):
     """np.pad with static widths, all modes but a function; statistics are of the whole axis or of `stat_length`."""
     x = np.asarray(array)
     widths = _pairs(pad_width, x.ndim, "pad_width")
@@ -48,7 +44,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     return x.copy()
 
 
-def _constant(x: Any, widths: Any, values: Any) -> Any:
+def _constant(x, widths, values):
     """One store into a filled array, and one for each side if they have values of their own."""
     shape = [a + d + b for (a, b), d in zip(widths, x.shape)]
     one = np.ndim(values) == 0 and not isinstance(values, dict)
@@ -64,7 +60,7 @@ def _constant(x: Any, widths: Any, values: Any) -> Any:
     return out
 
 
-def _first_axis(x: Any, before: Any, after: Any, mode: Any, options: Any, k: Any, ndim: Any) -> Any:
+def _first_axis(x, before, after, mode, options, k, ndim):
     """Padded along the first axis, which was axis k of `ndim`."""
     n = len(x)
     if n == 0:
@@ -84,7 +80,7 @@ def _first_axis(x: Any, before: Any, after: Any, mode: Any, options: Any, k: Any
     return np.concatenate((_statistic(front, mode, before), x, _statistic(back, mode, after)))
 
 
-def _runs(x: Any, at: Any) -> Any:
+def _runs(x, at):
     """Elements at known positions, read as slices: runs of step 1, -1 or 0."""
     parts, start = [], 0
     while start < len(at):
@@ -101,7 +97,7 @@ def _runs(x: Any, at: Any) -> Any:
     return parts
 
 
-def _odd(x: Any, before: Any, after: Any, inner: Any) -> Any:
+def _odd(x, before, after, inner):
     """Reflection through the edge point: 2*edge - mirrored; in rounds no wider than the array."""
     shift = 1 if inner else 0
     while before or after:
@@ -115,7 +111,7 @@ def _odd(x: Any, before: Any, after: Any, inner: Any) -> Any:
     return x
 
 
-def _ramp(edge: Any, width: Any, end: Any) -> Any:
+def _ramp(edge, width, end):
     """From next to the edge (excluded) to the end value, `width` elements."""
     whole = edge.dtype.kind not in "fc"
     last = np.asarray(end).astype(np.float64 if whole else edge.dtype)
@@ -124,6 +120,6 @@ def _ramp(edge: Any, width: Any, end: Any) -> Any:
     return (np.floor(ramp) if whole else ramp).astype(edge.dtype)
 
 
-def _statistic(block: Any, mode: Any, width: Any) -> Any:
+def _statistic(block, mode, width):
     v = _STATISTICS[mode](block, 0, keepdims=True)
     return np.repeat((v if block.dtype.kind in "fc" else np.rint(v)).astype(block.dtype), width, 0)

@@ -1,9 +1,5 @@
 """NumPy's polynomials by their coefficients, highest power first; products of stacked matrices with vectors; flat indices."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from irad.errors import UnsupportedError
@@ -11,7 +7,7 @@ from irad.frontend.np_registry import written
 
 
 @written("numpy.polyval")
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p, x):
     """np.polyval by Horner's rule."""
     y = np.zeros_like(x)
     for c in np.asarray(p):
@@ -20,7 +16,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 @written("numpy.polynomial.polynomial.polyval")
-def polyval_ascending(x: Any, c: Any, tensor: Any = True) -> Any:
+def polyval_ascending(x, c, tensor=True):
     """np.polynomial.polynomial.polyval for one-dimensional coefficients, lowest power first."""
     if np.ndim(c) != 1:
         raise UnsupportedError("np.polynomial.polynomial.polyval with coefficients of several dimensions")
@@ -34,7 +30,7 @@ def polyval_ascending(x: Any, c: Any, tensor: Any = True) -> Any:
 
 
 @written("numpy.polyder")
-def polyder(p: Any, m: Any = 1) -> Any:
+def polyder(p, m=1):
     """np.polyder of coefficients."""
     x = np.asarray(p)
     for _ in range(m):
@@ -43,7 +39,7 @@ def polyder(p: Any, m: Any = 1) -> Any:
 
 
 @written("numpy.polyint")
-def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+def polyint(p, m=1, k=None):
     """np.polyint: m times, with one constant of integration for all or one each."""
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -59,7 +55,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 @written("numpy.vander")
-def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
+def vander(x, N=None, increasing=False):
     """np.vander: powers by repeated multiplication."""
     v = np.asarray(x)
     if v.ndim != 1:
@@ -74,7 +70,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
     return np.stack(columns if increasing else columns[::-1], axis=1)
 
 
-def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
+def _as_long(a, b):
     """Both with as many coefficients as the longer one."""
     x, y = np.ravel(a), np.ravel(b)
     n, m = len(x), len(y)
@@ -84,27 +80,27 @@ def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @written("numpy.polyadd")
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1, a2):
     """np.polyadd."""
     x, y = _as_long(a1, a2)
     return x + y
 
 
 @written("numpy.polysub")
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1, a2):
     """np.polysub."""
     x, y = _as_long(a1, a2)
     return x - y
 
 
 @written("numpy.polymul")
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1, a2):
     """np.polymul; leading zeros, which NumPy drops, stay: the shape does not depend on the data."""
     return np.convolve(np.ravel(a1), np.ravel(a2))
 
 
 @written("numpy.poly")
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros):
     """np.poly of real roots: the coefficients of the product of x - root."""
     z = np.asarray(seq_of_zeros)
     if z.ndim > 1 or np.iscomplexobj(z):
@@ -120,7 +116,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @written("numpy.polyfit")
-def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """np.polyfit: least squares with columns scaled to length 1, as NumPy."""
     if full or cov:
         raise UnsupportedError("np.polyfit with full or cov: use np.linalg.lstsq of np.vander")
@@ -139,19 +135,19 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: A
 
 
 @written("numpy.matvec")
-def matvec(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Any:
+def matvec(x1, x2, /, out=None, **_):
     """np.matvec."""
     return np.matmul(x1, np.asarray(x2)[..., None])[..., 0]
 
 
 @written("numpy.vecmat")
-def vecmat(x1: Any, x2: Any, /, out: Any = None, **_: Any) -> Any:
+def vecmat(x1, x2, /, out=None, **_):
     """np.vecmat: the vectors are conjugated."""
     return np.matmul(np.conj(x1)[..., None, :], x2)[..., 0, :]
 
 
 @written("numpy.unravel_index")
-def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+def unravel_index(indices, shape, order="C"):
     """np.unravel_index, without a check of the bounds."""
     if order != "C":
         raise UnsupportedError("np.unravel_index(order='F')")

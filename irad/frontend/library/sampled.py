@@ -1,9 +1,5 @@
 """NumPy's tools for sampled functions: convolve, correlate, interp, gradient."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -12,7 +8,7 @@ from irad.frontend.np_registry import written
 # ---- convolution -----------------------------------------------------------------------------------------------------
 
 
-def _overlapping(a: Any, v: Any) -> Any:
+def _overlapping(a, v):
     """Where all of v overlaps with a: shifted products if v is short, else windows times v."""
     n, m = len(a), len(v)
     if m > 16:
@@ -23,14 +19,14 @@ def _overlapping(a: Any, v: Any) -> Any:
     return out
 
 
-def _edge(block: Any, v: Any, first: bool) -> Any:
+def _edge(block, v, first: bool):
     """Windows of the block times v, but for what lies outside of the array: 0 times an infinity there would be NaN."""
     m = len(v)
     inside = (np.arange(m - 1)[:, None] + np.arange(m) >= m - 1) == first
     return np.sum(np.where(inside, sliding_window_view(block, m) * v[::-1], np.array(0, block.dtype)), 1)
 
 
-def _whole(a: Any, v: Any) -> Any:
+def _whole(a, v):
     """sum_k v[k] * a[i - k] for all i where they overlap; v is no longer than a."""
     n, m = len(a), len(v)
     inside = _overlapping(a, v)
@@ -42,7 +38,7 @@ def _whole(a: Any, v: Any) -> Any:
     return np.concatenate((left, inside, right))
 
 
-def _lines(a: Any, v: Any) -> tuple[Any, Any]:
+def _lines(a, v):
     """Both as arrays of one axis and one dtype."""
     dtype = np.result_type(np.asarray(a), np.asarray(v))
     for x, name in ((a, "a"), (v, "v")):
@@ -53,7 +49,7 @@ def _lines(a: Any, v: Any) -> tuple[Any, Any]:
     return np.atleast_1d(np.asarray(a, dtype)), np.atleast_1d(np.asarray(v, dtype))
 
 
-def _part(a: Any, v: Any, start: Any, mode: Any) -> Any:
+def _part(a, v, start, mode):
     """The part of a convolution that `mode` asks for; v is no longer than a."""
     n, m = len(a), len(v)
     if mode == "valid":
@@ -66,7 +62,7 @@ def _part(a: Any, v: Any, start: Any, mode: Any) -> Any:
 
 
 @written("numpy.convolve")
-def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+def convolve(a, v, mode="full"):
     """np.convolve."""
     x, y = _lines(a, v)
     if len(y) > len(x):
@@ -75,7 +71,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 @written("numpy.correlate")
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+def correlate(a, v, mode="valid"):
     """np.correlate: the second operand is conjugated."""
     x, y = _lines(a, np.conj(v))
     if len(y) <= len(x):
@@ -88,7 +84,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 
 @written("numpy.interp")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(x, xp, fp, left=None, right=None, period=None):
     """np.interp: piecewise linear, constant (or `left`, `right`) outside; always in double precision. Values may be complex."""
     at, points = np.asarray(x, np.float64), np.asarray(xp, np.float64)
     values = np.asarray(fp, np.complex128 if np.iscomplexobj(fp) else np.float64)
@@ -107,7 +103,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return np.where(np.isnan(at), at, out)[()]
 
 
-def _segments(at: Any, points: Any, values: Any) -> Any:
+def _segments(at, points, values):
     """values[j] + slope_j * (at - points[j]) on the segment that holds each position; exact at the points."""
     j = np.clip(np.searchsorted(points, at, side="right") - 1, 0, len(points) - 2)
     x0, y0, x1, y1 = points[j], values[j], points[j + 1], values[j + 1]
@@ -119,7 +115,7 @@ def _segments(at: Any, points: Any, values: Any) -> Any:
     return np.where(at == x1, y1, np.where(at == x0, y0, y))
 
 
-def _periodic(at: Any, points: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
+def _periodic(at, points, values, period):
     """All positions in one period, with a point before and after it."""
     points = points % period
     order = np.argsort(points)
@@ -129,7 +125,7 @@ def _periodic(at: Any, points: Any, values: Any, period: Any) -> tuple[Any, Any,
 
 
 @written("numpy.gradient")
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+def gradient(f, *varargs, axis=None, edge_order=1):
     """np.gradient: second-order central differences inside, one-sided of `edge_order` at the ends."""
     x = np.asarray(f)
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
@@ -147,7 +143,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _slope(x: Any, h: Any, edge_order: Any) -> Any:
+def _slope(x, h, edge_order):
     """Along the first axis."""
     if len(x) < edge_order + 1:
         raise ValueError(
@@ -166,7 +162,7 @@ def _slope(x: Any, h: Any, edge_order: Any) -> Any:
     return np.concatenate((first, (x[2:] - x[:-2]) / (2.0 * h), last))
 
 
-def _uneven(x: Any, steps: Any, edge_order: Any) -> Any:
+def _uneven(x, steps, edge_order):
     """With distances between the coordinates."""
     h = steps.reshape((-1,) + (1,) * (x.ndim - 1))
     d, e = h[:-1], h[1:]

@@ -1,15 +1,11 @@
 """NumPy's covariance and correlation."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from irad.frontend.np_registry import ABSENT, refuse_keywords, written
 
 
-def _variables(m: Any, rowvar: bool, dtype: Any) -> Any:
+def _variables(m, rowvar: bool, dtype):
     """One variable per row."""
     x = np.asarray(m)
     if x.ndim > 2:
@@ -19,10 +15,7 @@ def _variables(m: Any, rowvar: bool, dtype: Any) -> Any:
 
 
 @written("numpy.cov")
-def cov(
-    m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None, fweights: Any = None, aweights: Any = None,
-    *, dtype: Any = None,
-) -> Any:  # fmt: skip
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """np.cov, with frequency and reliability weights."""
     if dtype is None:
         dtype = np.result_type(m, np.float64) if y is None else np.result_type(m, y, np.float64)
@@ -46,7 +39,7 @@ def cov(
 
 
 @written("numpy.corrcoef")
-def corrcoef(x: Any, y: Any = None, rowvar: Any = True, bias: Any = ABSENT, ddof: Any = ABSENT, *, dtype: Any = None) -> Any:
+def corrcoef(x, y=None, rowvar=True, bias=ABSENT, ddof=ABSENT, *, dtype=None):
     """np.corrcoef: the covariance scaled by the standard deviations and clipped to [-1, 1]; `bias` and `ddof` change nothing."""
     refuse_keywords(np.corrcoef, bias=bias, ddof=ddof)
     c = np.cov(x, y, rowvar, dtype=dtype)
