@@ -6,7 +6,7 @@ import builtins
 import copy
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
-from irad.frontend.eval_text import static_text, text_of
+from irad.frontend.eval_text import needs_reading, shown, static_text, template_of
 from irad.frontend.flow import branch
 from irad.frontend.objects import (
     Array,
@@ -46,6 +46,7 @@ from irad.frontend.sequences import (
     traced_range,
     zip_,
 )
+from irad.frontend.text_pieces import together
 from irad.ir import Value
 from irad.once import COMPILER
 from irad.ops.control import print_
@@ -368,17 +369,17 @@ def id_(r: Reader, obj: Any) -> int:
 
 @builtin(str)
 def str_(r: Reader, obj: Any = "") -> Any:
-    return text_of(r, obj) if is_traced_deep(obj) else static_text(r, obj)
+    return shown(r, obj) if needs_reading(obj) else static_text(r, obj)
 
 
 @builtin(repr)
 def repr_(r: Reader, obj: Any) -> Any:
-    return text_of(r, obj) if is_traced_deep(obj) else static_text(r, obj, "__repr__")
+    return shown(r, obj, "r") if needs_reading(obj) else static_text(r, obj, "__repr__")
 
 
 @builtin(format)
 def format_(r: Reader, value: Any, spec: str = "") -> Any:
-    return text_of(r, value, f":{spec}" if spec else "!s") if is_traced_deep(value) else format(r.operand(value), spec)
+    return shown(r, value, "", spec)
 
 
 @builtin(print)
@@ -386,13 +387,14 @@ def print__(r: Reader, *args: Any, sep: Any = " ", end: Any = "\n", file: Any = 
     """print at run time, at each call."""
     if file is not None:
         raise UnsupportedError("print(file=...) in compiled code: print to standard output")
-    parts: list[Text] = []
-    for k, a in enumerate(args):
-        if k:
-            parts.append(Text((" " if sep is None else sep).replace("{", "{{").replace("}", "}}"), ()))
-        parts.append(text_of(r, a) if is_traced_deep(a) else Text(static_text(r, a).replace("{", "{{").replace("}", "}}"), ()))
-    text = "".join(p.template for p in parts) + ("\n" if end is None else end)
-    print_(*(o.value for p in parts for o in p.operands), text=text)
+    text = template_of(together([printed(r, args, sep), "\n" if end is None else end]))
+    print_(*(o.value for o in text.operands), text=text.template)
+
+
+def printed(r: Reader, args: Sequence[Any], sep: Any = " ") -> Text | str:
+    """What print shows of its arguments."""
+    gap = " " if sep is None else sep
+    return together([t for k, a in enumerate(args) for t in (([gap] if k else []) + [str_(r, a)])])
 
 
 @builtin(np.errstate)

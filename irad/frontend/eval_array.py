@@ -12,6 +12,7 @@ import numpy as np
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import nullable, views
 from irad.frontend.arr import Arr, NeedStatic, check_scalar, lift, static_int
+from irad.frontend.array_like import array_like, index_like
 from irad.frontend.flow import branch, branch_values
 from irad.frontend.np_positions import check_position
 from irad.frontend.objects import Array, Cell, Either, Nullable, Poison, Text, describe, is_number, is_traced_deep, python_method
@@ -29,7 +30,7 @@ from irad.structured import Structured
 def get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
     if isinstance(obj, Array):
-        return array_item(r, obj, r.operand(key))
+        return array_item(r, obj, r.operand(index_like(r, key)))
     if isinstance(obj, Arr):
         return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
     if isinstance(obj, Text):
@@ -129,7 +130,7 @@ def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
 def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
     if isinstance(obj, Array):
-        k, v = r.operand(key), r.operand(value)
+        k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
         if isinstance(value, Arr) and views.is_basic(k):
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)
@@ -251,7 +252,7 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: C
         ):  # else it is there
             r.setitem(obj, key, new)
         return
-    k, v = r.operand(key), r.operand(value)
+    k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
     old = None if read is None else read()
     if old is not None:
         r.setitem(obj, key, augmented(r, name, old, value))
@@ -287,7 +288,7 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if type(old) is Nullable or type(value) is Nullable:
         old, value = nullable.operands(r, name, old, value, suffix="=")
     if isinstance(old, Array):
-        _augment_array(r, old, Ellipsis, name, r.operand(value))
+        _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
         return old
     method = python_method(old, f"__{_INPLACE[name].rstrip('_')}__")
     if method is not None:

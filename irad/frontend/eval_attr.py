@@ -21,6 +21,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
+from irad.frontend.text_formats import TEXT_METHODS
 from irad.structured import Bytes, Structured
 
 _CONTAINERS = (list, dict, set, collections.deque)
@@ -325,6 +326,8 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     """A method of a list, dict, set... run as Python runs it; changes are logged."""
     owner = m.owner
     if isinstance(owner, Text):
+        if m.name in TEXT_METHODS:
+            return TEXT_METHODS[m.name](r, owner, args, kwargs)
         raise owner.unknown()
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")

@@ -13,8 +13,9 @@ import numpy as np
 
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend import nullable
-from irad.frontend.arr import Arr, materialise, static_value
-from irad.frontend.eval_text import percent_formatted
+from irad.frontend.arr import Arr, materialise, static_int, static_value
+from irad.frontend.array_like import numpy_operands, repeats
+from irad.frontend.eval_text import needs_reading
 from irad.frontend.flow import branch, conjunction, negated
 from irad.frontend.objects import (
     UNDEFINED,
@@ -31,10 +32,11 @@ from irad.frontend.objects import (
 )
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import Dead, raise_always
-from irad.frontend.regions import braces_doubled as escape
 from irad.frontend.result_layout import of_operation
 from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
+from irad.frontend.text_formats import percent_formatted
+from irad.frontend.text_pieces import together
 from irad.frontend.written import in_library
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
@@ -165,7 +167,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     special = _user_operator(r, name, *xs)
     if special is not NotImplemented:
         return special
-    if name == "mod" and isinstance(xs[0], str) and is_traced_deep(xs[1]):
+    if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
         return percent_formatted(r, xs[0], xs[1])
     if not any(isinstance(x, (Arr, Array)) for x in xs):
         if any(map(is_traced_deep, xs)):
@@ -174,6 +176,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
             r.captures.pin(*xs)
         r.captures.hand(f"the operator {name.rstrip('_')}", *(x for x in xs if not _by_identity(name, x)))
         return r.state.made(getattr(operator, name)(*xs))
+    xs = numpy_operands(r, name, xs)
     operands = [r.operand(x) for x in xs]
     if not any(map(is_traced_deep, operands)):
         with np.errstate(all="ignore"):
@@ -181,8 +184,10 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if name in ("eq", "ne") and (_never_equal(*xs) or _never_equal(*xs[::-1])):
         return _unequal(r, name == "ne", *xs)
     _check_operands(name, operands)
-    if name == "mul" and any(isinstance(x, (list, tuple, str)) for x in xs):
-        static_value(next(x for x in operands if isinstance(x, Arr)), "the number of repetitions of a list")
+    count = repeats(xs) if name == "mul" else None
+    if count is not None:
+        times = static_int(count, "the number of repetitions of a list")
+        return apply_operator(r, name, *(times if x is count else x for x in xs))
     out = r.wrap(OPERATORS[name](*operands))
     return out if name == "matmul" else of_operation(out, xs, True)
 
@@ -265,10 +270,12 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
 def _text_operator(name: str, *xs: Any) -> Any:
     if name in ("eq", "ne"):
         return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
+    if name == "mul" and any(isinstance(x, int) for x in xs):
+        text, times = xs if isinstance(xs[0], Text) else xs[::-1]
+        return together([text] * times)
     if name != "add" or not all(isinstance(x, (Text, str)) for x in xs):
         raise next(x for x in xs if isinstance(x, Text)).unknown()
-    parts = [x if isinstance(x, Text) else Text(escape(x), ()) for x in xs]
-    return Text("".join(p.template for p in parts), tuple(o for p in parts for o in p.operands))
+    return together(xs)
 
 
 def _user_operator(r: Reader, name: str, *xs: Any) -> Any:

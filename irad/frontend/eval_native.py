@@ -15,10 +15,11 @@ from irad.errors import UnsupportedError
 from irad.foreign import is_container, is_library
 from irad.frontend.eval_array import change
 from irad.frontend.eval_attr import call_method
-from irad.frontend.eval_text import TEXT_METHODS
+from irad.frontend.eval_text import needs_reading
 from irad.frontend.objects import Array, Callback, Method, Text, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq, iterator
+from irad.frontend.text_formats import TEXT_METHODS
 
 _LONGEST = 1_000_000
 
@@ -53,9 +54,9 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
+    if isinstance(owner, str) and fn.__name__ in TEXT_METHODS and (fn.__name__ == "join" or needs_reading([args, kwargs])):
+        return TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):
-        if isinstance(owner, str) and fn.__name__ in TEXT_METHODS:
-            return TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
         _known_text([*args, *kwargs.values()])
         if isinstance(owner, np.ndarray):  # a method bound to an array from outside
             path = r.captures.path(fn)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, size_of, static_int
+from irad.frontend.array_like import array_like
 from irad.frontend.eval_attr import into
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
@@ -20,7 +20,7 @@ from irad.frontend.np_structured import call_structured
 from irad.frontend.objects import Array, Either, describe, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_call
-from irad.frontend.sequences import Seq
+from irad.frontend.sequences import Range, Seq
 from irad.frontend.steps import Reshape
 from irad.frontend.table import add_at, lookup, nearest
 from irad.frontend.written import call_written
@@ -116,12 +116,13 @@ def of_either(r: Reader, args: list[Any], call: Callable[..., Any]) -> Any:
 
 def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
     """An argument of a NumPy function; sequences of sequences become lists, objects what their `__array__` gives."""
+    if isinstance(x, Range):
+        x = array_like(r, x)
     if isinstance(x, Seq):
         return r.operand(r.items(x))
     if isinstance(x, (Arr, Array)):
         return r.operand(x)
-    if type(x) in (collections.deque, collections.UserList):
-        x = list(x)
+    x = array_like(r, x)
     method = python_method(x, "__array__")
     if method is not None and not is_library(type(x).__module__) and not hasattr(x, "to_numpy"):
         return r.operand(r.call(method, [x]))

@@ -12,13 +12,13 @@ import numpy as np
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
 from irad.frontend.eval_stmt import assign
-from irad.frontend.eval_text import text_of
+from irad.frontend.eval_text import needs_reading, template_of, text_of
 from irad.frontend.eval_try import last, pending
 from irad.frontend.facts import learn
 from irad.frontend.flow import block
-from irad.frontend.objects import Text, class_of_number, is_traced_deep
+from irad.frontend.objects import Text, class_of_number
 from irad.frontend.reader import Reader, statement
-from irad.frontend.regions import Dead, braces_doubled, kept_exception, known_exception, raise_always
+from irad.frontend.regions import Dead, kept_exception, known_exception, raise_always
 from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
@@ -37,7 +37,7 @@ def raise_(r: Reader, s: ast.Raise) -> None:
         exc = exc()
     if not isinstance(exc, BaseException):
         raise TypeError("exceptions must derive from BaseException")
-    if not any(is_traced_deep(a) for a in exc.args):
+    if not any(map(needs_reading, exc.args)):
         raise exc  # a handler of the program may catch it; a branch or loop around raises it at run time
     name, template, operands = described(r, exc)
     raise_always(name, template, [o.value for o in operands])
@@ -46,19 +46,19 @@ def raise_(r: Reader, s: ast.Raise) -> None:
 
 def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
     """Class name, message template and operands of an exception that is raised at run time. Arrays are shown as their types."""
-    if not any(is_traced_deep(a) for a in exc.args):
+    if not any(map(needs_reading, exc.args)):
         return *known_exception(r, exc), []
     name = type(exc).__qualname__
     if getattr(builtins, name, None) is not type(exc):
         name = kept_exception(r, type(exc))
     elif len(exc.args) > 1 or isinstance(exc.args[0], Arr):
         return _with_arguments(r, exc)
-    return name, *_shown(", ", [text_of(r, a) if is_traced_deep(a) else Text(braces_doubled(str(a)), ()) for a in exc.args])
+    return name, *_shown(", ", [template_of(text_of(r, a)) for a in exc.args])
 
 
 def _with_arguments(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
     """An exception that is kept, with slots for the arguments that the program computes: they are filled when it is raised."""
-    texts = {k: text_of(r, a) for k, a in enumerate(exc.args) if is_traced_deep(a)}
+    texts = {k: template_of(text_of(r, a)) for k, a in enumerate(exc.args) if needs_reading(a)}
     slots = {k: _slot(exc.args[k], t) for k, t in texts.items()}
     made = type(exc)(*(slots.get(k, a) for k, a in enumerate(exc.args)))
     return kept_exception(r, made), *_shown(PARTS, list(texts.values()))
@@ -89,7 +89,7 @@ def assert_(r: Reader, s: ast.Assert) -> None:
     exc = AssertionError(*([message] if s.msg is not None else []))
     r.at(s)
     if not isinstance(ok, Arr):
-        if not any(is_traced_deep(a) for a in exc.args):
+        if not any(map(needs_reading, exc.args)):
             raise exc
         name, template, operands = described(r, exc)
         raise_always(name, template, [o.value for o in operands])

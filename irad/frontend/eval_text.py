@@ -3,145 +3,123 @@
 from __future__ import annotations
 
 import ast
-import re
-import string
+import dataclasses
+import types
 from collections.abc import Callable
 from typing import Any
 
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.foreign import is_library
-from irad.frontend.arr import Arr, constant, static_value
-from irad.frontend.objects import (
-    Array,
-    Text,
-    describe,
-    is_traced_deep,
-    python_method,
-)
+from irad.frontend.arr import Arr, constant
+from irad.frontend.objects import Array, Text, describe, is_traced_deep, python_method
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import braces_doubled as escape
+from irad.frontend.text_pieces import characters, marked, padded, together
 
 
 @expression(ast.JoinedStr)
 def joined(r: Reader, e: ast.JoinedStr) -> Any:
-    parts = [r.expr(v) if isinstance(v, ast.FormattedValue) else v.value for v in e.values]  # type: ignore[attr-defined]
-    if all(isinstance(p, str) for p in parts):
-        return "".join(parts)
-    texts = [p if isinstance(p, Text) else Text(escape(p), ()) for p in parts]
-    return Text("".join(t.template for t in texts), tuple(o for t in texts for o in t.operands))
-
-
-_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 97: ascii, 114: repr, 115: str}  # keyed as ast keys them
+    return together(r.expr(v) if isinstance(v, ast.FormattedValue) else v.value for v in e.values)  # type: ignore[attr-defined]
 
 
 @expression(ast.FormattedValue)
-def formatted(r: Reader, e: ast.FormattedValue) -> Any:
+def formatted_value(r: Reader, e: ast.FormattedValue) -> Any:
     value = r.expr(e.value)
     spec = r.expr(e.format_spec) if e.format_spec is not None else ""
     r.at(e)
-    if not is_traced_deep(value):
-        if r.captures.opaque(value):
-            value = static_text(r, value, "__repr__" if e.conversion == 114 else "__str__")
-        shown = native(r, value)
-        shown = _CONVERSIONS[e.conversion](shown)
-        return format(shown, spec)
-    given = static_value(spec, "a format")
-    return text_of(r, value, "!s" * (e.conversion != -1) + (f":{given}" if given else ""))
+    return shown(r, value, "" if e.conversion == -1 else chr(e.conversion), characters(*marked(spec)))
 
 
-def text_of(r: Reader, value: Any, how: str = "!s") -> Text:
-    """A traced number, array or container as text; `how`: conversion and format of its field, as str() if there is none."""
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda x: x, "a": ascii, "r": repr, "s": str}
+
+
+def shown(r: Reader, value: Any, conversion: str = "s", spec: str = "") -> Text | str:
+    """What `{value!conversion:spec}` gives."""
     if isinstance(value, Text):
-        if how not in ("", "!s"):
-            raise value.unknown()
-        return value
+        if conversion in ("r", "a"):
+            value = together(["'", value, "'"])
+        return padded(value, spec)
+    if not conversion and (method := _own(value, "__format__")) is not None:
+        return r.call(method, [value, spec])  # type: ignore[no-any-return]
+    if needs_reading(value):
+        if conversion or not isinstance(value, (Arr, Array)):
+            return shown(r, text_of(r, value, "!s", conversion in ("r", "a")), "", spec)
+        if isinstance(value, Array) and value.shape and spec:
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
+        return text_of(r, value, f":{spec}" if spec else "")
+    if r.captures.opaque(value):
+        value, conversion = static_text(r, value, "__repr__" if conversion == "r" else "__str__"), ""
+    return format(_CONVERSIONS[conversion](native(r, value)), spec)
+
+
+def _own(x: Any, name: str) -> types.FunctionType | None:
+    """A method by which a class of the user says what its text is."""
+    method = python_method(x, name)
+    return None if method is None or is_library(type(x).__module__) or is_library(method.__module__) else method
+
+
+def needs_reading(x: Any) -> bool:
+    """Is the text of x made here: of traced numbers, or by a method of the user's class?"""
+    if is_traced_deep(x) or _own(x, "__str__") is not None or _own(x, "__repr__") is not None:
+        return True
+    if type(x) in (list, tuple, set, frozenset):
+        return any(map(needs_reading, x))
+    return type(x) is dict and any(map(needs_reading, x.values()))
+
+
+def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Text | str:
+    """A number, array, container or object as text; `how`: conversion and format of its field; `inside`: as repr() shows it."""
+    if isinstance(value, (str, Text)):
+        return value if not inside else repr(value) if isinstance(value, str) else together(["'", value, "'"])
     if isinstance(value, (Arr, Array)):
         content = r.operand(value)
         return Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))
-    if isinstance(value, (list, tuple)):
-        inner = [text_of(r, v) if is_traced_deep(v) else Text(escape(repr(native(r, v))), ()) for v in value]
-        opening, closing = ("[", "]") if isinstance(value, list) else ("(", ",)" if len(value) == 1 else ")")
-        return Text(opening + ", ".join(t.template for t in inner) + closing, tuple(o for t in inner for o in t.operands))
-    if isinstance(value, BaseException) and len(value.args) == 1:
+    named = isinstance(value, tuple) and hasattr(value, "_fields")
+    if type(value) in (list, tuple, dict) or (named and type(value).__repr__ is not tuple.__repr__):
+        return _container(r, value)
+    if isinstance(value, BaseException) and len(value.args) == 1 and not inside:
         return text_of(r, value.args[0])
+    if not needs_reading(value):
+        return static_text(r, value, "__repr__" if inside else "__str__")
+    method = None if inside else _own(value, "__str__")
+    method = method or _own(value, "__repr__")
+    if method is not None and _generated(method):
+        return _dataclass(r, value)
+    if method is not None:
+        return r.call(method, [value])  # type: ignore[no-any-return]
     raise UnsupportedError(f"{describe(value)} that holds traced numbers cannot be formatted; format its numbers one by one")
 
 
-def _field(r: Reader, value: Any, conversion: str | None, spec: str) -> Text:
-    """One field of a format."""
-    if is_traced_deep(value):
-        return text_of(r, value, ("!s" if conversion else "") + (f":{spec}" if spec else ""))
-    shown = native(r, value)
-    shown = _CONVERSIONS[ord(conversion) if conversion else -1](shown)
-    return Text(escape(format(shown, spec)), ())
+def _generated(method: types.FunctionType) -> bool:
+    return getattr(method, "__wrapped__", method).__code__.co_filename == "<string>"
 
 
-def _together(texts: list[Text]) -> Text:
-    return Text("".join(t.template for t in texts), tuple(o for t in texts for o in t.operands))
+def _dataclass(r: Reader, x: Any) -> Text | str:
+    """What the __repr__ that dataclasses make says."""
+    shown = [f.name for f in dataclasses.fields(x) if f.repr]
+    return _listed(r, f"{type(x).__qualname__}(", [(f"{n}=", r.getattr(x, n)) for n in shown], ")")
 
 
-def _format(r: Reader, template: str, args: list[Any], kwargs: dict[str, Any]) -> Text:
-    """template.format(*args, **kwargs)."""
-    texts, number = [], 0
-    for literal, name, spec, conversion in string.Formatter().parse(template):
-        texts.append(Text(escape(literal), ()))
-        if name is None:
-            continue
-        if name == "":
-            name, number = str(number), number + 1
-        if not name.isdigit() and name not in kwargs or "{" in (spec or ""):
-            raise UnsupportedError(f"the field {{{name}}} of str.format with traced numbers; write an f-string")
-        texts.append(_field(r, args[int(name)] if name.isdigit() else kwargs[name], conversion, spec or ""))
-    return _together(texts)
+def _container(r: Reader, x: Any) -> Text | str:
+    if isinstance(x, dict):
+        return _listed(r, "{", [(f"{text_key!r}: ", v) for text_key, v in x.items()], "}")
+    if isinstance(x, list):
+        return _listed(r, "[", [("", v) for v in x], "]")
+    if hasattr(x, "_fields"):
+        return _listed(r, f"{type(x).__name__}(", [(f"{n}=", v) for n, v in zip(x._fields, x)], ")")
+    return _listed(r, "(", [("", v) for v in x], ",)" if len(x) == 1 else ")")
 
 
-def _join(r: Reader, separator: str, args: list[Any], kwargs: dict[str, Any]) -> Text:
-    """separator.join(texts)."""
-    texts: list[Text] = []
-    for x in r.items(args[0]):
-        if not isinstance(x, (str, Text)):
-            raise IradTypeError(f"sequence item {len(texts)}: expected str instance, {describe(x)} found")
-        texts += [Text(escape(separator), ())] * bool(texts) + [x if isinstance(x, Text) else Text(escape(x), ())]
-    return _together(texts)
+def _listed(r: Reader, opening: str, items: list[tuple[str, Any]], closing: str) -> Text | str:
+    out: list[Text | str] = [opening]
+    for k, (name, v) in enumerate(items):
+        out += [", " if k else "", name, text_of(r, v, inside=True)]
+    return together([*out, closing])
 
 
-TEXT_METHODS = {"format": _format, "join": _join}
-"""Methods of strings that make text of traced numbers, keyed by name."""
-_PERCENT = re.compile(r"%(?:%|([-+ 0#]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
-
-
-def percent_formatted(r: Reader, template: str, given: Any) -> Text:
-    """template % given, for %s, %r, %d, %i, %e, %f and %g."""
-    args, texts, at = list(given) if isinstance(given, tuple) else [given], [], 0
-    for m in _PERCENT.finditer(template):
-        texts.append(Text(escape(template[at : m.start()]), ()))
-        at = m.end()
-        if m.group() == "%%":
-            texts.append(Text("%", ()))
-            continue
-        if not args:
-            raise TypeError("not enough arguments for format string")
-        texts.append(_percent_field(r, args.pop(0), m))
-    if args:
-        raise TypeError("not all arguments converted during string formatting")
-    return _together([*texts, Text(escape(template[at:]), ())])
-
-
-def _percent_field(r: Reader, x: Any, m: re.Match[str]) -> Text:
-    (flags, width, precision, kind), whole = m.groups(), m.group()
-    if kind not in "srdiefgEFG" or (kind in "sr" and (precision or set(flags) - {"-"})):
-        raise UnsupportedError(f"{whole} with traced numbers; write an f-string")
-    if not is_traced_deep(x):
-        return Text(escape(whole % native(r, x)), ())
-    if kind in "di":
-        x = r.call(int, [x])
-    elif kind not in "sr":
-        x = r.call(float, [x])
-    align = "<" if "-" in flags else ">" if width and kind in "sr" else ""
-    sign = next((c for c in "+ " if c in flags), "")
-    zero = "0" if "0" in flags and "-" not in flags else ""
-    spec = align + sign + ("#" if "#" in flags else "") + zero + width + (f".{precision}" if precision else "")
-    return _field(r, x, "s" if kind in "sr" else None, spec + ("" if kind in "sr" else "d" if kind in "di" else kind))
+def template_of(t: Text | str) -> Text:
+    """Text as a template, if it has operands or none."""
+    return t if isinstance(t, Text) else Text(escape(t), ())
 
 
 def static_text(r: Reader, x: Any, how: str = "__str__") -> Any:

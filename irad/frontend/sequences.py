@@ -39,6 +39,10 @@ class Seq:
         return static_length(self)
 
 
+class Range(Seq):
+    """A range with bounds that are traced: `get` takes arrays of positions too."""
+
+
 @dataclass(frozen=True, eq=False)
 class Generator:
     """A generator expression, not consumed yet: `each(consume)` runs `consume` on every element, `later` on what gives it."""
@@ -143,7 +147,7 @@ def traced_range(r: Reader, args: Sequence[Any]) -> Any:
         if step == 0:
             raise ValueError("range() arg 3 must not be zero")
         up = step > 0
-    return Seq(_count(r, start, stop, step, up), lambda i: _plus(r, start, i, step))
+    return Range(_count(r, start, stop, step, up), lambda i: _plus(r, start, i, step))
 
 
 def _count(r: Reader, start: Any, stop: Any, step: Any, up: bool) -> Any:
