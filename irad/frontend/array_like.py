@@ -12,6 +12,7 @@ from irad.frontend.arr import Arr, NeedStatic
 from irad.frontend.objects import Array, describe
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Range
+from irad.frontend.stands import Stands
 
 _LISTS = (collections.deque, collections.UserList)
 
@@ -24,6 +25,8 @@ def array_like(r: Reader, x: Any) -> Any:
         if isinstance(x.length, Arr) and r.from_arguments(x.length):
             raise NeedStatic(x.length, "the number of elements of a range that becomes an array")
         return x.get(r.call(np.arange, [x.length]))
+    if isinstance(x, Stands):
+        return x.array(r)
     return list(x) if type(x) in _LISTS else x
 
 

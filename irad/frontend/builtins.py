@@ -46,6 +46,7 @@ from irad.frontend.sequences import (
     traced_range,
     zip_,
 )
+from irad.frontend.stands import Stands
 from irad.frontend.text_pieces import together
 from irad.ir import Value
 from irad.once import COMPILER
@@ -97,6 +98,8 @@ def len_(r: Reader, obj: Any) -> Any:
         if obj.state is not None:
             raise TypeError("an iterator has no len()")
         return obj.length
+    if isinstance(obj, Stands):
+        return obj.length(r)
     if isinstance(obj, Text):
         raise obj.unknown()
     if isinstance(obj, Arr):
@@ -316,12 +319,14 @@ def class_of(x: Any) -> type:
         return str
     if isinstance(x, Closure):
         return types.FunctionType
+    if isinstance(x, Stands):
+        return x.cls
     return types.BuiltinMethodType if isinstance(x, Method) else type(x)
 
 
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
-    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes)):
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
         return isinstance(obj, cls)
     return issubclass(class_of(obj), cls)
 

@@ -18,6 +18,7 @@ from irad.frontend.np_positions import check_position
 from irad.frontend.objects import Array, Cell, Either, Nullable, Poison, Text, describe, is_number, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_gather
+from irad.frontend.stands import Stands
 from irad.frontend.state import Storage
 from irad.frontend.table import augitem, getitem, setitem
 from irad.ir import Value
@@ -31,6 +32,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
     if isinstance(obj, Array):
         return array_item(r, obj, r.operand(index_like(r, key)))
+    if isinstance(obj, Stands):
+        return obj.item(r, key)
     if isinstance(obj, Arr):
         return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
     if isinstance(obj, Text):
@@ -134,6 +137,9 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         if isinstance(value, Arr) and views.is_basic(k):
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)
+        return
+    if isinstance(obj, Stands):
+        obj.store(r, key, value)
         return
     method = python_method(obj, "__setitem__")
     if method is not None:

@@ -14,11 +14,13 @@ from irad.foreign import CODE, is_container, is_instance, is_library, is_value, 
 from irad.frontend import views
 from irad.frontend.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.eval_array import change, settled, store
+from irad.frontend.flat import flat_of
 from irad.frontend.guards import Path
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import KEEPING_METHODS, of_operation
+from irad.frontend.stands import Stands
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.frontend.text_formats import TEXT_METHODS
@@ -34,6 +36,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return _array_attr(r, obj, name)
     if isinstance(obj, (Structured, Bytes)):
         return get_node_attr(r, obj, name)
+    if isinstance(obj, Stands):
+        return obj.attribute(r, name)
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), _C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
@@ -46,6 +50,8 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
         if isinstance(x, Either):
             return settled(r, x, lambda a: views.BY_NAME[name](r, a))
         return views.BY_NAME[name](r, x)
+    if name == "flat" and isinstance(x, Array):
+        return flat_of(x)
     if name == "strides" and isinstance(x, Array):
         return views.strides_in_bytes(x)
     content = r.operand(x)
@@ -187,9 +193,15 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         if name in ("real", "imag") and isinstance(obj, Array):
             store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
             return
+        if name == "flat" and isinstance(obj, Array):
+            flat_of(obj).store(r, slice(None), value)
+            return
         raise UnsupportedError(f"assigning attribute {name} of an array")
     if isinstance(obj, (Structured, Bytes)):
         set_node_attr(r, obj, name, value)
+        return
+    if isinstance(obj, Stands):
+        obj.assign(r, name, value)
         return
     if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
         raise UnsupportedError(
@@ -219,6 +231,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
 def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of an array, a traced number, a list, dict or set."""
     x = m.owner
+    if isinstance(x, Stands):
+        return x.call(r, m.name, args, kwargs)
     if isinstance(x, (Structured, Bytes)):
         return call_node_method(r, x, m.name, args, kwargs)
     if not isinstance(x, (Array, Arr)):

@@ -10,9 +10,10 @@ import numpy as np
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend import views
-from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, size_of, static_int
+from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
 from irad.frontend.array_like import array_like
 from irad.frontend.eval_attr import into
+from irad.frontend.flat import elements_of
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_registry import Written
@@ -21,11 +22,10 @@ from irad.frontend.objects import Array, Either, describe, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import of_call
 from irad.frontend.sequences import Range, Seq
-from irad.frontend.steps import Reshape
 from irad.frontend.table import add_at, lookup, nearest
 from irad.frontend.written import call_written
 from irad.once import COMPILER
-from irad.types import DTYPES, Type
+from irad.types import DTYPES
 
 
 def hashed(table: dict[Any, Any], fn: Any) -> Any:
@@ -222,14 +222,6 @@ def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: An
     r.setitem(dst, Ellipsis, src if where is True else r.call(np.where, [where, src, dst]))
 
 
-def _flat(x: Any) -> Array:
-    """The elements of an array in C order, as `x.flat` goes through them whatever its memory order: stores reach the array."""
-    if not isinstance(x, Array):
-        raise IradTypeError(f"an array is needed, got {describe(x)}")
-    size = size_of(x.shape)
-    return x.view(Reshape((size,)), Type(x.type.dtype, (size,)), None)
-
-
 def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
     """a.flat[:end:step] = val, repeated as need be."""
     shape = tuple(static_int(d, "an extent of the array of np.fill_diagonal") for d in r.getattr(a, "shape"))
@@ -286,7 +278,9 @@ def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
 
 def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, with v repeated as need be."""
-    flat = _flat(a)
+    if not isinstance(a, Array):
+        raise IradTypeError(f"an array is needed, got {describe(a)}")
+    flat = elements_of(a)
     at = r.call(np.ravel, [r.call(np.asarray, [ind])])
     values = r.call(np.asarray, [v])
     if 0 in shape_of(r.operand(values)):

@@ -19,6 +19,7 @@ from irad.frontend.flow import block
 from irad.frontend.objects import Text, class_of_number
 from irad.frontend.reader import Reader, statement
 from irad.frontend.regions import Dead, kept_exception, known_exception, raise_always
+from irad.frontend.stands import Stands
 from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
@@ -124,6 +125,8 @@ def with_(r: Reader, s: ast.With) -> None:
 def _enter(r: Reader, manager: Any, entered: list[Any]) -> Any:
     if isinstance(manager, (np.errstate, contextlib.nullcontext)):
         return getattr(manager, "enter_result", None)
+    if isinstance(manager, Stands):
+        return manager.call(r, "__enter__", [], {})
     if getattr(type(manager).__enter__, "__code__", None) is None:
         raise UnsupportedError(f"with {type(manager).__name__}(...) in compiled code; put it around the call")
     entered.append(manager)

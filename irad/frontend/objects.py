@@ -279,6 +279,12 @@ class Text:
         raise self.unknown()
 
 
+class Stand:
+    """Stands for an object of NumPy that is no array, of class `cls`; see irad.frontend.stands."""
+
+    cls: type
+
+
 UNFIT = (Poison, Text, Nullable)  # what no number or array of the graph stands for
 
 
@@ -372,7 +378,7 @@ def is_traced_deep(x: Any) -> bool:
         return is_traced_deep(x.bytes)
     if isinstance(x, BaseException):
         return any(map(is_traced_deep, x.args))
-    return isinstance(x, (Text, Maybe, Nullable, Poison))
+    return isinstance(x, (Text, Maybe, Nullable, Poison, Stand))
 
 
 def python_method(obj: Any, name: str) -> types.FunctionType | None:
@@ -405,4 +411,6 @@ def describe(x: Any) -> str:
         return f"{describe(x.value)} on some paths and None on others"
     if x is UNDEFINED:
         return "nothing"
+    if isinstance(x, Stand):
+        return f"a {x.cls.__name__}"
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else f"a {type(x).__name__}"

@@ -10,7 +10,7 @@ from typing import Any
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, NeedStatic, from_dim
-from irad.frontend.objects import Array, Closure, Env, Text, describe
+from irad.frontend.objects import Array, Closure, Env, Stand, Text, describe
 from irad.frontend.reader import Reader
 from irad.frontend.state import Name
 from irad.ops.control import raise_if
@@ -175,6 +175,8 @@ def iterate(r: Reader, obj: Any) -> Seq:
         found: list[Any] = []
         obj.each(found.append)
         return Seq(len(found), found.__getitem__, False)
+    if isinstance(obj, Stand):
+        return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
     if isinstance(obj, range):
         return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
     if isinstance(obj, Array):

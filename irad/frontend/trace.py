@@ -27,6 +27,7 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_structured,
     eval_text,
     eval_try,
+    nditer,
     nullable,
     py_complex,
     py_itertools,
