@@ -49,7 +49,7 @@ from irad.frontend.sequences import (
 from irad.frontend.stands import Stands
 from irad.frontend.text_pieces import together
 from irad.ir import Value
-from irad.once import COMPILER
+from irad.once import COMPILER, module
 from irad.ops.control import print_
 from irad.ops.elementwise import select
 from irad.structured import Bytes, Structured
@@ -400,6 +400,11 @@ def printed(r: Reader, args: Sequence[Any], sep: Any = " ") -> Text | str:
     """What print shows of its arguments."""
     gap = " " if sep is None else sep
     return together([t for k, a in enumerate(args) for t in (([gap] if k else []) + [str_(r, a)])])
+
+
+@builtin(np.nditer)
+def nditer_(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    return module("irad.frontend.nditer").nditer(r, *args, **kwargs)
 
 
 @builtin(np.errstate)

@@ -14,7 +14,6 @@ from irad.foreign import CODE, is_container, is_instance, is_library, is_value, 
 from irad.frontend import views
 from irad.frontend.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.eval_array import change, settled, store
-from irad.frontend.flat import flat_of
 from irad.frontend.guards import Path
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep, python_method
@@ -23,7 +22,8 @@ from irad.frontend.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.stands import Stands
 from irad.frontend.state import Attribute
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
-from irad.frontend.text_formats import TEXT_METHODS
+from irad.frontend.text_pieces import METHODS as TEXT_METHODS
+from irad.once import module
 from irad.structured import Bytes, Structured
 
 _CONTAINERS = (list, dict, set, collections.deque)
@@ -51,7 +51,7 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
             return settled(r, x, lambda a: views.BY_NAME[name](r, a))
         return views.BY_NAME[name](r, x)
     if name == "flat" and isinstance(x, Array):
-        return flat_of(x)
+        return module("irad.frontend.flat").flat_of(x)
     if name == "strides" and isinstance(x, Array):
         return views.strides_in_bytes(x)
     content = r.operand(x)
@@ -194,7 +194,7 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
             return
         if name == "flat" and isinstance(obj, Array):
-            flat_of(obj).store(r, slice(None), value)
+            module("irad.frontend.flat").flat_of(obj).store(r, slice(None), value)
             return
         raise UnsupportedError(f"assigning attribute {name} of an array")
     if isinstance(obj, (Structured, Bytes)):
@@ -341,7 +341,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     owner = m.owner
     if isinstance(owner, Text):
         if m.name in TEXT_METHODS:
-            return TEXT_METHODS[m.name](r, owner, args, kwargs)
+            return module("irad.frontend.text_formats").TEXT_METHODS[m.name](r, owner, args, kwargs)
         raise owner.unknown()
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")

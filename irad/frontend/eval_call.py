@@ -31,6 +31,7 @@ from irad.frontend.source import NoSource, Source, source_of
 from irad.frontend.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.transforms import MEANINGS, Pullback, apply_transform
 from irad.frontend.written import in_library, run_plainly, runs_plainly
+from irad.once import module
 from irad.records import replace
 
 MAX_DEPTH = 400
@@ -101,7 +102,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return apply_transform(r, fn, args, kwargs)
     if isinstance(fn, Special):
         return fn.apply(r, args, kwargs)
-    special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named)
+    special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
     if special is not None:
         return special(r, *args, **kwargs)
     numpy_made = call_numpy(r, fn, args, kwargs)
@@ -116,6 +117,26 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     ):
         return call_builtin(r, fn, args, kwargs)
     return _callable_object(r, fn, args, kwargs)
+
+
+# modules that are imported when a function of these is met
+_LATER = {
+    "warnings": "py_effects",
+    "_warnings": "py_effects",
+    "logging": "py_effects",
+    "time": "py_effects",
+    "numpy.testing": "np_testing",
+}
+
+
+def _later(fn: Any) -> Any:
+    """What a function means that is in none of the tables yet."""
+    root, *rest = str(getattr(fn, "__module__", "")).split(".", 2)
+    found = _LATER.get(f"{root}.{rest[0]}" if root == "numpy" and rest else root)
+    if found is None:
+        return None
+    module(f"irad.frontend.{found}")
+    return hashed(BUILTINS, fn)
 
 
 # ---- the user's functions ---------------------------------------------------------------------------------------------------

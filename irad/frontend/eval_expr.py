@@ -35,9 +35,9 @@ from irad.frontend.regions import Dead, raise_always
 from irad.frontend.result_layout import of_operation
 from irad.frontend.state import Name
 from irad.frontend.table import OPERATORS
-from irad.frontend.text_formats import percent_formatted
 from irad.frontend.text_pieces import together
 from irad.frontend.written import in_library
+from irad.once import module
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
 
@@ -168,7 +168,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if special is not NotImplemented:
         return special
     if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
-        return percent_formatted(r, xs[0], xs[1])
+        return module("irad.frontend.text_formats").percent_formatted(r, xs[0], xs[1])
     if not any(isinstance(x, (Arr, Array)) for x in xs):
         if any(map(is_traced_deep, xs)):
             return _on_containers(r, name, *xs)
@@ -229,7 +229,7 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     """Operators on lists and tuples that hold traced numbers, and on text."""
     if any(isinstance(x, Text) for x in xs):
         return _text_operator(name, *xs)
-    if name in ("add", "mul") and all(isinstance(x, (list, tuple, int)) for x in xs):
+    if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))
     if name in ("eq", "ne") and len(xs) == 2:
         same = sequences_equal(r, *xs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import itertools
 import types
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,7 +18,8 @@ from irad.frontend.eval_text import needs_reading
 from irad.frontend.objects import Array, Callback, Method, Text, is_traced_deep
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq, iterator
-from irad.frontend.text_formats import TEXT_METHODS
+from irad.frontend.text_pieces import METHODS as TEXT_METHODS
+from irad.once import module as imported
 
 _LONGEST = 1_000_000
 
@@ -55,7 +55,7 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
     if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
     if isinstance(owner, str) and fn.__name__ in TEXT_METHODS and (fn.__name__ == "join" or needs_reading([args, kwargs])):
-        return TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
+        return imported("irad.frontend.text_formats").TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):
         _known_text([*args, *kwargs.values()])
         if isinstance(owner, np.ndarray):  # a method bound to an array from outside
@@ -86,10 +86,6 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         raise UnsupportedError(
             f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
             "call it outside and pass the result as an argument"
-        )
-    if fn is warnings.warn and r.conditional:
-        raise UnsupportedError(
-            "warnings.warn() under a condition that depends on data would run once, at compile time; print(...), or return a flag"
         )
     if fn is open or fn is input:
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")

@@ -13,7 +13,6 @@ from irad.frontend import views
 from irad.frontend.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
 from irad.frontend.array_like import array_like
 from irad.frontend.eval_attr import into
-from irad.frontend.flat import elements_of
 from irad.frontend.flow import branch
 from irad.frontend.np_elementwise import AT
 from irad.frontend.np_registry import Written
@@ -24,7 +23,7 @@ from irad.frontend.result_layout import of_call
 from irad.frontend.sequences import Range, Seq
 from irad.frontend.table import add_at, lookup, nearest
 from irad.frontend.written import call_written
-from irad.once import COMPILER
+from irad.once import COMPILER, module
 from irad.types import DTYPES
 
 
@@ -280,7 +279,7 @@ def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """a.flat[ind] = v, with v repeated as need be."""
     if not isinstance(a, Array):
         raise IradTypeError(f"an array is needed, got {describe(a)}")
-    flat = elements_of(a)
+    flat = module("irad.frontend.flat").elements_of(a)
     at = r.call(np.ravel, [r.call(np.asarray, [ind])])
     values = r.call(np.asarray, [v])
     if 0 in shape_of(r.operand(values)):

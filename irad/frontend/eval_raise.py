@@ -103,17 +103,22 @@ def assert_(r: Reader, s: ast.Assert) -> None:
 @statement(ast.With)
 def with_(r: Reader, s: ast.With) -> None:
     entered: list[Any] = []
+    stands: list[Stands] = []
     before = len(current().nodes)
     for item in s.items:
         manager = r.expr(item.context_expr)
         value = _enter(r, manager, entered)
+        stands += [manager] if isinstance(manager, Stands) else []
         if item.optional_vars is not None:
             assign(r, item.optional_vars, value)
+    try:
+        with pending(r, s) if entered else contextlib.nullcontext():
+            block(r, s.body)
+    finally:
+        for stand in stands:
+            stand.leave(r)
     if not entered:
-        block(r, s.body)
         return
-    with pending(r, s):
-        block(r, s.body)
 
     def leave() -> None:
         for manager in reversed(entered):

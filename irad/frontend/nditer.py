@@ -15,7 +15,6 @@ from irad.frontend.array_like import array_like
 from irad.frontend.flat import elements_of
 from irad.frontend.layout import memory_order
 from irad.frontend.objects import Array, Either, Env, describe
-from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.sequences import Seq
 from irad.frontend.stands import Stands
@@ -139,7 +138,6 @@ class NdIter(Stands):
     }  # fmt: skip
 
 
-@builtin(np.nditer)
 def nditer(
     r: Reader, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: str = "K", **other: Any
 ) -> NdIter:

@@ -145,6 +145,7 @@ class Reader:
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.notes: Notes | None = None  # where to say what is decided
         self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.facts
+        self.filters: list[Any] = []  # blocks of warnings.catch_warnings that are running
         self.conditional = 0  # how many branches and loops that depend on data are around
 
     def is_opened(self, x: Any) -> bool:

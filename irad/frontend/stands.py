@@ -38,6 +38,9 @@ class Stands(Stand):
         """self.name(*args, **kwargs)."""
         return self.METHODS[name](r, self, *args, **kwargs)
 
+    def leave(self, r: Reader) -> None:
+        """The end of a `with` block of it, also where an exception leaves it."""
+
     def item(self, r: Reader, key: Any) -> Any:
         """self[key]."""
         raise IradTypeError(f"'{self.cls.__name__}' object is not subscriptable")

@@ -13,6 +13,9 @@ from irad.frontend.regions import braces_doubled
 
 _FIRST = 0xF0000  # marks are characters for private use
 
+METHODS = frozenset({"format", "join", "ljust", "rjust", "center"})
+"""Methods of strings that make text of traced numbers; see irad.frontend.text_formats."""
+
 Fields = list[tuple[str, Arr]]
 """What the marks of a string stand for: fields of a template, and their operands."""
 

@@ -27,7 +27,6 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_structured,
     eval_text,
     eval_try,
-    nditer,
     nullable,
     py_complex,
     py_itertools,
