@@ -1,5 +1,7 @@
 """What happens at run time beside computing: assertions of np.testing, warnings, logging, clocks."""
 
+# ruff: noqa: B028, UP031
+
 from __future__ import annotations
 
 import logging

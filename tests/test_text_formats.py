@@ -1,5 +1,7 @@
 """Text of traced numbers by str.format, the operator % and f-strings, as Python makes it."""
 
+# ruff: noqa: F501, F507, F509, F522, F524, F525, UP030, UP031, UP032  (formats of every kind, also wrong ones)
+
 from __future__ import annotations
 
 import dataclasses
@@ -42,7 +44,9 @@ class Data:
 def percent(x: np.ndarray) -> Any:
     print("%d rows, first %.3f, %5.2f%% %s|" % (len(x), x[0], 100 * x[1], float(x[2])))
     print("%(a)d and %(b)8.3f %(a)s" % {"a": len(x), "b": x[1]}, "%s" % None, "%s" % (x.shape,))
-    print("%*.*f|%-10s|%10s|%+.2e|%08.3f|% d" % (8, 2, x[0], "a", "%.2f" % x[1], x[2], x[3], 5), "%i" % x[0], "%x %c" % (255, "a"))
+    print(
+        "%*.*f|%-10s|%10s|%+.2e|%08.3f|% d" % (8, 2, x[0], "a", "%.2f" % x[1], x[2], x[3], 5), "%i" % x[0], "%x %c" % (255, "a")
+    )
     return np.sum(x)
 
 

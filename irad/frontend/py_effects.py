@@ -206,4 +206,9 @@ for _name in ("perf_counter", "time", "monotonic", "process_time", "thread_time"
 def sleep(r: Reader, secs: Any) -> None:
     if not isinstance(r.operand(secs), (int, float)) and not is_traced_deep(secs):
         raise IradTypeError(f"time.sleep wants a number, got {describe(secs)}")
-    host_call(("sleep",), lambda s: [time.sleep(float(s))][:0], (constant_operand(r, secs),), ())
+
+    def run(seconds: Any) -> list[Any]:
+        time.sleep(float(seconds))
+        return []
+
+    host_call(("sleep",), run, (constant_operand(r, secs),), ())

@@ -33,7 +33,7 @@ def marked(t: Text | str) -> tuple[str, Fields]:
     """The characters of a text, a mark for each field."""
     if isinstance(t, str):
         return t, []
-    out, fields = "", []
+    out, fields = "", list[tuple[str, Arr]]()
     operands = iter(t.operands)
     for literal, name, spec, conversion in string.Formatter().parse(t.template):
         if any(map(is_mark, literal)):
