@@ -623,19 +623,12 @@ def test_structures_that_depend_on_data():
         except ValueError:
             return x * 0.0
 
-    def generator(x):
-        def rows():
-            yield x
-
-        return sum(rows())
-
     assert "path" in refused(two_kinds, X)
     assert "array of the final size" in refused(growing, X, 5)
     assert "f64[10]" in refused(shapes, X) and "f64[3]" in refused(shapes, X)
     assert "array" in refused(changing_shape, X, 3)
     assert "return" in refused(no_return, X)
     assert "if" in refused(catching, X)
-    assert "generator" in refused(generator, X)
 
 
 def test_math_module():

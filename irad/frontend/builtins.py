@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from irad.foreign import is_library
 from irad.frontend.arr import Arr, from_dim, is_weak, lift, static_value
 from irad.frontend.eval_text import needs_reading, shown, static_text, template_of
 from irad.frontend.flow import branch
+from irad.frontend.generators import as_stream, best, folded, made, opened, where_found
 from irad.frontend.objects import (
     Array,
     Closure,
@@ -32,10 +34,10 @@ from irad.frontend.reader import Reader
 from irad.frontend.sequences import (
     Generator,
     Seq,
+    Stream,
     enumerate_,
     enumerated,
     filter_,
-    go_over,
     iterate,
     iterator,
     map_,
@@ -148,7 +150,12 @@ def _elements(r: Reader, obj: Any) -> list[Any]:
 def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
     if sentinel:
         raise UnsupportedError("iter(function, sentinel): write a while loop")
-    return obj if isinstance(obj, Generator) or (isinstance(obj, Seq) and obj.state is not None) else iterator(r, iterate(r, obj))
+    obj = opened(r, obj)
+    return (
+        obj
+        if isinstance(obj, (Generator, Stream)) or (isinstance(obj, Seq) and obj.state is not None)
+        else iterator(r, iterate(r, obj))
+    )
 
 
 @builtin(sorted)
@@ -201,14 +208,9 @@ def reduce_(r: Reader, func: Any, obj: Any, *initial: Any) -> Any:
 
 def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
-    if isinstance(obj, Generator) and obj.element is None:
-        go_over(r, obj.state)
-        box = [start]
-
-        def consume(x: Any) -> None:
-            box[0] = step(box[0], x)
-
-        return r.accumulate(obj, box, consume)
+    stream = None if isinstance(obj, Generator) and obj.element is not None else as_stream(obj)
+    if stream is not None:
+        return folded(r, stream, start, step)
     seq = iterate(r, obj)
     if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
         return r.fold(seq, start, step)
@@ -222,7 +224,7 @@ def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> An
 def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
         return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
-    if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Array)):
+    if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):
         items = r.items(iterable)
         if not any(isinstance(x, (Arr, Array)) for x in items):
             return builtins.sum(items, start)
@@ -249,6 +251,9 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
         seq = iterate(r, obj)
         return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
                     lambda a, x: _better(r, better, a, x))  # fmt: skip
+    stream = as_stream(obj)
+    if stream is not None:
+        return _best(r, stream, better, native, key, kwargs)
     items = r.items(obj)
     if not items:
         if "default" in kwargs:
@@ -262,6 +267,13 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
     for x in items[1:]:
         best = _better(r, better, best, x)
     return best
+
+
+def _best(r: Reader, stream: Stream, better: str, native: Any, key: Any, kwargs: dict[str, Any]) -> Any:
+    """max or min of a generator."""
+    found = made(r, best, stream, getattr(operator, better), key)
+    default = [kwargs["default"]] if "default" in kwargs else []
+    return where_found(r, found, "ValueError", f"{native.__name__}() iterable argument is empty", *default)
 
 
 def _long(obj: Any) -> bool:

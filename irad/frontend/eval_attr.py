@@ -16,11 +16,12 @@ from irad.frontend.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.eval_array import change, settled, store
 from irad.frontend.guards import Path
 from irad.frontend.np_structured import call_node_method, get_node_attr, set_node_attr
-from irad.frontend.objects import Array, Either, Method, Text, describe, is_traced_deep, python_method
+from irad.frontend.objects import Array, Either, Method, Native, Text, describe, is_traced_deep, python_method
 from irad.frontend.reader import Reader
 from irad.frontend.result_layout import KEEPING_METHODS, of_operation
+from irad.frontend.sequences import Generator, Seq, Stream
 from irad.frontend.stands import Stands
-from irad.frontend.state import Attribute
+from irad.frontend.state import Attribute, Name
 from irad.frontend.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.frontend.text_pieces import METHODS as TEXT_METHODS
 from irad.once import module
@@ -40,6 +41,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return obj.attribute(r, name)
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), _C_METHODS)):
         return Method(obj, name)
+    if isinstance(obj, (Seq, Generator, Stream)):
+        return _iterator_attr(r, obj, name)
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
         return _static_attr(r, obj, name)
     return _instance_attr(r, obj, name)
@@ -90,6 +93,18 @@ def _python_number_attr(x: Arr, name: str) -> Any:
     if not hasattr(kind, name):
         raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
     return Method(x, name)
+
+
+def _iterator_attr(r: Reader, it: Any, name: str) -> Any:
+    if name in ("__next__", "__iter__"):
+        return Native(lambda: r.call(next if name == "__next__" else iter, [it]))
+    if name == "close" and it.state is not None:
+        return Native(lambda: r.state.assign(Name(it.state, "gone"), True))
+    if name in ("send", "throw"):
+        raise UnsupportedError(
+            f"generator.{name}() in compiled code: nothing is sent into a generator; pass it what it needs as an argument"
+        )
+    raise AttributeError(f"an iterator has no attribute '{name}'")
 
 
 def _static_attr(r: Reader, obj: Any, name: str) -> Any:

@@ -22,6 +22,7 @@ from irad.frontend.eval_expr import elements
 from irad.frontend.eval_native import call_builtin, run_native
 from irad.frontend.eval_numpy import call_numpy, hashed
 from irad.frontend.flow import block, conjunction, flag
+from irad.frontend.generators import start
 from irad.frontend.liveness import Liveness
 from irad.frontend.objects import Callback, Closure, Env, Maybe, Method, Native, Nullable, Poison, describe, is_traced_deep
 from irad.frontend.py_numbers import BUILTINS
@@ -157,10 +158,10 @@ def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[s
         source = source_of(fn.__code__)
     except NoSource as e:
         return r.without_source(fn, args, kwargs, str(e))
-    return _enter(r, fn, source, args, kwargs)
+    return enter(r, fn, source, args, kwargs)
 
 
-def _enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if in_library(fn):
         take = lambda obj, kind, key: r.wrap(obj)
     else:
@@ -184,6 +185,8 @@ def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> A
 def activate(r: Reader, frame: Frame, name: str) -> Any:
     """Run a function's body in a new activation; what it returns."""
     frame.around = frame.env.parent
+    if isinstance(frame.liveness.node, ast.FunctionDef) and _is_generator(frame.liveness.node):
+        return start(r, frame)
     done = recursive_call(r, frame, name, lambda f: _activate(r, f, name))
     return _activate(r, frame, name) if done is NotImplemented else done
 
@@ -199,8 +202,6 @@ def _activate(r: Reader, frame: Frame, name: str) -> Any:
     with r.activation(frame):
         if isinstance(node, ast.Lambda):
             return r.perhaps(node.body)
-        if _is_generator(node):
-            raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it", r.loc(node))
         block(r, node.body)
         return _returned(r, frame, name)
 

@@ -12,7 +12,8 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.arr import Arr, dtype_of, static_value
 from irad.frontend.eval_logic import both, either
 from irad.frontend.eval_stmt import assign
-from irad.frontend.flow import branch
+from irad.frontend.flow import branch, negated
+from irad.frontend.generators import as_stream, folded, of_expression
 from irad.frontend.loops import run_for
 from irad.frontend.merge import zero
 from irad.frontend.objects import Array, Cell, Env, StructureError, is_number
@@ -20,7 +21,7 @@ from irad.frontend.py_numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.regions import absorb, run_region
 from irad.frontend.rolled import Loop, Unrollable
-from irad.frontend.sequences import Generator, Seq, go_over, iterate, new_state, static_length
+from irad.frontend.sequences import Generator, Seq, Stream, go_over, iterate, new_state, static_length
 from irad.frontend.state import Name
 from irad.types import Type
 
@@ -121,9 +122,12 @@ def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
 
 
 @expression(ast.GeneratorExp)
-def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
+def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
     """Not consumed yet; its first iterable is evaluated now, as Python does."""
-    first = iterate(r, r.expr(e.generators[0].iter))
+    over = r.expr(e.generators[0].iter)
+    if as_stream(over) is not None:
+        return of_expression(r, e, over)
+    first = iterate(r, over)
     frame, scope = r.frame, _Scope(r, e.generators)
 
     def run(body: Callable[[], Any]) -> Any:
@@ -158,7 +162,12 @@ def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
 
     single = len(e.generators) == 1
     plain = single and not e.generators[0].ifs
-    return Generator(first, all_of, later, element if plain else None, filtered if single else None, new_state(r))
+    state = new_state(r)
+
+    def stream() -> Stream:
+        return of_expression(r, e, first, state)
+
+    return Generator(first, all_of, later, element if plain else None, filtered if single else None, state, stream)
 
 
 # ---- folds -------------------------------------------------------------------------------------------------------------------
@@ -167,28 +176,6 @@ def generator_expression(r: Reader, e: ast.GeneratorExp | ast.ListComp) -> Any:
 def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """step(...step(start, x0)..., xn) as a loop."""
     return _accumulate(r, seq, start, lambda k, total: step(total, seq.get(k)))
-
-
-def accumulate(r: Reader, generator: Generator, box: list[Any], consume: Callable[[Any], None]) -> Any:
-    """A fold over a generator with conditions: `consume` updates the total in `box`."""
-    g = generator
-    if g.filtered is None or not g.seq.rolls:
-        g.each(consume)
-        return box[0]
-    at = g.filtered
-    env = r.state.made(Env(names={"total": box[0]}))
-    place = Name(env, "total")
-
-    def one(k: Any) -> None:
-        def update(x: Any) -> None:
-            box[0] = place.get()
-            consume(x)
-            r.state.assign(place, box[0])
-
-        at(k, update)
-
-    run_for(r, Loop(g, one, None, None, None), g.seq)
-    return place.get()
 
 
 def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
@@ -211,6 +198,9 @@ def all_(r: Reader, iterable: Any) -> Any:
 def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool) -> Any:
     """any or all: what stands after the element that decides is not evaluated."""
     g = iterable if isinstance(iterable, Generator) else None
+    if isinstance(iterable, Stream):
+        decided = lambda total: total if start is False else negated(total) if isinstance(total, Arr) else not total
+        return folded(r, iterable, start, lambda _, x: r.truth(x), decided)
     if g is not None and g.filtered is None:
         return _decided_in_order(r, g, combine, start)
     seq = iterate(r, iterable) if g is None or g.element is not None else g.seq
@@ -251,9 +241,11 @@ def _where_kept(r: Reader, g: Generator, k: Any, start: bool) -> Any:
 # ---- arrays of the elements of a sequence -----------------------------------------------------------------------------------
 
 
-def tabulated(r: Reader, node: ast.ListComp | ast.GeneratorExp) -> Any:
+def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     """The elements of a comprehension: an array filled in a loop if they are many and alike, else a list."""
     g = generator_expression(r, node)
+    if isinstance(g, Stream):
+        return r.items(g)
     seq = g.seq
     if g.element is not None and seq.rolls and isinstance(seq.length, int) and seq.length > 8:
         made = _attempted(r, lambda: table(r, seq.length, g.element))

@@ -1,26 +1,18 @@
-"""raise, assert and with."""
+"""raise and assert."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 from typing import Any
-
-import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.arr import Arr
-from irad.frontend.eval_stmt import assign
 from irad.frontend.eval_text import needs_reading, template_of, text_of
-from irad.frontend.eval_try import last, pending
 from irad.frontend.facts import learn
-from irad.frontend.flow import block
 from irad.frontend.objects import Text, class_of_number
 from irad.frontend.reader import Reader, statement
 from irad.frontend.regions import Dead, kept_exception, known_exception, raise_always
-from irad.frontend.stands import Stands
-from irad.ir import current
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
 from irad.ops.text import MOST, PARTS, Slot, with_fields
@@ -98,41 +90,3 @@ def assert_(r: Reader, s: ast.Assert) -> None:
     name, template, operands = described(r, exc)
     raise_if(logical_not(ok.value), *(o.value for o in operands), exc=name, message=template)
     learn(r, ok, True)
-
-
-@statement(ast.With)
-def with_(r: Reader, s: ast.With) -> None:
-    entered: list[Any] = []
-    stands: list[Stands] = []
-    before = len(current().nodes)
-    for item in s.items:
-        manager = r.expr(item.context_expr)
-        value = _enter(r, manager, entered)
-        stands += [manager] if isinstance(manager, Stands) else []
-        if item.optional_vars is not None:
-            assign(r, item.optional_vars, value)
-    try:
-        with pending(r, s) if entered else contextlib.nullcontext():
-            block(r, s.body)
-    finally:
-        for stand in stands:
-            stand.leave(r)
-    if not entered:
-        return
-
-    def leave() -> None:
-        for manager in reversed(entered):
-            r.call(r.getattr(manager, "__exit__"), [None, None, None])
-
-    last(r, before, "__exit__", leave)
-
-
-def _enter(r: Reader, manager: Any, entered: list[Any]) -> Any:
-    if isinstance(manager, (np.errstate, contextlib.nullcontext)):
-        return getattr(manager, "enter_result", None)
-    if isinstance(manager, Stands):
-        return manager.call(r, "__enter__", [], {})
-    if getattr(type(manager).__enter__, "__code__", None) is None:
-        raise UnsupportedError(f"with {type(manager).__name__}(...) in compiled code; put it around the call")
-    entered.append(manager)
-    return r.call(r.getattr(manager, "__enter__"), [])

@@ -205,16 +205,30 @@ def if_(r: Reader, s: ast.If) -> None:
 
 @statement(ast.For)
 def for_(r: Reader, s: ast.For) -> None:
-    seq = head(r, lambda: iterate(r, r.expr(s.iter)))
-    r.at(s)
+    from irad.frontend.generators import opened  # built on this module
 
-    def body(position: Any) -> None:
-        assign(r, s.target, seq.get(position))
-        block(r, s.body)
+    run_over(r, s, head(r, lambda: opened(r, r.expr(s.iter))))
+
+
+def run_over(r: Reader, s: ast.For, it: Any) -> None:
+    """A for loop over an iterable, or what is left of an iterator."""
+    from irad.frontend.generators import as_stream, run_stream
 
     live = r.frame.liveness
     name = s.target.id if isinstance(s.target, ast.Name) else "i"
-    run_for(r, Loop(s, body, live.head.get(s), live.after.get(s), _orelse(r, s), name), seq)
+    loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), _orelse(r, s), name)
+    stream = as_stream(it)
+    seq = head(r, lambda: iterate(r, it)) if stream is None else None
+    r.at(s)
+
+    def body(x: Any) -> None:
+        assign(r, s.target, x if seq is None else seq.get(x))
+        block(r, s.body)
+
+    if seq is not None:
+        run_for(r, loop(body), seq)
+    else:
+        run_stream(r, loop(body), stream)  # type: ignore[arg-type]
 
 
 def _orelse(r: Reader, s: ast.For | ast.While) -> Any:

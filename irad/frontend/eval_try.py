@@ -27,7 +27,7 @@ from irad.ops.control import raise_if
 from irad.ops.core import effects
 from irad.ops.text import Slot
 
-_CAUGHT = (
+CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
     "called function, in the head of a loop, or before a print in the same statement; test the condition with if instead"
 )
@@ -86,7 +86,7 @@ def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     that: so it may change variables of this function only."""
     with nothing_stored(r, before, what):
         through = any(f.guards for f in r.frames[:-1])
-        if not through or not any(n.op is raise_if for n in _all_nodes(current().nodes[before:])):
+        if not through or not any(n.op is raise_if for n in nodes_within(current().nodes[before:])):
             run()
             return
         region = run_region(r, run, conditional=False)
@@ -235,16 +235,17 @@ def head(r: Reader, run: Callable[[], Any]) -> Any:
         return run()
     before = len(current().nodes)
     out = run()
-    if _may_be_caught(r, current().nodes[before:]):
-        raise UnsupportedError(_CAUGHT)
+    if may_be_caught(r, current().nodes[before:]):
+        raise UnsupportedError(CAUGHT)
     return out
 
 
-def _may_be_caught(r: Reader, nodes: list[Node]) -> bool:
-    return any(_guard_of(r, n) is not None for n in _all_nodes(nodes) if n.op is raise_if)
+def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
+    return any(_guard_of(r, n) is not None for n in nodes_within(nodes) if n.op is raise_if)
 
 
-def _all_nodes(nodes: list[Node]) -> Iterator[Node]:
+def nodes_within(nodes: list[Node]) -> Iterator[Node]:
+    """Nodes, and those in their regions."""
     for n in nodes:
         yield n
         for g in n.regions:
@@ -280,8 +281,8 @@ def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any
             if number is not None:
                 _caught(r, region, k, number, then)
                 return True
-        elif n.regions and _may_be_caught(r, [n]):
-            raise UnsupportedError(_CAUGHT, n.loc)
+        elif n.regions and may_be_caught(r, [n]):
+            raise UnsupportedError(CAUGHT, n.loc)
     absorb(r, region)
     if found is not None:
         then()
@@ -292,7 +293,7 @@ def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], A
     """Node k of a region raises what try number `number` catches."""
     nodes, n = list(region.nodes), region.nodes[k]
     if any(effects(m) == "io" for m in nodes[k:]):
-        raise UnsupportedError(_CAUGHT, n.loc)
+        raise UnsupportedError(CAUGHT, n.loc)
     current().nodes += nodes[:k]
     region.builder.nodes = nodes[k + 1 :]
     done = region.log.at(k)

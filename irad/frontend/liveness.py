@@ -53,7 +53,10 @@ class Liveness:
                 return self._try(s, live)
             case ast.With(items=items, body=body):
                 used = frozenset().union(*(_reads(i.context_expr) for i in items))
-                return used | self._block(body, live)
+                self._tries.append(live)  # where a manager swallows an exception
+                start = self._block(body, live)
+                self._tries.pop()
+                return used | start
             case ast.Match(subject=subject, cases=cases):
                 inner = [self._block(c.body, live) | (_reads(c.guard) if c.guard else frozenset()) for c in cases]
                 return _reads(subject) | live.union(*inner)

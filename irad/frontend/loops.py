@@ -36,7 +36,7 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
         else:
             _counted(r, loop, seq)
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
-    _else(r, loop, stop, broken)
+    otherwise(r, loop, stop, broken)
 
 
 def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
@@ -49,7 +49,7 @@ def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
         raise e.cause from None
 
 
-def _else(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
+def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
     """The else clause; a jump in it belongs to the loop around. A loop that was left, and not by a break, has returned."""
     if loop.orelse is not None and stop is False:
         loop.orelse()
@@ -72,18 +72,18 @@ def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
         write_out(r, loop, seq, 0, n)
         return
     try:
-        _attempt(r, lambda: Rolled(r, loop, seq, 0).run())
+        attempt(r, lambda: Rolled(r, loop, seq, 0).run())
     except (IradError, Unrollable) as first:
         r.failures[loop.stmt] += 1
         _fall_back(r, loop, seq, n, first)
 
 
-def _attempt(r: Reader, body: Callable[[], None]) -> None:
+def attempt(r: Reader, body: Callable[[], Any]) -> Any:
     """Run something that may fail without leaving a trace."""
     depth = len(r.frames[-1].loops)
     region = run_region(r, body, conditional=False)
     del r.frames[-1].loops[depth:]
-    absorb(r, region)
+    return absorb(r, region)
 
 
 def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) -> None:
@@ -93,7 +93,7 @@ def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) ->
         raise error from None
     if isinstance(first, StructureError) and n > TINY:
         try:
-            _attempt(r, lambda: _peeled(r, loop, seq))
+            attempt(r, lambda: _peeled(r, loop, seq))
             r.failures[loop.stmt] -= 1
             return
         except (IradError, Unrollable):
@@ -150,7 +150,7 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
         if not _while_at_compile_time(r, loop, test):
             _rolled_while(r, loop, test)
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
-    _else(r, loop, stop, broken)
+    otherwise(r, loop, stop, broken)
 
 
 def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
@@ -158,11 +158,11 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
         _written_out_while(r, loop, test)
         return
     try:
-        _attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
+        attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
     except (StructureError, Unrollable) as first:
         error = first.cause if isinstance(first, Unrollable) else first
         try:
-            _attempt(r, lambda: _written_out_while(r, loop, test))
+            attempt(r, lambda: _written_out_while(r, loop, test))
         except IradError:
             raise error from None
 

@@ -57,20 +57,25 @@ def repeat(r: Reader, obj: Any, times: Any = ENDLESS) -> Seq:
 
 @_register(itertools.islice)
 def islice(r: Reader, iterable: Any, *bounds: Any) -> Seq:
+    start, stop, step = bounds_of_islice(bounds)
+    if isinstance(iterable, Seq) and iterable.state is not None and stop is not None and step == 1:
+        return _taken(r, iterable, start, stop)
+    seq = iterate(r, iterable)
+    if seq.length == ENDLESS and stop is None:
+        return Seq(ENDLESS, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
+    n = len(range(start, min(stop, static_length_or(seq)) if stop is not None else static_length(seq), step))
+    return Seq(n, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
+
+
+def bounds_of_islice(bounds: tuple[Any, ...]) -> tuple[int, int | None, int]:
+    """Where to start, where to stop (None: never), and the step. Raises IradValueError for what is no bound."""
     at = slice(*bounds)
     for b in (at.start, at.stop, at.step):
         if isinstance(b, Arr):
             raise NeedStatic(b, "a bound of islice")
         if b is not None and (not hasattr(b, "__index__") or b < 0):
             raise IradValueError(f"bounds of islice are None or numbers of 0 or more, not {b!r}")
-    start, step = at.start or 0, 1 if at.step is None else at.step
-    if isinstance(iterable, Seq) and iterable.state is not None and at.stop is not None and step == 1:
-        return _taken(r, iterable, start, at.stop)
-    seq = iterate(r, iterable)
-    if seq.length == ENDLESS and at.stop is None:
-        return Seq(ENDLESS, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
-    n = len(range(start, min(at.stop, static_length_or(seq)) if at.stop is not None else static_length(seq), step))
-    return Seq(n, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
+    return at.start or 0, at.stop, 1 if at.step is None else at.step
 
 
 def static_length_or(seq: Seq) -> int:

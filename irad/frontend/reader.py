@@ -92,6 +92,8 @@ class Frame:
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
     guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
     finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
+    consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
+    around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
 
@@ -336,6 +338,10 @@ class Reader:
         """Call a function of the user, of Python or of NumPy."""
         raise NotImplementedError
 
+    def enter(self, fn: Any, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function whose source is known."""
+        raise NotImplementedError
+
     def narrowed(self, x: Nullable) -> Any:
         """The value, if it is known to be there; else x."""
         raise NotImplementedError
@@ -388,10 +394,6 @@ class Reader:
         """A fold over a sequence, as a loop."""
         raise NotImplementedError
 
-    def accumulate(self, generator: Any, box: list[Any], consume: Callable[[Any], None]) -> Any:
-        """A fold over a generator with conditions."""
-        raise NotImplementedError
-
     def tabulated(self, node: Any) -> Any:
         """The elements of a comprehension, in an array if they are many."""
         raise NotImplementedError
@@ -420,6 +422,6 @@ def _words(node: ast.AST) -> str:
 
 _NAMES = {
     "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
-    "Yield": "yield (collect the values in an array instead)", "YieldFrom": "yield from", "Global": "assigning a global variable (return the value instead)",
+    "Global": "assigning a global variable (return the value instead)",
     "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function", "Delete": "this kind of del",
 }  # fmt: skip

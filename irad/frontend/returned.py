@@ -17,7 +17,7 @@ from irad.frontend.custom import Special
 from irad.frontend.eval_attr import holds_traced
 from irad.frontend.objects import Callback, Closure, Method, Native, is_traced_deep
 from irad.frontend.reader import Reader
-from irad.frontend.sequences import Generator, Seq
+from irad.frontend.sequences import Generator, Seq, Stream
 from irad.frontend.transform import Transform
 
 _HEAP_TYPE = 1 << 9
@@ -38,7 +38,7 @@ def check_returned(r: Reader, statics: list[Any]) -> None:
 
 def _unreturnable(r: Reader, x: Any) -> str:
     """A name of x if the caller could not use it, else ""."""
-    if isinstance(x, (Seq, Generator, Iterator)):
+    if isinstance(x, (Seq, Generator, Stream, Iterator)):
         return "an iterator"
     if isinstance(x, slice):
         return "a slice that depends on data" if is_traced_deep(x) else ""

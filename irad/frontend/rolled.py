@@ -89,6 +89,7 @@ class Rolled:
         self.trips: Value | None = None  # how many trips were made
         self.trip_number: Value | None = None  # in the body, where that is needed
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
+        self.scopes = ((r.frame.env, loop.head, loop.after), *(s[:3] for s in r.frame.around_loops))
         self.rotated = _assigns(loop.stmt)  # the test changes state: it runs inside the trips
 
     # ---- the fixed point ----
@@ -232,20 +233,20 @@ class Rolled:
 
     def _needed(self, place: Place) -> bool:
         """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
-        return isinstance(place, Items) or (
-            isinstance(place, Name) and self.loop.head is not None and place.name in self.loop.head
-        )
+        head = self._live(place)[0]
+        return isinstance(place, Items) or (isinstance(place, Name) and head is not None and place.name in head)
+
+    def _live(self, place: Place) -> tuple[Live, Live]:
+        """Which variables of the function that a place belongs to are live before a trip, and after the loop."""
+        found = next((s for s in self.scopes if s[0] is place.owner), None)
+        return (self.loop.head, None) if found is None else (found[1], found[2])
 
     def _temporary(self, place: Place) -> bool:
         """A variable that no later trip and nothing after the loop reads."""
-        if (
-            not isinstance(place, Name)
-            or place.owner is not self.r.frame.env
-            or self.loop.head is None
-            or self.loop.after is None
-        ):
+        if not isinstance(place, Name) or not any(s[0] is place.owner for s in self.scopes):
             return False
-        return place.name not in self.loop.head and place.name not in self.loop.after
+        head, after = self._live(place)
+        return head is not None and after is not None and place.name not in head and place.name not in after
 
     def _carry(self, joiner: Joiner, place: Place, init: Any, final: Any, old: Carry | None) -> Carry | None:
         if isinstance(place, Storage):
@@ -270,9 +271,10 @@ class Rolled:
 
     def _last_value(self, place: Place, init: Any, final: Any) -> bool:
         """A variable first assigned in the loop (or None before), by every trip, and read only after it; and there is a first trip."""
-        if not (init is UNDEFINED or init is None) or not isinstance(place, Name) or place.owner is not self.r.frame.env:
+        if not (init is UNDEFINED or init is None) or not any(s[0] is place.owner for s in self.scopes):
             return False
-        if self.loop.head is None or place.name in self.loop.head or self.count is None or isinstance(final, (Maybe, Nullable)):
+        head = self._live(place)[0]
+        if head is None or place.name in head or self.count is None or isinstance(final, (Maybe, Nullable)):
             return False
         return interval(self.count)[0] >= 1
 
@@ -367,7 +369,10 @@ class Rolled:
     def _flags(self) -> list[tuple[Any, str]]:
         """The flags that end the loop when they are set."""
         own = [(self.r.frame.loops[-1], n) for n in ("break", "done")]
-        return [*own, (self.r.frame.flags, "return"), *((g.env, "caught") for g in self.r.frame.guards)]
+        found = [*own, (self.r.frame.flags, "return"), *((g.env, "caught") for g in self.r.frame.guards)]
+        for *_, f in self.r.frame.around_loops:
+            found += [(f.loops[-1], "break"), (f.flags, "return"), *((g.env, "caught") for g in f.guards)]
+        return found
 
     def _stops(self) -> list[Carry]:
         """Carried flags that end the loop."""

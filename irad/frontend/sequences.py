@@ -10,7 +10,7 @@ from typing import Any
 from irad.errors import IradTypeError, UnsupportedError
 from irad.foreign import is_library
 from irad.frontend.arr import Arr, NeedStatic, from_dim
-from irad.frontend.objects import Array, Closure, Env, Stand, Text, describe
+from irad.frontend.objects import Array, Closure, Env, Method, Stand, Text, describe
 from irad.frontend.reader import Reader
 from irad.frontend.state import Name
 from irad.ops.control import raise_if
@@ -53,6 +53,24 @@ class Generator:
     element: Callable[[Any], Any] | None  # of a position, if nothing is filtered out and there is one `for`
     filtered: Callable[[Any, Callable[[Any], None]], None] | None  # consume a position if its conditions hold; one `for`
     state: Env
+    stream: Callable[[], Stream] | None = None  # as a generator function; None where `element` serves
+
+
+Consume = Callable[[Any], Any]  # takes an element; are no more wanted: a bool, or a traced one
+Around = tuple[Any, ...]  # loops that go over a generator: variables, those live before a trip and after the loop, the frame
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What gives elements one after another, in loops of its own: a generator. `each(consume, loops around)` gives all of them;
+
+    `advance(then, ended)` is then(the next one), or ended() where there is none.
+    """
+
+    each: Callable[[Consume, Around], Any]
+    advance: Callable[[Callable[[Any], Any], Callable[[], Any]], Any]
+    state: Env
+    frame: Any = None  # of a generator function
 
 
 def static_length(seq: Seq) -> int:
@@ -67,7 +85,7 @@ def static_length(seq: Seq) -> int:
 
 
 def new_state(r: Reader) -> Env:
-    return r.state.made(Env({"at": 0, "gone": False}))
+    return r.state.made(Env({"at": 0, "gone": False, "point": ()}))
 
 
 def iterator(r: Reader, seq: Seq) -> Seq:
@@ -168,6 +186,8 @@ def iterate(r: Reader, obj: Any) -> Seq:
     """The sequence of an iterable. Raises IradTypeError if there is none, UnsupportedError if it cannot be known here."""
     if isinstance(obj, Seq):
         return rest(r, obj)
+    if isinstance(obj, Stream):
+        return _plain(r, collected(r, obj))
     if isinstance(obj, Generator):
         if obj.element is not None:
             return rest(r, Seq(obj.seq.length, obj.element, obj.seq.rolls, obj.state))
@@ -194,6 +214,18 @@ def iterate(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, (Arr, Closure)):
         raise IradTypeError(f"{describe(obj)} is not iterable")
     return _plain(r, obj)
+
+
+def collected(r: Reader, stream: Stream) -> Any:
+    """A list of all elements."""
+    out = r.state.made([])
+
+    def append(x: Any) -> bool:
+        r.call(Method(out, "append"), [x])
+        return False
+
+    stream.each(append, ())
+    return out
 
 
 def _plain(r: Reader, obj: Any) -> Seq:

@@ -27,11 +27,13 @@ from irad.frontend import (  # noqa: F401  (handlers register)
     eval_structured,
     eval_text,
     eval_try,
+    eval_with,
     nullable,
     py_complex,
     py_itertools,
     py_math,
     sequences,
+    streams,
     view_conversions,
     view_picks,
 )
@@ -85,6 +87,7 @@ class SourceReader(Reader):
     """The reader with everything bound."""
 
     call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
+    enter = eval_call.enter
     truth = eval_logic.truth
     identical = eval_logic.identical
     guarded = eval_try.guarded
@@ -97,7 +100,6 @@ class SourceReader(Reader):
     choose = eval_array.choose
     items = sequences.items
     fold = eval_comp.fold
-    accumulate = eval_comp.accumulate
     tabulated = eval_comp.tabulated
     vectorized = eval_comp.vectorized
 
