@@ -105,7 +105,7 @@ def note_push(f: Frame, node: Node, words: Aff) -> None:
     entries = [f"{label(v, f.defs)} {v.type}" for v in node.inputs[1:]]
     size = words.const
     text = f"on the tape, each time: {', '.join(entries) or 'nothing'}" + (f"; {8 * size} bytes" if size is not None else "")
-    f.out.notes.add("tape", text, node.loc, bytes=None if size is None else 8 * size, entries=len(entries))
+    f.out.notes.add("tape", text, node.loc, once=True, bytes=None if size is None else 8 * size, entries=len(entries))
 
 
 def note_for(f: Frame, node: Node, trips: Aff, taped: Sequence[int]) -> None:

@@ -55,6 +55,7 @@ class Lowered:
     ctx: list[int] = field(default_factory=list)  # initial words: addresses of constants, zeros for tape slots
     constant_words: list[int] = field(default_factory=list)
     tape_params: dict[int, int] = field(default_factory=dict)  # parameter number -> word of its slot
+    tape_writes: set[int] = field(default_factory=set)  # parameters: tapes that the code pushes on, not only pops
     tape_results: dict[int, int] = field(default_factory=dict)  # result number -> word of its slot
     grows: bool = False
     functions: dict[str, str] = field(default_factory=dict)  # graphs that are called -> their kernels
@@ -65,6 +66,12 @@ class Lowered:
     gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
     lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
+
+
+def _writes(graph: Graph, tape: Value, flow: TapeFlow) -> bool:
+    """May anything be pushed on a tape, here or in what is called?"""
+    pushes = (n for n in walk(graph) if n.op.name in ("push", "call"))
+    return any(v.type == TAPE and flow.root(v) is tape for n in pushes for v in n.inputs)
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,8 @@ class Frame:
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
                 self.tapes[self.flow.root(v)] = self._tape_param(k)
+                if _writes(graph, self.flow.root(v), self.flow):
+                    self.out.tape_writes.add(k)
             elif not v.type.shape:
                 self.env[v] = self.let(Load(f"p{k}", ()), v.type.dtype, v.hint or f"x{k}")
         self.body(graph)

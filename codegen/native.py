@@ -54,6 +54,8 @@ PACKED = "irad_packed"  # the exported function that takes the address of its ar
 _libc = ctypes.CDLL(None)
 _free = _libc.free
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
+_realloc = _libc.realloc
+_realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
 
 
 class Context:
@@ -66,6 +68,18 @@ class Context:
         constants = set(lowered.constant_words)
         self.slots = [w for w in range(0, len(lowered.ctx)) if w not in constants]
         self.pointers = [start, _address(self.ctx), _address(self.error)]
+
+    def take(self, slot: int, words: np.ndarray) -> None:
+        """Copy a tape into the memory of a slot: code that pushes on it must not change it."""
+        used = int(words[2])
+        if self.ctx[slot + 1] < used:
+            memory = _realloc(int(self.ctx[slot]), 8 * used)
+            if not memory:
+                raise MemoryError("no memory for the values that the backward needs")
+            self.ctx[slot], self.ctx[slot + 1] = memory, used
+        if used:
+            ctypes.memmove(int(self.ctx[slot]), int(words[0]), 8 * used)
+        self.ctx[slot + 2] = used
 
     @property
     def nbytes(self) -> int:
@@ -196,13 +210,18 @@ class Native:
 
     def _run_with_tapes(self, args: list[Any]) -> list[Any]:
         context = self._context()
-        for k, w in self.lowered.tape_params.items():
-            context.ctx[w : w + SLOT] = args[k].words
+        written, given = self.lowered.tape_writes, self.lowered.tape_params
+        for k, w in given.items():
+            if k in written:
+                context.take(w, args[k].words)
+            else:
+                context.ctx[w : w + SLOT] = args[k].words
         try:
             results: list[Any] = list(self._call([a for a in args if not isinstance(a, TapeMemory)], context))
         finally:
-            for w in self.lowered.tape_params.values():
-                context.ctx[w : w + SLOT] = 0  # the memory is the argument's
+            for k, w in given.items():
+                if k not in written:
+                    context.ctx[w : w + SLOT] = 0  # the memory is the argument's
         for k, w in sorted(self.lowered.tape_results.items()):
             results.insert(k, TapeMemory(context.ctx[w : w + SLOT].copy()))
             context.ctx[w : w + SLOT] = 0

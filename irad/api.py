@@ -111,6 +111,7 @@ def compile(
     fastmath: bool | str | Iterable[str] = False,
     donate: Which = (),
     check: str | None = None,
+    memory_budget: int | None = None,
 ) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
 
@@ -125,32 +126,31 @@ def compile(
     `irad.options.FLAGS`. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
     shape takes their memory, and is the very array that was given. `check`: "memory" makes code that checks every access of its
     memory and never computes with what was not written (slow; to find faults of irad), "none" does not; None: as the environment
-    variable IRAD_CHECK says.
+    variable IRAD_CHECK says. `memory_budget`: bytes that the values which a loop keeps for its backward may take; loops that would
+    need more keep fewer states and run parts again. None: a few MiB, beyond which a loop runs once more.
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
     """
     numbers = _numbers(argnums)
     if f is None:
         given: dict[str, Any] = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
-        return functools.partial(compile, argnums=argnums, **given)
+        return functools.partial(compile, argnums=argnums, memory_budget=memory_budget, **given)
     if isinstance(f, dict):
-        return _compiled_graph(f, numbers, threads, fastmath, static, donate, check)
+        if (static, donate) != (None, ()):
+            raise IradValueError("static and donate are for Python functions, not for graphs")
+        return _compiled_graph(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
     if not callable(f):
         raise IradTypeError(f"compile wants a function or a graph, not {type(f).__name__}")
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
-    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check))
+    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget))
 
 
-def _compiled_graph(
-    graph: Any, numbers: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: str | None
-) -> Any:
-    if (static, donate) != (None, ()):
-        raise IradValueError("static and donate are for Python functions, not for graphs")
+def _compiled_graph(graph: Any, numbers: Any, given: Options) -> Any:
     many = numbers if isinstance(numbers, tuple) else (numbers,)
     count = len(next(iter(graph.values())).params)
     if any(isinstance(k, str) or not -count <= k < count for k in many):
         raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
-    return module("irad.graphs").CompiledGraph(graph, numbers, options(None, threads, fastmath, None, None, check))
+    return module("irad.graphs").CompiledGraph(graph, numbers, given)
 
 
 def _plain(f: Any) -> Any:

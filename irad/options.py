@@ -40,10 +40,13 @@ class Options:
     static: tuple[int | str, ...] = ()
     donate: tuple[int | str, ...] = ()
     check: str | None = None
+    memory_budget: int | None = None
 
     def without_donation(self) -> Options:
         """For what keeps its arguments."""
-        return _interned(self.threads, self.fastmath, self.static, (), self.check) if self.donate else self
+        if not self.donate:
+            return self
+        return _interned(self.threads, self.fastmath, self.static, (), self.check, self.memory_budget)
 
 
 @functools.cache
@@ -53,17 +56,29 @@ def _interned(
     static: tuple[int | str, ...],
     donate: tuple[int | str, ...],
     check: str | None,
+    memory_budget: int | None,
 ) -> Options:
-    return Options(threads, fastmath, static, donate, check)
+    return Options(threads, fastmath, static, donate, check, memory_budget)
 
 
-DEFAULT = _interned(None, frozenset(), (), (), None)
+DEFAULT = _interned(None, frozenset(), (), (), None, None)
 
 
-def options(f: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: Any = None) -> Options:
+def options(
+    f: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: Any = None, memory_budget: Any = None
+) -> Options:
     """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
     which = _arguments(f, static, "static"), _arguments(f, donate, "donate")
-    return _interned(_threads(threads), flags(fastmath), *which, _check(check))
+    return _interned(_threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget))
+
+
+def _memory_budget(budget: Any) -> int | None:
+    if budget is None:
+        return None
+    whole = isinstance(budget, (int, float, np.number)) and not isinstance(budget, bool) and budget >= 1 and budget == int(budget)
+    if not whole:
+        raise IradValueError(f"memory_budget: a positive number of bytes, or None for the default, not {budget!r}")
+    return int(budget)
 
 
 def _check(check: Any) -> str | None:

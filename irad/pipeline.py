@@ -54,7 +54,7 @@ def optimise(
     notes: Notes | None = None,
 ) -> Program:
     """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run."""
-    return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes)
+    return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes, options.memory_budget)
 
 
 def signature(entry: Graph) -> Signature:

@@ -69,7 +69,7 @@ class VjpSpecialisation:
             traced = replace(traced, out_tree=flatten((None, None))[1])
         self.joint, self.traced, self.specs = joint, traced, specs
         primals = len(traced.in_leaves) - len(specs)
-        passes = lambda program, names: run(program, names, None, options.fastmath)
+        passes = lambda program, names: run(program, names, None, options.fastmath, budget=options.memory_budget)
         program = passes(traced.program, DIFFERENTIATE)
         graph = next(iter(program.values()))
         late = [info.param for info in traced.in_leaves[primals:]]

@@ -49,10 +49,10 @@ def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> 
     for k, name in enumerate(filter(on, PIPELINE)):
         exact = name in EXACT and not given.fastmath and not _derivative(program)
         yield Stage(f"pass {name} (step {k + 1})", program, _after(name, given), exact)
-        program = run(program, [name], None, given.fastmath)
+        program = run(program, [name], None, given.fastmath, budget=given.memory_budget)
     for name in ("lower", "shared", "polled", "outlined") if kernels else ():
         yield Stage(f"kernel form, {name}", program, _in_kernel_form(name, given))
-    native_with = lambda n, check: _native(options(None, n, given.fastmath, None, None, check))
+    native_with = lambda n, check: _native(options(None, n, given.fastmath, None, None, check, given.memory_budget))
     yield Stage("native code, 1 thread", program, native_with(1, None))
     if not given.fastmath:
         yield Stage("native code that checks its memory", program, native_with(1, "memory"))
@@ -109,7 +109,7 @@ def _derivative(program: Program) -> bool:
 
 def _after(name: str, given: Options) -> Callable[[Program, Sequence[Any]], Outcome | None]:
     def result(program: Program, args: Sequence[Any]) -> Outcome | None:
-        after = run(program, [name], None, given.fastmath)
+        after = run(program, [name], None, given.fastmath, budget=given.memory_budget)
         return meaning(after, args) if interpretable(after) else None
 
     return result

@@ -15,27 +15,33 @@ from irad.passes.dce import dce
 from irad.passes.expand import expand
 from irad.passes.forward import linearized
 from irad.passes.reverse import Differentiation, cotangent_type, joint
+from irad.passes.schedule_loops import NOTHING_ASKED, Asked
 from irad.passes.weaken import weaken
 from irad.passes.wholes import wholes
 
 
-def vjp(program: Program, wrt: Sequence[int] | None = None, results: Sequence[int] | None = None) -> Program:
+def vjp(
+    program: Program,
+    wrt: Sequence[int] | None = None,
+    results: Sequence[int] | None = None,
+    asked: Asked = NOTHING_ASKED,
+) -> Program:
     """@f(x...) -> y...  becomes  @f.vjp(x..., ct...) -> (y..., cotangents of the parameters `wrt`).
 
     `wrt`: positions of float parameters, all of them by default. `results`: positions of the results to differentiate,
-    by default every float one: each brings a cotangent parameter of its type.
+    by default every float one: each brings a cotangent parameter of its type. `asked`: the memory of loops, see there.
     Raises UnsupportedError at an operation without derivative, IradTypeError if `wrt` or `results` names a non-float.
     """
     program, f, params = _prepare(program, wrt)
     chosen = _chosen(f.results, results, "result")
-    diff = Differentiation(program)
+    diff = Differentiation(program, asked)
     ct = {k: Value(cotangent_type(f.results[k], f.params), _hint("ct", f.results[k])) for k in chosen}
     with Builder() as b:
         dx = joint(diff, f, params, [ct.get(k) for k in range(len(f.results))])
     return _finish(diff, "vjp", f, list(ct.values()), b, dx)
 
 
-def grad(program: Program, wrt: Sequence[int] | None = None, result: int = 0) -> Program:
+def grad(program: Program, wrt: Sequence[int] | None = None, result: int = 0, asked: Asked = NOTHING_ASKED) -> Program:
     """@f(x...) -> y...  becomes  @f.grad(x...) -> (y..., d y[result] / d the parameters `wrt`).
 
     As `vjp` with a cotangent of 1, which leaves no masked zero to guard against. The result must be a scalar.
@@ -44,7 +50,7 @@ def grad(program: Program, wrt: Sequence[int] | None = None, result: int = 0) ->
     (k,) = _chosen(f.results, [result], "result")
     if f.results[k].type.shape:
         raise IradTypeError(f"the gradient of a result of type {f.results[k].type}; it must be a scalar (use vjp or jacobian)")
-    diff = Differentiation(program)
+    diff = Differentiation(program, asked)
     with Builder() as b:
         with Builder(deriv=True) as seed:
             one = const(value=1.0, type=f.results[k].type)

@@ -13,12 +13,14 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, retyped, walk
+from irad.notes import Notes
 from irad.once import COMPILER
 from irad.ops.constant import const
-from irad.passes import reverse_rules  # noqa: F401  (registers the rules of control ops)
+from irad.passes import reverse_loops, reverse_rules  # noqa: F401  (they register the rules of control ops)
 from irad.passes.forward import linearized
 from irad.passes.rebuild import rebuilt
 from irad.passes.reverse import Differentiation, float_cotangents, joint
+from irad.passes.schedule_loops import NOTHING_ASKED, Asked
 from irad.passes.weaken import weaken
 from irad.passes.wholes import wholes
 
@@ -28,15 +30,16 @@ if TYPE_CHECKING:
 TRANSFORMS = ("vjp", "jvp", "vmap", "jacobian")
 
 
-def expand(program: Program) -> Program:
+def expand(program: Program, budget: int | None = None, notes: Notes | None = None) -> Program:
     """The program without transform ops; the same graphs where there were none.
 
+    `budget`: bytes that the tape of a loop may take. `notes`: where checkpoints are written down.
     Raises UnsupportedError for a function that differentiates itself (derivatives of every order would be needed).
     """
     if not any(map(_has_transform, program.values())):
         return program
     program = wholes(program)
-    pass_ = _Expand(program)
+    pass_ = _Expand(program, Asked(budget, notes))
     for name in program:
         pass_.function(name)
     return {**{name: pass_.done[name] for name in program}, **pass_.done}
@@ -63,8 +66,8 @@ def _has_transform(graph: Graph) -> bool:
 
 
 class _Expand:
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED):
+        self.program, self.asked = program, asked
         self.done: Program = {}
         self.open: list[str] = []
         self.constants: dict[Value, Any] = {}
@@ -141,7 +144,7 @@ class _Expand:
         f = copy(region, {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
         body = Graph((), f.nodes, f.results)
-        diff = Differentiation({**self.program, **self.done})
+        diff = Differentiation({**self.program, **self.done}, self.asked)
         with Builder() as b:
             seeds = inputs[count:]
             if n.op.name == "vjp":

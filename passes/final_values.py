@@ -263,6 +263,11 @@ class FinalValues:
         halves = ((c, self.trips.get(u)) for u, c in e.terms)
         return e.const + sum(c * (UNKNOWN if trips is None else (self.expected(trips) - 1) // 2) for c, trips in halves)
 
+    def bounded(self, v: Value) -> bool:
+        """Is an integer made of constants and indices of loops whose trips are, too?"""
+        counts = [self.trips.get(u) for u in _unknowns(self.form(v))]
+        return all(trips is not None and self.bounded(trips) for trips in counts)
+
     def step(self, p: Value) -> int | None:
         """The constant by which a carried integer changes in each trip, if it does."""
         loop, k = self.carried[p]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from time import perf_counter
+from typing import Any
 
 from irad.ir import Program
 from irad.notes import Notes
@@ -70,7 +71,7 @@ PASSES: dict[str, Pass] = {
 # Passes that also take the flags of `irad.compile(fastmath=)`: liberties with numbers that are no derivatives.
 FLAGGED = ("simplify", "reciprocal", "linear_carry")
 IDEMPOTENT = ("simplify", "fold", "cse", "dce")  # not run again before something has changed
-NOTED = ("scalarize", "fuse_dot", "fuse", "recompute", "plan")
+NOTED = ("expand", "scalarize", "fuse_dot", "fuse", "recompute", "plan")
 
 
 def run(
@@ -80,11 +81,12 @@ def run(
     fastmath: Set[str] = frozenset(),
     donated: Set[int] = frozenset(),
     notes: Notes | None = None,
+    budget: int | None = None,
 ) -> Program:
     """The program after the named passes, in order; each result is verified.
 
     `fastmath`: flags, see irad.options. `donated`: parameters of the entry whose memory `plan` may use. `notes`: where passes
-    of `NOTED` say what they decide.
+    of `NOTED` say what they decide. `budget`: bytes that a loop may keep for its backward, see irad.passes.schedule_loops.
 
     `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
     Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.
@@ -95,7 +97,9 @@ def run(
             raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
         start = perf_counter()
         more = fastmath if name in FLAGGED else donated if name == "plan" else ()
-        said = {"notes": notes} if notes is not None and name in NOTED else {}
+        said: dict[str, Any] = {"notes": notes} if notes is not None and name in NOTED else {}
+        if name == "expand" and budget is not None:
+            said["budget"] = budget
         if name in last and _same(program, last[name]):
             after = program
         else:

@@ -9,8 +9,10 @@ import pytest
 
 from irad.interp import _Frame, interpret
 from irad.ir import Graph, Program, walk
-from irad.passes import reverse_rules, schedule_loops
+from irad.notes import Notes
+from irad.passes import schedule_loops
 from irad.passes.autodiff import vjp
+from irad.passes.schedule_loops import Asked
 from irad.types import F64, I64
 from irad.verify import verify
 from tests.agree import agree
@@ -40,12 +42,30 @@ def fisher(n: int, trips: Any = None) -> Graph:
     return f
 
 
+SMALL = {"BUDGET": 0, "STATE": 1, "UNKNOWN_STATE": 1, "BLOCK": 3, "GAIN": 1}
+
+
+def in_blocks(program: Program) -> int:
+    """How many loops of a program are differentiated in blocks."""
+    notes = Notes()
+    vjp(program, asked=Asked(None, notes))
+    return len(notes.decisions)
+
+
+def whole(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The derivatives with all loops in one piece."""
+    with monkeypatch.context() as m:
+        for name in ("BUDGET", "UNKNOWN_STATE"):
+            m.setattr(schedule_loops, name, 1 << 60)
+        assert in_blocks(program) == 0
+        return vjp(program)
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut loops that are small enough for a test."""
-    for name, value in (("BUDGET", 0), ("STATE", 1), ("BLOCK", 3)):
+    for name, value in SMALL.items():
         monkeypatch.setattr(schedule_loops, name, value)
-    monkeypatch.setattr(reverse_rules, "BLOCK", 3)
 
 
 @pytest.mark.parametrize("trips", [0, 1, 3, 4, 9, 23])
@@ -53,12 +73,9 @@ def test_blocks_change_nothing(trips: int, small: None, monkeypatch: pytest.Monk
     rng = np.random.default_rng(trips)
     args = [rng.uniform(0.1, 0.9, (8, 8)), 0.05, trips, 1.0]
     for known in (None, trips) if trips > 6 else (None,):
-        monkeypatch.setattr(schedule_loops, "BUDGET", 0)
-        cut = verify(vjp({"f": fisher(8, known)}))
-        monkeypatch.setattr(schedule_loops, "BUDGET", 1 << 60)
-        whole = vjp({"f": fisher(8, known)})
-        assert ops(cut, "checkpoint") == 1 and ops(whole, "checkpoint") == 0
-        for a, b in zip(agree(cut, *args), interpret(whole, *args), strict=True):
+        program = {"f": fisher(8, known)}
+        assert in_blocks(program) == 1
+        for a, b in zip(agree(verify(vjp(program)), *args), interpret(whole(program, monkeypatch), *args), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -79,24 +96,22 @@ def test_blocks_in_a_loop_and_in_a_function(small: None) -> None:
         return For(3, u, lambda k, u: Call("p", [mat(8, 8)], u, t + k) + For(t + k, u, lambda j, u: sin(u) * 0.9)).sum()
 
     program: Program = {"f": f, "p": p}
-    assert ops(vjp(program), "checkpoint") >= 2
+    assert in_blocks(program) >= 2
     check(program, [np.random.default_rng(0).uniform(0.1, 0.9, (8, 8)), 5], rtol=1e-7)
 
 
 def test_random_programs_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit the derivatives of the same programs in one piece."""
+    for name, value in (SMALL | {"BLOCK": 1}).items():
+        monkeypatch.setattr(schedule_loops, name, value)
     cut = 0
     for seed in range(16):
         program = Maker(seed).program()
         rng = np.random.default_rng(seed)
         args = [rng.uniform(-1, 1), rng.uniform(-1, 1, 4), np.int64(2), 1.0]
-        whole = vjp(program)
-        monkeypatch.setattr(schedule_loops, "BLOCK", 1)
-        monkeypatch.setattr(reverse_rules, "worthwhile", lambda trips, *_: trips > 1)
-        blocks = verify(vjp(program))
-        monkeypatch.undo()
-        cut += ops(blocks, "checkpoint") > ops(whole, "checkpoint")
-        for a, b in zip(agree(blocks, *args), interpret(whole, *args), strict=True):
+        one_piece = whole(program, monkeypatch)
+        cut += in_blocks(program)
+        for a, b in zip(agree(verify(vjp(program)), *args), interpret(one_piece, *args), strict=True):
             np.testing.assert_array_equal(a, b)
     assert cut >= 5
 
@@ -128,22 +143,22 @@ def test_states_kept_grow_as_the_square_root(small: None) -> None:
     u = np.random.default_rng(0).uniform(0.1, 0.9, (8, 8))
     program = vjp({"f": fisher(8)})
     kept = [states(program, u, 0.05, t, 1.0) for t in (16, 64, 256)]
-    assert kept[2] <= 20 * u.size and kept[1] <= 2.3 * kept[0] and kept[2] <= 2.3 * kept[1]
+    assert kept[2] <= 25 * u.size and kept[1] <= 2.3 * kept[0] and kept[2] <= 2.3 * kept[1]
 
 
 def test_only_what_exceeds_the_budget_is_cut() -> None:
-    assert ops(vjp({"f": fisher(128)}), "checkpoint") == 1
-    assert ops(vjp({"f": fisher(128, 8)}), "checkpoint") == 0  # few trips
-    assert ops(vjp({"f": fisher(16)}), "checkpoint") == 0  # small states
+    assert in_blocks({"f": fisher(128)}) == 1
+    assert in_blocks({"f": fisher(128, 8)}) == 0  # few trips
+    assert in_blocks({"f": fisher(10)}) == 0  # small states
 
     @fn(mat(512, 512), vec(512))
     def rows(a, x):
         return For(512, a, lambda i, a: a.put(sin(a[i] * x), i))
 
-    assert ops(vjp({"f": rows}), "checkpoint") == 0  # a state is far more than what a trip saves
+    assert in_blocks({"f": rows}) == 0  # a state is far more than what a trip saves
 
     @fn(F64)
     def scalars(x):
         return For(10**6, x, lambda i, s: sin(s) * s)
 
-    assert ops(vjp({"f": scalars}), "checkpoint") == 0
+    assert in_blocks({"f": scalars}) == 0
