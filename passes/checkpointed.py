@@ -14,102 +14,27 @@ divided before: state after state is pushed on the way to its last part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irad.errors import UnsupportedError
-from irad.ir import Builder, Graph, Node, Value, build, calls, captures, copy, emit, inline, types, uses, walk
+from irad.ir import Builder, Graph, Node, Value, build, calls, captures, copy, emit, inline, types, uses
 from irad.ops.constant import scalar
 from irad.ops.control import for_, if_, pop, push, while_
 from irad.ops.elementwise import add, gt, logical_and, lt, maximum, minimum, mul, sub
 from irad.passes.dce import dce
-from irad.passes.final_values import UNKNOWN
 from irad.passes.frames import Adjoint
-from irad.passes.residuals import bytes_of
-from irad.passes.reverse import Cotangents, LoopBackward, Reverse
-from irad.passes.schedule_loops import (
-    BLOCK,
-    Blocks,
-    blocks_of_known,
-    blocks_of_unknown,
-    number_of,
-    part,
-    size_of_known,
-    size_of_next,
-)
+from irad.passes.reverse import Cotangents, Reverse
+from irad.passes.reverse_rules import without_effects
+from irad.passes.schedule_loops import Blocks, number_of, part, size_of_known, size_of_next
 from irad.types import I64, TAPE, Type
 
-
-def may_be_cut(ad: Reverse, node: Node) -> bool:
-    """May the loop run again? Not what a checkpoint runs again: that is short enough, or the user's choice."""
-    again = ad.frames[-1].direct and not ad.once
-    once = any(asks_host(m) for r in node.regions for m in walk(r)) or node.op is while_ and any(map(_io, walk(node.regions[0])))
-    return not again and TAPE not in types(node.outputs) and not once
-
-
-def asks_host(n: Node) -> bool:
-    """Is it a call of Python code that must run once, and has a result?"""
-    return _io(n) and bool(n.outputs)
-
-
-def _io(n: Node) -> bool:
-    return n.op.effects == "io"
-
-
-def without_effects(graph: Graph) -> Graph:
-    """The graph without checks and output: the forward has run them.
-
-    Raises UnsupportedError for a callback whose result is needed again.
-    """
-    nodes = []
-    for n in graph.nodes:
-        if asks_host(n):
-            raise UnsupportedError(
-                "a callback inside irad.checkpoint would be called again by the backward; if it may be, say "
-                "irad.callback(..., pure=True), else call it outside of the checkpoint and pass its result in",
-                n.loc,
-            )
-        if n.op.effects == "none":
-            regions = tuple(map(without_effects, n.regions))
-            same = all(a is b for a, b in zip(regions, n.regions))
-            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
-    return graph.replace(nodes=nodes)
-
-
-def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Checkpointed | None:
-    """The loop in blocks, if that is better. `count`: of a `while`, the forward value that its trips will be."""
-    saved, choose = back.side.frame.saved, _choice(ad, back.node)
-    if not saved or choose(saved, 0) is None:
-        return None
-    new = Checkpointed(ad, back, count)
-    inside = {v for n in back.node.regions[-1].nodes for v in n.outputs} | set(back.node.regions[-1].params)
-    if any(s in inside for v in new.state for s in v.type.symbols):
-        return None
-    blocks = choose(saved, sum(map(bytes_of, new.state)))
-    if blocks is None:
-        return None
-    new.blocks = blocks
-    if ad.diff.asked.notes is not None:
-        loc = back.node.loc or next((n.loc for n in back.node.regions[-1].nodes if n.loc), None)
-        ad.diff.asked.notes.add("tape", f"loop in blocks: {blocks.text()}", loc, once=True, blocks=blocks)
-    return new
-
-
-def _choice(ad: Reverse, node: Node) -> Callable[[int, int], Blocks | None]:
-    """(bytes a trip saves, bytes of a checkpoint) -> blocks. Of nested loops that only the run counts, the outermost long one is cut."""
-    budget, facts, n = ad.diff.asked.budget, ad.final_values, node.inputs[0]
-    if node.op is for_ and facts.bounded(n):
-        return lambda saved, carried: blocks_of_known(facts.expected(n), saved, carried, budget, facts.known(n) is not None)
-    if all(trips <= 2 * BLOCK for trips in ad.around):
-        return lambda saved, carried: blocks_of_unknown(saved, carried, budget)
-    if node.op is for_:
-        return lambda saved, carried: blocks_of_known(UNKNOWN, saved, carried, budget, False)
-    return lambda saved, carried: None
+if TYPE_CHECKING:
+    from irad.passes.reverse_loops import LoopBackward
 
 
 class Checkpointed:
-    """One loop in blocks. `blocks` is set once it is decided."""
+    """One loop in blocks. `state`: what a checkpoint keeps; `blocks` is set once it is decided."""
 
     blocks: Blocks
 

@@ -24,13 +24,12 @@ from irad.errors import UnsupportedError, VerifyError
 from irad.ir import Builder, Graph, Node, Program, Value, copy, current, emit, reads, rename_attrs, substitute, types, walk
 from irad.ops import elementwise as ew
 from irad.ops.array import Spec
-from irad.ops.control import pop, tape_new, zero
+from irad.ops.control import pop, tape_new
 from irad.passes.activity import activity, carries, open_entries
 from irad.passes.final_values import FinalValues
 from irad.passes.frames import Adjoint, Frame
 from irad.passes.residuals import choose, nearly_whole, remembered
 from irad.passes.schedule_loops import NOTHING_ASKED, Asked
-from irad.records import dataclass
 from irad.types import TAPE, Type
 
 Cotangents = Sequence[Value | None]
@@ -332,45 +331,6 @@ class Backward:
             nodes.append(Node(pop, (tape,), outs, {"site": site, "types": types(outs[1:])}, deriv=True))
             tape = after
         return nodes
-
-
-@dataclass
-class LoopBackward:
-    """The backward of a loop's body: what it carries are cotangents of the `live` carries, then those of captures `wrt`.
-
-    `end`: in the backward, the number of the trip after the last one that it sweeps.
-    """
-
-    side: Backward
-    node: Node
-    live: list[int]
-    wrt: list[Value]
-    end: Value
-
-    @property
-    def taped(self) -> bool:
-        return self.side.frame.taped
-
-    def enter(self, ad: Reverse, cts: Cotangents, adj: Adjoint) -> list[Value]:
-        """What the backward loop starts from."""
-        ins = [cts[j] or zero(ad.need(self.node.outputs[j]).type) for j in self.live]
-        return [*ins, *(adj.take(ad.need(v)) for v in self.wrt)]
-
-    def leave(self, ad: Reverse, new: Sequence[Value], adj: Adjoint) -> None:
-        """Take over what the backward loop has made."""
-        init = self.node.inputs[len(self.node.inputs) - len(self.node.outputs) :]
-        adj.update(zip(map(ad.need, self.wrt), new[len(self.live) :]))
-        for j, d in zip(self.live, new):
-            if self.node.outputs[j].type == TAPE:
-                adj[ad.need(init[j])] = d
-            else:
-                adj.add(ad.need(init[j]), d)
-
-    def taped_body(self) -> Graph:
-        """The forward's body, with a tape as its last parameter and result; it ends with the pushes."""
-        body, t = self.node.regions[-1], Value(TAPE, "tape")
-        nodes, end = self.side.frame.forward(t)
-        return Graph((*body.params, t), nodes, (*body.results, end))
 
 
 def joint(

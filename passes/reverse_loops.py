@@ -5,18 +5,64 @@ Loops that would fill too much memory with their tape are run in blocks instead,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from irad.ir import Builder, Graph, Node, Value, captures
+from irad.ir import Builder, Graph, Node, Value, captures, types, walk
+from irad.once import COMPILER
 from irad.ops.constant import scalar
-from irad.ops.control import for_
+from irad.ops.control import for_, while_, zero
 from irad.ops.elementwise import add, mul, sub
-from irad.passes.checkpointed import blocks_of, may_be_cut
 from irad.passes.final_values import UNKNOWN
 from irad.passes.frames import Adjoint, Augment
-from irad.passes.reverse import Backward, Cotangents, LoopBackward, Reverse
-from irad.passes.reverse_rules import grown, rule
+from irad.passes.residuals import bytes_of
+from irad.passes.reverse import Backward, Cotangents, Reverse
+from irad.passes.reverse_rules import asks_host, grown, rule
+from irad.passes.schedule_loops import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
+from irad.records import dataclass
 from irad.types import I64, TAPE
+
+if TYPE_CHECKING:
+    from irad.passes.checkpointed import Checkpointed
+
+
+@dataclass
+class LoopBackward:
+    """The backward of a loop's body: what it carries are cotangents of the `live` carries, then those of captures `wrt`.
+
+    `end`: in the backward, the number of the trip after the last one that it sweeps.
+    """
+
+    side: Backward
+    node: Node
+    live: list[int]
+    wrt: list[Value]
+    end: Value
+
+    @property
+    def taped(self) -> bool:
+        return self.side.frame.taped
+
+    def enter(self, ad: Reverse, cts: Cotangents, adj: Adjoint) -> list[Value]:
+        """What the backward loop starts from."""
+        ins = [cts[j] or zero(ad.need(self.node.outputs[j]).type) for j in self.live]
+        return [*ins, *(adj.take(ad.need(v)) for v in self.wrt)]
+
+    def leave(self, ad: Reverse, new: Sequence[Value], adj: Adjoint) -> None:
+        """Take over what the backward loop has made."""
+        init = self.node.inputs[len(self.node.inputs) - len(self.node.outputs) :]
+        adj.update(zip(map(ad.need, self.wrt), new[len(self.live) :]))
+        for j, d in zip(self.live, new):
+            if self.node.outputs[j].type == TAPE:
+                adj[ad.need(init[j])] = d
+            else:
+                adj.add(ad.need(init[j]), d)
+
+    def taped_body(self) -> Graph:
+        """The forward's body, with a tape as its last parameter and result; it ends with the pushes."""
+        body, t = self.node.regions[-1], Value(TAPE, "tape")
+        nodes, end = self.side.frame.forward(t)
+        return Graph((*body.params, t), nodes, (*body.results, end))
 
 
 def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
@@ -122,3 +168,53 @@ def _counting(node: Node, count: Value, back: LoopBackward) -> Augment:
         return [*b0.nodes, grown(node, ins, outs, (test, trip))], after
 
     return augment
+
+
+# ---- in blocks ---------------------------------------------------------------------------------------------------
+
+
+def may_be_cut(ad: Reverse, node: Node) -> bool:
+    """May the loop run again? Not what a checkpoint runs again: that is short enough, or the user's choice."""
+    again = ad.frames[-1].direct and not ad.once
+    once = (
+        any(asks_host(m) for r in node.regions for m in walk(r))
+        or node.op is while_
+        and any(m.op.effects == "io" for m in walk(node.regions[0]))
+    )
+    return not again and TAPE not in types(node.outputs) and not once
+
+
+def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Checkpointed | None:
+    """The loop in blocks, if that is better. `count`: of a `while`, the forward value that its trips will be.
+
+    Imports what few programs need.
+    """
+    saved, choose = back.side.frame.saved, _choice(ad, back.node)
+    if not saved or choose(saved, 0) is None:
+        return None
+    with COMPILER:
+        from irad.passes.checkpointed import Checkpointed
+    new = Checkpointed(ad, back, count)
+    inside = {v for n in back.node.regions[-1].nodes for v in n.outputs} | set(back.node.regions[-1].params)
+    if any(s in inside for v in new.state for s in v.type.symbols):
+        return None
+    blocks = choose(saved, sum(map(bytes_of, new.state)))
+    if blocks is None:
+        return None
+    new.blocks = blocks
+    if ad.diff.asked.notes is not None:
+        loc = back.node.loc or next((n.loc for n in back.node.regions[-1].nodes if n.loc), None)
+        ad.diff.asked.notes.add("tape", f"loop in blocks: {blocks.text()}", loc, once=True, blocks=blocks)
+    return new
+
+
+def _choice(ad: Reverse, node: Node) -> Callable[[int, int], Blocks | None]:
+    """(bytes a trip saves, bytes of a checkpoint) -> blocks. Of nested loops that only the run counts, the outermost long one is cut."""
+    budget, facts, n = ad.diff.asked.budget, ad.final_values, node.inputs[0]
+    if node.op is for_ and facts.bounded(n):
+        return lambda saved, carried: blocks_of_known(facts.expected(n), saved, carried, budget, facts.known(n) is not None)
+    if all(trips <= 2 * BLOCK for trips in ad.around):
+        return lambda saved, carried: blocks_of_unknown(saved, carried, budget)
+    if node.op is for_:
+        return lambda saved, carried: blocks_of_known(UNKNOWN, saved, carried, budget, False)
+    return lambda saved, carried: None

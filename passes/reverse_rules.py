@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irad.errors import UnsupportedError
 from irad.ir import Builder, Graph, Node, Value, captured, copy, types
 from irad.ops.constant import const
 from irad.ops.control import call, if_, pop, push, zero
 from irad.passes.activity import carries
-from irad.passes.checkpointed import without_effects
 from irad.passes.frames import Adjoint, Frame
 from irad.passes.reverse import RULES, Backward, Cotangents, Reverse, Rule, joint
 from irad.types import TAPE
@@ -106,6 +106,31 @@ def _checkpoint(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     again = without_effects(copy(node.regions[0], {v: ad.need(v) for v in reads}))
     accs = {v: adj.pop(v) for v in wrt if v in adj}
     adj.update(zip(wrt, joint(ad.diff, again, wrt, cts, accs, once=False)))
+
+
+def asks_host(n: Node) -> bool:
+    """Is it a call of Python code that must run once, and has a result?"""
+    return n.op.effects == "io" and bool(n.outputs)
+
+
+def without_effects(graph: Graph) -> Graph:
+    """The graph without checks and output: the forward has run them.
+
+    Raises UnsupportedError for a callback whose result is needed again.
+    """
+    nodes = []
+    for n in graph.nodes:
+        if asks_host(n):
+            raise UnsupportedError(
+                "a callback inside irad.checkpoint would be called again by the backward; if it may be, say "
+                "irad.callback(..., pure=True), else call it outside of the checkpoint and pass its result in",
+                n.loc,
+            )
+        if n.op.effects == "none":
+            regions = tuple(map(without_effects, n.regions))
+            same = all(a is b for a, b in zip(regions, n.regions))
+            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
+    return graph.replace(nodes=nodes)
 
 
 @rule("call")
