@@ -18,9 +18,9 @@ from typing import Any
 import llvmlite
 import llvmlite.binding
 
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.once import COMPILER, once
 from irad.errors import IradError
-from irad.once import COMPILER, once
-from irad.records import dataclass, field
 
 _names = itertools.count()
 

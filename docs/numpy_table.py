@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from irad.frontend.eval_numpy import _MUTATING
-from irad.frontend.np_unsupported import REASONS
-from irad.frontend.py_numbers import BUILTINS
-from irad.frontend.table import TABLE, load_all
+from irad.frontend.numpy.table import TABLE, load_all
+from irad.frontend.numpy.unsupported import REASONS
+from irad.frontend.python.numbers import BUILTINS
+from irad.frontend.reading.numpy_calls import _MUTATING
 
 TARGET = Path(__file__).with_name("numpy.md")
 MODULES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}

@@ -20,16 +20,16 @@ from irad.api import (
     vjp,
     vmap,
 )
+from irad.core.garbage import uncollected
+from irad.core.once import import_later
+from irad.core.tree import register as register_type
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
-from irad.garbage import uncollected
-from irad.once import module
-from irad.tree import register as register_type
 
 if TYPE_CHECKING:
-    from irad.checks import check_grads
-    from irad.codegen.memory import release_memory
+    from irad.codegen.call.memory import release_memory
+    from irad.core.reading import load
     from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
-    from irad.reading import load
+    from irad.validation.check_grads import check_grads
 
 __version__ = "0.1.0"
 
@@ -62,29 +62,29 @@ __all__ = [
 
 _LATER = {
     "callback": "irad.custom",
-    "check_grads": "irad.checks",
+    "check_grads": "irad.validation.check_grads",
     "custom_jvp": "irad.custom",
     "custom_vjp": "irad.custom",
-    "load": "irad.reading",
-    "release_memory": "irad.codegen.memory",
+    "load": "irad.core.reading",
+    "release_memory": "irad.codegen.call.memory",
     "stop_gradient": "irad.custom",
 }
 
 _MODULES = ("graph",)
 
 with uncollected():
-    import_module("irad.runtime")  # the compiler itself, which the first call needs: a call should not wait for it
+    import_module("irad.call.runtime")  # the compiler itself, which the first call needs: a call should not wait for it
 
 
 def __getattr__(name: str) -> Any:
     """Names of modules that few programs need; they are imported when they are first asked for."""
     if name in _MODULES:
-        return module(f"irad.{name}")
+        return import_later(f"irad.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
-    value = globals()[name] = getattr(module(_LATER[name]), name)
+    value = globals()[name] = getattr(import_later(_LATER[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted([*__all__, *_MODULES, "__version__"])

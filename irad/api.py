@@ -12,18 +12,18 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from irad.core.garbage import uncollected
+from irad.core.once import import_later
+from irad.core.tree import map_leaves
 from irad.errors import IradTypeError, IradValueError, shortened
-from irad.frontend.transform import OUTSIDE, Transform, Wrapper, bind
-from irad.garbage import uncollected
-from irad.once import module
+from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
-from irad.tree import map_leaves
 
 if TYPE_CHECKING:
-    from irad.linear import Linear
-    from irad.lowered import Lowered
-    from irad.pullback import Pullback
-    from irad.runtime import Cache
+    from irad.call.linear import Linear
+    from irad.call.pullback import Pullback
+    from irad.call.runtime import Cache
+    from irad.call.stages import Stages
 
 Numbers = int | str | Sequence[int | str]
 Names = str | Sequence[str] | None
@@ -46,7 +46,7 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
     """
     with uncollected():
-        from irad.runtime import cache_for
+        from irad.call.runtime import cache_for
     cache = cache_for(fn, called.options)
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
@@ -59,7 +59,7 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def attach(called: Any, cache: Cache, fn: Any) -> None:
     """Let an object run the programs of a cache by itself."""
-    from irad.codegen import entry
+    from irad.codegen.call import machine as entry
 
     base = type(called)
     if entry.available() and not base.__dict__.get("__slots__") == ():
@@ -93,9 +93,9 @@ class Compiled(Wrapper):
         """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents."""
         return vjp(self, *args)
 
-    def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Stages:
         """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
-        of = module("irad.lowered").Lowered.of
+        of = import_later("irad.call.stages").Stages.of
         return of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ def _compiled_graph(graph: Any, numbers: Any, given: Options) -> Any:
     count = len(next(iter(graph.values())).params)
     if any(isinstance(k, str) or not -count <= k < count for k in many):
         raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
-    return module("irad.graphs").CompiledGraph(graph, numbers, given)
+    return import_later("irad.call.textual").CompiledGraph(graph, numbers, given)
 
 
 def _plain(f: Any) -> Any:
@@ -223,7 +223,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     make, Cache, cache_of, code_key = _vjp_parts()
     if not has_aux:
         return cache_of(("vjp", given, code_key(fn)), lambda: make(fn, given)).run(fn, primals, {})
-    fresh = lambda: Cache(module("irad.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
+    fresh = lambda: Cache(import_later("irad.call.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
     (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
     return out, pullback, aux
 
@@ -231,9 +231,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 @functools.cache
 def _vjp_parts() -> Any:
     """What `vjp` uses of modules that are imported at first use: a statement for it would cost as much as the call."""
-    from irad.runtime import Cache, cache_of, code_key
+    from irad.call.runtime import Cache, cache_of, code_key
 
-    make_vjp = module("irad.pullback").make_vjp
+    make_vjp = import_later("irad.call.pullback").make_vjp
     make = lambda fn, given: Cache(make_vjp(_joint_for(fn, given, False)), options=given)
     return make, Cache, cache_of, code_key
 
@@ -296,8 +296,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
     A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
     """
-    from irad.runtime import Cache, cache_of, code_key
-    from irad.specialisation import specialise
+    from irad.call.runtime import Cache, cache_of, code_key
+    from irad.call.specialisation import specialise
 
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise IradTypeError("jvp wants tuples of primals and of tangents; write irad.jvp(f, (x,), (v,)) for one argument")
@@ -335,9 +335,9 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
     As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point. Loops are run
     again with each tangent, which takes no memory for their values.
     """
-    from irad.runtime import Cache, cache_of, code_key
+    from irad.call.runtime import Cache, cache_of, code_key
 
-    make_linear = module("irad.linear").make_linear
+    make_linear = import_later("irad.call.linear").make_linear
     fn, given = _plain(f), _options(f)
     static = positions_of(fn, given.static)
     beside = (lambda fn: _beside_static(fn, static)) if static else _beside
@@ -409,7 +409,7 @@ def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse:
     dense = Function(kind, f, numbers, has_aux, mode)
     if not sparse:
         return dense
-    return module("irad.sparse").SparseFunction(dense, dense.options)
+    return import_later("irad.call.sparse").SparseFunction(dense, dense.options)
 
 
 def hvp(f: Callable[..., Any]) -> Function:

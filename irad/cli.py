@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from irad import __version__, pipeline
+from irad.core.interp import resolve_dim
+from irad.core.ir import Program, Value, size
+from irad.core.notes import Notes
+from irad.core.text import load, show
+from irad.core.types import DTYPES, Type
 from irad.errors import IradError, IradValueError
-from irad.interp import resolve_dim
-from irad.ir import Program, Value, size
-from irad.notes import Notes
 from irad.ops import OPS
 from irad.options import flags, options
-from irad.passes.autodiff import grad
+from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import PASSES, run
-from irad.text import load, show
-from irad.types import DTYPES, Type
 
 _EPILOG = """examples:
   irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient
@@ -188,7 +188,7 @@ def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
     """The program of the function that the arguments name, or with --grad of its value and gradient."""
     from irad.api import Compiled, value_and_grad
     from irad.frontend.trace import trace
-    from irad.frontend.traced import Spec
+    from irad.frontend.values.traced import Spec
 
     types = [parse_type(t) for t in a.types]
     function = load_function(a.function)
@@ -266,7 +266,7 @@ def _diff(before: str, after: str) -> str:
 
 def _load(path: str) -> Program:
     if path == "-":
-        from irad.text import parse
+        from irad.core.text import parse
 
         try:
             return parse(sys.stdin.read(), "<stdin>")
@@ -350,7 +350,7 @@ def _plain_numbers() -> Iterator[None]:
 
 
 def _bisect(a: argparse.Namespace) -> int:
-    from irad.bisect import bisect, smallest, written
+    from irad.validation.bisect import bisect, smallest, written
 
     if a.function.endswith(".irad"):
         program = _load(a.function)

@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.tree import TreeDef, flatten
+from irad.core.types import DTYPES, Type, dtype_name, type_of
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.custom import (
+from irad.frontend.reader import Reader
+from irad.frontend.transforms.custom import (
     Special,
     apply_callback,
     apply_custom_jvp,
@@ -26,12 +29,9 @@ from irad.frontend.custom import (
     differentiable_callback,
     positional,
 )
-from irad.frontend.linearise import is_leaf, kind_of
-from irad.frontend.reader import Reader
-from irad.frontend.transform import CALLS
+from irad.frontend.transforms.linearise import is_leaf, kind_of
+from irad.frontend.transforms.transform import CALLS
 from irad.ops.custom import HostFunction
-from irad.tree import TreeDef, flatten
-from irad.types import DTYPES, Type, dtype_name, type_of
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 
-from irad.records import dataclass
+from irad.core.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

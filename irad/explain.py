@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 
-from irad.codegen import kform as kf
-from irad.codegen.lower import SLOT
-from irad.codegen.native import Native
+from irad.codegen.call.native import Native
+from irad.codegen.kernel import form as kf
+from irad.codegen.lower.graph import SLOT
+from irad.core.ir import Program, Value
+from irad.core.notes import TOPICS, Notes, size_text
+from irad.core.types import DTYPES, TAPE
 from irad.errors import Loc
-from irad.ir import Program, Value
-from irad.notes import TOPICS, Notes, size_text
-from irad.types import DTYPES, TAPE
 
 
 def report(program: Program, native: Native, notes: Notes) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.lazy_dataclass import dataclass
+from irad.core.tree import flatten
 from irad.errors import IradTypeError, IradValueError
-from irad.frontend.transform import Transform
-from irad.records import dataclass
-from irad.tree import flatten
+from irad.frontend.transforms.transform import Transform
 
 # Liberties with floating point, beyond what derivatives may do anyway; docs/accuracy.md says what each is for.
 FLAGS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from irad.codegen.native import Native, Signature, build
-from irad.ir import Graph, Program, types
-from irad.notes import Notes
+from irad.codegen.call.native import Native, Signature, build
+from irad.core.ir import Graph, Program, types
+from irad.core.notes import Notes
+from irad.core.switches import on
 from irad.options import DEFAULT, Options, checks_memory
-from irad.passes.capacity import capacities
+from irad.passes.analyses.capacity import capacities
 from irad.passes.manager import Observer, run
-from irad.switches import on
 
 # Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
 DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
@@ -24,11 +24,11 @@ FINISH = (
     "dce",
     "unscatter",
     "scalarize",
-    "strength",
+    "powers",
     "simplify",
     "fold",
     "cse",
-    "tapes",
+    "shorter_records",
     "linear_carry",
     "cse",
     "dce",
@@ -37,7 +37,7 @@ FINISH = (
     "dce",
     "fuse",
     "recompute",
-    "covered",
+    "unfilled",
     "cse",
     "dce",
     "pingpong",

@@ -6,34 +6,34 @@ from collections.abc import Callable, Iterable, Set
 from time import perf_counter
 from typing import Any
 
-from irad.ir import Program
-from irad.notes import Notes
-from irad.passes.autodiff import grad, vjp
-from irad.passes.complex_parts import complex_parts
-from irad.passes.covered import covered
-from irad.passes.cse import cse
-from irad.passes.custom_rules import custom
-from irad.passes.dce import dce
-from irad.passes.expand import expand
-from irad.passes.fold import fold
-from irad.passes.fuse import fuse
-from irad.passes.fuse_dot import fuse_dot
-from irad.passes.inline import inline
-from irad.passes.licm import licm
-from irad.passes.linear_carry import linear_carry
-from irad.passes.pingpong import pingpong
-from irad.passes.plan import plan
-from irad.passes.ranges import ranges
-from irad.passes.reciprocal import reciprocal
-from irad.passes.recompute import recompute
-from irad.passes.result_extents import result_extents
-from irad.passes.scalarize import scalarize
-from irad.passes.simplify import simplify
-from irad.passes.strength import strength
-from irad.passes.tapes import tapes
-from irad.passes.unscatter import unscatter
-from irad.passes.versions import versions
-from irad.verify import verify
+from irad.core.ir import Program
+from irad.core.notes import Notes
+from irad.core.verify import verify
+from irad.passes.clean.cse import cse
+from irad.passes.clean.dce import dce
+from irad.passes.clean.fold import fold
+from irad.passes.clean.inline import inline
+from irad.passes.clean.licm import licm
+from irad.passes.clean.powers import powers
+from irad.passes.clean.ranges import ranges
+from irad.passes.clean.reciprocal import reciprocal
+from irad.passes.clean.result_extents import result_extents
+from irad.passes.clean.shorter_records import shorter_records
+from irad.passes.clean.simplify import simplify
+from irad.passes.clean.unscatter import unscatter
+from irad.passes.complex.complex_parts import complex_parts
+from irad.passes.contractions.fuse_dot import fuse_dot
+from irad.passes.derivatives.autodiff import grad, vjp
+from irad.passes.derivatives.custom_rules import custom
+from irad.passes.derivatives.expand import expand
+from irad.passes.fusion.fuse import fuse
+from irad.passes.fusion.recompute import recompute
+from irad.passes.fusion.versions import versions
+from irad.passes.memory.pingpong import pingpong
+from irad.passes.memory.plan import plan
+from irad.passes.memory.unfilled import unfilled
+from irad.passes.small_arrays.linear_carry import linear_carry
+from irad.passes.small_arrays.scalarize import scalarize
 
 Pass = Callable[..., Program]
 Observer = Callable[[str, Program, Program, float], None]
@@ -54,15 +54,15 @@ PASSES: dict[str, Pass] = {
     "linear_carry": linear_carry,
     "ranges": ranges,
     "dce": dce,
-    "tapes": tapes,
+    "shorter_records": shorter_records,
     "unscatter": unscatter,
     "scalarize": scalarize,
-    "strength": strength,
+    "powers": powers,
     "versions": versions,
     "fuse_dot": fuse_dot,
     "fuse": fuse,
     "recompute": recompute,
-    "covered": covered,
+    "unfilled": unfilled,
     "pingpong": pingpong,
     "plan": plan,
 }
@@ -86,7 +86,7 @@ def run(
     """The program after the named passes, in order; each result is verified.
 
     `fastmath`: flags, see irad.options. `donated`: parameters of the entry whose memory `plan` may use. `notes`: where passes
-    of `NOTED` say what they decide. `budget`: bytes that a loop may keep for its backward, see irad.passes.schedule_loops.
+    of `NOTED` say what they decide. `budget`: bytes that a loop may keep for its backward, see irad.passes.derivatives.checkpointing.
 
     `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
     Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.

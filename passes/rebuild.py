@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irad.ir import Graph, Node, Value, rename_attrs, retype
+from irad.core.ir import Graph, Node, Value, rename_attrs, retype
 
 
 def rebuilt(

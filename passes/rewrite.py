@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Graph, Node, Value, rename_attrs
+from irad.core.ir import Graph, Node, Value, rename_attrs
 
 Env = dict[Value, Value]  # what each exchanged value became
 

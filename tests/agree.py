@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.native import Native
+from irad.codegen.call.native import Native
+from irad.core.interp import interpret
+from irad.core.ir import Graph, Program, walk
+from irad.core.types import TAPE, Type
+from irad.core.verify import verify
 from irad.errors import UnsupportedError
-from irad.interp import interpret
-from irad.ir import Graph, Program, walk
 from irad.ops.control import RaisedInGraph
-from irad.passes.autodiff import vjp
-from irad.passes.expand import expand
-from irad.passes.split import split
+from irad.passes.derivatives.autodiff import vjp
+from irad.passes.derivatives.expand import expand
+from irad.passes.derivatives.split import split
 from irad.pipeline import native, optimise, signature
-from irad.types import TAPE, Type
-from irad.verify import verify
 
 ULPS = 64.0
 

@@ -12,14 +12,14 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret, resolve_dim
+from irad.core.ir import Program, Value, walk
+from irad.core.text import parse, show
+from irad.core.types import is_float, is_int
+from irad.core.verify import verify
 from irad.errors import IradError
-from irad.interp import interpret, resolve_dim
-from irad.ir import Program, Value, walk
 from irad.ops.control import RaisedInGraph
 from irad.passes.manager import run
-from irad.text import parse, show
-from irad.types import is_float, is_int
-from irad.verify import verify
 
 if np.__version__.startswith("1."):  # irad promotes as NumPy 2 does, so NumPy 1 has to be asked for that where it is the oracle
     np._set_promotion_state("weak")  # type: ignore[attr-defined]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.interp import interpret
-from irad.ir import Program
-from irad.passes.autodiff import jvp, vjp
-from irad.passes.expand import expand
-from irad.verify import verify
+from irad.core.interp import interpret
+from irad.core.ir import Program
+from irad.core.verify import verify
+from irad.passes.derivatives.autodiff import jvp, vjp
+from irad.passes.derivatives.expand import expand
 from tests.agree import agree
 
 Args = Sequence[Any]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.interp import interpret
+from irad.core.ir import walk
+from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.frontend.trace import trace
-from irad.frontend.traced import Traced
-from irad.interp import interpret
-from irad.ir import walk
+from irad.frontend.values.traced import Traced
 from irad.ops.control import RaisedInGraph
-from irad.tree import TreeDef, flatten, is_leaf
 from tests.agree import agree
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from irad.codegen import jit
-from irad.codegen.emit import emit
-from irad.codegen.kform import Aff, Apply, Const, Kernel, Let
-from irad.codegen.kparse import parse
-from irad.codegen.kprint import show, simplest
+from irad.codegen.emit.kernels import emit
+from irad.codegen.kernel.form import Aff, Apply, Const, Kernel, Let
+from irad.codegen.kernel.parse import parse
+from irad.codegen.kernel.show import show, simplest
 
 _ARITH = {"add": "add", "sub": "sub", "mul": "mul", "logical_and": "and_", "logical_or": "or_", "bitwise_xor": "xor"}
 

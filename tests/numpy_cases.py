@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.frontend import table
-from irad.frontend.np_registry import OTHER_NAMES, find
+from irad.frontend.numpy import table
+from irad.frontend.registry import OTHER_NAMES, find
 from tests.numpy_proxy import NP, Namespace, check, run
 
 if find_spec("scipy"):

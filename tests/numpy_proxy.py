@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import Graph, Value, build
+from irad.core.types import Type, type_of
+from irad.core.verify import verify
 from irad.errors import IradError, UnsupportedError
-from irad.frontend import table
-from irad.frontend.arr import Arr
-from irad.interp import interpret
-from irad.ir import Graph, Value, build
+from irad.frontend.numpy import table
+from irad.frontend.values.arr import Arr
 from irad.pipeline import native, optimise, signature
-from irad.types import Type, type_of
-from irad.verify import verify
 
 BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "truediv", "floordiv": "floordiv", "mod": "mod", "pow": "pow",

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Graph, Program, Value, build, emit
+from irad.core.ir import Graph, Program, Value, build, emit
+from irad.core.types import F64, I64, Type, affine
 from irad.ops import array, control
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice
 from irad.ops.constant import const
-from irad.types import F64, I64, Type, affine
 
 
 class Sym:

@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath as mp
 
-from irad.records import dataclass
+from irad.core.lazy_dataclass import dataclass
 
 ROOM = 1e-3
 

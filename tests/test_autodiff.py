@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import Builder, build, emit, size
+from irad.core.types import F64, I64
+from irad.core.verify import verify
 from irad.errors import IradTypeError, IradValueError, Loc, UnsupportedError, VerifyError
-from irad.interp import interpret
-from irad.ir import Builder, build, emit, size
 from irad.ops import control
 from irad.ops import elementwise as ew
 from irad.ops.core import Op
 from irad.ops.loop import Map, Out, loop
-from irad.passes.autodiff import grad, jvp, vjp
-from irad.passes.dce import dce
-from irad.passes.expand import expand
-from irad.passes.split import Residual, split
-from irad.types import F64, I64
-from irad.verify import verify
+from irad.passes.clean.dce import dce
+from irad.passes.derivatives.autodiff import grad, jvp, vjp
+from irad.passes.derivatives.expand import expand
+from irad.passes.derivatives.split import Residual, split
 from tests.agree import agree, halves_agree
 from tests.derivatives import check
 from tests.programs import CASES, Call, Case, Checkpoint, For, Grad, If, Sym, While, fn, lt, sin, vec

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import interpret
-from irad.ir import Program, Value, walk
-from irad.passes.autodiff import vjp
-from irad.passes.final_values import FinalValues
-from irad.passes.polyhedron import is_empty
-from irad.types import I64, affine
-from irad.verify import verify
+from irad.core.interp import interpret
+from irad.core.ir import Program, Value, walk
+from irad.core.types import I64, affine
+from irad.core.verify import verify
+from irad.passes.analyses.final_values import FinalValues
+from irad.passes.analyses.polyhedron import is_empty
+from irad.passes.derivatives.autodiff import vjp
 from tests.agree import agree
 from tests.programs import For, If, Sym, exp, fn, lt, sin, vec
 

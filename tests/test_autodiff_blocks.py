@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import _Frame, interpret
-from irad.ir import Graph, Program, walk
-from irad.notes import Notes
-from irad.passes import schedule_loops
-from irad.passes.autodiff import vjp
-from irad.passes.schedule_loops import Asked
-from irad.types import F64, I64
-from irad.verify import verify
+from irad.core.interp import _Frame, interpret
+from irad.core.ir import Graph, Program, walk
+from irad.core.notes import Notes
+from irad.core.types import F64, I64
+from irad.core.verify import verify
+from irad.passes.derivatives import checkpointing as schedule_loops
+from irad.passes.derivatives.autodiff import vjp
+from irad.passes.derivatives.checkpointing import Asked
 from tests.agree import agree
 from tests.derivatives import check
 from tests.programs import Call, For, fn, mat, sin, vec

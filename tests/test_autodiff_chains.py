@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import interpret
-from irad.ir import Graph, Node, Program, Value, walk
-from irad.passes.autodiff import grad, jvp, vjp
-from irad.passes.cse import cse
-from irad.passes.dce import dce
-from irad.passes.linear_carry import linear_carry
-from irad.passes.reciprocal import reciprocal
-from irad.passes.simplify import simplify
-from irad.types import F64, I64
-from irad.verify import verify
+from irad.core.interp import interpret
+from irad.core.ir import Graph, Node, Program, Value, walk
+from irad.core.types import F64, I64
+from irad.core.verify import verify
+from irad.passes.clean.cse import cse
+from irad.passes.clean.dce import dce
+from irad.passes.clean.reciprocal import reciprocal
+from irad.passes.clean.simplify import simplify
+from irad.passes.derivatives.autodiff import grad, jvp, vjp
+from irad.passes.small_arrays.linear_carry import linear_carry
 from tests.agree import agree
 from tests.programs import For, fn, sin, vec
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import _Frame, interpret
-from irad.ir import Graph, Node, Program, Value, build, size
+from irad.core.interp import _Frame, interpret
+from irad.core.ir import Graph, Node, Program, Value, build, size
+from irad.core.types import F64, I64
 from irad.ops.control import for_, if_, push
-from irad.passes.autodiff import jvp, vjp
-from irad.types import F64, I64
+from irad.passes.derivatives.autodiff import jvp, vjp
 from tests.programs import Call, For, If, Sym, While, cos, fn, lt, mat, sin, vec
 
 _IN_PLACE = ("update", "update_add", "for", "while", "if", "call", "checkpoint")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import interpret
-from irad.ir import Program
-from irad.passes.dce import dce
-from irad.passes.expand import expand
-from irad.types import F64, I64
-from irad.verify import verify
+from irad.core.interp import interpret
+from irad.core.ir import Program
+from irad.core.types import F64, I64
+from irad.core.verify import verify
+from irad.passes.clean.dce import dce
+from irad.passes.derivatives.expand import expand
 from tests.agree import halves_agree
 from tests.derivatives import check
 from tests.programs import Call, Checkpoint, For, Grad, If, Sym, While, cos, fn, lt, sin, to_float, vec

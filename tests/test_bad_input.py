@@ -12,7 +12,7 @@ import pytest
 
 import irad
 from irad import IradError, IradTypeError, IradValueError, UnsupportedError
-from irad.text import parse
+from irad.core.text import parse
 
 X = np.arange(3.0)
 GRAPH = """func @f(%x: f64[3], %n: i64) -> f64 {

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 import irad
-from irad import runtime
-from irad.codegen import entry
+from irad.call import runtime
+from irad.codegen.call import machine as entry
 from tests.leaks import blocks_left
 
 pytestmark = pytest.mark.plain
@@ -656,4 +656,4 @@ def test_ctrl_c_stops_long_loops(chosen: str) -> None:
 
 
 def test_environment_variable_chooses_ctypes() -> None:
-    assert run("from irad.codegen import entry\nprint(entry.available())", IRAD_CALL="ctypes").strip() == "False"
+    assert run("from irad.codegen.call import machine as entry\nprint(entry.available())", IRAD_CALL="ctypes").strip() == "False"

@@ -10,7 +10,7 @@ import pytest
 
 import irad
 from irad.errors import IradValueError
-from irad.passes import schedule_loops
+from irad.passes.derivatives import checkpointing as schedule_loops
 
 R = np.random.default_rng(0)
 U = R.normal(size=64)

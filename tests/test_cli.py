@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from irad.cli import main, parse_type
+from irad.core.text import parse
+from irad.core.types import Type
+from irad.core.verify import verify
 from irad.errors import IradValueError
 from irad.ops import OPS
-from irad.text import parse
-from irad.types import Type
-from irad.verify import verify
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import native
-from irad.codegen.arena import arena_size
+from irad.codegen.call import native
+from irad.codegen.lower.arena import arena_size
+from irad.core.ir import size
 from irad.frontend.trace import trace
-from irad.ir import size
-from irad.passes import fuse_groups
+from irad.passes.fusion import groups as fuse_groups
 from irad.pipeline import optimise
 
 pytestmark = pytest.mark.plain
@@ -91,7 +91,7 @@ def test_a_pass_that_changes_nothing_gives_the_same_graphs() -> None:
     from irad.passes.manager import PASSES
 
     program = front_and_passes(function(chain, 100))
-    for name in ("inline", "cse", "dce", "fold", "licm", "tapes", "custom", "complex_parts"):
+    for name in ("inline", "cse", "dce", "fold", "licm", "shorter_records", "custom", "complex_parts"):
         after = PASSES[name](program)
         assert all(after[k] is g for k, g in program.items()), name
 

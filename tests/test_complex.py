@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import irad
-from irad.checks import check_grads
 from irad.errors import IradTypeError
+from irad.validation.check_grads import check_grads
 
 rng = np.random.default_rng(5)
 Z = np.round(rng.normal(size=6), 3) + 1j * np.round(rng.normal(size=6), 3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.tree import flatten
+from irad.core.tree import flatten
 
 RNG = np.random.default_rng(0)
 Z = np.round(RNG.normal(size=(3, 5)) * 1.5) + 1j * np.round(RNG.normal(size=(3, 5)) * 1.5)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.contract_tile import REGISTERS, choose_tile
-from irad.interp import interpret
-from irad.lowered import Lowered
-from irad.passes.fuse_dot import fuse_dot
+from irad.call.stages import Stages
+from irad.codegen.schedule.register_tile import REGISTERS, choose_tile
+from irad.core.interp import interpret
+from irad.passes.contractions.fuse_dot import fuse_dot
 from irad.passes.manager import run
 from irad.pipeline import DIFFERENTIATE
 
@@ -33,13 +33,13 @@ def close(got: Any, want: np.ndarray, terms: int = 1) -> None:
     np.testing.assert_allclose(got.astype("f8"), want.astype("f8"), rtol=0, atol=float(4 * eps * np.sqrt(terms + 8) * scale))
 
 
-def tiles(f: Callable[..., Any], *args: np.ndarray, grad: bool = False) -> tuple[int, Lowered]:
+def tiles(f: Callable[..., Any], *args: np.ndarray, grad: bool = False) -> tuple[int, Stages]:
     """How many register tiles the native code has, and the stages."""
     lowered = irad.compile(f).lower(*args, grad=grad)
     return sum("shape=(" in line and "fold(add" in line for line in lowered.kernel.splitlines()), lowered
 
 
-def check(f: Callable[..., Any], *args: np.ndarray, terms: int) -> Lowered:
+def check(f: Callable[..., Any], *args: np.ndarray, terms: int) -> Stages:
     """The native value is NumPy's, from a register tile."""
     count, lowered = tiles(f, *args)
     assert count, lowered.kernel

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import irad
-from irad.lowered import Lowered
+from irad.call.stages import Stages
 from irad.options import DEFAULT
-from irad.passes import fuse_dot_patches, fuse_dot_scatter, fuse_dot_wanted
+from irad.passes.contractions import patches as fuse_dot_patches
+from irad.passes.contractions import scatter as fuse_dot_scatter
+from irad.passes.contractions import wanted as fuse_dot_wanted
 
 sliding = np.lib.stride_tricks.sliding_window_view
 Arrays = tuple[np.ndarray, ...]
@@ -178,9 +180,9 @@ def close(got: Any, want: Arrays) -> None:
         np.testing.assert_allclose(g, w, rtol=0, atol=float(200 * eps * np.max(np.abs(w))))
 
 
-def lowered(f: Any, args: Arrays) -> Lowered:
+def lowered(f: Any, args: Arrays) -> Stages:
     """Compiled anew, whatever was compiled before."""
-    return Lowered.of(f, args, {}, DEFAULT)
+    return Stages.of(f, args, {}, DEFAULT)
 
 
 @pytest.fixture(params=["direct", "patches"])
@@ -354,7 +356,7 @@ def test_the_same_bits_however_many_threads(form: str, choice: str) -> None:
     c = array(*f(x, k).shape, dtype="f4", seed=2)
     results = []
     for threads in (1, 2, 3, 2):
-        code = Lowered.of(gradients(f), (x, k, c), {}, irad.compile(f, threads=threads).options).native
+        code = Stages.of(gradients(f), (x, k, c), {}, irad.compile(f, threads=threads).options).native
         results.append(code.run([x, k, c]))
     for other in results[1:]:
         for a, b in zip(results[0], other):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.interp import _Frame
+from irad.core.ir import Graph, Node, Value, captures, size, walk
 from irad.frontend.trace import trace
-from irad.interp import _Frame
-from irad.ir import Graph, Node, Value, captures, size, walk
 from irad.passes.manager import run
 from irad.pipeline import DIFFERENTIATE
 

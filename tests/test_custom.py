@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.text import load, show
 from irad.errors import IradTypeError, UnsupportedError
-from irad.text import load, show
 
 X = np.arange(4.0)
 

@@ -15,13 +15,13 @@ import pytest
 from scipy import special
 
 import irad
-from irad.frontend.sp_special import _FORMULAS
-from irad.interp import interpret
-from irad.ir import Program, build
+from irad.core.interp import interpret
+from irad.core.ir import Program, build
+from irad.core.types import Type
+from irad.frontend.scipy.special import _FORMULAS
 from irad.ops import OPS
 from irad.ops.core import Op
-from irad.passes.autodiff import jvp, vjp
-from irad.types import Type
+from irad.passes.derivatives.autodiff import jvp, vjp
 from tests.references import REFERENCES, WITHOUT
 
 ROWS = {op.name: op for op in OPS.values() if op.partials is not None}

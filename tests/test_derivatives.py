@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import Program, Value, build
+from irad.core.types import F64, I64, Type, affine
 from irad.errors import UnsupportedError
-from irad.interp import interpret
-from irad.ir import Program, Value, build
 from irad.ops import OPS, array, determinant, eigen, linalg, matrix, spectral
 from irad.ops import complex as complex_ops
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice
 from irad.ops.constant import const
 from irad.ops.core import Op
-from irad.passes.autodiff import jvp, vjp
-from irad.types import F64, I64, Type, affine
+from irad.passes.derivatives.autodiff import jvp, vjp
 from tests.agree import agree
 from tests.derivatives import check, flat
 

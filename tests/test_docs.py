@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from irad.core.text import parse, show
+from irad.core.verify import verify
 from irad.ops import OPS
-from irad.text import parse, show
-from irad.verify import verify
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("README.md")])

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import entry
-from irad.interp import interpret
+from irad.call.runtime import cache_for
+from irad.codegen.call import machine as entry
+from irad.core.interp import interpret
+from irad.core.text import parse, show
 from irad.options import leaves_of
-from irad.passes.autodiff import grad
+from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import run
 from irad.pipeline import native, optimise
-from irad.runtime import cache_for
-from irad.text import parse, show
 from tests.fuzz.graphs import control_flow, straight_line
 
 X = np.arange(6.0).reshape(2, 3) + 1.0

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.interp import interpret
+from irad.core.ir import Value, build
+from irad.core.types import F64, I64, Type
 from irad.errors import IradTypeError
-from irad.frontend.arr import Arr
-from irad.frontend.table import lookup
-from irad.interp import interpret
-from irad.ir import Value, build
+from irad.frontend.numpy.table import lookup
+from irad.frontend.values.arr import Arr
 from irad.ops import OPS, array
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice
 from irad.ops.constant import const
-from irad.passes.autodiff import grad, jvp, vjp
-from irad.types import F64, I64, Type
+from irad.passes.derivatives.autodiff import grad, jvp, vjp
 from tests.agree import agree
 from tests.programs import For, If, Sym, fn, lt, sqrt, vec
 

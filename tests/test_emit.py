@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.codegen import jit, kparse, poly_rare
-from irad.codegen.emit import emit
-from irad.codegen.kform import (
+from irad.codegen import jit
+from irad.codegen.emit.kernels import emit
+from irad.codegen.kernel import parse as kparse
+from irad.codegen.kernel.form import (
     Aff,
     Apply,
     Assign,
@@ -37,8 +38,9 @@ from irad.codegen.kform import (
     View,
     While,
 )
+from irad.codegen.math import rare as poly_rare
+from irad.core.types import DTYPES, NATIVE
 from irad.errors import IradError
-from irad.types import DTYPES, NATIVE
 from tests.native import RULES, let, native
 
 LANES = (1, 2, 4, 8, 16, 32)

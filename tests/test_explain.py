@@ -9,33 +9,33 @@ import numpy as np
 import pytest
 
 import irad
+from irad.call.stages import Stages
 from irad.cli import main
+from irad.core.ir import walk
+from irad.core.notes import TOPICS, Notes, size_text
+from irad.core.text import show
 from irad.frontend.trace import trace
-from irad.ir import walk
-from irad.lowered import Lowered
-from irad.notes import TOPICS, Notes, size_text
 from irad.pipeline import native, optimise
-from irad.text import show
 
 
-def explained(f: Any, *args: Any) -> Lowered:
+def explained(f: Any, *args: Any) -> Stages:
     """The stages of a function, after a look at what they say: every line has a topic and is one line."""
-    lowered = irad.compile(f).lower(*args) if not isinstance(f, irad.api.Function) else Lowered.of(f, args, {})
+    lowered = irad.compile(f).lower(*args) if not isinstance(f, irad.api.Function) else Stages.of(f, args, {})
     text = lowered.explain
     assert all("\n" not in d.text and d.topic in TOPICS and d.text in text for d in lowered.notes)
     return lowered
 
 
-def loops(lowered: Lowered) -> list[Any]:
+def loops(lowered: Stages) -> list[Any]:
     """Decisions on fused loops, without the reasons for others to be apart."""
     return [d.facts for d in lowered.notes.of("fusion") if "ops" in d.facts]
 
 
-def flat(lowered: Lowered) -> list[Any]:
+def flat(lowered: Stages) -> list[Any]:
     return [d.facts for d in lowered.notes.of("loop") if d.facts["form"] == "flat"]
 
 
-def count(lowered: Lowered) -> int:
+def count(lowered: Stages) -> int:
     """Outermost loops that the graph has."""
     return sum(n.op.name == "loop" for n in next(iter(lowered.program.values())).nodes)
 

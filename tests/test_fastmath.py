@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import irad
-from irad.interp import interpret
-from irad.ir import Program, build, walk
+from irad.core.interp import interpret
+from irad.core.ir import Program, build, walk
+from irad.core.text import parse
+from irad.core.types import F64, Type
+from irad.core.verify import verify
 from irad.ops import OPS
 from irad.options import FLAGS, options
-from irad.passes.autodiff import grad
+from irad.passes.clean.rules import Rule, rules
+from irad.passes.clean.simplify import simplify
+from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import FLAGGED, run
-from irad.passes.rules import Rule, rules
-from irad.passes.simplify import simplify
 from irad.pipeline import PIPELINE, native, optimise
-from irad.text import parse
-from irad.types import F64, Type
-from irad.verify import verify
 from tests.fuzz.graphs import control_flow, straight_line
 from tests.programs import For, fn, vec
 from tests.test_simplify import EDGES, both_sides, constant_choices, side

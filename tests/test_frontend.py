@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from irad.core.ir import walk
+from irad.core.tree import flatten
+from irad.core.types import Type
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.trace import trace
-from irad.frontend.traced import Spec
-from irad.ir import walk
-from irad.tree import flatten
-from irad.types import Type
+from irad.frontend.values.traced import Spec
 from tests.frontend_support import assert_same, check, run
 
 X = np.array([1.0, -2.0, 3.0])

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import size, walk
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.interp import interpret
-from irad.ir import size, walk
 from irad.ops.control import RaisedInGraph
 from tests.frontend_support import check
 

@@ -11,9 +11,9 @@ import pytest
 import scipy.linalg  # noqa: F401  (names of what has been imported are listed)
 import scipy.special  # noqa: F401
 
-from irad.frontend.eval_attr import MUTATING
-from irad.frontend.np_registry import OTHER_NAMES, find
-from irad.frontend.table import METHODS, NAMES, load_all
+from irad.frontend.numpy.table import METHODS, NAMES, load_all
+from irad.frontend.reading.attributes import MUTATING
+from irad.frontend.registry import OTHER_NAMES, find
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 OLD = np.__version__.startswith("1.")

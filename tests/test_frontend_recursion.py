@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.ir import size
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.ir import size
 from tests.frontend_support import check
 
 X = np.array([5.0, -2.0, 3.0, 8.0, 1.0])

@@ -7,8 +7,8 @@ import pytest
 
 from irad.errors import IradError
 from irad.frontend.trace import trace
-from irad.frontend.transform import Transform, bind
-from irad.passes.expand import expand
+from irad.frontend.transforms.transform import Transform, bind
+from irad.passes.derivatives.expand import expand
 from tests.frontend_support import assert_same, run
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.passes.fuse_nests import MAX_ROWS
+from irad.passes.fusion.nests import MAX_ROWS
 
 
 def softmax(x: Any) -> Any:

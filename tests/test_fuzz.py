@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irad.interp import interpret
-from irad.ir import Program, Value, build
+from irad.core.interp import interpret
+from irad.core.ir import Program, Value, build
+from irad.core.text import parse, show
+from irad.core.types import F64
+from irad.core.verify import verify
 from irad.ops import OPS
 from irad.ops.control import RaisedInGraph
 from irad.passes.manager import run
-from irad.text import parse, show
-from irad.types import F64
-from irad.verify import verify
 from tests.fuzz.graphs import Case, control_flow, straight_line
 
 PASSES = ("simplify", "fold", "cse", "licm", "ranges", "inline", "dce")

@@ -7,7 +7,7 @@ import pytest
 
 import irad
 from irad.errors import UnsupportedError
-from irad.validate import validate
+from irad.validation.validate import validate
 
 
 def test_a_product_that_is_stored_and_summed_up() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irad.codegen import kparse
+from irad.codegen.kernel import parse as kparse
 from irad.errors import ParseError
 from tests.fuzz.text import check_graph
 

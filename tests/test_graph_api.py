@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from irad import errors
-from irad.executor import ancestors
 from irad.graph import (
     Executor,
     Node,
@@ -32,6 +31,7 @@ from irad.graph import (
     tanh,
     zeroslike_op,
 )
+from irad.graph.executor import ancestors
 
 R = np.random.default_rng(0)
 

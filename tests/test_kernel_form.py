@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.codegen import blas, jit
-from irad.codegen.emit import emit
-from irad.codegen.kcheck import verify
-from irad.codegen.kform import Aff, Apply, Call, Const, Kernel, Let, Param, Store
-from irad.codegen.kinterp import run
-from irad.codegen.kparse import parse
-from irad.codegen.kprint import show
+from irad.codegen import jit
+from irad.codegen.emit.kernels import emit
+from irad.codegen.kernel.check import verify
+from irad.codegen.kernel.form import Aff, Apply, Call, Const, Kernel, Let, Param, Store
+from irad.codegen.kernel.interp import run
+from irad.codegen.kernel.parse import parse
+from irad.codegen.kernel.show import show
+from irad.codegen.libraries import blas
+from irad.core.types import DTYPES
 from irad.errors import ParseError, VerifyError
-from irad.types import DTYPES
 from tests.native import native, normal
 
 GOLDEN = Path(__file__).parent / "golden" / "kernel"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.codegen import kform as kf
-from irad.codegen.kform import Aff, Apply, Const, Kernel, Let, Load, Param, Part
-from irad.codegen.kinterp import run
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const, Kernel, Let, Load, Param, Part
+from irad.codegen.kernel.interp import run
 from tests.native import native
 
 SIZE = 24

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.arena import arena_size
-from irad.codegen.assigned import Proofs, prove
-from irad.codegen.kparse import parse
-from irad.codegen.lower import lower
-from irad.codegen.memory_check import memory_checked
-from irad.codegen.native import kernel_forms
+from irad.codegen.call.native import kernel_forms
+from irad.codegen.kernel.assigned import Proofs, prove
+from irad.codegen.kernel.parse import parse
+from irad.codegen.lower.arena import arena_size
+from irad.codegen.lower.graph import lower
+from irad.codegen.transform.memory_check import memory_checked
+from irad.core.ir import Program
 from irad.errors import UnsupportedError, VerifyError
-from irad.ir import Program
-from irad.passes.autodiff import vjp
+from irad.passes.derivatives.autodiff import vjp
 from irad.pipeline import optimise
 from tests.programs import CASES
 from tests.test_row_starts import attention, centred_layer, covariance, norm_layer, scaled_gram, softmax_layer, two_products

@@ -13,8 +13,9 @@ import pytest
 
 import irad
 from irad.errors import IradError
-from irad.frontend import library, table
-from irad.frontend.np_registry import NAMES, TABLE, Written
+from irad.frontend import library
+from irad.frontend.numpy import table
+from irad.frontend.registry import NAMES, TABLE, Written
 from irad.frontend.trace import trace
 from tests.numpy_cases import RNG, A, F, I, N, V
 
@@ -74,7 +75,7 @@ def test_it_is_the_function_that_it_stands_for(name: str) -> None:
 
 def test_the_library_is_numpy() -> None:
     """Its modules use NumPy, SciPy, Python's standard library and each other; of irad only the registry and the errors."""
-    allowed = ("irad.errors", "irad.frontend.np_registry", "irad.frontend.library")
+    allowed = ("irad.errors", "irad.frontend.registry", "irad.frontend.library")
     for path in Path(library.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import lapack, lower_linalg
+from irad.codegen.libraries import lapack
+from irad.codegen.lower import linalg as lower_linalg
+from irad.core.tree import flatten
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
-from irad.tree import flatten
 
 linalg = np.linalg
 RNG = np.random.default_rng(1)

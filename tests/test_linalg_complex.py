@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import lapack, lower_linalg
+from irad.codegen.libraries import lapack
+from irad.codegen.lower import linalg as lower_linalg
+from irad.core.interp import interpret
+from irad.core.tree import flatten
 from irad.errors import UnsupportedError
 from irad.frontend.trace import trace
-from irad.interp import interpret
 from irad.passes.manager import run
-from irad.tree import flatten
 
 linalg = np.linalg
 RNG = np.random.default_rng(2)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.ir import Graph, Program, build, inline, walk
-from irad.passes.autodiff import vjp
-from irad.passes.cse import cse
-from irad.passes.dce import dce
-from irad.passes.simplify import simplify
-from irad.types import F64
+from irad.core.ir import Graph, Program, build, inline, walk
+from irad.core.types import F64
+from irad.passes.clean.cse import cse
+from irad.passes.clean.dce import dce
+from irad.passes.clean.simplify import simplify
+from irad.passes.derivatives.autodiff import vjp
 from tests.derivatives import check
 from tests.programs import For, If, While, exp, fn, lt, mat, sin, sqrt, vec
 

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import entry, memory
-from irad.codegen.native import Native
+from irad.codegen.call import machine as entry
+from irad.codegen.call import memory
+from irad.codegen.call.native import Native
 from tests.leaks import blocks_left
 
 pytestmark = pytest.mark.plain

@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import assigned, jit, kcheck, pool, schedule_nest
-from irad.codegen import kform as kf
-from irad.codegen.emit import emit
-from irad.codegen.kparse import parse
-from irad.codegen.lower import Lowered
-from irad.codegen.memory_check import POISON, SUPPORT, Elsewhere, Violation, memory_checked
-from irad.codegen.memory_run import unwritten
+from irad.codegen import jit
+from irad.codegen.call.memory_run import unwritten
+from irad.codegen.emit.kernels import emit
+from irad.codegen.kernel import assigned
+from irad.codegen.kernel import check as kcheck
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.parse import parse
+from irad.codegen.libraries import pool
+from irad.codegen.lower.graph import Lowered
+from irad.codegen.schedule import nests as schedule_nest
+from irad.codegen.transform.memory_check import POISON, SUPPORT, Elsewhere, Violation, memory_checked
 from irad.errors import IradValueError, MemoryCheckError, VerifyError
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.ir import walk
 from irad.frontend.trace import trace
-from irad.ir import walk
-from irad.passes.expand import expand
+from irad.passes.derivatives.expand import expand
 
 RNG = np.random.default_rng(0)
 

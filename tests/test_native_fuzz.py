@@ -12,14 +12,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from irad.interp import interpret
-from irad.ir import Program
+from irad.core.interp import interpret
+from irad.core.ir import Program
+from irad.core.text import show
+from irad.core.types import Type
 from irad.ops.control import RaisedInGraph
-from irad.passes.autodiff import grad, jvp, vjp
+from irad.passes.derivatives.autodiff import grad, jvp, vjp
 from irad.passes.manager import run
 from irad.pipeline import PIPELINE, native, optimise
-from irad.text import show
-from irad.types import Type
 from tests.agree import agree, halves_agree, run_keeping
 from tests.fuzz.graphs import Case, control_flow, straight_line
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad.ir import Graph
+from irad.core.ir import Graph
+from irad.core.text import parse
 from irad.ops.array import copy
-from irad.text import parse
 
 R = np.random.default_rng(0)
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}

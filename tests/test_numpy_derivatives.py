@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.frontend import table
-from irad.frontend.arr import Arr
-from irad.interp import interpret
-from irad.ir import Program, Value, build
-from irad.passes.autodiff import grad, vjp
-from irad.types import Type
+from irad.core.interp import interpret
+from irad.core.ir import Program, Value, build
+from irad.core.types import Type
+from irad.frontend.numpy import table
+from irad.frontend.values.arr import Arr
+from irad.passes.derivatives.autodiff import grad, vjp
 from tests.agree import agree
 from tests.derivatives import check
 from tests.numpy_proxy import NP, Namespace, Traced, unwrap

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.tree import flatten
+from irad.core.tree import flatten
 
 A = np.random.default_rng(3).normal(size=(3, 4))
 V, W = A.ravel()[:6], A.ravel()[6:11]

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import Graph, Value, build, emit, walk
+from irad.core.types import BOOL, F64, I64, Extent, Type
+from irad.core.verify import verify
 from irad.errors import IradError
-from irad.frontend import table
-from irad.frontend.arr import Arr, from_dim
-from irad.interp import interpret
-from irad.ir import Graph, Value, build, emit, walk
+from irad.frontend.numpy import table
+from irad.frontend.values.arr import Arr, from_dim
 from irad.ops.array import zeros
 from irad.ops.constant import scalar
 from irad.ops.control import RaisedInGraph, for_
 from irad.ops.elementwise import add
 from irad.ops.intervals import affine_of, bound, definition, dim_interval, interval
-from irad.types import BOOL, F64, I64, Extent, Type
-from irad.verify import verify
 from tests.numpy_proxy import Traced, check, run
 
 RNG = np.random.default_rng(3)

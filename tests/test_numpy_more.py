@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.tree import flatten
 from irad.errors import UnsupportedError
-from irad.frontend.np_unsupported import REASONS
-from irad.tree import flatten
+from irad.frontend.numpy.unsupported import REASONS
 
 RNG = np.random.default_rng(1)
 Y, C, D = RNG.normal(size=(3, 4)), RNG.normal(size=4), RNG.normal(size=2)

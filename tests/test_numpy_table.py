@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irad.errors import IradError
-from irad.frontend import table
+from irad.frontend.numpy import table
 from irad.ops.control import RaisedInGraph
 from tests.numpy_cases import (
     E0,

@@ -16,8 +16,8 @@ import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import irad
+from irad.core.interp import interpret
 from irad.frontend.trace import trace
-from irad.interp import interpret
 from irad.ops.control import RaisedInGraph
 
 LAYOUTS = {

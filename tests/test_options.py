@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import irad
+from irad.call.runtime import cache_for
+from irad.core.text import parse
 from irad.errors import IradTypeError, IradValueError
 from irad.options import DEFAULT, FLAGS, leaves_of, options
-from irad.runtime import cache_for
-from irad.text import parse
 
 
 def power(x: Any, n: Any) -> Any:

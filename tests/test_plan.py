@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import irad
-from irad.ir import walk
+from irad.core.ir import walk
+from irad.core.text import parse
 from irad.pipeline import optimise
-from irad.text import parse
 from tests.agree import agree
 
 

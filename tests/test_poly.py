@@ -1,4 +1,4 @@
-"""The polynomial kernels against mpmath: the error table of irad.codegen.poly, special values, huge arguments, sharing."""
+"""The polynomial kernels against mpmath: the error table of irad.codegen.math.poly, special values, huge arguments, sharing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 import scipy.special
 from mpmath import mpf
 
-from irad.codegen.poly import ABSOLUTE, FUNCTIONS, ULP
+from irad.codegen.math.poly import ABSOLUTE, FUNCTIONS, ULP
+from irad.core.types import DTYPES
 from irad.ops import special
-from irad.types import DTYPES
 from tests.vecbuilder import Val, VecBuilder, compile
 
 LANES = 8

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import irad
+from irad.call.stages import Stages
+from irad.core.interp import interpret
+from irad.core.tree import flatten
 from irad.errors import UnsupportedError
 from irad.frontend.trace import trace
-from irad.interp import interpret
-from irad.lowered import Lowered
 from irad.ops.control import RaisedInGraph
-from irad.tree import flatten
 
 A = np.arange(8.0)
 
@@ -706,18 +706,18 @@ def test_too_deep_a_recursion_changes_nothing() -> None:
 
 def test_a_store_in_place_stays_one() -> None:
     """The array of the loop is that of the result: a check needs no code but the test."""
-    kernel = Lowered.of(counts, (A, np.arange(3)), {}).kernel
+    kernel = Stages.of(counts, (A, np.arange(3)), {}).kernel
     assert "raise_if(v" in kernel and "if " not in kernel.replace("raise_if", "")
 
 
 def test_contents_that_lie_elsewhere_are_moved_where_it_raises_only() -> None:
-    kernel = Lowered.of(exchanged, (A, A + 1), {}).kernel
+    kernel = Stages.of(exchanged, (A, A + 1), {}).kernel
     (branch,) = [part for part in kernel.split("\n    if ")[1:]]
     assert branch.index("r0[i] = t") < branch.index("raise_if(True")
 
 
 def test_complex_contents_are_put_together_where_it_raises_only() -> None:
-    after = dict((name, text) for name, text, _ in Lowered.of(complex_numbers, (A + 0j,), {}).passes)["complex_parts"]
+    after = dict((name, text) for name, text, _ in Stages.of(complex_numbers, (A + 0j,), {}).passes)["complex_parts"]
     body = after[after.index("body {") :]
     assert body.index("then {") < body.index("empty") < body.index("raise_if[keeps=(0)") < body.index("else {")
 

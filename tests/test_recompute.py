@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import irad
-from irad.ir import walk
-from irad.lowered import Lowered
+from irad.call.stages import Stages
+from irad.core.ir import walk
 
 N = 4000
 RNG = np.random.default_rng(0)
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 def stages(f, *args):
     """The numbers of large loops and of filled arrays that are left."""
-    program = Lowered.of(f, args, {}).program
+    program = Stages.of(f, args, {}).program
     nodes = list(walk(next(iter(program.values()))))
     loops = [n for n in nodes if n.op.name == "loop" and n.attrs["extents"][0] > 64]
     fills = [n for n in nodes if n.op.name == "const" and n.out.type.rank]
@@ -93,7 +93,7 @@ def test_fills_that_are_written_over(parts, fills):
         return y
 
     x = RNG.normal(size=N)
-    program = Lowered.of(f, (x,), {}).program
+    program = Stages.of(f, (x,), {}).program
     found = [n for n in walk(next(iter(program.values()))) if n.op.name == "const" and n.out.type.rank]
     assert len(found) == fills
     np.testing.assert_array_equal(irad.compile(f)(x), f(x))

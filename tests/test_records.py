@@ -1,4 +1,4 @@
-"""irad.records against the standard library's data classes."""
+"""irad.core.lazy_dataclass against the standard library's data classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from irad import records
+from irad.core import lazy_dataclass as records
 
 
 def make(m: ModuleType) -> list[type]:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.native import build
+from irad.codegen.call.native import build
+from irad.core.text import parse
+from irad.core.verify import verify
 from irad.passes.manager import run
-from irad.text import parse
-from irad.verify import verify
 
 EXTENTS = [1, 2, 3, 7, 8, 9, 16, 24, 33, 40]
 

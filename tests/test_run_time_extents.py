@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.ir import Builder, Value
+from irad.core.types import I64, Type, affine
 from irad.errors import UnsupportedError
-from irad.frontend.extents import alike
-from irad.ir import Builder, Value
+from irad.frontend.values.extents import alike
 from irad.ops.array import Slice, index, sum_
-from irad.types import I64, Type, affine
 
 X = np.arange(1.0, 7.0)
 M = np.arange(12.0).reshape(3, 4) - 5

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad import runtime
-from irad.codegen import kform as kf
-from irad.codegen.work import POLL, polled, work
+from irad.call import runtime
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.cost import POLL, polled, work
 
 A = np.arange(8.0)
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.codegen.poly import FUNCTIONS
-from irad.codegen.scalar import RULES
+from irad.codegen.math.poly import FUNCTIONS
+from irad.codegen.math.scalar import RULES
+from irad.core.types import DTYPES, NATIVE, Type, is_float, is_signed
 from irad.errors import IradError
 from irad.ops import OPS
-from irad.types import DTYPES, NATIVE, Type, is_float, is_signed
 from tests.vecbuilder import compile
 
 ELEMENTWISE = {name: op for name, op in OPS.items() if op.elementwise and "expand" not in op.extra}

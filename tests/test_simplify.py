@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.interp import interpret
-from irad.ir import Graph, Value, build, size
+from irad.core.interp import interpret
+from irad.core.ir import Graph, Value, build, size
+from irad.core.text import parse, show
+from irad.core.types import DTYPES, NATIVE, Type
+from irad.core.verify import verify
 from irad.ops import OPS
 from irad.ops.constant import const
-from irad.passes.autodiff import grad
+from irad.passes.clean.rules import Rule, Term, rules
+from irad.passes.clean.shape_rules import lossless
+from irad.passes.clean.simplify import simplify
+from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import run
-from irad.passes.rules import Rule, Term, rules
-from irad.passes.simplify import simplify
-from irad.passes.structural import lossless
-from irad.text import parse, show
-from irad.types import DTYPES, NATIVE, Type
-from irad.verify import verify
 
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1.5, 3.0, np.inf, -np.inf, np.nan)
 EDGES = {

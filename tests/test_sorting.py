@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import lower_sort
-from irad.codegen.emit import emit
+from irad.codegen.emit.kernels import emit
 from irad.codegen.jit import load
+from irad.codegen.lower import sort as lower_sort
 
 DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u1", "?"]
 NASTY = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.0, -1.0, -np.nan])

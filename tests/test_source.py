@@ -9,7 +9,7 @@ from types import FunctionType
 
 import pytest
 
-from irad.frontend.source import source_of
+from irad.frontend.syntax.source import source_of
 
 AFTER = ["", "\n", "y = 1\n", "# comment\n", "def g():\n    return 2\n", "@d\ndef g(): pass\n"]
 TEXTS = [

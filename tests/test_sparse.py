@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.ir import walk
 from irad.frontend.trace import trace
-from irad.ir import walk
-from irad.passes import jacobian
-from irad.passes.colouring import columns, recovery, star
-from irad.passes.expand import expand
+from irad.passes.analyses.colouring import columns, recovery, star
+from irad.passes.analyses.pattern import Pattern
+from irad.passes.derivatives import jacobian
+from irad.passes.derivatives.expand import expand
 from irad.passes.manager import run
-from irad.passes.pattern import Pattern
 
 sparse = pytest.importorskip("scipy.sparse")
 RNG = np.random.default_rng(0)

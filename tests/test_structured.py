@@ -11,9 +11,9 @@ import pytest
 from numpy.lib import recfunctions
 
 import irad
+from irad.call.runtime import cache_for
+from irad.core.tree import flatten
 from irad.frontend.trace import trace
-from irad.runtime import cache_for
-from irad.tree import flatten
 from tests.derivatives import difference
 
 PACKED = [

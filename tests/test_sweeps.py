@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.ir import walk
+from irad.core.ir import walk
+from irad.core.text import parse
+from irad.passes.clean.unscatter_sweep import unscatter_sweeps
 from irad.passes.manager import run
-from irad.passes.unscatter_sweep import unscatter_sweeps
-from irad.text import parse
 from tests.agree import agree
 
 rng = np.random.default_rng(11)

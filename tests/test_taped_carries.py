@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.lowered import Lowered
+from irad.call.stages import Stages
 
 RNG = np.random.default_rng(5)
 
@@ -124,7 +124,7 @@ def test_gradients(f: Callable[..., Any], shape: tuple[int, ...], steps: int) ->
 def test_the_state_is_on_the_tape(f: Callable[..., Any]) -> None:
     shape = dict(CASES)[f]
     u = RNG.uniform(0.1, 0.9, shape)
-    text = Lowered.of(irad.value_and_grad(f), (u, 3), {}).kernel
+    text = Stages.of(irad.value_and_grad(f), (u, 3), {}).kernel
     assert "state = view(mem" in text and "next = view(mem" in text
     assert ("state_1 = view(mem" in text) == (f is two_states)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.tape_flow import NEW, tape_sources
-from irad.text import parse
+from irad.codegen.lower.tape_flow import NEW, tape_sources
+from irad.core.text import parse
 from tests.agree import agree
 
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.core.interp import interpret
+from irad.core.ir import Builder, Graph, Program, Value, build, emit
+from irad.core.text import INLINE, parse, show
+from irad.core.text import load as load_text
+from irad.core.types import F64, I64, Type, affine
 from irad.errors import IradTypeError, Loc, ParseError
-from irad.interp import interpret
-from irad.ir import Builder, Graph, Program, Value, build, emit
 from irad.ops import OPS, control
 from irad.ops.array import Slice, broadcast, index, reshape
 from irad.ops.constant import const
 from irad.ops.elementwise import add, cast, mul
 from irad.ops.loop import Map, Out, load, loop
-from irad.text import INLINE, parse, show
-from irad.text import load as load_text
-from irad.types import F64, I64, Type, affine
 
 
 def round_trip(program: Program | Graph) -> Program:
@@ -253,7 +253,7 @@ def test_ill_typed_text_is_a_type_error_at_its_line() -> None:
 
 def test_implied_attributes_are_those_that_the_results_repeat() -> None:
     """An op whose `type`, `shape` or `dtype` attribute is something else needs a name of its own for it."""
-    from irad.reading import IMPLIED, attr_names
+    from irad.core.reading import IMPLIED, attr_names
 
     repeating = {"const", "empty", "iota", "broadcast", "reshape", "cast", "call", "pop", "callback", "pure_callback"}
     assert {op.name for op in OPS.values() if set(attr_names(op)) & set(IMPLIED)} <= repeating

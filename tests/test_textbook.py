@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import irad
-from irad.interp import interpret
+from irad.core.interp import interpret
+from irad.core.text import parse, show
 from irad.passes.manager import run
-from irad.text import parse, show
 
 
 def evaluation_trace(x1: Any, x2: Any) -> Any:

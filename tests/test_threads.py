@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen import outline, parallel, pool
-from irad.codegen.kparse import parse
-from irad.codegen.kprint import show
+from irad.codegen.kernel.parse import parse
+from irad.codegen.kernel.show import show
+from irad.codegen.libraries import pool
+from irad.codegen.transform import outline, parallel
 from irad.frontend.trace import trace
 from irad.options import options
 from irad.pipeline import native, optimise

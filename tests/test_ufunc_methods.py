@@ -11,7 +11,7 @@ import pytest
 
 import irad
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend import table
+from irad.frontend.numpy import table
 
 RNG = np.random.default_rng(4)
 A, V = RNG.normal(size=(3, 4)), RNG.normal(size=6)

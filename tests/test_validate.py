@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.bisect import smallest
 from irad.cli import main
-from irad.codegen import native, schedule
-from irad.frontend.np_registry import TABLE
-from irad.interp import interpret
-from irad.ir import Node, Program, size
+from irad.codegen.call import native
+from irad.codegen.schedule import loops as schedule
+from irad.core.interp import interpret
+from irad.core.ir import Node, Program, size
+from irad.core.switches import SWITCHES, without
+from irad.core.text import load, parse
+from irad.frontend.registry import TABLE
 from irad.ops import OPS
 from irad.passes.manager import PASSES
-from irad.switches import SWITCHES, without
-from irad.text import load, parse
-from irad.validate import StageDiffers, first_difference, validate
+from irad.validation.bisect import smallest
+from irad.validation.validate import StageDiffers, first_difference, validate
 
 X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 
@@ -115,10 +116,10 @@ def test_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: p
     line = ["bisect", f"{source}:f", "f64[5]", "f64[5]", "--input", f"x={tmp_path / 'x.npy'}", "--out", str(out)]
     assert main(line) == 0
     assert "no stage differs" in capsys.readouterr().out
-    monkeypatch.setitem(PASSES, "strength", subtracts)
+    monkeypatch.setitem(PASSES, "powers", subtracts)
     assert main(line) == 1
     said = capsys.readouterr().out
-    assert "first stage that differs: pass strength" in said and str(out) in said
+    assert "first stage that differs: pass powers" in said and str(out) in said
     small = load(str(out))
     assert size(small) == 1 and interpret(small, 3.0, 2.0) == [1.5]
     monkeypatch.undo()

@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
+from irad.core.ir import Graph, Node, Program, Value, build, captures, emit, size, uses
+from irad.core.text import parse
+from irad.core.types import BOOL, F32, F64, I64, TAPE, Type, affine
+from irad.core.verify import verify
 from irad.errors import VerifyError
-from irad.ir import Graph, Node, Program, Value, build, captures, emit, size, uses
 from irad.ops import OPS, control
 from irad.ops.array import broadcast
 from irad.ops.constant import const, empty, scalar
 from irad.ops.elementwise import add, sin
 from irad.ops.loop import Map, Out, loop
 from irad.passes.manager import PASSES, run
-from irad.text import parse
-from irad.types import BOOL, F32, F64, I64, TAPE, Type, affine
-from irad.verify import verify
 
 
 def unary(op: str, x: Value, out: Value) -> Node:
@@ -224,7 +224,7 @@ def test_verified_graphs_are_not_verified_again(monkeypatch: pytest.MonkeyPatch)
     typed: list[str] = []
 
     program: Program = {"f": build([F64], lambda x: sin(sin(x)), "f")}
-    monkeypatch.setattr("irad.verify._check_types", lambda node: typed.append(node.op.name))
+    monkeypatch.setattr("irad.core.verify._check_types", lambda node: typed.append(node.op.name))
     verify(program)
     verify(program)
     assert typed == ["sin", "sin"]

@@ -10,12 +10,12 @@ import pytest
 from scipy import special
 
 import irad
-from irad.interp import interpret
+from irad.core.interp import interpret
+from irad.core.text import parse, show
 from irad.ops import OPS
-from irad.passes.autodiff import vjp
+from irad.passes.derivatives.autodiff import vjp
+from irad.passes.derivatives.wholes import wholes
 from irad.passes.manager import run
-from irad.passes.wholes import wholes
-from irad.text import parse, show
 
 norm = np.linalg.norm
 ONE, NONE = np.eye(3), np.zeros((3, 3))

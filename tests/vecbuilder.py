@@ -1,6 +1,6 @@
 """A small vector emitter for the tests of the scalar rules: LLVM text for a fixed number of lanes, run over arrays.
 
-It implements `irad.codegen.poly_base.Builder` and nothing else: straight-line code with common subexpressions merged,
+It implements `irad.codegen.math.base.Builder` and nothing else: straight-line code with common subexpressions merged,
 one loop over the elements, arrays padded to whole vectors.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from irad.codegen import poly_rare
-from irad.types import DTYPES, is_float, is_signed
+from irad.codegen.math import rare as poly_rare
+from irad.core.types import DTYPES, is_float, is_signed
 
 SCALAR = {"f64": "double", "f32": "float", "f16": "half", "bool": "i1"} | {
     f"{s}{n}": f"i{n}" for s in "iu" for n in (8, 16, 32, 64)

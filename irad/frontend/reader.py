@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Builder, Graph, Value, captured, current
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.notes import Notes
+from irad.core.structured import Bytes, Structured, is_structured
+from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError
-from irad.frontend.arr import Arr, NeedStatic, constant, whole_numbers
-from irad.frontend.captures import Captures, strides_of
-from irad.frontend.fields import concrete, stand_in
-from irad.frontend.kept import Kept
-from irad.frontend.liveness import Liveness
-from irad.frontend.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
-from irad.frontend.source import Source
-from irad.frontend.state import State
-from irad.ir import Builder, Graph, Value, captured, current
-from irad.notes import Notes
+from irad.frontend.syntax.liveness import Liveness
+from irad.frontend.syntax.source import Source
+from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
+from irad.frontend.values.captures import Captures, strides_of
+from irad.frontend.values.fields import concrete, stand_in
+from irad.frontend.values.kept import Kept
+from irad.frontend.values.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
+from irad.frontend.values.state import State
 from irad.ops.intervals import definition
-from irad.records import dataclass, field
-from irad.structured import Bytes, Structured, is_structured
-from irad.types import dtype_name
 
 Handler = Callable[["Reader", Any], Any]
 EXPRESSIONS: dict[type[ast.AST], Handler] = {}
@@ -136,7 +136,7 @@ class Reader:
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
-        self.records: list[Any] = []  # functions that became graphs, see irad.frontend.recursion
+        self.records: list[Any] = []  # functions that became graphs, see irad.frontend.reading.recursion
         self.graphs: dict[str, Graph] = {}
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
@@ -146,7 +146,7 @@ class Reader:
         self.opened: set[type] = set()  # classes of plain objects that were differentiated by
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.notes: Notes | None = None  # where to say what is decided
-        self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.facts
+        self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.control.facts
         self.filters: list[Any] = []  # blocks of warnings.catch_warnings that are running
         self.conditional = 0  # how many branches and loops that depend on data are around
 
@@ -340,6 +340,10 @@ class Reader:
 
     def enter(self, fn: Any, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function whose source is known."""
+        raise NotImplementedError
+
+    def one_by_one(self) -> Any:
+        """The module that takes elements of a generator one by one, irad.frontend.reading.resumed."""
         raise NotImplementedError
 
     def narrowed(self, x: Nullable) -> Any:

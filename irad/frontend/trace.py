@@ -7,59 +7,46 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_container, is_foreign_array
+from irad.core.ir import Builder, Graph, Program, Value, walk
+from irad.core.ir import captures as free
+from irad.core.notes import Notes
+from irad.core.once import import_later
+from irad.core.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
+from irad.core.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
+from irad.core.types import type_of
 from irad.errors import IradError, IradTypeError, Loc, UnsupportedError
-from irad.foreign import is_container, is_foreign_array
-from irad.frontend import (  # noqa: F401  (handlers register)
-    builtins,
-    eval_array,
-    eval_attr,
-    eval_call,
-    eval_comp,
-    eval_expr,
-    eval_logic,
-    eval_match,
-    eval_raise,
-    eval_stmt,
-    eval_structured,
-    eval_text,
-    eval_try,
-    eval_with,
-    nullable,
-    py_complex,
-    py_itertools,
-    py_math,
-    sequences,
-    streams,
-    view_conversions,
-    view_picks,
-)
-from irad.frontend.arr import Arr, NeedStatic
-from irad.frontend.captures import RECORD, Captures, strides_of
-from irad.frontend.flow import branch_values
-from irad.frontend.guards import INT32, Capture, Path
-from irad.frontend.kept import renumbered
-from irad.frontend.merge import structure
-from irad.frontend.np_registry import Written
-from irad.frontend.objects import UNFIT, Array, Cell, Either, Env, Maybe, Nullable, Poison, Stopped, Text, is_number, unfit
-from irad.frontend.protocols import run_without_source
+from irad.frontend.control import nullable, sequences, tries
+from irad.frontend.control.flow import branch_values
+from irad.frontend.control.merge import structure
+from irad.frontend.control.regions import Dead, of_the_program, raise_as
 from irad.frontend.reader import OWN, Frame, Reader, Restart
-from irad.frontend.regions import Dead, of_the_program, raise_as
-from irad.frontend.returned import check_returned
-from irad.frontend.source import Source
-from irad.frontend.traced import Leaf, Mutation, Result, Spec, Traced
-from irad.frontend.written import call_written
-from irad.ir import Builder, Graph, Program, Value, walk
-from irad.ir import captures as free
-from irad.notes import Notes
+from irad.frontend.reading import attributes, calls, comprehensions, expressions, logic, records, subscripts
+from irad.frontend.reading.protocols import run_without_source
+from irad.frontend.reading.returned import check_returned
+from irad.frontend.reading.written import call_written
+from irad.frontend.registry import Written
+from irad.frontend.syntax.source import Source
+from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.captures import RECORD, Captures, strides_of
+from irad.frontend.values.guards import INT32, Capture, Path
+from irad.frontend.values.kept import renumbered
+from irad.frontend.values.objects import UNFIT, Array, Cell, Either, Env, Maybe, Nullable, Poison, Stopped, Text, is_number, unfit
+from irad.frontend.values.traced import Leaf, Mutation, Result, Spec, Traced
 from irad.ops.core import effects
 from irad.ops.intervals import bound
-from irad.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
-from irad.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
-from irad.types import type_of
+
+for _name in (  # they register handlers of syntax and of calls
+    *(f"python.{m}" for m in ("builtins", "complex", "itertools", "math", "texts")),
+    *(f"reading.{m}" for m in ("match", "raises", "statements", "streams", "with_blocks")),
+    *(f"numpy.{m}" for m in ("view_conversions", "view_picks")),
+):
+    import_module(f"irad.frontend.{_name}")
 
 _CALL: Any = ast.parse("lambda: None", mode="eval").body  # what is around the function: it may be one that has no source
 _RESTARTS = 50
@@ -69,41 +56,42 @@ _STACK = 12_000
 def _operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator, by its name in the module `operator`."""
     if any(isinstance(x, (Structured, Bytes)) for x in xs):
-        return eval_structured.node_operator(r, name, *xs)
-    return eval_expr.apply_operator(r, name, *xs)
+        return records.node_operator(r, name, *xs)
+    return expressions.apply_operator(r, name, *xs)
 
 
 def _get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
-    return (eval_structured.node_item if isinstance(obj, (Structured, Bytes)) else eval_array.get_item)(r, obj, key)
+    return (records.node_item if isinstance(obj, (Structured, Bytes)) else subscripts.get_item)(r, obj, key)
 
 
 def _set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
-    (eval_structured.set_node_item if isinstance(obj, (Structured, Bytes)) else eval_array.set_item)(r, obj, key, value)
+    (records.set_node_item if isinstance(obj, (Structured, Bytes)) else subscripts.set_item)(r, obj, key, value)
 
 
 class SourceReader(Reader):
     """The reader with everything bound."""
 
-    call = lambda self, fn, args, kwargs=None: eval_call.call(self, fn, list(args), dict(kwargs or {}))
-    enter = eval_call.enter
-    truth = eval_logic.truth
-    identical = eval_logic.identical
-    guarded = eval_try.guarded
+    call = lambda self, fn, args, kwargs=None: calls.call(self, fn, list(args), dict(kwargs or {}))
+    enter = calls.enter
+    truth = logic.truth
+    identical = logic.identical
+    guarded = tries.guarded
     operator = _operator
     getitem = _get_item
     setitem = _set_item
-    getattr = eval_attr.get_attr
-    setattr = eval_attr.set_attr
-    put = eval_array.put
-    choose = eval_array.choose
+    getattr = attributes.get_attr
+    setattr = attributes.set_attr
+    put = subscripts.put
+    choose = subscripts.choose
     items = sequences.items
-    fold = eval_comp.fold
-    tabulated = eval_comp.tabulated
-    vectorized = eval_comp.vectorized
+    fold = comprehensions.fold
+    tabulated = comprehensions.tabulated
+    vectorized = comprehensions.vectorized
 
     narrowed = nullable.narrowed
+    one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed
 
     def definite(self, x: Nullable, what: ast.expr | str) -> Any:
         return nullable.definite(self, x, what if isinstance(what, str) else f"'{ast.unparse(what)}'")
@@ -127,7 +115,7 @@ Written.read = _read_alone
 
 def _outermost() -> Frame:
     """The activation around the function that is read."""
-    return Frame(Env(), Source(_CALL, "<the call>", 0), eval_call.liveness_of(_CALL), None)
+    return Frame(Env(), Source(_CALL, "<the call>", 0), calls.liveness_of(_CALL), None)
 
 
 def trace(

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Value
+from irad.core.lazy_dataclass import dataclass
+from irad.core.types import I64, Dim, Extent, Type
 from irad.errors import IradTypeError, ShapeError
-from irad.ir import Value
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import add, eq, floor_divide, full, mul, remainder, select, szmul
-from irad.records import dataclass
-from irad.types import I64, Dim, Extent, Type
 
 
 def zeros(type: Type) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from irad.ir import Value
+from irad.core.ir import Value
 from irad.ops.core import Op
 from irad.ops.elementwise import abs_, add, div, exp, full, le, mul, select, sqrt, sub
 from irad.ops.slopes import formula, horner

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type, complex_dtype, is_complex, real_dtype
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import neg
-from irad.types import Type, complex_dtype, is_complex, real_dtype
 
 
 def _infer_complex(x: Type, y: Type) -> tuple[Type, ...]:

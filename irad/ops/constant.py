@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.types import DTYPES, Type, type_of
 from irad.errors import IradTypeError
 from irad.ops.core import Op
-from irad.types import DTYPES, Type, type_of
 
 _NUMBERS = (int, float, complex, np.generic, np.ndarray)
 _LIMITS = {n: (np.iinfo(d).min, np.iinfo(d).max) for n, d in DTYPES.items() if d.kind in "iu"}

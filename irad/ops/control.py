@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Graph, Node, Value, types
+from irad.core.types import BOOL, I64, TAPE, Dim, Type, complex_dtype, is_complex
 from irad.errors import IradTypeError, Loc
-from irad.ir import Graph, Node, Value, types
 from irad.ops.array import zeros
 from irad.ops.core import Keeps, Op, Raising, kept, type_error
 from irad.ops.text import filled
-from irad.types import BOOL, I64, TAPE, Dim, Type, complex_dtype, is_complex
 
-# ---- branches and loops: derivatives are rules of irad.passes.autodiff and irad.passes.forward ----------------
+# ---- branches and loops: derivatives are rules of irad.passes.derivatives.autodiff and irad.passes.derivatives.forward ----------------
 
 
 Swap = tuple[tuple[int, int], ...]  # pairs of carries whose buffers change places after each trip (made by pingpong)

@@ -2,13 +2,13 @@
 
 `infer(*input types, **attrs, **regions) -> result types`   raises an `IradError` that states both types
 `eval(*arrays, **attrs) -> array or tuple of arrays`        the meaning, in NumPy; never changes its arguments
-`vjp(ad, node, cts, adj)`                                   reverse rule: emits nodes that add to `adj`. See irad.passes.autodiff:
+`vjp(ad, node, cts, adj)`                                   reverse rule: emits nodes that add to `adj`. See irad.passes.derivatives.autodiff:
     ad.need(v)    the forward value v, readable in the backward     ad.active(v)  does v carry a derivative?
     adj.add(v, c) add a cotangent                                   adj.take(v)   hand over v's accumulator (zeros if none)
     adj.scatter(v, c, idx, spec)  add c at a place of array v, in place, see irad.ops.array
     adj[v] = c    put an accumulator back                           cts[k]        cotangent of output k, None is a symbolic zero
 `jvp(ad, node, tan) -> tangents of the outputs`             forward rule: `tan.get(v)` is the tangent of v, None a symbolic zero
-`lowering`                                                  elementwise: how codegen emits it, see irad.codegen.scalar
+`lowering`                                                  elementwise: how codegen emits it, see irad.codegen.math.scalar
 `intervals`                                                 integers: (lo, hi) of the result from those of the operands
 """
 
@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.core.ir import Node, Value, current, emit
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.types import Type
 from irad.errors import IradTypeError
-from irad.ir import Node, Value, current, emit
-from irad.records import dataclass, field
-from irad.types import Type
 
 OPS: dict[str, Op] = {}
 

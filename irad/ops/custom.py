@@ -1,6 +1,6 @@
 """Ops whose derivative the user gives, that stop a derivative, or that call back into Python.
 
-`custom_vjp` and `custom_jvp` hold the function and its rule as regions; irad.passes.custom_rules differentiates by the rule and
+`custom_vjp` and `custom_jvp` hold the function and its rule as regions; irad.passes.derivatives.custom_rules differentiates by the rule and
 puts the function itself wherever nothing is differentiated.
 """
 
@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from irad.core.ir import Graph, types
+from irad.core.types import DTYPES, Type, type_of
 from irad.errors import IradTypeError, UnsupportedError
-from irad.ir import Graph, types
 from irad.ops.core import Keeps, Op, Raising, type_error
-from irad.types import DTYPES, Type, type_of
 
 stop_gradient = Op("stop_gradient", lambda t: (t,), lambda x: np.array(x)[()], vjp=lambda ad, node, cts, adj: None,
                    jvp=lambda ad, node, tan: [None], cheap=True, intervals=lambda a: a, doc="x, as a constant for every derivative")  # fmt: skip

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Value
+from irad.core.types import Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
-from irad.ir import Value
 from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.constant import const
@@ -41,7 +42,6 @@ from irad.ops.elementwise import (
 from irad.ops.linalg import inverse_transposed, lu
 from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, mm, mmh, mt, plus, square
 from irad.ops.spectral import svd
-from irad.types import Type, is_complex, real_dtype
 
 
 def _scalars(t: Type) -> Type:

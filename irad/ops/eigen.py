@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type, complex_dtype, is_complex
 from irad.ops.array import argmax, broadcast, iota, sum_, zeros
 from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
 from irad.ops.elementwise import add, cast_to, div, eq, full, hypot, mul, neg, select, sub
 from irad.ops.linalg import solution
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, plus, square
-from irad.types import Type, complex_dtype, is_complex
 
 
 def _infer(a: Type) -> tuple[Type, ...]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type, is_complex
 from irad.ops import special
 from irad.ops.constant import const
 from irad.ops.core import OPS, Op, type_error
-from irad.types import Type, is_complex
 
 ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
 INF = math.inf
@@ -115,7 +115,7 @@ def elementwise(
     infer: Callable[..., tuple[Type, ...]] | None = None,
     **row: Any,
 ) -> Op:
-    """One row. `kinds`: dtype kinds of the operands; `lowering`: see irad.codegen.scalar."""
+    """One row. `kinds`: dtype kinds of the operands; `lowering`: see irad.codegen.math.scalar."""
     return Op(
         name,
         infer or same(kinds),

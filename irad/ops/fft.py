@@ -3,7 +3,7 @@
     y_k = sum over j of z_j exp(sign 2 pi i j k / n)     along each of `axes`, without a factor
 
 The matrix is symmetric, so the transpose of the map on (real, imaginary) pairs is the transform with the other sign.
-There is no native code for it: Python runs NumPy's transform, see irad.codegen.lower_host.
+There is no native code for it: Python runs NumPy's transform, see irad.codegen.lower.host.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
-from irad.types import Type
 
 
 def _infer(re: Type, im: Type, *, axes: tuple[int, ...], sign: int) -> tuple[Type, ...]:

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from irad.ir import Builder, Node, Value, current
-from irad.records import dataclass, field
-from irad.types import DTYPES, Dim, affine, is_complex, is_float
+from irad.core.ir import Builder, Node, Value, current
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.types import DTYPES, Dim, affine, is_complex, is_float
 
 Interval = tuple[float, float]  # ints, or -inf and inf
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Value
+from irad.core.types import Type, is_complex
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
-from irad.ir import Value
 from irad.ops.array import zeros
 from irad.ops.complex import complex_, imag
 from irad.ops.core import Op
@@ -46,7 +47,6 @@ from irad.ops.matrix import (
     take_rows,
     triangle,
 )
-from irad.types import Type, is_complex
 
 # ---- LU -----------------------------------------------------------------------------------------------------------------------
 

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Graph
+from irad.core.lazy_dataclass import dataclass
+from irad.core.types import I64, Dim, Type
 from irad.errors import IradTypeError
-from irad.ir import Graph
 from irad.ops.core import OPS, Op, type_error
-from irad.records import dataclass
-from irad.types import I64, Dim, Type
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.types import Dim, Type
 from irad.errors import IradTypeError
 from irad.ops.core import Op
-from irad.types import Dim, Type
 
 
 def _infer_nonzero(mask: Type, *, size: Dim) -> tuple[Type, ...]:

@@ -7,13 +7,13 @@ such a gradient (irad.ops.complex). So rules begin and end with `cj`, which does
 
 from __future__ import annotations
 
+from irad.core.ir import Value
+from irad.core.types import Dim, Type, is_complex
 from irad.errors import IradTypeError, ShapeError
-from irad.ir import Value
 from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
 from irad.ops.complex import conj, real
 from irad.ops.constant import const
 from irad.ops.elementwise import add, cast_to, eq, full, ge, gt, mul, select
-from irad.types import Dim, Type, is_complex
 
 
 def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type
 from irad.ops.array import iota
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import ZERO, abs_, add, div, eq, full, le, mul, neg, select, sub
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh, plus
 from irad.ops.slopes import formula
 from irad.ops.spectral import half, read_symmetric, to_triangle
-from irad.types import Type
 
 
 def _near(x: Value, y: Value) -> Value:

@@ -1,5 +1,5 @@
 """Linear algebra on complex matrices that come and go as real and imaginary parts: what the ops of `linalg`, `spectral` and `eigen`
-become once derivatives are made (irad.passes.complex_parts). Same attributes, same meaning; LAPACK's routines for complex numbers run them.
+become once derivatives are made (irad.passes.complex.complex_parts). Same attributes, same meaning; LAPACK's routines for complex numbers run them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.types import Type, complex_dtype, is_complex, real_dtype
 from irad.ops import eigen, linalg, spectral
 from irad.ops.core import Op, type_error
-from irad.types import Type, complex_dtype, is_complex, real_dtype
 
 
 def joined(types: tuple[Type, ...], kinds: str) -> list[Type]:

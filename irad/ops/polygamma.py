@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Value
+from irad.core.ir import Value
+from irad.core.types import Type
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import abs_, add, cast_to, div, eq, floor, full, logical_or, lt, mul, neg, pow_, select, sin, sub, szmul
 from irad.ops.special import polygamma as reference
-from irad.types import Type
 
 TERMS = 8  # terms beyond the order that are summed one by one
 BERNOULLI = (Fraction(1, 6), Fraction(-1, 30), Fraction(1, 42), Fraction(-1, 30), Fraction(5, 66), Fraction(-691, 2730), Fraction(7, 6),

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Builder, Value
+from irad.core.types import Type, type_of
 from irad.errors import IradTypeError
-from irad.ir import Builder, Value
 from irad.ops.array import restore, sum_
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import (
@@ -50,7 +51,6 @@ from irad.ops.elementwise import (
     szmul,
     szmul2,
 )
-from irad.types import Type, type_of
 
 Domain = tuple[tuple[float, float], ...]
 _ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
@@ -165,7 +165,7 @@ guarded_sqrt = formula(
     "guarded_sqrt", _guarded_sqrt, lambda v, o: (div_or_0(full(0.5, o), o),), (_POS,), doc="sqrt, slope 0 at 0"
 )
 slope_of = formula("slope_of", lambda v, w: v, lambda v, w, o: (ZERO, ONE), (_ANY, _ANY), kinds="fc",
-                   doc="v, which is w but for rounding; its derivatives are those of w. See irad.passes.wholes")  # fmt: skip
+                   doc="v, which is w but for rounding; its derivatives are those of w. See irad.passes.derivatives.wholes")  # fmt: skip
 
 
 def _infer_norm(v: Type, x: Type, *, axes: tuple[int, ...]) -> tuple[Type, ...]:

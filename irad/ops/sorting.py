@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Value
+from irad.core.types import Type
 from irad.errors import IradTypeError
-from irad.ir import Value
 from irad.ops.array import index, iota
 from irad.ops.core import Op
-from irad.types import Type
 
 
 def _infer_sort(x: Type, *, axis: int) -> tuple[Type, ...]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.once import module
+from irad.core.once import import_later
 
 
 def _special(name: str, *xs: Any) -> Any:
-    return getattr(module("scipy.special"), name)(*xs)
+    return getattr(import_later("scipy.special"), name)(*xs)
 
 
 def erf(x: Any) -> Any:

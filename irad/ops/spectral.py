@@ -5,7 +5,7 @@ The formulas: M. Giles (2008), J. Townsend, "Differentiating the singular value 
 matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019). Vectors of
 equal eigenvalues or singular values are arbitrary within their space. A function that does not depend on the choice, such as the
 projector on the whole space, has a cotangent whose part that would be divided by the gap is 0, and that part then counts as 0. If it is
-not 0 the derivative is not determined by what the rule is given, and is NaN. (V f(w) V^T has its own rule, see irad.passes.wholes.) In forward
+not 0 the derivative is not determined by what the rule is given, and is NaN. (V f(w) V^T has its own rule, see irad.passes.derivatives.wholes.) In forward
 mode nothing tells the two apart: vectors turn out of their space only. So are the phases of complex vectors: a change of A leaves those of
 eigenvectors, and the products of those of a left and its right singular vector, as they are.
 """
@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import Value
+from irad.core.types import Type, is_complex, real_dtype
 from irad.errors import ShapeError, UnsupportedError
-from irad.ir import Value
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
@@ -42,7 +43,6 @@ from irad.ops.matrix import (
     square,
     symmetrised,
 )
-from irad.types import Type, is_complex, real_dtype
 
 TIE = 32  # units of rounding of the largest value within which two count as equal
 

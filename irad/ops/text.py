@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.types import DTYPES
+from irad.core.types import DTYPES
 
 PARTS = "\x1f"  # between the texts of an exception's arguments
 MOST = 32  # numbers in a message, two for a complex one

@@ -32,8 +32,8 @@ b = clock()
 x = args(); c = clock()
 irad.value_and_grad(w.f, w.wrt)(*x)
 d = clock()
-import irad.runtime
-irad.runtime._caches.clear()
+import irad.call.runtime
+irad.call.runtime._caches.clear()
 x = args(); e = clock()
 irad.value_and_grad(w.f, w.wrt)(*x)
 print(b - a, d - c, clock() - e)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from irad.core.switches import SWITCHES, without
 from irad.errors import IradError, ParseError, VerifyError
-from irad.switches import SWITCHES, without
 
 RULES = re.compile(
     r"must yield equal types|spec has \d+ items|is not defined here|which is not in scope"
@@ -37,7 +37,7 @@ class Case:
         run = "    main()\n"
         if self.without:
             names = ", ".join(map(repr, self.without))
-            run = f"    from irad.switches import without\n\n    with without({names}):\n        main()\n"
+            run = f"    from irad.core.switches import without\n\n    with without({names}):\n        main()\n"
         return f'"""{self.generator}, seed {self.seed}."""\n\n{self.source}\n\nif __name__ == "__main__":\n{run}'
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import irad
-from irad.agreement import agree, noise
 from irad.errors import IradError, VerifyError
-from irad.validate import StageDiffers, python_outcome, validate
+from irad.validation.agreement import agree, noise
+from irad.validation.validate import StageDiffers, python_outcome, validate
 from tests.fuzz.case import Fault
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from irad.codegen import kform as kf
-from irad.codegen import native
-from irad.ir import Program, walk
+from irad.codegen.call import native
+from irad.codegen.kernel import form as kf
+from irad.core.ir import Program, walk
 from irad.ops import OPS
 from irad.passes import manager
 from irad.pipeline import PIPELINE

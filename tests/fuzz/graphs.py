@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.ir import Graph, Program, Value, build, emit
+from irad.core.ir import Graph, Program, Value, build, emit
+from irad.core.types import BOOL, I64, Type, affine
 from irad.ops import OPS, array, control
 from irad.ops.array import Slice
 from irad.ops.constant import const, scalar
-from irad.types import BOOL, I64, Type, affine
 
 NASTY = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, -1e-310, 1.7e308, 0.5, 3.0)
 WILD = (2**63 - 1, -(2**63), 2**62, -1, 0, 3)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import irad
-from irad.agreement import agree
 from irad.errors import IradError
-from irad.validate import python_outcome
+from irad.validation.agreement import agree
+from irad.validation.validate import python_outcome
 from tests.fuzz.case import Case, Fault
 
 FEATURES = (

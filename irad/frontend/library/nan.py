@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from irad.frontend.np_registry import refuse_keywords, written
+from irad.frontend.registry import refuse_keywords, written
 
 
 def _without_nan(a, fill):

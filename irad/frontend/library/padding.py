@@ -3,7 +3,7 @@
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.np_registry import written
+from irad.frontend.registry import written
 
 _STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 

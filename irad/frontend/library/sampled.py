@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from irad.frontend.np_registry import written
+from irad.frontend.registry import written
 
 # ---- convolution -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from irad.frontend.np_registry import ABSENT, refuse_keywords, written
+from irad.frontend.registry import ABSENT, refuse_keywords, written
 
 
 def _variables(m, rowvar: bool, dtype):

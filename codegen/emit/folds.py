@@ -1,0 +1,298 @@
+"""Accumulators: folds, register tiles, argmax and argmin, and the scan of a linear recurrence along the lanes.
+
+A fold that a vec loop combines into is widened for the time of the loop to lanes x copies, each starting at the
+combiner's identity, and reduced after it: copies, then halves of the lanes, then the value from before the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.codegen.emit.index import LANE, Cell
+from irad.codegen.emit.memory import Memory
+from irad.codegen.kernel.form import Fold, Index
+from irad.codegen.llvm_text import Val, type_text
+from irad.core.types import bits, is_float
+from irad.errors import IradError
+
+Rule = Callable[..., Val]
+
+
+def identity(comb: str, dtype: str) -> Any:
+    """The neutral element of a combiner, exact down to the sign of zero; raises IradError where there is none."""
+    lowest, highest = _bounds(dtype)
+    known: dict[str, Any] = {
+        "add": -0.0 if is_float(dtype) else 0,
+        "mul": 1,
+        "maximum": lowest,
+        "minimum": highest,
+        "fmax": math.nan if is_float(dtype) else lowest,
+        "fmin": math.nan if is_float(dtype) else highest,
+        "argmax": lowest,
+        "argmin": highest,
+        "logical_and": True,
+        "logical_or": False,
+        "logical_xor": False,
+        "bitwise_and": -1,
+        "bitwise_or": 0,
+        "bitwise_xor": 0,
+        "logaddexp": -math.inf,
+        "logaddexp2": -math.inf,
+        "hypot": 0.0,
+    }
+    if comb not in known:
+        raise IradError(f"no neutral element is known for a fold by `{comb}`; known: {', '.join(known)}")
+    return known[comb]
+
+
+def _bounds(dtype: str) -> tuple[Any, Any]:
+    if is_float(dtype):
+        return -math.inf, math.inf
+    if dtype == "bool":
+        return False, True
+    n = bits(dtype)
+    return (-(1 << (n - 1)), (1 << (n - 1)) - 1) if dtype[0] == "i" else (0, (1 << n) - 1)
+
+
+class FoldCell(Cell):
+    """A fold: slots x components in `vals`. A wide one (`lanes` > 1, declared outside of vec loops) without a shape
+    keeps one more slot of scalars: its start and what is combined outside of vec loops."""
+
+    __slots__ = ("comb", "shape", "copies", "scalar")
+
+    def __init__(self, comb: str, dtypes: tuple[str, ...], shape: tuple[int, ...], lanes: int, copies: int, scalar: bool):
+        super().__init__(dtypes, lanes, [])
+        self.comb, self.shape, self.copies, self.scalar = comb, shape, copies, scalar
+
+    def slot(self, k: int) -> list[Val]:
+        n = len(self.dtypes)
+        return self.vals[k * n : k * n + n]
+
+    def put(self, k: int, vals: Sequence[Val]) -> None:
+        n = len(self.dtypes)
+        self.vals[k * n : k * n + n] = vals
+
+    @property
+    def slots(self) -> int:
+        """Number of slots, without the scalar one."""
+        if not self.shape:
+            return self.copies
+        return math.prod(self.shape[:-1]) * -(-self.shape[-1] // self.lanes)
+
+
+class Folds(Memory):
+    """Declaring, combining, reading and reducing folds. `rules` are the elementwise ops, as in irad.codegen.math.scalar."""
+
+    def __init__(self, rules: dict[str, Rule]) -> None:
+        super().__init__()
+        self.rules = rules
+        self.copy = 0  # which copy of the body of an unrolled vec loop
+
+    def operand(self, x: Any) -> Val:
+        raise NotImplementedError
+
+    # ---- declaring ----
+
+    def fold_cell(self, s: Fold) -> FoldCell:
+        """The cell of a declaration at this place."""
+        init = [self.operand(v) for v in s.init]
+        if len(init) != len(s.dtypes):
+            raise IradError(f"fold `{s.name}` has {len(s.dtypes)} components but {len(init)} start values")
+        wide = s.lanes > 1 and not s.shape
+        if s.lanes > 1 and self.lanes > 1:
+            raise IradError(
+                f"fold `{s.name}` with lanes={s.lanes} is declared in a vec loop, where every fold has the loop's lanes"
+            )
+        cell = FoldCell(s.comb, s.dtypes, s.shape, s.lanes if s.lanes > 1 else self.lanes, s.copies, wide)
+        first = self._identities(cell) if wide or s.copies > 1 else [self.broadcast(v, cell.lanes) for v in init]
+        for _ in range(cell.slots):
+            cell.vals += first
+        if wide:
+            cell.vals += init
+        elif s.copies > 1:
+            cell.put(0, [self.broadcast(v, cell.lanes) for v in init])
+        return cell
+
+    def _identities(self, cell: FoldCell) -> list[Val]:
+        out = [self.broadcast(self.const(identity(cell.comb, cell.dtypes[0]), cell.dtypes[0]), cell.lanes)]
+        if cell.comb in ("argmax", "argmin"):
+            out.append(self.broadcast(self.const(-1, cell.dtypes[1]), cell.lanes))
+        return out
+
+    def widened(self, cell: FoldCell, lanes: int, copies: int) -> FoldCell:
+        """A stand-in for a scalar fold, for the time of a vec loop."""
+        wide = FoldCell(cell.comb, cell.dtypes, (), lanes, copies, False)
+        wide.vals = self._identities(wide) * copies
+        return wide
+
+    def take_in(self, cell: FoldCell, vals: Sequence[Val]) -> None:
+        """Fold what a vec loop gathered into the scalar it stood in for."""
+        k = cell.slots if cell.scalar else 0
+        cell.put(k, self.merge(cell.comb, cell.slot(k), vals))
+
+    # ---- combining ----
+
+    def combine(self, name: str, values: Sequence[Any], idx: Sequence[Index], ordered: bool) -> None:
+        cell = self._fold(name)
+        new = [self.operand(v) for v in values]
+        if [v.dtype for v in new] != list(cell.dtypes):
+            raise IradError(f"fold `{name}` of {cell.dtypes} is combined with values of {tuple(v.dtype for v in new)}")
+        if cell.shape:
+            k, lanes = self._tile_slot(cell, name, idx), cell.lanes
+        elif cell.scalar and self.lanes == 1:
+            k, lanes = cell.slots, 1
+        else:
+            k, lanes = self.copy % cell.copies, cell.lanes
+        if lanes < self.lanes:
+            raise IradError(f"fold `{name}` has {lanes} lanes; a vec loop of {self.lanes} lanes cannot combine into it")
+        old = cell.slot(k)
+        r = self.merge(cell.comb, old, [self.broadcast(v, lanes) for v in new], ordered)
+        if self.mask is not None and not (cell.shape and self._beyond(cell, idx)):
+            r = [self.select(self.mask, p, q) for p, q in zip(r, old)]
+        cell.put(k, r)
+
+    def _beyond(self, cell: FoldCell, idx: Sequence[Index]) -> bool:
+        """Are the inactive lanes past the end of the tile's last axis, where nothing is ever read?"""
+        return isinstance(self.active, int) and self.lin(idx[-1]).c + self.active >= cell.shape[-1]
+
+    def _fold(self, name: str) -> FoldCell:
+        cell = self.env.get(name)
+        if type(cell) is not FoldCell:
+            raise IradError(f"`{name}` is not a fold in scope")
+        return cell
+
+    def _tile_slot(self, cell: FoldCell, name: str, idx: Sequence[Index]) -> int:
+        """The slot of a register tile: every index is a constant once loops are unrolled, the last may have the lane added."""
+        if len(idx) != len(cell.shape):
+            raise IradError(f"tile `{name}` of shape {cell.shape} is indexed by {len(idx)} indices")
+        k = 0
+        for axis, (e, n) in enumerate(zip(idx, cell.shape)):
+            x, last = self.lin(e), axis == len(cell.shape) - 1
+            t = {a: v for a, v in x.t.items() if not (last and a is LANE and v == 1)}
+            if t or not 0 <= x.c < n:
+                raise IradError(f"tile `{name}` of shape {cell.shape}: index {axis} must be a constant below {n} after unrolling")
+            if last and cell.lanes > 1:
+                if self.lanes > 1 and x.c % cell.lanes:
+                    raise IradError(f"tile `{name}`: a vec loop must start at a multiple of its {cell.lanes} lanes, not at {x.c}")
+                k = k * -(-n // cell.lanes) + x.c // cell.lanes
+            else:
+                k = k * n + x.c
+        return k
+
+    def merge(self, comb: str, a: Sequence[Val], b: Sequence[Val], ordered: bool = False) -> list[Val]:
+        """Combine two tuples of components; `a` comes first in program order."""
+        if comb in ("argmax", "argmin"):
+            return self._merge_arg(comb, a, b, ordered)
+        keep, self.flags = self.flags, comb == "add"  # a sum may take its products in: order and rounding are free in reductions
+        r = self.rules[comb](self, [a[0], b[0]], a[0].dtype)
+        self.flags = keep
+        return [r]
+
+    def _merge_arg(self, comb: str, a: Sequence[Val], b: Sequence[Val], ordered: bool) -> list[Val]:
+        """(value, index): NaN wins, then the larger (smaller) value, then the smaller index; index -1 is "none yet".
+
+        Seen as unsigned, -1 is larger than any index. `ordered` says that b's index is never below a's.
+        """
+        (v, i), (w, j) = a, b
+        wins = self._beats(comb, w, v)
+        if ordered:
+            first = self.cmp("eq", i, self.const(-1, i.dtype))
+        else:
+            earlier = self.cmp("lt", self.bitcast(j, "u64"), self.bitcast(i, "u64"))
+            first = self.and_(earlier, self.xor(self._beats(comb, v, w), self.const(True, "bool")))
+        take = self.or_(wins, first)
+        return [self.select(take, w, v), self.select(take, j, i)]
+
+    def _beats(self, comb: str, a: Val, b: Val) -> Val:
+        """Whether a is strictly better than b."""
+        gt = "gt" if comb == "argmax" else "lt"
+        if not is_float(a.dtype):
+            return self.cmp(gt, a, b)
+        return self.and_(self.cmp("u" + gt, a, b), self.cmp("ord", b, b))
+
+    # ---- reading ----
+
+    def part(self, name: str, k: int, idx: Sequence[Index]) -> Val:
+        """Component k: in the vec loop that declares the fold one per lane, outside of it the reduced scalar."""
+        cell = self._fold(name)
+        if cell.shape:
+            v = cell.slot(self._tile_slot(cell, name, idx))[k]
+            if cell.lanes == 1 or self.lanes > 1:
+                return v
+            lane = self.lin(idx[-1]).c % cell.lanes
+            return self.op(f"extractelement {v.ty} {v.n}, i32 {lane}", v.dtype, 1, type_text(v.dtype, 1), v.d)
+        if cell.scalar or cell.copies > 1:
+            if self.lanes > 1:
+                raise IradError(f"fold `{name}` is read in a vec loop that folds into it; read it after the loop")
+            return self.reduced(cell)[k]
+        return cell.vals[k]
+
+    def reduced(self, cell: FoldCell) -> list[Val]:
+        """All copies, then all lanes, then the scalar part. Called outside of vec loops."""
+        parts = [cell.slot(k) for k in range(cell.slots)]
+        while len(parts) > 1:
+            pairs = [self.merge(cell.comb, parts[k], parts[k + 1]) for k in range(0, len(parts) - 1, 2)]
+            parts = pairs + parts[len(parts) // 2 * 2 :]
+        r = self._across(cell.comb, parts[0]) if cell.lanes > 1 else parts[0]
+        return self.merge(cell.comb, cell.slot(cell.slots), r) if cell.scalar else r
+
+    def _across(self, comb: str, vals: list[Val]) -> list[Val]:
+        """Combine the lanes: the first half with the second, and so on."""
+        if comb == "add" and vals[0].dtype != "bool":
+            return [self.add_across(vals[0])]
+        W = vals[0].lanes
+        while W > 1:
+            if W % 2:
+                raise IradError(f"a fold by `{comb}` needs a power of two of lanes, not {vals[0].lanes}")
+            W //= 2
+            vals = self.merge(comb, [self._half(v, 0, W) for v in vals], [self._half(v, W, W) for v in vals])
+        return vals
+
+    def _half(self, v: Val, start: int, n: int) -> Val:
+        ty = type_text(v.dtype, n)
+        if n == 1:
+            return self.op(f"extractelement {v.ty} {v.n}, i32 {start}", v.dtype, 1, ty, v.d)
+        pick = ", ".join([f"i32 {start + k}" for k in range(n)])
+        return self.op(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{n} x i32> <{pick}>", v.dtype, n, ty, v.d)
+
+    # ---- linear recurrences ----
+
+    def linscan(self, var: str, k: Any, x: Any) -> Val:
+        """y[l] = k*y[l-1] + x[l], y[-1] the carry, which takes the last active y. log2(lanes) shuffles and fmas.
+
+        Hillis, Steele: Data parallel algorithms (1986). Re-associates.
+        """
+        carry, kv, xv = self.env[var], self.operand(k), self.operand(x)
+        if type(carry) is not Cell or carry.lanes != 1 or kv.lanes != 1:
+            raise IradError(f"linscan needs a scalar variable declared outside of the vec loop and a uniform factor (`{var}`)")
+        W, y = self.lanes, xv
+        if W == 1:
+            carry.vals[0] = y = self.fma(kv, carry.vals[0], xv)
+            return y
+        y, power, m = self.broadcast(xv, W), self.broadcast(kv, W), 1
+        zero, one = self.broadcast(self.const(0.0, xv.dtype), W), self.broadcast(self.const(1.0, xv.dtype), W)
+        factor = kv  # k**m
+        while m < W:
+            y = self.fma(self._shifted(y, zero, m), factor, y)
+            power = self.mul(power, self._shifted(power, one, m))
+            factor = self.mul(factor, factor)
+            m *= 2
+        y = self.fma(carry.vals[0], power, y)
+        last = f"i32 {W - 1}"
+        if self.mask is not None:
+            last = f"i32 {self.active - 1}" if isinstance(self.active, int) else self._last_lane()
+        carry.vals[0] = self.op(f"extractelement {y.ty} {y.n}, {last}", y.dtype, 1, type_text(y.dtype, 1), len(self.scopes) - 1)
+        return y
+
+    def _last_lane(self) -> str:
+        """Index of the last active lane; all may be active, and more than fit."""
+        assert isinstance(self.active, Val)
+        return f"i32 {self.sub(self.intrinsic('umin', self.active, self.const(self.lanes, 'i32')), self.const(1, 'i32')).n}"
+
+    def _shifted(self, v: Val, fill: Val, m: int) -> Val:
+        """v moved m lanes up, `fill` below."""
+        W = v.lanes
+        pick = ", ".join([f"i32 {k - m if k >= m else W}" for k in range(W)])
+        return self.op(f"shufflevector {v.ty} {v.n}, {v.ty} {fill.n}, <{W} x i32> <{pick}>", v.dtype, W, v.ty, max(v.d, fill.d))

@@ -1,0 +1,253 @@
+"""Indices and addresses.
+
+An index is a linear form over atoms: induction variables, uniform i64 values, products of these, the lane number, and
+vectors of i64. The flat position of an element is one linear form too; its uniform part becomes a chain of
+`getelementptr`, outermost scope first and the constant last (a displacement). No address is `inbounds`: a partial sum
+may lie outside of the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irad.codegen.emit.values import Values
+from irad.codegen.kernel.form import Aff, Index
+from irad.codegen.llvm_text import LLVM, MEMORY, Val, type_text
+from irad.errors import IradError
+
+
+class Iv:
+    """An induction variable. `scaled[c]` is a phi of c times it, made at its first use."""
+
+    __slots__ = ("n", "d", "scaled", "lanes")
+
+    def __init__(self, n: str, d: int):
+        self.n, self.d, self.lanes = n, d, 1
+        self.scaled: dict[int, Val] = {}
+
+
+class Lin:
+    """c + sum of coefficient * atom; an atom is an Iv, an i64 Val, LANE, or a tuple of these (a product)."""
+
+    __slots__ = ("c", "t")
+
+    def __init__(self, c: int, t: dict[Any, int]):
+        self.c, self.t = c, t
+
+    def plus(self, other: Lin, k: int = 1) -> Lin:
+        """self + k * other"""
+        t = dict(self.t)
+        for a, v in other.t.items():
+            v = t.get(a, 0) + k * v
+            if v:
+                t[a] = v
+            else:
+                t.pop(a, None)
+        return Lin(self.c + k * other.c, t)
+
+    def times(self, other: Lin) -> Lin:
+        """The product; atoms multiply to sorted tuples."""
+        if not other.t:
+            return Lin(self.c * other.c, {a: v * other.c for a, v in self.t.items()} if other.c else {})
+        t: dict[Any, int] = {}
+        for a, v in [*self.t.items(), ((), self.c)]:
+            for b, w in [*other.t.items(), ((), other.c)]:
+                m = (a if type(a) is tuple else (a,)) + (b if type(b) is tuple else (b,))
+                key = tuple(sorted(m, key=lambda x: x.n)) if len(m) > 1 else m[0] if m else ()
+                if v * w:
+                    t[key] = t.get(key, 0) + v * w
+        return Lin(t.pop((), 0), {a: v for a, v in t.items() if v})
+
+
+LANE = Val("lane", "i64", 2, "", 0)  # the atom that stands for the lane number; `lanes` 2 only says "not uniform"
+
+
+class Cell:
+    """A mutable variable: the SSA values that hold it now."""
+
+    __slots__ = ("dtypes", "lanes", "vals")
+
+    def __init__(self, dtypes: tuple[str, ...], lanes: int, vals: list[Val]):
+        self.dtypes, self.lanes, self.vals = dtypes, lanes, vals
+
+
+class Buf:
+    """A buffer in scope. `vals` holds its address; buffers that may overlap have one `family`."""
+
+    __slots__ = ("name", "dtype", "shape", "family", "vals", "strides")
+
+    def __init__(self, name: str, dtype: str, shape: Sequence[Lin], family: str, ptr: Val):
+        self.name, self.dtype, self.shape, self.family, self.vals = name, dtype, shape, family, [ptr]
+        s, out = Lin(1, {}), []
+        for n in reversed(shape):
+            out.append(s)
+            s = s.times(n)
+        self.strides: list[Lin | int] = [x if x.t else x.c for x in reversed(out)]
+
+
+class Indices(Values):
+    """Names in scope, linear forms and addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.env: dict[str, Any] = {}  # Val, Lin, Cell or Fold cell
+        self.bufs: dict[str, Buf] = {}
+
+    # ---- linear forms ----
+
+    def buf(self, name: str) -> Buf:
+        b = self.bufs.get(name)
+        if b is None:
+            raise IradError(f"no buffer `{name}` in scope; there are: {', '.join(self.bufs) or 'none'}")
+        return b
+
+    def lin(self, x: Index) -> Lin:
+        """An index or an i64 operand as a linear form."""
+        if type(x) is int:
+            return Lin(x, {})
+        if type(x) is str:
+            return self._named(x)
+        assert isinstance(x, Aff)
+        out = Lin(0, {})
+        for names, k in x.terms.items():
+            if not names:
+                out = Lin(out.c + k, out.t)
+                continue
+            p = self._named(names[0])
+            for n in names[1:]:
+                p = p.times(self._named(n))
+            out = out.plus(p, k)
+        return out
+
+    def _named(self, name: str) -> Lin:
+        e = self.env.get(name)
+        if type(e) is Lin:
+            return e
+        if type(e) is Cell:
+            e = e.vals[0]
+        if type(e) is not Val:
+            raise IradError(f"`{name}` is not an integer in scope; an index is made of ints, loop variables and integer values")
+        if e.dtype[0] == "f":
+            raise IradError(f"index `{name}` has dtype {e.dtype}; convert it to i64 first")
+        if e.n[0] != "%" and e.lanes == 1:
+            return Lin(int(e.n), {})
+        return Lin(0, {e if e.dtype == "i64" else self.convert(e, "i64"): 1})
+
+    def uniform_terms(self, t: dict[Any, int]) -> list[Val]:
+        """The uniform terms of a linear form as values, outermost first."""
+        out = []
+        for a, k in t.items():
+            if type(a) is tuple:
+                if all(x.lanes == 1 for x in a):
+                    out.append(self._product(a, k))
+            elif a.lanes == 1:
+                out.append(self._scale(a, k))
+        if len(out) > 1:
+            out.sort(key=lambda v: v.d)
+        return out
+
+    def _scale(self, a: Any, k: int) -> Val:
+        if type(a) is Iv:
+            v = a.scaled.get(k)
+            if v is None:
+                self.count += 1
+                v = a.scaled[k] = Val(f"%.{self.count}", "i64", 1, "i64", a.d)
+            return v
+        return a if k == 1 else self.cheap(f"mul i64 {a.n}, {k}", "i64", 1, "i64", a.d)
+
+    def _product(self, atoms: tuple[Any, ...], k: int) -> Val:
+        """k * the product of uniform atoms, invariant ones first."""
+        first, *rest = sorted(atoms, key=lambda a: (a.d, a.n))
+        v = self._scale(first, k)
+        for a in rest:
+            w = self._scale(a, 1)
+            v = self.cheap(f"mul i64 {v.n}, {w.n}", "i64", 1, "i64", max(v.d, w.d))
+        return v
+
+    def lane_part(self, t: dict[Any, int]) -> int | Val:
+        """What the lane number contributes: a constant stride, or the offset of each lane."""
+        stride = 0
+        offsets: list[Val] = []
+        for a, k in t.items():
+            if a is LANE:
+                stride = k
+            elif type(a) is tuple:
+                if any(x.lanes != 1 for x in a):
+                    offsets.append(self._lane_product(a, k))
+            elif a.lanes != 1:
+                offsets.append(a if k == 1 else self.mul(a, self.const(k, "i64")))
+        if not offsets:
+            return stride
+        total = self.iota(stride) if stride else offsets.pop()
+        for v in offsets:
+            total = self.add(total, v)
+        return total
+
+    def _lane_product(self, atoms: tuple[Any, ...], k: int) -> Val:
+        uniform = [a for a in atoms if a.lanes == 1]
+        vectors = [self.iota(1) if a is LANE else a for a in atoms if a.lanes != 1]
+        v = self._product(tuple(uniform), k) if uniform else self.const(k, "i64")
+        for a in vectors:
+            v = self.mul(a, v)
+        return v
+
+    def iota(self, step: int, dtype: str = "i64") -> Val:
+        """The literal <0, step, 2*step, ...>."""
+        key = (dtype, self.lanes, step)
+        v = self._consts.get(key)
+        if v is None:
+            ty = LLVM[dtype]
+            text = "<" + ", ".join([f"{ty} {k * step}" for k in range(self.lanes)]) + ">"
+            v = self._consts[key] = Val(text, dtype, self.lanes, type_text(dtype, self.lanes), 0)
+        return v
+
+    def value_of(self, x: Lin) -> Val:
+        """A linear form as an i64 value: uniform, or with the lane numbers added."""
+        r: Val | None = None
+        for v in self.uniform_terms(x.t):
+            r = v if r is None else self.cheap(f"add i64 {r.n}, {v.n}", "i64", 1, "i64", max(r.d, v.d))
+        if r is None:
+            r = self.const(x.c, "i64")
+        elif x.c:
+            r = self.cheap(f"add i64 {r.n}, {x.c}", "i64", 1, "i64", r.d)
+        lane = self.lane_part(x.t) if self.lanes > 1 else 0
+        if isinstance(lane, int):
+            return r if lane == 0 else self.add(self.iota(lane), r)
+        return lane if r.n == "0" else self.add(lane, r)
+
+    # ---- addresses ----
+
+    def address(self, b: Buf, idx: Sequence[Index]) -> tuple[Val, int | Val]:
+        """The address of lane 0, and the lane stride in elements or the vector of offsets."""
+        if len(idx) != len(b.strides):
+            raise IradError(f"`{b.name}` has {len(b.strides)} axes but is indexed by {len(idx)} indices")
+        c = 0
+        t: dict[Any, int] = {}
+        for e, s in zip(idx, b.strides):
+            x, k = self.lin(e), 1
+            if isinstance(s, int):
+                k = s
+            else:
+                x = x.times(s)
+            c += x.c * k
+            for a, v in x.t.items():
+                t[a] = t.get(a, 0) + v * k
+        if 0 in t.values():
+            t = {a: v for a, v in t.items() if v}
+        return self.moved(b.vals[0], Lin(c, t), MEMORY[b.dtype]), (self.lane_part(t) if self.lanes > 1 else 0)
+
+    def moved(self, p: Val, by: Lin, ty: str) -> Val:
+        """The address plus the uniform part of a linear form, in elements of type `ty`."""
+        for v in self.uniform_terms(by.t):
+            p = self.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {v.n}", "ptr", 1, "ptr", p.d if p.d > v.d else v.d)
+        return self.offset(p, by.c, ty) if by.c else p
+
+    def offset(self, p: Val, k: int, ty: str) -> Val:
+        return self.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {k}", "ptr", 1, "ptr", p.d)
+
+    def pointers(self, b: Buf, p: Val, lane: int | Val) -> Val:
+        """The address of each lane."""
+        off = self.iota(lane) if isinstance(lane, int) else lane
+        ty, W = MEMORY[b.dtype], self.lanes
+        return self.cheap(f"getelementptr {ty}, ptr {p.n}, {off.ty} {off.n}", "ptr", W, f"<{W} x ptr>", max(p.d, off.d))

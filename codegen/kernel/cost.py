@@ -1,0 +1,177 @@
+"""How long a kernel runs, roughly, from its text; and where long loops listen for Ctrl-C.
+
+A loop of unknown or very large trip count is run in chunks, and between chunks `irad_poll` looks, if a twentieth of a second has
+passed since it last did, whether a signal has arrived. The chunks cost a loop nothing inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.core.lazy_dataclass import replace
+
+LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
+POLL = "irad_poll"
+SIGNAL = "irad_signal"
+POLL_CALLS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")  # of Python's C interface
+INTERRUPTED = -1  # the status of a kernel that a signal has stopped
+
+_POLLED = 5e7  # ns; loops known to be shorter are left alone
+_CHUNK = 1 << 20  # ns of work between two polls
+_COSTLY = {"exp": 10, "log": 10, "sin": 10, "cos": 10, "tanh": 15, "pow": 30, "div": 4, "sqrt": 4, "lgamma": 50, "digamma": 50}
+
+
+def work(body: Sequence[kf.Stmt]) -> float:
+    """Nanoseconds, within a factor of some three; `inf` where a trip count is known at run time only."""
+    return sum(_cost(s) for s in body)
+
+
+def _cost(s: kf.Stmt) -> float:
+    if isinstance(s, kf.Let):
+        return _COSTLY.get(s.expr.op, 0.5) if isinstance(s.expr, Apply) else 0.5
+    if isinstance(s, kf.For):
+        trips = _trips(s)
+        vectors = max(1, s.lanes // 8)
+        return trips * (work(s.body) * vectors + 0.5) if trips else 0.0
+    if isinstance(s, kf.While):
+        return inf
+    if isinstance(s, kf.If):
+        return max(work(s.then), work(s.orelse))
+    return 20.0 if isinstance(s, kf.Call) else 0.5
+
+
+def _trips(s: kf.For) -> float:
+    trips = kf.trips(s)
+    return trips if s.kind != "vec" or trips == inf else -(-trips // s.lanes)
+
+
+# ---- chunks --------------------------------------------------------------------------------------------------------------
+
+
+def polled(kernel: kf.Kernel) -> kf.Kernel:
+    """The kernel with its long outermost loops, and every `while` of data-dependent length, in chunks."""
+    return replace(kernel, body=_Chunks().block(kernel.body, True))
+
+
+class _Chunks:
+    count = 0
+
+    def fresh(self, hint: str) -> str:
+        self.count += 1
+        return f"poll_{hint}_{self.count}"
+
+    def block(self, body: Sequence[kf.Stmt], outermost: bool) -> list[kf.Stmt]:
+        return [t for s in body for t in self.statement(s, outermost)]
+
+    def statement(self, s: kf.Stmt, outermost: bool) -> list[kf.Stmt]:
+        if isinstance(s, kf.If):
+            return [replace(s, then=self.block(s.then, outermost), orelse=self.block(s.orelse, outermost))]
+        if isinstance(s, kf.While):
+            return self.while_loop(replace(s, test=self.block(s.test, False), body=self.block(s.body, False)))
+        if isinstance(s, kf.For) and s.kind in ("seq", "par"):
+            inner = replace(s, body=self.block(s.body, False))
+            long = outermost and s.step > 0 and _cost(s) > _POLLED and not (s.kind == "par" and _folds_outside(s))
+            return self.counted(inner) if long else [inner]
+        return [s]
+
+    def poll_if(self, cond: str) -> kf.Stmt:
+        return kf.If(cond, [kf.Call(POLL, (), ("i64",), self.fresh("status"), "i64", check=True)])
+
+    def counted(self, s: kf.For) -> list[kf.Stmt]:
+        """for chunk: for i in the chunk; poll."""
+        step = _chunk(s.body) * s.step
+        start, end, stop, more = (self.fresh(h) for h in ("from", "end", "to", "more"))
+        hi = Aff.of(s.hi)
+        chunk: list[kf.Stmt] = [
+            kf.Let(end, "i64", Apply("add", (Aff.of(start), Const(step, "i64")))),
+            kf.Let(stop, "i64", Apply("minimum", (end, hi))),
+            replace(s, lo=start, hi=stop),
+            kf.Let(more, "bool", Apply("lt", (end, hi))),
+            self.poll_if(more),
+        ]
+        return [kf.For(start, "seq", s.lo, s.hi, chunk, step=step)]
+
+    def while_loop(self, s: kf.While) -> list[kf.Stmt]:
+        """while run: k = 0; while k < chunk and test: body, k += 1; run = k == chunk; poll if run."""
+        run, k, go, more = (self.fresh(h) for h in ("run", "k", "go", "more"))
+        limit = Const(_chunk([*s.test, *s.body]), "i64")
+        test: list[kf.Stmt] = [
+            kf.Let(more, "bool", Apply("lt", (k, limit))),
+            kf.If(more, [*s.test, kf.Assign(go, s.cond)], [kf.Assign(go, Const(False, "bool"))]),
+        ]
+        after = self.fresh("k")
+        body = [*s.body, kf.Let(after, "i64", Apply("add", (k, Const(1, "i64")))), kf.Assign(k, after)]
+        again = self.fresh("again")
+        outer: list[kf.Stmt] = [
+            kf.Var(k, "i64", Const(0, "i64")),
+            kf.Var(go, "bool", Const(True, "bool")),
+            kf.While(test, go, body),
+            kf.Let(again, "bool", Apply("ge", (k, limit))),
+            kf.Assign(run, again),
+            self.poll_if(again),
+        ]
+        return [kf.Var(run, "bool", Const(True, "bool")), kf.While([], run, outer)]
+
+
+def _folds_outside(s: kf.For) -> bool:
+    """Does a loop combine into folds declared outside of it?"""
+    inside = list(kf.walk(s.body))
+    return bool({c.fold for c in inside if isinstance(c, kf.Combine)} - {f.name for f in inside if isinstance(f, kf.Fold)})
+
+
+def _chunk(body: Sequence[kf.Stmt]) -> int:
+    """Iterations between two polls."""
+    inside = work(body)
+    return 64 if inside == inf else max(1, int(_CHUNK // max(1.0, inside)))
+
+
+# ---- the poll ------------------------------------------------------------------------------------------------------------
+
+
+def poll_text(clock: int) -> str:
+    """`irad_poll() -> 0 or INTERRUPTED`, by clock number `clock`, for a module whose kernels call it.
+
+    After INTERRUPTED the exception (class, value, traceback) waits in the variable `irad_signal` (`SIGNAL`).
+    """
+    return f"""
+@next = internal global i64 0
+@{SIGNAL} = global [3 x ptr] zeroinitializer
+define internal i64 @{POLL}() {{
+  %time = alloca [2 x i64]
+  %e = call i32 @clock_gettime(i32 {clock}, ptr %time)
+  %s = load i64, ptr %time
+  %p = getelementptr i64, ptr %time, i64 1
+  %ns = load i64, ptr %p
+  %s_ns = mul i64 %s, 1000000000
+  %now = add i64 %s_ns, %ns
+  %due = load atomic i64, ptr @next monotonic, align 8
+  %wait = icmp slt i64 %now, %due
+  br i1 %wait, label %fine, label %look
+look:
+  %later = add i64 %now, 50000000
+  store atomic i64 %later, ptr @next monotonic, align 8
+  %state = call i32 @PyGILState_Ensure()
+  %signal = call i32 @PyErr_CheckSignals()
+  %raised = icmp ne i32 %signal, 0
+  br i1 %raised, label %keep, label %release
+keep:
+  %v = getelementptr ptr, ptr @{SIGNAL}, i64 1
+  %tb = getelementptr ptr, ptr @{SIGNAL}, i64 2
+  call void @PyErr_Fetch(ptr @{SIGNAL}, ptr %v, ptr %tb)
+  call void @PyGILState_Release(i32 %state)
+  ret i64 {INTERRUPTED}
+release:
+  call void @PyGILState_Release(i32 %state)
+  br label %fine
+fine:
+  ret i64 0
+}}
+declare i32 @clock_gettime(i32, ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+"""

@@ -1,0 +1,426 @@
+"""The kernel form: the scheduled, imperative form between the graph and LLVM text.
+
+Explicit loops, lanes, masks, tiles and buffer accesses; every scheduling decision can be read in it. A kernel is a list
+of statements; operands are names (of a `Let`, a `Var`, a loop variable, a parameter), `Const`s or affine integers.
+
+    seq     iterations in order          par     independent but for folds declared outside (chunks merge in order)
+    unroll  straight line, the variable a constant          vec     `lanes` iterations a trip, carrying nothing but folds
+
+Buffers with different names never overlap while both are live; that is the planner's promise to the emitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, Union
+
+from irad.core.lazy_dataclass import dataclass, field, replace
+
+
+class Aff:
+    """An integer polynomial over names, affine in loop variables: {sorted tuple of names: coefficient}."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[tuple[str, ...], int]):
+        self.terms: dict[tuple[str, ...], int] = {k: v for k, v in terms.items() if v}
+
+    @staticmethod
+    def of(x: Index) -> Aff:
+        """An int, a name or an Aff as an Aff."""
+        if type(x) is Aff:
+            return x
+        return Aff({(): x}) if isinstance(x, int) else Aff({(x,): 1})  # type: ignore[dict-item]
+
+    def __add__(self, other: Index) -> Aff:
+        if type(other) is int and not other:
+            return self
+        out = dict(self.terms)
+        for k, v in Aff.of(other).terms.items():
+            out[k] = out.get(k, 0) + v
+        return Aff(out)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Index) -> Aff:
+        if type(other) is Aff and other.terms.keys() <= _ONE:
+            other = other.terms.get((), 0)
+        if type(other) is int:
+            return self if other == 1 else Aff({k: v * other for k, v in self.terms.items()})
+        out: dict[tuple[str, ...], int] = {}
+        for k, v in self.terms.items():
+            for l, w in Aff.of(other).terms.items():
+                m = tuple(sorted(k + l))
+                out[m] = out.get(m, 0) + v * w
+        return Aff(out)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Aff:
+        return self * -1
+
+    def __sub__(self, other: Index) -> Aff:
+        return self + (-Aff.of(other))
+
+    def __rsub__(self, other: Index) -> Aff:
+        return Aff.of(other) - self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aff) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    @property
+    def const(self) -> int | None:
+        """The number, if it is one."""
+        return self.terms.get((), 0) if all(k == () for k in self.terms) else None
+
+    def names(self) -> set[str]:
+        return {n for k in self.terms for n in k}
+
+    def __str__(self) -> str:
+        out = ""
+        for k, v in sorted(self.terms.items(), key=lambda t: (t[0] == (), t[0])):
+            body = "*".join(([str(abs(v))] if abs(v) != 1 or not k else []) + list(k))
+            out += ("-" if v < 0 else "+" if out else "") + body
+        return out or "0"
+
+
+GROW_NAME = "irad_grow"  # the support function that kernels call where a tape is full, see irad.codegen.lower.tape
+_ONE = {()}
+Index = Union[int, str, Aff]
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal of a dtype."""
+
+    value: Any
+    dtype: str
+
+
+Operand = Union[str, Const, Aff]
+
+
+# ---- expressions of a Let --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An elementwise op of the op table (`sin`, `add`, `select`, `lt`, ...) on operands; `cast` has its target in Let.dtype."""
+
+    op: str
+    args: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Load:
+    """buf[idx]: an element, or `lanes` of them in a vec loop; an index may be the name of an integer Let (a gather)."""
+
+    buf: str
+    idx: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Component k of a fold (or element `idx` of a tiled one); outside the vec loops it is the reduced scalar."""
+
+    fold: str
+    k: int = 0
+    idx: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True)
+class LinScan:
+    """y[l] = k*y[l-1] + x[l] along the lanes, y[-1] the carry `var`, which takes the last y. Re-associates."""
+
+    var: str
+    k: Operand
+    x: Operand
+
+
+Expr = Union[Apply, Load, Part, LinScan]
+
+
+# ---- statements ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Let:
+    """`contract`: an add, sub or mul may become one fma with its neighbour (derivative code; never what NumPy computes)."""
+
+    name: str
+    dtype: str
+    expr: Expr
+    contract: bool = False
+
+
+@dataclass
+class Store:
+    """buf[idx] = value; with `add`, buf[idx] += value (a vector index may collide: lanes then add one after another)."""
+
+    buf: str
+    idx: tuple[Index, ...]
+    value: Operand
+    add: bool = False
+
+
+@dataclass
+class Buffer:
+    """Scratch memory in the kernel's frame, 64-byte aligned; constant extents, small.
+
+    With `freed` its first element is 0 or the address of memory that the C library gets back however the kernel is left.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    freed: bool = False
+
+
+@dataclass
+class View:
+    """`name` is another shape or start of the memory of `buf`: element 0 of it is element `offset` of buf (flat).
+
+    Without `dtype` it overlaps buf and the other views of it. With one it is a slot of its own (of an arena): the planner
+    promises that it overlaps nothing that is live at the same time.
+    """
+
+    name: str
+    buf: str
+    shape: tuple[Index, ...]
+    offset: Index = 0
+    dtype: str | None = None  # None: as buf; else the bytes are read as this dtype and `offset` counts in it
+
+
+@dataclass
+class Deref:
+    """`name` is memory of a dtype (one axis) at the address that element `idx` of the i64 buffer `buf` holds.
+
+    Names for one element of one buffer may overlap; the memory of different addresses does not. `size`: its extent, if known.
+    """
+
+    name: str
+    buf: str
+    idx: Index
+    dtype: str
+    size: Index | None = None
+
+
+@dataclass
+class Begin:
+    """`size` elements of `buf` from `idx` on begin a new life: what they held is not read again.
+
+    It is there in code that checks its memory only (irad.codegen.transform.memory_check), where it fills them with a pattern.
+    """
+
+    buf: str
+    idx: tuple[Index, ...]
+    size: Index
+
+
+@dataclass
+class Var:
+    """A mutable scalar (a loop carry). Lives in registers.
+
+    With `lanes` a vector, read and assigned in vec loops of so many lanes and one trip only, each lane its own element.
+    """
+
+    name: str
+    dtype: str
+    init: Operand
+    lanes: int = 1
+
+
+@dataclass
+class Assign:
+    name: str
+    value: Operand
+
+
+@dataclass
+class Fold:
+    """An accumulator: `comb` is an elementwise op (add, mul, maximum, ...) or "argmax"/"argmin" over (value, index).
+
+    Inside vec loops it is widened to the loop's lanes; at their exit it is reduced. With a shape it is a register tile.
+    """
+
+    name: str
+    comb: str
+    dtypes: tuple[str, ...]
+    init: tuple[Operand, ...]
+    shape: tuple[int, ...] = ()
+    lanes: int = 1
+    copies: int = 1
+
+
+@dataclass
+class Combine:
+    """fold[idx] (op)= values; `ordered` (argmax, argmin): the index is never below those folded before it (cheaper)."""
+
+    fold: str
+    values: tuple[Operand, ...]
+    idx: tuple[Index, ...] = ()
+    ordered: bool = False
+
+
+@dataclass
+class For:
+    var: str
+    kind: str  # seq, par, unroll, vec
+    lo: Index
+    hi: Index
+    body: list[Stmt] = field(default_factory=list)
+    step: int = 1  # seq, par, unroll; negative goes down
+    lanes: int = 1  # vec
+    unroll: int = 1  # vec: bodies per trip
+    mix: bool = False  # interleave the bodies
+    full: bool = False  # vec with constant bounds: straight line
+    twice: bool = False  # vec: iterations may run twice: of constant bounds, the last vector may start within the one before it
+
+
+@dataclass
+class While:
+    """Runs `test`, stops where `cond` is false, else runs `body`; the Vars assigned in both are the carries."""
+
+    test: list[Stmt]
+    cond: Operand
+    body: list[Stmt]
+
+
+@dataclass
+class If:
+    """Not inside vec loops, except with a uniform condition."""
+
+    cond: Operand
+    then: list[Stmt]
+    orelse: list[Stmt] = field(default_factory=list)
+
+
+@dataclass
+class Call:
+    """Call of an outside function (imported symbol) or of another kernel; a buffer's name passes its address.
+
+    `signature` is LLVM's: result type, then argument types, e.g. ("void", "i64", "double", "ptr"); a result is bound to `name`.
+    With `check` (a kernel's i64 status) a result other than 0 is returned at once.
+    """
+
+    symbol: str
+    args: tuple[Operand, ...]
+    signature: tuple[str, ...]
+    name: str | None = None
+    dtype: str | None = None
+    writes: tuple[str, ...] = ()  # buffers that the callee may change
+    check: bool = False
+
+
+@dataclass
+class Parallel:
+    """Run `kernel(*args, from, to)` over all of [0, trips), in chunks, on as many as `threads` threads (irad.codegen.libraries.pool).
+
+    `args` are buffers and numbers, `types` their dtypes and whether they are buffers; no chunk touches what another one writes.
+    """
+
+    kernel: str
+    args: tuple[str, ...]
+    types: tuple[tuple[str, bool], ...]
+    trips: Index
+    chunk: int
+    threads: int
+    writes: tuple[str, ...] = ()
+
+
+@dataclass
+class Raise:
+    """Where `cond` holds: store `values` (as i64, or the bits of an f64) in the error record and return `code` from the kernel.
+
+    The error record is the i64 buffer parameter named `err`. In a vec loop the first lane for which `cond` holds decides.
+    """
+
+    cond: Operand
+    code: int
+    values: tuple[Operand, ...] = ()
+
+
+@dataclass
+class Swap:
+    """Exchange the memory of two buffers of one type."""
+
+    a: str
+    b: str
+
+
+@dataclass
+class Prefetch:
+    buf: str
+    idx: tuple[Index, ...]
+
+
+Stmt = Union[
+    Let, Store, Buffer, View, Deref, Begin, Var, Assign, Fold, Combine, For, While, If, Call, Parallel, Raise, Swap, Prefetch
+]
+
+
+@dataclass
+class Param:
+    """A parameter of a kernel: a buffer with extents, or (shape None) a scalar passed by value."""
+
+    name: str
+    dtype: str
+    shape: tuple[Index, ...] | None
+
+
+@dataclass
+class Kernel:
+    """`define i64 name(params...)`; returns 0, or the code of the `Raise` that fired. Scalar results are stored to buffers of shape ()."""
+
+    name: str
+    params: list[Param]
+    body: list[Stmt]
+    polled: bool = True  # may its long loops stop for a signal?
+
+
+def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:
+    """Every statement, nested ones included."""
+    stack = [iter(body)]
+    while stack:
+        for s in stack[-1]:
+            yield s
+            if type(s) in _NESTED:
+                stack += [iter(getattr(s, part)) for part in _NESTED[type(s)]]
+                break
+        else:
+            stack.pop()
+
+
+def repeatable(body: Sequence[Stmt]) -> bool:
+    """Is it all the same whether statements run once or twice? They give and store numbers, and read nothing that they store."""
+    inside = list(walk(body))
+    stored = {s.buf for s in inside if isinstance(s, Store)}
+    return all(
+        (isinstance(s, Store) and not s.add)
+        or (isinstance(s, Let) and not isinstance(s.expr, LinScan) and not (isinstance(s.expr, Load) and s.expr.buf in stored))
+        or isinstance(s, Raise)
+        for s in inside
+    )
+
+
+def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt]:
+    """The statements with change(s) for each that holds no others."""
+    return [
+        replace(s, **{part: rewritten(getattr(s, part), change) for part in _NESTED[type(s)]})
+        if type(s) in _NESTED
+        else change(s)
+        for s in body
+    ]
+
+
+def trips(s: For) -> float:
+    """Iterations (of a vec loop: elements); inf if they are known at run time only."""
+    span = (Aff.of(s.hi) - Aff.of(s.lo)).const
+    return inf if span is None else max(0, -(-span // s.step))
+
+
+_NESTED = {For: ("body",), While: ("body", "test"), If: ("orelse", "then")}  # the last one is walked first

@@ -1,0 +1,318 @@
+"""Are the iterations of a loop independent? The memory that they touch, as affine byte positions over the loops' variables.
+
+Two iterations of the loop over i do not meet in a buffer if every position in it is low + c*i + far, where `low` spans less than
+c and `far` is a multiple of a period that c*i + low does not reach: a mixed-radix number in which i is one digit. Slots of an
+arena are one memory where their bytes overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from math import inf
+from typing import Any
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, trips
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.types import DTYPES
+
+SUMS = 1 << 18  # bytes of the arrays that the blocks of a loop add to
+
+Span = tuple[float, float]  # least and greatest
+Ranges = Mapping[str, Span]  # of loop variables
+Scope = Mapping[str, Any]  # the statements and parameters that declare the buffers and folds outside
+
+
+@dataclass
+class Independent:
+    """What a parallel loop takes with it: scratch buffers of its own, the folds outside that it combines into, what it adds to."""
+
+    private: list[kf.Buffer]
+    folds: list[kf.Fold]
+    sums: list[Sum]
+
+
+@dataclass
+class Sum:
+    """Elements [start, start + size) of a buffer, which the iterations add to."""
+
+    buf: str
+    dtype: str
+    start: Aff
+    size: int
+
+
+@dataclass
+class Access:
+    """A load or store of bytes [at, at + width) of the memory `root`; `loops`: the loops and branches around it, from outside in."""
+
+    buf: str
+    at: Aff
+    width: int
+    write: bool
+    loops: tuple[kf.Stmt, ...]
+    order: int
+    add: bool = False
+
+
+class Body:
+    """The memory accesses of a loop's body; `run` is False where something in it cannot run in parallel."""
+
+    def __init__(self, loop: kf.For, scope: Scope):
+        self.loop, self.scope = loop, scope
+        self.accesses: list[Access] = []
+        self.seen: set[Any] = set()
+        self.folds: list[kf.Fold] = []
+        self.local: set[str] = set()  # variables, folds and buffers of the iteration
+
+    def run(self) -> bool:
+        inside = list(kf.walk(self.loop.body))
+        self.local = {s.name for s in inside if isinstance(s, (kf.Var, kf.Fold, kf.Buffer))}
+        self.numbers = {s.name for s in inside if isinstance(s, (kf.Let, kf.Var))}
+        return self.block(self.loop.body, ())
+
+    def of(self, s: kf.Stmt, loops: tuple[kf.Stmt, ...]) -> list[Access]:
+        """The accesses of one statement that is no loop or branch."""
+        if isinstance(s, (kf.Let, kf.Store)):
+            self.numbers = set()
+            self.statement(s, loops)
+        return self.accesses
+
+    def block(self, body: Sequence[kf.Stmt], loops: tuple[kf.Stmt, ...]) -> bool:
+        return all(self.statement(s, loops) for s in body)
+
+    def statement(self, s: kf.Stmt, loops: tuple[kf.Stmt, ...]) -> bool:
+        if isinstance(s, kf.For):
+            return s.kind != "par" and self.block(s.body, (*loops, s))
+        if isinstance(s, kf.If):
+            return self.block(s.then, (*loops, s)) and self.block(s.orelse, (*loops, replace(s)))
+        if isinstance(s, kf.Let):
+            return self.expression(s.expr, loops)
+        if isinstance(s, kf.Store):
+            return (not s.add or self.access(s.buf, s.idx, False, loops, True)) and self.access(s.buf, s.idx, True, loops, s.add)
+        if isinstance(s, kf.Combine):
+            return s.fold in self.local or self.outer_fold(s)
+        if isinstance(s, kf.Assign):
+            return s.name in self.local
+        return isinstance(s, (kf.Var, kf.Fold, kf.Buffer, kf.Prefetch, kf.Begin))
+
+    def expression(self, e: kf.Expr, loops: tuple[kf.Stmt, ...]) -> bool:
+        if isinstance(e, kf.Load):
+            return self.access(e.buf, e.idx, False, loops)
+        if isinstance(e, kf.Part):
+            return e.fold in self.local
+        return isinstance(e, kf.Apply) or e.var in self.local
+
+    def outer_fold(self, s: kf.Combine) -> bool:
+        f = self.scope.get(s.fold)
+        if not isinstance(f, kf.Fold) or f.shape:
+            return False
+        if f not in self.folds:
+            self.folds.append(f)
+        return True
+
+    def access(self, name: str, idx: Sequence[kf.Index], write: bool, loops: tuple[kf.Stmt, ...], add: bool = False) -> bool:
+        if name in self.local:
+            return True
+        b = self.scope.get(name)
+        if b is None or isinstance(b, kf.View) and b.dtype is None:
+            return False
+        shape = (1,) if isinstance(b, kf.Deref) else b.shape
+        at, stride = Aff.of(0), Aff.of(1)
+        for i, n in zip(reversed(idx), reversed(shape)):
+            at, stride = at + Aff.of(i) * stride, stride * n
+        width = DTYPES[b.dtype].itemsize
+        at = at * width
+        key = (name, at, write, add, tuple(map(id, loops)))
+        if key not in self.seen:
+            self.seen.add(key)
+            self.accesses.append(Access(name, at, width, write, loops, len(self.accesses), add))
+        return not write or not at.names() & self.numbers  # a scatter
+
+
+def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> Iterator[list[Access]]:
+    """Accesses to memory that is written, each list with all that may touch the same; slots of an arena are laid out in bytes."""
+    slots: list[tuple[Span, list[Access]]] = []
+    others: dict[Any, list[Access]] = {}  # by what tells their memory from others'
+    for name, accesses in groups.items():
+        b = scope.get(name)
+        if not isinstance(b, kf.View):
+            others.setdefault((b.buf, Aff.of(b.idx)) if isinstance(b, kf.Deref) else name, []).extend(accesses)
+            continue
+        moved = [replace(a, at=a.at + Aff.of(b.offset) * a.width) for a in accesses]
+        slots.append((bytes_of(accesses, b, ranges), moved))
+    yield from (accesses for accesses in others.values() if any(a.write for a in accesses))
+    slots.sort(key=lambda t: t[0])
+    group: list[Access] = []
+    end = -inf
+    for (lo, hi), accesses in slots:
+        if lo > end and group:
+            if any(a.write for a in group):
+                yield group
+            group = []
+        group = [*group, *accesses]
+        end = max(end, hi)
+    if any(a.write for a in group):
+        yield group
+
+
+def bytes_of(accesses: Sequence[Access], slot: Any, ranges: Ranges) -> Span:
+    """The bytes of an arena from the first to the last that the accesses touch, if their buffer is at the slot."""
+    spans = [(interval(a.at + Aff.of(slot.offset) * a.width, ranges), a.width) for a in accesses]
+    return min(lo for (lo, _), _ in spans), max(hi + width - 1 for (_, hi), width in spans)
+
+
+def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
+    """Does no iteration of s write what another one touches?"""
+    inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
+    outer = {_outer(a.at, inner | {s.var}) for a in accesses}
+    strides = {a.at.terms.get((s.var,), 0) for a in accesses}
+    if len(outer) > 1 or len(strides) > 1 or any(s.var in k and k != (s.var,) for a in accesses for k in a.at.terms):
+        return False
+    c = abs(strides.pop() * s.step)
+    if not c or any(len(set(k) & inner) and len(k) > 1 for a in accesses for k in a.at.terms):
+        return False
+    count = trips(s)
+    far = {abs(v) for a in accesses for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) >= c}
+    period = min(far, default=0)
+    if any(v % period for v in far) or far and count == inf:
+        return False
+    first = accesses[0].at.terms.get((), 0)
+    low, high = inf, -inf
+    for a in accesses:
+        shift = a.at.terms.get((), 0) - first
+        if period:
+            shift = (shift + period // 2) % period - period // 2
+        near = Aff({k: v for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) < c})
+        lo, hi = interval(near, ranges)
+        low, high = min(low, lo + shift), max(high, hi + shift + a.width - 1)
+    return high - low < c and (not period or c * (count - 1) + high - low < period)
+
+
+def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
+    """The elements that all iterations add to, if that is all that they do with the buffer and they are few."""
+    first = accesses[0]
+    inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
+    outer = {_outer(a.at, inner) for a in accesses}
+    if not all(a.add and a.buf == first.buf for a in accesses) or len(outer) > 1 or len(getattr(b, "shape", ())) != 1:
+        return None
+    start = outer.pop()
+    if s.var in start.names() or any(s.var in k for a in accesses for k in a.at.terms):
+        return None
+    spans = [interval(a.at - start, ranges) for a in accesses]
+    lo, hi = min(x for x, _ in spans), max(y for _, y in spans)
+    if hi - lo > SUMS // 4:
+        return None
+    if isinstance(b, kf.View):
+        start = start - Aff.of(b.offset) * first.width
+    start = start + int(lo)
+    if any(v % first.width for v in start.terms.values()):
+        return None
+    at = Aff({k: v // first.width for k, v in start.terms.items()})
+    return Sum(first.buf, b.dtype, at, int(hi - lo) // first.width + 1)
+
+
+def _outer(at: Aff, inner: set[str]) -> Aff:
+    """The terms that do not change while the loop runs."""
+    return Aff({k: v for k, v in at.terms.items() if k and not set(k) & inner})
+
+
+def written_first(accesses: Sequence[Access], ranges: Ranges) -> bool:
+    """Is every element written in an iteration before it is read?"""
+    return all(covered(a, [w for w in accesses if w.write and w.order < a.order], ranges) for a in accesses if not a.write)
+
+
+def covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
+    """Do the writes, which come first, fill the range of positions that a read may look at?"""
+    spans: dict[int, list[Span]] = {}
+    for w in reversed(writes):
+        depth = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(read.loops, w.loops)))
+        fixed = {l.var for l in read.loops[:depth] if isinstance(l, kf.For)}
+        rest, inner = w.loops[depth:], read.loops[depth:]
+        if not all(isinstance(l, kf.For) and trips(l) >= 1 for l in rest):
+            continue  # it may not happen
+        span = _dense(w, rest)
+        if span is None or _outer_and(w.at, fixed, rest) != _outer_and(read.at, fixed, inner):
+            continue
+        spans.setdefault(depth, []).append(span)
+        lo, hi = interval(_moving(read.at, inner), ranges)
+        if _fills(spans[depth], (lo, hi + read.width - 1)):
+            return True
+    return False
+
+
+def _moving(at: Aff, loops: Sequence[kf.Stmt]) -> Aff:
+    names = {l.var for l in loops if isinstance(l, kf.For)}
+    return Aff({k: v for k, v in at.terms.items() if not k or set(k) & names})
+
+
+def _outer_and(at: Aff, fixed: set[str], loops: Sequence[kf.Stmt]) -> Aff:
+    names = {l.var for l in loops if isinstance(l, kf.For)}
+    return Aff({k: v for k, v in at.terms.items() if k and (set(k) <= fixed or not set(k) & names)})
+
+
+def _dense(w: Access, loops: Sequence[kf.Stmt]) -> Span | None:
+    """The bytes that a store fills, if they are all of a range."""
+    at, end = w.at.terms.get((), 0), w.width
+    if any(len(k) > 1 for k in w.at.terms):
+        return None
+    digits = []
+    for l in loops:
+        assert isinstance(l, kf.For)
+        lo, count, c = Aff.of(l.lo).const, trips(l), w.at.terms.get((l.var,), 0)
+        if lo is None or count == inf or l.step < 0:
+            return None
+        step, n = c * l.step, int(count)
+        at += c * lo + min(0, step * (n - 1))
+        digits.append((abs(step), n))
+    for c, n in sorted(digits):
+        if c > end:
+            return None
+        end += c * (n - 1)
+    return at, at + end - 1
+
+
+def _fills(spans: Sequence[Span], wanted: Span) -> bool:
+    at, end = wanted
+    for lo, hi in sorted(spans):
+        if lo <= at <= hi:
+            at = hi + 1
+    return at > end
+
+
+# ---- ranges --------------------------------------------------------------------------------------------------------------
+
+
+def interval(a: Aff, ranges: Ranges) -> Span:
+    lo = hi = float(a.terms.get((), 0))
+    for k, v in a.terms.items():
+        if not k:
+            continue
+        x, y = ranges.get(k[0], (-inf, inf)) if len(k) == 1 else (-inf, inf)
+        lo, hi = lo + min(v * x, v * y), hi + max(v * x, v * y)
+    return lo, hi
+
+
+def span_of(s: kf.For, ranges: Ranges) -> Span:
+    """Least and greatest value of a loop's variable."""
+    (lo, lo_most), (hi_least, hi) = interval(Aff.of(s.lo), ranges), interval(Aff.of(s.hi), ranges)
+    if s.step < 0:
+        return min(hi_least + 1, lo_most), lo_most
+    last = hi - 1 if lo != lo_most or inf in (-lo, hi) else lo + (hi - 1 - lo) // s.step * s.step
+    return lo, max(lo, last)
+
+
+def all_ranges(s: kf.For, accesses: Sequence[Access], outside: Ranges) -> Ranges:
+    """Bounds of the variables in a loop; loops one after another may share a name, which then has the hull of their ranges."""
+    out = {**outside, s.var: span_of(s, outside)}
+    seen: set[int] = set()
+    names: set[str] = set()
+    for a in accesses:
+        for l in a.loops:
+            if isinstance(l, kf.For) and id(l) not in seen:
+                lo, hi = span_of(l, out)
+                out[l.var] = (min(lo, out[l.var][0]), max(hi, out[l.var][1])) if l.var in names else (lo, hi)
+                seen.add(id(l))
+                names.add(l.var)
+    return out

@@ -1,0 +1,169 @@
+"""Lowering of calls: each called graph is a kernel of its own; frames live on the machine stack.
+
+A called kernel takes array parameters and results by address, scalars by value, tapes by the address of their slot (whose
+top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), the memory of
+those results of the program that checks in called graphs keep, then `ctx`, `err` and the depth of calls. Its arena is in its
+frame. Too deep a recursion raises RecursionError before the stack overflows.
+"""
+
+from __future__ import annotations
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const, Param
+from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
+from irad.codegen.lower.tape_flow import NEW, TapeFlow, tapes_of
+from irad.core.ir import Graph, Node, Value, walk
+from irad.core.types import DTYPES, TAPE
+
+STACK = 4 << 20  # bytes of machine stack that compiled recursion may use
+FRAME = 512  # bytes of a frame besides its arena, at most
+
+
+@rule("call")
+def _call(f: Frame, node: Node) -> None:
+    graph = f.program[node.attrs["callee"]]
+    name = _function(f, node.attrs["callee"], graph)
+    args: list[kf.Operand] = []
+    signature = ["i64"]
+    for v in node.inputs:
+        _argument(f, v, args, signature)
+    results: dict[Value, str] = {}
+    made = _made_tapes(f, node)
+    for v in node.outputs:
+        if v.type == TAPE:
+            if v in made:
+                _tape_argument(f, v, args, signature)
+            continue
+        results[v] = _result(f, v)
+        args.append(results[v])
+        signature.append("ptr")
+    for k in _kept_in_calls(f):
+        args.append(f.result(k))
+        signature.append("ptr")
+    depth: kf.Operand = Const(1, "i64") if f.entry else f.let(Apply("add", ("depth", Const(1, "i64"))), "i64", "deeper")
+    args += ["ctx", "err", depth]
+    signature += ["ptr", "ptr", "i64"]
+    writes = tuple(dict.fromkeys([*results.values(), *(f.tape(v).buf for v in (*node.inputs, *made) if v.type == TAPE)]))
+    f.block.append(kf.Call(name, tuple(args), tuple(signature), f.fresh("status"), "i64", writes=writes, check=True))
+    _after(f, node, results)
+
+
+def _kept_in_calls(f: Frame) -> list[int]:
+    """The results of the program that checks in called graphs keep."""
+    called = list(f.program.values())[1:]
+    if any("kept" not in g.memo for g in called):
+        for g in called:
+            g.memo["kept"] = {k for n in walk(g) for k in n.attrs.get("keeps", ())}
+    return sorted({k for g in called for k in g.memo["kept"]})
+
+
+def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
+    if v.type == TAPE:
+        _tape_argument(f, v, args, signature)
+    elif v.type.shape:
+        place = f.place(v)
+        args.append(_view(f, place.buf, place.offset, v.type.dtype, v.type.size))
+        signature.append("ptr")
+    else:
+        args.append(f.operand(v))
+        signature.append(_llvm(v.type.dtype))
+
+
+def _tape_argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
+    tape = f.tape(v)
+    f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+    args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
+    signature.append("ptr")
+
+
+def _made_tapes(f: Frame, node: Node) -> list[Value]:
+    """Tapes that the called graph makes: their slots are the caller's."""
+    return [v for v, k in zip(tapes_of(node.outputs), f.out.sources[node.attrs["callee"]]) if k == NEW]
+
+
+def _llvm(dtype: str) -> str:
+    floats = {"f64": "double", "f32": "float", "f16": "half", "bool": "i8"}
+    return floats.get(dtype) or f"i{DTYPES[dtype].itemsize * 8}"
+
+
+def _view(f: Frame, buf: str, offset: kf.Index, dtype: str, size: int) -> str:
+    name = f.fresh("view")
+    f.block.append(kf.View(name, buf, (size,), offset))
+    return name
+
+
+def _result(f: Frame, v: Value) -> str:
+    if v.type.shape:
+        place = f.place(v)
+        return _view(f, place.buf, place.offset, v.type.dtype, v.type.size)
+    name = f.fresh("out")
+    f.head.append(kf.Buffer(name, v.type.dtype, (1,)))
+    return name
+
+
+def _after(f: Frame, node: Node, results: dict[Value, str]) -> None:
+    for v, name in results.items():
+        if not v.type.shape:
+            f.env[v] = f.let(kf.Load(name, (0,)), v.type.dtype, v.hint or "v")
+    for tape in dict.fromkeys(f.tape(v) for v in (*node.inputs, *node.outputs) if v.type == TAPE):
+        f.block.append(kf.Assign(tape.top, f.let(kf.Load(tape.buf, (tape.slot + 2,)), "i64", "top")))
+
+
+def _function(f: Frame, name: str, graph: Graph) -> str:
+    """The kernel of a called graph, lowered at its first call."""
+    if name not in f.out.functions:
+        symbol = "irad_" + "".join(c if c.isalnum() else "_" for c in name) + f"_{len(f.out.functions)}"
+        f.out.functions[name] = symbol
+        f.out.kernels.append(_Called(f.out, f.program, entry=False).callee(graph, symbol))
+    return f.out.functions[name]
+
+
+class _Called(Frame):
+    """The frame of a called graph."""
+
+    def callee(self, graph: Graph, name: str) -> kf.Kernel:
+        arena = self.apart(graph)
+        params = [Param(f"p{k}", *self._param(v)) for k, v in enumerate(graph.params)]
+        self.flow = TapeFlow(graph, self.out.sources)
+        made = [k for k, v in enumerate(graph.results) if v.type == TAPE and self.flow.root(v) not in self.flow.params]
+        params += [
+            Param(f"r{k}", "i64", (SLOT,)) if v.type == TAPE else Param(f"r{k}", v.type.dtype, self.shape(v))
+            for k, v in enumerate(graph.results)
+            if v.type != TAPE or k in made
+        ]
+        results = next(iter(self.program.values())).results
+        params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
+        params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
+        self.out.raises.append(Raised("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
+        deepest = max(16, min(100_000, STACK // (arena + FRAME)))
+        deep = self.let(Apply("gt", ("depth", Const(deepest, "i64"))), "bool", "deep")
+        self.block.append(kf.Raise(deep, len(self.out.raises)))
+        for k, v in enumerate(graph.params):
+            if v.type == TAPE:
+                self._slot_of_caller(v, f"p{k}")
+            elif not v.type.shape:
+                self.env[v] = Aff.of(f"p{k}") if v.type.dtype == "i64" else f"p{k}"
+        for k in made:
+            self._slot_of_caller(graph.results[k], f"r{k}")
+        self.body(graph)
+        for v in graph.results:
+            if v.type == TAPE:
+                tape = self.tape(v)
+                self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+        if self.views:  # of an arena, which may hold nothing but arrays without elements
+            self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
+        return kf.Kernel(name, params, [*self.head, *self.block])
+
+    def result(self, k: int) -> str:
+        return f"k{k}"
+
+    def _slot_of_caller(self, v: Value, name: str) -> None:
+        """A tape whose slot is in the caller's frame."""
+        top = self.fresh("top")
+        self.tapes[self.flow.root(v)] = Tape(name, 0, top)
+        self.block.append(kf.Var(top, "i64", self.let(kf.Load(name, (2,)), "i64")))
+
+    def _param(self, v: Value) -> tuple[str, tuple[kf.Index, ...] | None]:
+        if v.type == TAPE:
+            return "i64", (SLOT,)
+        return v.type.dtype, self.shape(v) if v.type.shape else None

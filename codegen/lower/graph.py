@@ -1,0 +1,397 @@
+"""Planned graph -> kernel form: scalars become `Let`s, arrays buffers, control flow loops and branches.
+
+Dense `loop` nodes are scheduled by irad.codegen.schedule.loops, opaque array ops by irad.codegen.lower.elements_and_scans; this module holds
+what they share (`Frame`: names, operands, buffers, the current block) and lowers scalars and control flow.
+
+The entry's parameters are: the graph's parameters p0.., its results r0.. (memory of the caller's, a scalar has shape (); a
+tape has none), `arena`, `ctx` (addresses of constant arrays, then tape slots) and `err`, the error record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt
+from irad.codegen.kernel.lives import begun, slots
+from irad.codegen.lower.arena import arena_size
+from irad.codegen.lower.tape_flow import Sources, TapeFlow, tape_sources
+from irad.codegen.lower.tape_places import has_tapes, made_in_place, popped_in_place
+from irad.codegen.schedule.skew import skew
+from irad.core.ir import Graph, Node, Program, Value, walk
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.notes import Notes
+from irad.core.switches import on
+from irad.core.types import DTYPES, I64, TAPE, Dim
+from irad.errors import Loc, UnsupportedError
+from irad.ops.text import MOST
+
+ERROR_SLOTS = MOST
+SLOT = 3  # words of a tape: address, capacity, top
+
+
+@dataclass
+class Raised:
+    """What a return code stands for: exception class name, message with {} for the values, their dtypes, the user's line, and
+    the numbers of the results whose memory holds what the caller's arrays are then."""
+
+    exc: str
+    message: str
+    dtypes: tuple[str, ...]
+    loc: Loc | None
+    keeps: tuple[int, ...] = ()
+
+
+@dataclass
+class Lowered:
+    """Kernels of a program (the entry first) and what calling them takes."""
+
+    kernels: list[Kernel]
+    arena: int
+    constants: list[np.ndarray] = field(default_factory=list)
+    ctx: list[int] = field(default_factory=list)  # initial words: addresses of constants, zeros for tape slots
+    constant_words: list[int] = field(default_factory=list)
+    tape_params: dict[int, int] = field(default_factory=dict)  # parameter number -> word of its slot
+    tape_writes: set[int] = field(default_factory=set)  # parameters: tapes that the code pushes on, not only pops
+    tape_results: dict[int, int] = field(default_factory=dict)  # result number -> word of its slot
+    grows: bool = False
+    functions: dict[str, str] = field(default_factory=dict)  # graphs that are called -> their kernels
+    sources: Sources = field(default_factory=dict)  # where the tape results of graphs come from
+    raises: list[Raised] = field(default_factory=list)
+    symbols: dict[str, int] = field(default_factory=dict)
+    notes: Notes | None = None
+    gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
+    lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
+    keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
+
+
+def _writes(graph: Graph, tape: Value, flow: TapeFlow) -> bool:
+    """May anything be pushed on a tape, here or in what is called?"""
+    pushes = (n for n in walk(graph) if n.op.name in ("push", "call"))
+    return any(v.type == TAPE and flow.root(v) is tape for n in pushes for v in n.inputs)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an array is: a buffer, and the flat position of its first element in it."""
+
+    buf: str
+    offset: Aff = Aff({})
+
+
+@dataclass(frozen=True)
+class Tape:
+    """Where a tape is: the i64 buffer that holds its slot, the slot's first word, and the variable of its top."""
+
+    buf: str
+    slot: int
+    top: str
+
+
+def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes | None = None, *, lives: bool = False) -> Lowered:
+    """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided.
+
+    `lives`: for code that checks its memory; see irad.codegen.kernel.lives.
+    """
+    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives)
+    entry = next(iter(program.values()))
+    out.kernels.insert(0, Frame(out, program).kernel(entry, name))
+    return out
+
+
+class Frame:
+    """One kernel under construction."""
+
+    def __init__(self, out: Lowered, program: Program, entry: bool = True):
+        self.out, self.program, self.entry = out, program, entry
+        self.block: list[Stmt] = []
+        self.head: list[Stmt] = []
+        self.env: dict[Value, Operand] = {}
+        self.places: dict[Value, Place] = {}
+        self.defs: dict[Value, Node] = {}
+        self.views: set[str] = set()
+        self.names: dict[str, int] = {}
+        self.flow = TapeFlow(Graph((), (), ()), {})
+        self.tapes: dict[Value, Tape] = {}  # by the first of what is one tape
+        self.graph = Graph((), (), ())  # the one whose nodes are being lowered
+        self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
+        self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
+        self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
+        self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
+        self.reserved: dict[Node, tuple[str, list[Value]]] = {}  # such pushes: where the tape will end, and what is there
+
+    # ---- the kernel ----------------------------------------------------------------------------------------
+
+    def kernel(self, graph: Graph, name: str) -> Kernel:
+        """The entry kernel."""
+        params = [Param(f"p{k}", v.type.dtype, self.shape(v)) for k, v in enumerate(graph.params) if v.type != TAPE]
+        params += [Param(f"r{k}", v.type.dtype, self.shape(v)) for k, v in enumerate(graph.results) if v.type != TAPE]
+        self.apart(graph)
+        params += [
+            Param("arena", "u8", (max(self.out.arena, 1),)),
+            Param("ctx", "i64", (1 << 20,)),
+            Param("err", "i64", (ERROR_SLOTS,)),
+        ]
+        self.flow = TapeFlow(graph, self.out.sources)
+        for k, v in enumerate(graph.params):
+            if v.type == TAPE:
+                self.tapes[self.flow.root(v)] = self._tape_param(k)
+                if _writes(graph, self.flow.root(v), self.flow):
+                    self.out.tape_writes.add(k)
+            elif not v.type.shape:
+                self.env[v] = self.let(Load(f"p{k}", ()), v.type.dtype, v.hint or f"x{k}")
+        self.body(graph)
+        for k, v in enumerate(graph.results):
+            if v.type == TAPE:
+                tape = self.tape(v)
+                self.out.tape_results[k] = tape.slot
+                self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+        return Kernel(name, params, skew([*self.head, *self.block], self.out.notes))
+
+    def apart(self, graph: Graph) -> int:
+        """Bytes of the graph's arena; with `lives`, its places are known from here on, and lie apart."""
+        if not self.out.lives:
+            return arena_size(graph)
+        self.slots, self.extents, arena, gaps = slots(graph)
+        if self.entry:
+            self.out.arena, self.out.gaps = arena, gaps
+        return arena
+
+    def _tape_param(self, k: int) -> Tape:
+        top = self.fresh("top")
+        tape = self.new_slot(top)
+        self.out.tape_params[k] = tape.slot
+        self.block.append(kf.Var(top, "i64", self.let(Load("ctx", (tape.slot + 2,)), "i64")))
+        return tape
+
+    def body(self, graph: Graph) -> None:
+        """The nodes, then the scalar results' stores."""
+        self.defs = {v: n for n in walk(graph) for v in n.outputs}
+        for k, v in enumerate(graph.params):
+            if v.type.shape:
+                self.places[v] = Place(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
+        self.nodes(graph)
+        for k, v in enumerate(graph.results):
+            if not v.type.shape and v.type != TAPE:
+                self.block.append(kf.Store(f"r{k}", (), self.operand(v)))
+
+    def tape(self, v: Value) -> Tape:
+        """Where a tape is. One that starts at several places (in branches, or in what is called) has its slot from the outset."""
+        root = self.flow.root(v)
+        if root not in self.tapes:
+            top = self.fresh("top")
+            self.head.append(kf.Var(top, "i64", Aff.of(0)))
+            self.tapes[root] = self.new_slot(top)
+        return self.tapes[root]
+
+    def start_tape(self, v: Value) -> None:
+        """An empty tape."""
+        root = self.flow.root(v)
+        if root not in self.tapes and self.flow.made[root] == 1:
+            top = self.fresh("top")
+            self.block.append(kf.Var(top, "i64", Aff.of(0)))
+            self.tapes[root] = self.new_slot(top)
+        else:
+            self.block.append(kf.Assign(self.tape(v).top, Aff.of(0)))
+
+    def new_slot(self, top: str) -> Tape:
+        """A slot for a tape made here: in the context, or in the frame of a called function."""
+        if self.entry:
+            self.out.ctx += [0] * SLOT
+            return Tape("ctx", len(self.out.ctx) - SLOT, top)
+        name = self.fresh("tape")
+        self.head.append(kf.Buffer(name, "i64", (SLOT,), freed=True))
+        self.head += [kf.Store(name, (k,), Const(0, "i64")) for k in range(SLOT)]
+        return Tape(name, 0, top)
+
+    def itemsize(self, dtype: str) -> int:
+        return DTYPES[dtype].itemsize
+
+    def shape(self, v: Value) -> tuple[kf.Index, ...]:
+        return (flat_size(v),) if v.type.shape else ()
+
+    # ---- names, operands, buffers ------------------------------------------------------------------------------
+
+    def fresh(self, hint: str) -> str:
+        """A name not used yet in this kernel."""
+        hint = "".join(c if c.isalnum() else "_" for c in hint) or "v"
+        n = self.names[hint] = self.names.get(hint, -1) + 1
+        return hint + (f"_{n}" if n or hint[-1].isdigit() or hint in _RESERVED else "")
+
+    def let(self, expr: kf.Expr, dtype: str, hint: str = "v", deriv: bool = False) -> str:
+        name = self.fresh(hint)
+        self.block.append(Let(name, dtype, expr, contract=deriv))
+        return name
+
+    def operand(self, v: Value) -> Operand:
+        """A scalar value as an operand."""
+        if v in self.env:
+            return self.env[v]
+        node = self.defs.get(v)  # a constant may be read in a scope that its node was not lowered in
+        assert node is not None and node.op.name == "const", f"{v!r} is not lowered yet"
+        return Const(_python(node.attrs["value"]), v.type.dtype)
+
+    def aff(self, v: Value) -> Aff:
+        """An i64 scalar as an affine integer."""
+        x = self.operand(v)
+        if isinstance(x, Const):
+            return Aff.of(int(x.value))
+        return Aff.of(x)
+
+    def dim(self, d: Dim) -> Aff:
+        """An extent, or any affine integer over SSA values."""
+        if isinstance(d, int):
+            return Aff.of(d)
+        out = Aff.of(d.const)
+        for v, c in d.terms:
+            out = out + self.aff(v) * c
+        return out
+
+    def place(self, v: Value) -> Place:
+        """Where an array is; its buffer is declared when first asked for."""
+        if v not in self.places:
+            at = v.at
+            assert at, f"the plan pass gave {v!r} no place"
+            if at[0] == "a":
+                name = f"{at}_{v.type.dtype}"
+                if name not in self.views:
+                    self.views.add(name)
+                    self.head.append(
+                        kf.View(
+                            name, "arena", (self.extent(at, v.type.dtype),), self.slot(at) // v.type.numpy.itemsize, v.type.dtype
+                        )
+                    )
+                self.places[v] = Place(name)
+            elif at == "c":
+                self.places[v] = Place(self._constant(v))
+            else:
+                self.places[v] = Place(at)
+        return self.places[v]
+
+    def slot(self, at: str) -> int:
+        """The first byte in the arena of a place."""
+        return self.slots[at] if self.slots else int(at[1:])
+
+    def extent(self, at: str, dtype: str) -> int:
+        """Elements of a place in the arena; without `lives`, more than there can be."""
+        return self.extents.get((at, dtype), 1 << 40)
+
+    def result(self, k: int) -> str:
+        """The buffer of result k of the program."""
+        return f"r{k}"
+
+    def _constant(self, v: Value) -> str:
+        value = np.ascontiguousarray(self.defs[v].attrs["value"])
+        name = f"const_{v.id}"
+        self.out.constants.append(value)
+        self.out.constant_words.append(len(self.out.ctx))
+        self.out.ctx.append(value.ctypes.data)
+        self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, v.type.dtype, value.size if self.out.lives else None))
+        return name
+
+    def strides(self, v: Value) -> list[Aff]:
+        """Row-major strides in elements."""
+        out, step = [], Aff.of(1)
+        for d in reversed(v.type.shape):
+            out.append(step)
+            step = step * self.dim(d)
+        return out[::-1]
+
+    def flat(self, v: Value, rows: Sequence[Sequence[int]], idx: Sequence[Aff]) -> Aff:
+        """Flat position in v's buffer of an affine map applied to indices."""
+        at = self.place(v).offset
+        for row, stride in zip(rows, self.strides(v)):
+            pos = Aff.of(row[-1])
+            for c, i in zip(row, idx):
+                if c:
+                    pos = pos + i * c
+            at = at + pos * stride
+        return at
+
+    def within(self, body: Callable[[], None]) -> list[Stmt]:
+        """The statements that `body` appends, in a block of their own."""
+        outer, self.block = self.block, []
+        body()
+        inner, self.block = self.block, outer
+        return inner
+
+    # ---- nodes -------------------------------------------------------------------------------------------------
+
+    def nodes(self, graph: Graph) -> None:
+        """The nodes of a graph or region."""
+        if has_tapes(graph) and on("taped"):
+            self.from_tape |= popped_in_place(graph, self.flow.root)
+            self.into_tape.update(made_in_place(graph))
+        outer, self.graph = self.graph, graph
+        for node in graph.nodes:
+            self.node(node)
+        self.graph = outer
+
+    def node(self, node: Node) -> None:
+        if node.op.elementwise and not node.outputs[0].type.shape:
+            self.scalar(node)
+            return
+        rule = RULES.get(node.op.name)
+        if rule is None:
+            raise UnsupportedError(f"{node.op.name} has no native lowering", node.loc)
+        if self.out.lives:
+            self.begin(node)
+        rule(self, node)
+
+    def begin(self, node: Node) -> None:
+        """Say which memory begins a new life with this node."""
+        for v in begun(node, self.defs):
+            if v not in self.places or self.places[v] == Place(v.at):
+                self.begin_at(self.place(v), self.size(v))
+
+    def begin_at(self, at: Place, size: Index) -> None:
+        """Say that so many elements begin a new life, where that is wanted."""
+        if self.out.lives:
+            self.block.append(kf.Begin(at.buf, (at.offset,), size))
+
+    def size(self, v: Value) -> Aff:
+        """Number of elements of an array."""
+        size = Aff.of(1)
+        for d in v.type.shape:
+            size = size * self.dim(d)
+        return size
+
+    def scalar(self, node: Node) -> None:
+        """An elementwise op on scalars; index arithmetic stays affine."""
+        (out,) = node.outputs
+        if out.type == I64 and node.op.name in ("add", "sub", "mul", "neg"):
+            xs = [self.aff(v) for v in node.inputs]
+            if node.op.name != "mul" or any(x.const is not None for x in xs):
+                add: dict[str, Callable[..., Aff]] = {
+                    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
+                }  # fmt: skip
+                self.env[out] = add[node.op.name](*xs)
+                return
+        args = tuple(self.operand(v) for v in node.inputs)
+        self.env[out] = self.let(Apply(node.op.name, args), out.type.dtype, out.hint or "v", node.deriv)
+
+
+def flat_size(v: Value) -> int:
+    """Number of elements of a parameter or result; of run-time extents, more than there can be."""
+    return v.type.size if v.type.static else 1 << 40
+
+
+def _python(x: Any) -> Any:
+    return x.item() if hasattr(x, "item") else x
+
+
+_RESERVED = {"arena", "err"}
+RULES: dict[str, Callable[[Frame, Node], None]] = {}
+
+
+def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
+    """Register the lowering of the named ops."""
+
+    def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
+        RULES.update(dict.fromkeys(names, f))
+        return f
+
+    return register

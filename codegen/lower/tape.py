@@ -1,0 +1,240 @@
+"""Lowering of tapes: growable stacks of 8-byte words.
+
+A tape is a slot of three words in the context (or, in a called function, in its frame): address, capacity, top. Inside a
+kernel the top is a variable in a register; it is stored to the slot where the tape leaves the kernel. Memory is grown by
+`irad_grow`, which is part of every module with a kernel that pushes, and is kept with the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.lower.control import each, move, over
+from irad.codegen.lower.graph import SLOT, Frame, Place, Raised, Tape, rule
+from irad.codegen.lower.tape_carries import Box, TapedCarry
+from irad.codegen.schedule.notes import note_push
+from irad.core.ir import Node, Value, uses
+
+GROW = """
+define internal i64 @irad_grow(ptr %slot, i64 %need, i64 %code) noinline {
+entry:
+  %pc = getelementptr i64, ptr %slot, i64 1
+  %cap = load i64, ptr %pc
+  %twice = shl i64 %cap, 1
+  %more = icmp ugt i64 %need, %twice
+  %a = select i1 %more, i64 %need, i64 %twice
+  %small = icmp ult i64 %a, 512
+  %b = select i1 %small, i64 512, i64 %a
+  %bytes = shl i64 %b, 3
+  %old = load ptr, ptr %slot
+  %new = call ptr @realloc(ptr %old, i64 %bytes)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %out, label %ok
+ok:
+  store ptr %new, ptr %slot
+  store i64 %b, ptr %pc
+  ret i64 0
+out:
+  ret i64 %code
+}
+declare ptr @realloc(ptr, i64)
+"""
+
+
+def words(f: Frame, v: Value) -> Aff:
+    """8-byte words that a value takes on a tape."""
+    if not v.type.shape:
+        return Aff.of(1)
+    if v.type.static:
+        return Aff.of(-(-v.type.size * v.type.numpy.itemsize // 8))
+    size = Aff.of(1)
+    for d in v.type.shape:
+        size = size * f.dim(d)
+    return size  # at most 8 bytes an element
+
+
+@rule("tape")
+def _tape(f: Frame, node: Node) -> None:
+    f.start_tape(node.out)
+
+
+@rule("push")
+def _push(f: Frame, node: Node) -> None:
+    t, *entries = node.inputs
+    tape = f.tape(t)
+    note_push(f, node, _total(f, entries))
+    need, there = f.reserved[node] if node in f.reserved else (_reserve(f, tape, entries), [])
+    at = Aff.of(tape.top)
+    for v in entries:
+        if v not in there:
+            _write(f, tape, at, v)
+        at = at + words(f, v)
+    f.block.append(kf.Assign(tape.top, need))
+
+
+def _total(f: Frame, entries: Sequence[Value]) -> Aff:
+    total = Aff.of(0)
+    for v in entries:
+        total = total + words(f, v)
+    return total
+
+
+def _reserve(f: Frame, tape: Tape, entries: Sequence[Value], times: int = 1) -> str:
+    """Make room for so many pushes; where the tape will end."""
+    need = f.let(Apply("add", (tape.top, _total(f, entries) * times)), "i64", "need")
+    capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
+    full = f.let(Apply("gt", (need, capacity)), "bool", "full")
+    f.block.append(kf.If(full, f.within(lambda: _grow(f, tape, need))))
+    return need
+
+
+def make_room(f: Frame, loop: Node) -> None:
+    """Before a loop that makes arrays for a push: they are made where they are pushed to."""
+    if loop not in f.into_tape:
+        return
+    push, vs = f.into_tape[loop]
+    t, *entries = push.inputs
+    tape = f.tape(t)
+    f.reserved[push] = _reserve(f, tape, entries), vs
+    at = Aff.of(tape.top)
+    for v in entries:
+        if v in vs:
+            mem, per = _memory(f, tape, v.type.dtype)
+            f.places[v] = f.places[loop.inputs[loop.outputs.index(v)]] = Place(mem, at * per)
+        at = at + words(f, v)
+
+
+# ---- carries that live on the tape, see irad.codegen.lower.tape_carries -------------------------------------------------
+
+
+def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+    """Before the loop: the first states go where the first push would copy them to."""
+    t, *entries = carries[0].push.inputs
+    tape = f.tape(t)
+    _reserve(f, tape, entries)
+    for c in carries:
+        _write(f, tape, _entry(f, loop, c) + tape.top, loop.inputs[1 + c.k])
+
+
+def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+    """At the start of a trip: the states are in this trip's record, the next ones are made in the next record, borders first."""
+    push, (body,) = carries[0].push, loop.regions
+    t, *entries = push.inputs
+    tape, record = f.tape(t), _total(f, entries)
+    _reserve(f, tape, entries, 2)
+    at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
+    states = [body.params[1 + c.k] for c in carries]
+    f.reserved[push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), states
+    for c, p in zip(carries, states):
+        mem, per = _memory(f, tape, p.type.dtype)
+        old, new, here = f.fresh("state"), f.fresh("next"), at + _entry(f, loop, c)
+        for name, start in ((old, here), (new, here + record)):
+            f.block.append(kf.View(name, mem, (p.type.size,), start * per, p.type.dtype))
+        f.places[p] = Place(old)
+        f.places.update(dict.fromkeys(c.made, Place(new)))
+        _border(f, p, new, c.box)
+
+
+def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
+    """After the loop: the last state, which no trip has pushed, leaves the tape's memory."""
+    t = c.push.inputs[0]
+    tape, out = f.tape(t), loop.outputs[c.k]
+    if not uses(f.graph).get(out):
+        return
+    mem, per = _memory(f, tape, out.type.dtype)
+    to = f.place(out)
+    at = (_entry(f, loop, c) + tape.top) * per
+    over(f, out, lambda i: _copy_element(f, Place(mem, at), to, i, out.type.dtype))
+
+
+def _copy_element(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
+    """Copy element i."""
+    x = f.fresh("x")
+    return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
+
+
+def _entry(f: Frame, loop: Node, c: TapedCarry) -> Aff:
+    """Where the state is in a record."""
+    entries = c.push.inputs[1:]
+    return _total(f, entries[: entries.index(loop.regions[0].params[1 + c.k])])
+
+
+def _border(f: Frame, v: Value, into: str, box: Box) -> None:
+    """Copy the elements of v outside of the box."""
+    dims, source = v.type.dims, f.place(v).buf
+
+    def copy(at: Aff, count: int) -> None:
+        a, b = Place(source, at), Place(into, at)
+        each(f, Aff.of(count), v.type.numpy.itemsize, lambda i: _copy_element(f, a, b, i, v.type.dtype))
+
+    def axis(k: int, at: Aff) -> None:
+        if box[k:] == [(0, d) for d in dims[k:]]:
+            return
+        (lo, hi), stride, i = box[k], prod(dims[k + 1 :]), f.fresh("i")
+        for start, to in ((0, lo), (hi, dims[k])):
+            if to > start:
+                copy(at + start * stride, (to - start) * stride)
+        if k + 1 < len(dims):
+            f.block.append(kf.For(i, "seq", lo, hi, f.within(lambda: axis(k + 1, at + Aff.of(i) * stride))))
+
+    axis(0, Aff.of(0))
+
+
+def _grow(f: Frame, tape: Tape, need: str) -> None:
+    slot = f.fresh("slot")
+    f.out.raises.append(Raised("MemoryError", "no memory for the values that the backward needs", (), None))
+    f.block.append(kf.View(slot, tape.buf, (SLOT,), tape.slot))
+    signature = ("i64", "ptr", "i64", "i64")
+    args = (slot, need, Const(len(f.out.raises), "i64"))
+    f.block.append(kf.Call(kf.GROW_NAME, args, signature, f.fresh("status"), "i64", writes=(tape.buf,), check=True))
+    f.out.grows = True
+
+
+def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
+    """The tape's memory as a buffer of a dtype, and elements per word."""
+    name, per, size = f.fresh("mem"), 8 // f.itemsize(dtype), None
+    if f.out.lives:
+        size = Aff.of(f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")) * per
+    f.block.append(kf.Deref(name, tape.buf, tape.slot, dtype, size))
+    return name, per
+
+
+def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+    mem, per = _memory(f, tape, v.type.dtype)
+    if not v.type.shape:
+        f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
+        return
+    move(f, [(v, Place(mem, at * per))])
+
+
+@rule("pop")
+def _pop(f: Frame, node: Node) -> None:
+    tape = f.tape(node.inputs[0])
+    entries = node.outputs[1:]
+    if not entries:
+        return
+    total = Aff.of(0)
+    for v in entries:
+        total = total + words(f, v)
+    top = f.let(Apply("sub", (tape.top, total)), "i64", "at")
+    f.block.append(kf.Assign(tape.top, top))
+    at = Aff.of(top)
+    for v in entries:
+        if v in f.from_tape:
+            mem, per = _memory(f, tape, v.type.dtype)
+            f.places[v] = Place(mem, at * per)
+        else:
+            _read(f, tape, at, v)
+        at = at + words(f, v)
+
+
+def _read(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+    mem, per = _memory(f, tape, v.type.dtype)
+    if not v.type.shape:
+        f.env[v] = f.let(kf.Load(mem, (at * per,)), v.type.dtype, v.hint or "v")
+        return
+    x, b = f.fresh("x"), f.place(v)
+    over(f, v, lambda i: [kf.Let(x, v.type.dtype, kf.Load(mem, (at * per + i,))), kf.Store(b.buf, (b.offset + i,), x)])

@@ -1,0 +1,456 @@
+"""Scheduling of `loop` nodes: axis order, lanes, where folds accumulate; the result is kernel form.
+
+Decisions, with the figures behind them (64-byte registers):
+- adjacent axes that every access walks as one are collapsed;
+- the vector axis is the one with most unit strides, the last one if in doubt; an axis of fewer than 4 elements is not used
+  while a longer one is there (lanes then run over rows, with strided loads);
+- lanes: 4 registers if the body has a transcendental function (independent chains hide their latency), 2 if it folds, else 1;
+- a fold whose reduced axes all lie inside its kept axes accumulates in registers, any other in its destination;
+- long float32 sums accumulate in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff, Apply, Const, Fold
+from irad.codegen.lower.graph import Frame, Place
+from irad.codegen.schedule.notes import note_flat
+from irad.core.ir import Graph, Node, Value
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.switches import on
+from irad.core.types import BOOL, DTYPES, I64, bits
+from irad.ops.loop import Map, Out, load
+
+REGISTER = 64  # bytes
+SHORT_AXIS = 4
+SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
+SHORT_BODY = 12  # operations: a masked remainder of so few is no loss
+LONG_BODY = 400  # operations: from here on 2 registers of lanes are enough
+FEW_TRIPS = 8  # vector iterations: below, 2 registers of lanes are as fast as 4, and compiled in half the time
+
+
+@dataclass
+class Result:
+    """One out of a loop: its destinations, result values, yielded operands' sources."""
+
+    out: Out
+    dests: list[Value]
+    values: list[Value]
+    extra: list[Value]
+    finals: list[Value]
+
+
+def results(node: Node) -> list[Result]:
+    """The outs of a loop with their destinations, values and results."""
+    (body,) = node.regions
+    out, k, j = [], 0, 0
+    for o in node.attrs["outs"]:
+        w = o.width
+        out.append(
+            Result(
+                o,
+                list(node.inputs[k : k + w]),
+                list(body.results[j : j + w]),
+                list(body.results[j + w : j + w + o.extra]),
+                list(node.outputs[k : k + w]),
+            )
+        )
+        k, j = k + w, j + w + o.extra
+    return out
+
+
+class FlatLoop:
+    """A loop without inner loops.
+
+    `accumulate`: results whose stores add to memory that is initialised already. `tiles`: results that fold into a
+    register tile (its name and lanes); the loop then is straight line.
+    """
+
+    def __init__(
+        self,
+        f: Frame,
+        node: Node,
+        accumulate: dict[Value, Place] | None = None,
+        tiles: dict[Value, tuple[str, int]] | None = None,
+    ):
+        self.f, self.node = f, node
+        (self.body,) = node.regions
+        self.results = results(node)
+        self.accumulate, self.tiles, self.inner = accumulate or {}, tiles or {}, accumulate is not None
+        self.extents: list[Aff] = [f.dim(d) for d in node.attrs["extents"]]
+        self.names = [f.fresh(p.hint or "i") for p in self.body.params]
+        for p, n in zip(self.body.params, self.names):
+            f.env[p] = Aff.of(n)
+
+    # ---- what the loop touches -----------------------------------------------------------------------------
+
+    def lower(self) -> None:
+        for r in self.results:
+            for d, v in zip(r.dests, r.finals):
+                if v.type.shape and v not in self.accumulate and v not in self.tiles:
+                    self.f.place(d), self.f.place(v)
+        if any(e.const == 0 for e in self.extents):
+            self._nothing()
+            return
+        self._drop_units()
+        if on("collapse"):
+            self._collapse()
+        self.order, self.vec = self._axes()
+        self._emit()
+
+    def _nothing(self) -> None:
+        for r in self.results:
+            for d, v in zip(r.dests, r.finals):
+                if not v.type.shape:
+                    self.f.env[v] = self.f.operand(d)
+
+    def _accesses(self) -> list[Aff]:
+        """Flat positions of all loads and stores."""
+        f = self.f
+        out = []
+        for n in self.body.nodes:
+            if n.op is load:
+                known = [i for i in n.inputs[1:] if i in f.env]
+                rows = [[c for c, i in zip(r, n.inputs[1:]) if i in f.env] + [0] for r in n.attrs["map"].rows]
+                out.append(f.flat(n.inputs[0], rows, [f.aff(i) for i in known]))
+        for r in self.results:
+            idx = [f.aff(p) for p in self.body.params]
+            rows = [[*row[: len(idx)], 0] for row in r.out.map.rows]
+            for v in r.finals:
+                if v.type.shape and r.out.map.rows and v not in self.tiles:
+                    place = self.accumulate.get(v)
+                    out.append(self._flat_at(v, place, rows, idx))
+        return out
+
+    def _flat_at(self, v: Value, place: Place | None, rows: Sequence[Sequence[int]], idx: Sequence[Aff]) -> Aff:
+        """As Frame.flat, at another place."""
+        if place is None:
+            return self.f.flat(v, rows, idx)
+        at = place.offset
+        for row, stride in zip(rows, self.f.strides(v)):
+            pos = Aff.of(row[-1])
+            for c, i in zip(row, idx):
+                pos = pos + i * c
+            at = at + pos * stride
+        return at
+
+    def _drop_units(self) -> None:
+        """Take out axes of one trip: their index is 0."""
+        for k in reversed(range(len(self.names))):
+            if self.extents[k].const == 1 and len(self.names) > 1:
+                self._drop(k)
+
+    def _drop(self, k: int) -> None:
+        """Take out axis k, whose index becomes 0."""
+        self.f.env[self.body.params[k]] = Aff({})
+        del self.names[k], self.extents[k]
+        self.body = Graph(self.body.params[:k] + self.body.params[k + 1 :], self.body.nodes, self.body.results)
+        for r in self.results:
+            r.out = replace(r.out, map=Map(tuple(row[:k] + row[k + 1 :] for row in r.out.map.rows)))
+
+    def _collapse(self) -> None:
+        """Merge axis k into k+1 where every access walks both as one."""
+        plain = {v for n in self.body.nodes if n.op is not load for v in n.inputs} | set(self.body.results)
+        k = 0
+        while k + 1 < len(self.names):
+            a, b, m = self.names[k], self.names[k + 1], self.extents[k + 1].const
+            pa, pb = self.body.params[k], self.body.params[k + 1]
+            if (
+                m is not None
+                and pa not in plain
+                and pb not in plain
+                and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses())
+            ):
+                self.extents[k + 1] = self.extents[k] * m
+                self._drop(k)
+                k = max(k - 1, 0)
+            else:
+                k += 1
+
+    def _axes(self) -> tuple[list[int], int]:
+        """Axis order, outermost first, and the vector axis (-1: none)."""
+        n = len(self.names)
+        if not n:
+            return [], -1
+        accesses = self._accesses()
+        ordered = any(not r.out.unique and r.out.kind == "store" for r in self.results)
+        best, vec = -1e9, n - 1
+        for k in range(n):
+            extent = self.extents[k].const
+            coefs = [_coef(x, self.names[k]) for x in accesses]
+            unit = sum(1 for c in coefs if c in (1, -1))
+            strided = sum(1 for c in coefs if c not in (0, 1, -1))
+            score = unit - 1.5 * strided + (0.5 if k == n - 1 else 0) - (8 if extent is not None and extent < SHORT_AXIS else 0)
+            if score > best:
+                best, vec = score, k
+        extent = self.extents[vec].const
+        if ordered or extent == 1:
+            return list(range(n)), -1
+        inner = [k for k in range(vec + 1, n)]
+        small = all((self.extents[k].const or 1 << 30) <= 16 for k in inner)
+        order = list(range(n)) if small else [k for k in range(n) if k != vec] + [vec]
+        if not self._lanes_meet(order, vec):
+            return order, vec
+        kept = next(k for k in self._kept() if vec not in k)
+        order = [k for k in order if k in kept] + [k for k in order if k not in kept]
+        return (list(range(n)), -1) if self._lanes_meet(order, vec) else (order, vec)
+
+    def _kept(self) -> list[set[int]]:
+        """For each fold with an op other than a sum, the axes that its result has."""
+        folds = [r for r in self.results if r.out.kind not in ("store", "add") and r.finals[0] not in self.accumulate]
+        return [{k for k in range(len(self.names)) if any(row[k] for row in r.out.map.rows)} for r in folds]
+
+    def _lanes_meet(self, order: Sequence[int], vec: int) -> bool:
+        """Would the lanes of the vector loop fold into one element in memory, which only a sum can do?"""
+        return any(vec not in kept and kept and not _inside(order, kept) for kept in self._kept())
+
+    # ---- emission ------------------------------------------------------------------------------------------
+
+    def _emit(self) -> None:
+        """Open the loops from outside in; folds are declared where their last kept axis is open."""
+        self.folds: dict[int, str] = {}
+        depth_of = {axis: d for d, axis in enumerate(self.order)}
+        declare: dict[int, list[int]] = {}
+        for j, r in enumerate(self.results):
+            if r.out.kind == "store" or r.finals[0] in self.accumulate:
+                continue
+            kept = {k for k in range(len(self.names)) if any(row[k] for row in r.out.map.rows)}
+            if r.out.extra or len(kept) == len(self.names) or not _inside(self.order, kept):
+                continue  # in memory, on what the destination holds
+            declare.setdefault(max((depth_of[k] for k in kept), default=-1) + 1, []).append(j)
+        self._open(0, declare)
+        note_flat(self.f, self, self.inner)
+
+    def _open(self, depth: int, declare: dict[int, list[int]]) -> None:
+        f = self.f
+        for j in declare.get(depth, ()):
+            self._declare(j)
+        if depth == len(self.order):
+            self._innermost()
+        else:
+            axis = self.order[depth]
+            name, extent = self.names[axis], self.extents[axis]
+            inner = lambda: f.within(lambda: self._open(depth + 1, declare))
+            if axis == self.vec:
+                self._vector(name, extent, inner)
+            else:
+                inside = self.vec in self.order[:depth]
+                kind = "unroll" if inside and (extent.const or 99) <= 8 else "seq"
+                f.block.append(kf.For(name, kind, 0, extent if extent.const is None else extent.const, inner()))
+        for j in declare.get(depth, ()):
+            self._finish(j)
+
+    def _vector(self, name: str, extent: Aff, body: Callable[[], list[kf.Stmt]]) -> None:
+        """The vector loop.
+
+        What a constant trip leaves over is in a last vector that overlaps; else, of a costly body, in a loop of one register's
+        lanes: less code than a masked vector.
+        """
+        f, n = self.f, extent.const
+        lanes = self._lanes(n)
+        if n is None:
+            f.block.append(kf.For(name, "vec", 0, extent, body(), lanes=lanes))
+            return
+        if self.tiles:
+            lanes = next(iter(self.tiles.values()))[1]
+            f.block.append(kf.For(name, "vec", 0, n, body(), lanes=lanes, full=True))
+            return
+        main = n - n % lanes
+        stmts = body()
+        twice = main < n and n > 2 * lanes and kf.repeatable(stmts) and not self._in_place()
+        if twice or main in (0, n) or len(self.body.nodes) < SHORT_BODY:
+            f.block.append(kf.For(name, "vec", 0, n, stmts, lanes=lanes, full=n <= 2 * lanes, twice=twice))
+            return
+        f.block.append(kf.For(name, "vec", 0, main, stmts, lanes=lanes, full=main == lanes))
+        few = min(lanes, self._register_lanes())
+        while few // 2 >= n - main:
+            few //= 2
+        f.block.append(kf.For(name, "vec", main, n, body(), lanes=few, full=n - main <= few))
+
+    def _in_place(self) -> bool:
+        """May it read memory that it writes, under another name?"""
+        read = {n.inputs[0].at for n in self.body.nodes if n.op is load}
+        return any(v.at in read for r in self.results for v in r.finals if v.type.shape)
+
+    def _declare(self, j: int) -> None:
+        f, r = self.f, self.results[j]
+        dtypes = tuple(self._wide(r, v) for v in r.finals)
+        name = f.fresh("acc")
+        kind = r.out.kind
+        start = tuple(Const(x, d) for x, d in zip(identity(kind, dtypes[0]), dtypes))
+        f.block.append(Fold(name, kind, dtypes, start))
+        self.folds[j] = name
+
+    def _finish(self, j: int) -> None:
+        """The folded value, combined with what the destination held, where it belongs."""
+        f, r = self.f, self.results[j]
+        at = self._position(r)
+        parts: list[kf.Operand] = []
+        for k, v in enumerate(r.finals):
+            dtype = self._wide(r, v)
+            part: kf.Operand = f.let(kf.Part(self.folds[j], k), dtype, "s")
+            parts.append(part)
+        if not self._starts_at_identity(r):
+            old = [
+                f.let(kf.Load(at.buf, (at.offset,)), v.type.dtype) if v.type.shape else f.operand(d)
+                for v, d in zip(r.finals, r.dests)
+            ]
+            old = [f.let(Apply("cast", (o,)), self._wide(r, v)) for o, v in zip(old, r.finals)]
+            parts = [f.let(Apply(r.out.kind, (o, p)), self._wide(r, v)) for o, p, v in zip(old, parts, r.finals)]
+        for v, p in zip(r.finals, parts):
+            if self._wide(r, v) != v.type.dtype:
+                p = f.let(Apply("cast", (p,)), v.type.dtype, "s")
+            if v.type.shape:
+                here = self._position(r, v)
+                f.block.append(kf.Store(here.buf, (here.offset,), p))
+            else:
+                f.env[v] = p
+
+    def _wide(self, r: Result, v: Value) -> str:
+        """The dtype that a fold of v accumulates in."""
+        trips: int | None = 1
+        for k, e in enumerate(self.extents):
+            if not any(row[k] for row in r.out.map.rows):
+                trips = None if trips is None or e.const is None else trips * e.const
+        return accumulator(r.out.kind, v.type.dtype, trips)
+
+    def _starts_at_identity(self, r: Result) -> bool:
+        node = self.f.defs.get(r.dests[0])
+        if r.out.width == 2:
+            return True
+        if node is None or node.op.name != "const" or hasattr(node.attrs["value"], "shape"):
+            return False
+        return node.attrs["value"] == identity(r.out.kind, r.dests[0].type.dtype)[0]
+
+    def _position(self, r: Result, v: Value | None = None) -> Place:
+        """Flat position of the result at the current indices."""
+        v = r.finals[0] if v is None else v
+        if not v.type.shape:
+            return Place("", Aff({}))
+        f = self.f
+        idx = [Aff.of(n) for n in self.names] + [f.aff(e) for e in r.extra]
+        place = self.accumulate.get(v) or f.place(v)
+        return Place(place.buf, self._flat_at(v, self.accumulate.get(v), r.out.map.rows, idx))
+
+    def _innermost(self) -> None:
+        f = self.f
+        for n in self.body.nodes:
+            element(f, n)
+        for j, r in enumerate(self.results):
+            values = [f.operand(v) for v in r.values]
+            if j in self.folds:
+                staged = [self._widen(x, v, r) for x, v in zip(values, r.values)]
+                f.block.append(kf.Combine(self.folds[j], tuple(staged)))
+                continue
+            if r.out.width == 2:
+                self._fold_in_memory(r, values)
+                continue
+            for v, x in zip(r.finals, values):
+                self._store(r, v, x)
+
+    def _fold_in_memory(self, r: Result, values: Sequence[kf.Operand]) -> None:
+        """An arg fold combined with the value and the index that its destinations hold."""
+        f, places = self.f, [self._position(r, v) for v in r.finals]
+        dtypes = tuple(v.type.dtype for v in r.finals)
+        old = tuple(f.let(kf.Load(at.buf, (at.offset,)), d) for at, d in zip(places, dtypes))
+        name = f.fresh("acc")
+        f.block += [Fold(name, r.out.kind, dtypes, old), kf.Combine(name, tuple(values))]
+        for k, (at, d) in enumerate(zip(places, dtypes)):
+            f.block.append(kf.Store(at.buf, (at.offset,), f.let(kf.Part(name, k), d)))
+
+    def _widen(self, x: kf.Operand, v: Value, r: Result) -> kf.Operand:
+        dtype = self._wide(r, v)
+        return x if dtype == v.type.dtype else self.f.let(Apply("cast", (x,)), dtype)
+
+    def _store(self, r: Result, v: Value, x: kf.Operand) -> None:
+        f = self.f
+        if not v.type.shape:
+            f.env[v] = x
+            return
+        if v in self.tiles:
+            f.block.append(kf.Combine(self.tiles[v][0], (x,), (Aff.of(self.names[0]),)))
+            return
+        at = self._position(r, v)
+        kind = "add" if v in self.accumulate else r.out.kind
+        if kind == "store":
+            f.block.append(kf.Store(at.buf, (at.offset,), x))
+        elif kind == "add":
+            f.block.append(kf.Store(at.buf, (at.offset,), x, add=True))
+        else:
+            old = f.let(kf.Load(at.buf, (at.offset,)), v.type.dtype)
+            f.block.append(kf.Store(at.buf, (at.offset,), f.let(Apply(kind, (old, x)), v.type.dtype)))
+
+    def _lanes(self, trip: int | None) -> int:
+        """Lanes of the vector loop."""
+        ops = len(self.body.nodes)
+        heavy = any(n.op.lowering.startswith("poly") or n.op.name in HEAVY for n in self.body.nodes)
+        folds = any(r.out.kind != "store" for r in self.results)
+        most = self._register_lanes() * 4
+        few = all(e.const is not None for e in self.extents) and prod(e.const or 0 for e in self.extents) < FEW_TRIPS * most
+        lanes = (most if ops < LONG_BODY and not few else most // 2) if heavy else most // 2 if folds else most // 4
+        while trip is not None and lanes > 1 and lanes // 2 >= trip:
+            lanes //= 2
+        return lanes
+
+    def _register_lanes(self) -> int:
+        widest = max(
+            (bits(v.type.dtype) // 8 for n in self.body.nodes for v in n.outputs if v.type not in (I64, BOOL)), default=8
+        )
+        return REGISTER // widest
+
+
+def _inside(order: Sequence[int], kept: set[int]) -> bool:
+    """Do the axes of `kept` come first, so that the others reduce in registers?"""
+    return set(order[: len(kept)]) == kept
+
+
+HEAVY = {"pow", "logaddexp", "logaddexp2", "expit", "xlogy", "xlog1py"}
+
+
+def element(f: Frame, n: Node) -> None:
+    """A node of a loop body: a load or a scalar op."""
+    if n.op is load:
+        x, *idx = n.inputs
+        at = f.flat(x, n.attrs["map"].rows, [f.aff(i) for i in idx])
+        f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
+    elif n.op.name in ("const", "empty", "copy"):
+        f.node(n)
+    else:
+        f.scalar(n)
+
+
+def _coef(a: Aff, name: str) -> int | float:
+    """Coefficient of a loop variable in a flat position; NaN where it is not a number (a run-time stride)."""
+    if any(name in k and k != (name,) for k in a.terms):
+        return float("nan")
+    return a.terms.get((name,), 0)
+
+
+def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:
+    """Sums of narrow floats are folded in wider ones, unless few are added (each lane then adds a handful)."""
+    if kind != "add" or dtype not in ("f32", "f16"):
+        return dtype
+    return "f32" if trips is not None and trips <= SHORT_SUM else "f64"
+
+
+def identity(kind: str, dtype: str) -> tuple[object, ...]:
+    if kind == "add":
+        return (0,)
+    if kind == "mul":
+        return (1,)
+    if kind in ("logical_or", "logical_and"):
+        return (kind == "logical_and",)
+    largest = kind in ("minimum", "argmin")
+    if dtype[0] == "f":
+        best: object = float("inf") if largest else float("-inf")
+    elif dtype == "bool":
+        best = largest
+    else:
+        info = np.iinfo(DTYPES[dtype])
+        best = int(info.max if largest else info.min)
+    return (best, -1) if kind in ("argmax", "argmin") else (best,)

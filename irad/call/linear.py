@@ -1,0 +1,86 @@
+"""`linearize` outside of compiled code: a native forward that keeps what the derivative needs, and the derivative as a
+linear function of tangents that Python calls: forward mode, cut where `vjp` is cut (see irad.call.pullback). And `vjp` of functions
+that return something beside their value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type
+from irad.core.structured import field_type
+from irad.core.tree import flatten
+from irad.core.types import Type, type_of
+from irad.errors import IradTypeError
+from irad.frontend.trace import trace
+from irad.frontend.transforms.transform import OUTSIDE
+from irad.frontend.values.traced import Spec
+from irad.options import DEFAULT, Options, static_leaves
+
+
+def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
+    """How a linearisation of a function is compiled; `joint(fn)(primals, tangents)` gives the result and its tangent."""
+
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> LinearSpecialisation:
+        leaves, tree = flatten(args)
+        known = [field_type(x) if isinstance(x, np.ndarray) else None for x in leaves]
+        specs = [Spec(_tangent_type(t or type_of(x))) for t, x in zip(known, leaves)]
+        static = static_leaves(fn, options, args, kwargs)
+        traced = trace(joint(fn), (args, tree.unflatten(specs)), static=static)
+        return LinearSpecialisation(joint, traced, specs, options)
+
+    return make
+
+
+def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
+    """As `irad.call.pullback.make_vjp` for a function that returns (value, aux): only the value has a cotangent.
+
+    `joint(fn)(primals, cotangent)` gives ((value, aux), cotangents of the primals).
+    """
+
+    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
+        static = static_leaves(fn, options, args, kwargs)
+        plain = trace(fn, args, kwargs, static=static)
+        if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
+            raise IradTypeError("with has_aux=True the function must return (value, aux)")
+        value = plain.out_tree.children[0]
+        specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
+        traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
+        return VjpSpecialisation(joint, traced, specs, options)
+
+    return make
+
+
+def _tangent_type(t: Type) -> Type:
+    return t if t.differentiable else t.with_dtype("f64")
+
+
+class LinearSpecialisation(VjpSpecialisation):
+    """Native code of a function and of its derivative, for one structure and types of the primals."""
+
+    given = "the tuple of tangents"
+
+    def pullback(self, kept: Sequence[Any]) -> Any:
+        """The derivative for what a forward has kept."""
+        return Linear(self, list(kept))
+
+    def prefer(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> None:
+        """Calls take tuples of tangents apart, in Python."""
+
+
+class Linear:
+    """Tangents of the primals -> tangent of the result. May be called any number of times."""
+
+    __slots__ = ("_made", "_kept")
+
+    def __init__(self, made: LinearSpecialisation, kept: list[Any]):
+        self._made, self._kept = made, kept
+
+    def __call__(self, *tangents: Any) -> Any:
+        """One tangent per primal, of its structure and shapes. Raises IradTypeError or ShapeError if they have others."""
+        return self._made.pull(self._kept, tangents)
+
+
+OUTSIDE[Linear.__call__] = "this linear function was made outside; call it there, or irad.linearize inside"

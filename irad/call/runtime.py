@@ -1,0 +1,215 @@
+"""The cache of specialisations: one version of a function per structure and types of its arguments.
+
+A specialisation (irad.call.specialisation) is found by the tree and types of the arguments; then its guards on static values and
+captured state are checked. Caches belong to code, not to function objects: a closure made anew in each iteration finds the
+specialisation of the last one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.call.specialisation import Leaves, specialise
+from irad.codegen.call import machine as entry
+from irad.core.garbage import uncollected
+from irad.core.switches import off
+from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
+from irad.errors import shortened
+from irad.frontend.transforms.transform import Transform
+from irad.frontend.values.guards import INT32, Path
+from irad.options import DEFAULT, Options
+
+FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
+TRIED = 8  # programs that a call tries before it takes the path in Python
+
+
+def leaf_key(x: Any) -> Any:
+    """What of a leaf the compiled code depends on: Python type of a number; dtype, shape and layout of an array."""
+    if isinstance(x, np.ndarray):
+        key = x.dtype, x.shape, None if x.flags.c_contiguous else x.strides
+        return key if type(x) is np.ndarray else (*key, type(x))
+    return x.dtype if isinstance(x, np.generic) else type(x)
+
+
+def code_key(fn: Any) -> Any:
+    """What identifies the code of a function, however often the function is made."""
+    if isinstance(fn, Transform):
+        return Transform, fn.kind, fn.argnums, fn.has_aux, fn.mode, repr(fn.axes), code_key(fn.fun)
+    if hasattr(fn, "__func__"):
+        return code_key(fn.__func__)
+    return getattr(fn, "__code__", fn)
+
+
+def statics(tree: TreeDef) -> list[Any]:
+    """The parts of the arguments that are no numbers, in order, then the structured arrays among them."""
+    return _statics(tree) + [t.meta.whole and t.meta.whole() for _, t in structured_nodes(tree)]
+
+
+def _statics(tree: TreeDef) -> list[Any]:
+    if tree.cls is TreeDef:
+        return [tree.meta.value]
+    return [s for c in tree.children for s in _statics(c)]
+
+
+_every: weakref.WeakSet[Cache] = weakref.WeakSet()
+
+
+@functools.cache
+def _arrays(n: int) -> TreeDef:
+    """The structure of a call with n arrays."""
+    return TreeDef(tuple, None, (TreeDef(tuple, None, (LEAF,) * n), TreeDef(dict, ())))
+
+
+def _small(path: Path, fn: Any, rest: Sequence[Any]) -> bool:
+    """Is there an int of 32 bits?"""
+    try:
+        x = path.get(fn, rest)
+    except (LookupError, AttributeError, ValueError, TypeError):  # something of another kind stands there now
+        return False
+    return type(x) is int and INT32[0] <= x <= INT32[1]
+
+
+class Cache:
+    """The specialisations of one piece of code. `cell` holds the table of irad.codegen.call.machine that a call tries first.
+
+    `make(fn, args, kwargs, options)` makes a specialisation. `code`: the `code_key` of its functions, if they are to be found
+    again where their code is replaced.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Any] | None = None,
+        code: Any = None,
+        options: Options = DEFAULT,
+    ):
+        self.make: Callable[..., Any] = make or specialise
+        self.code, self.options = code, options
+        self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
+        self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
+        self.cell: list[Any] = [entry.table(self.call, ())]
+        self.lock = threading.RLock()
+        _every.add(self)
+
+    def call(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of this code, through Python; such calls run without from the next one on, where that can be."""
+        if self.code is not None and code_key(fn) != self.code:
+            return cache_for(fn, self.options).call(fn, *args, **kwargs)
+        try:
+            s, leaves, rest = self.find(fn, args, kwargs)
+            return s(fn, leaves, rest)
+        except Exception as e:
+            raise shortened(e)  # noqa: B904
+
+    def run(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of this code. The machine that runs programs is not made before there is one."""
+        if self.programs and entry.available():
+            return entry.invoke()(self.cell, fn, *args, **kwargs)
+        return self.call(fn, *args, **kwargs)
+
+    def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
+        """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
+        if not kwargs and all(type(a) is np.ndarray and a.dtype.names is None for a in args):
+            leaves, tree, rest = list(args), _arrays(len(args)), []
+        else:
+            leaves, tree = flatten((args, kwargs))
+            rest = statics(tree)
+        key = (tree, *map(leaf_key, leaves))
+        s = self._known(key, fn, leaves, rest)
+        if s is not None:
+            self._prefer(s, fn)
+            return s, leaves, rest
+        with self.lock:
+            s = self._known(key, fn, leaves, rest)  # another thread may have made it meanwhile
+            if s is None:
+                live = self._live(key, fn, rest)
+                with uncollected():
+                    s = self.make(fn, args, kwargs, self.options, *([live] if live else ()))
+                self._add(key, s)
+        return s, leaves, rest
+
+    def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)
+
+    def _add(self, key: Any, s: Any) -> None:
+        """Keep a specialisation; let the oldest go where there are too many."""
+        self.entries.setdefault(key, []).insert(0, s)
+        self.entries.move_to_end(key)
+        while sum(map(len, self.entries.values())) > VERSIONS:
+            oldest = next(iter(self.entries))
+            gone = [self.entries[oldest].pop()] if len(self.entries) == 1 else self.entries.pop(oldest)
+            for old in gone:
+                self.programs.pop(old, None)
+            self._install()
+
+    def _live(self, key: Any, fn: Any, rest: Sequence[Any]) -> frozenset[Path]:
+        """Captured ints that have changed since they were taken for constants: from now on they are read at each call."""
+        if self.code is None:
+            return frozenset()
+        found: set[Path] = set()
+        for s in self.entries.get(key, ()):
+            found.update(c.path for c in s.traced.captures if c.weak and c.type.dtype == "i64")
+            found.update(
+                g.path for g in s.traced.guards if g.kind == "eq" and type(g.expected) is int and _small(g.path, fn, rest)
+            )
+        return frozenset(found)
+
+    def _prefer(self, s: Any, fn: Any) -> None:
+        """Put the program of a specialisation that is called again first in the table."""
+        if not entry.available():
+            return
+        with self.lock:
+            if s not in self.programs:
+                self.programs[s] = s.direct(fn)
+            elif self.programs[s] is None or next(reversed(self.programs)) is s:
+                return
+            self.programs.move_to_end(s)
+            self._install()
+
+    def _install(self) -> None:
+        found = [p for p in reversed(self.programs.values()) if p is not None]
+        self.cell[0] = entry.table(self.call, found[:TRIED])
+
+
+_caches: OrderedDict[Any, Cache] = OrderedDict()
+_caches_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """In a child: locks that other threads of the parent held, who are not here, are nobody's."""
+    global _caches_lock
+    _caches_lock = threading.Lock()
+    for cache in _every:
+        cache.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def cache_for(fn: Any, options: Options = DEFAULT) -> Cache:
+    """The cache of a function's code, compiled with these options."""
+    key = code_key(fn)
+    return cache_of(key if options is DEFAULT else (options, key), lambda: Cache(code=key, options=options))
+
+
+def cache_of(key: Any, make: Callable[[], Cache]) -> Cache:
+    """The cache of a piece of code (see `code_key`)."""
+    if off():
+        key = off(), key
+    with _caches_lock:
+        cache = _caches.get(key)
+        if cache is None:
+            cache = _caches[key] = make()
+            if len(_caches) > FUNCTIONS:
+                _caches.popitem(last=False)
+        else:
+            _caches.move_to_end(key)
+    return cache

@@ -1,0 +1,276 @@
+"""One traced and compiled version of a function: when it holds for a call, and how the call runs through Python.
+
+Captured arrays and numbers are read anew at each call and passed as hidden parameters. `irad.call.runtime` finds the version.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.call.fastcall import write
+from irad.codegen.call import machine as entry
+from irad.codegen.call.native import Native
+from irad.core.ir import Program, walk
+from irad.core.tree import leaf_fields, structured_nodes, with_whole
+from irad.core.types import Type
+from irad.errors import IradError, IradValueError
+from irad.frontend.trace import trace
+from irad.frontend.transforms.transform import Transform
+from irad.frontend.values.guards import INT32, Capture, Path
+from irad.frontend.values.traced import Leaf, Result, Traced, record_of, with_own
+from irad.ops.control import RaisedInGraph
+from irad.ops.text import PARTS, Slot
+from irad.options import DEFAULT, Options, leaves_of, static_leaves
+from irad.pipeline import native, optimise, signature
+
+Leaves = Sequence[Any]
+
+
+class Conditions:
+    """What a trace relies on, and how native arguments are made of a call's. `leaves`: argument leaves of a call."""
+
+    def __init__(self, traced: Traced, params: Sequence[Type], leaves: int):
+        self.traced, self.params = traced, params
+        infos = list(enumerate(traced.in_leaves[:leaves]))
+        self.dynamic = [k for k, info in infos if info.param is not None and info.alias is None]
+        self.aliased = [(k, info.alias) for k, info in infos if info.alias is not None]
+        self.fixed = [(k, info) for k, info in infos if info.alias is None and (info.param is None or info.int32)]
+
+    def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Do a call's static values, aliases and captured state fit?"""
+        return (
+            all(_fits(info, leaves[k]) for k, info in self.fixed)
+            and all(leaves[k] is leaves[a] for k, a in self.aliased)  # type: ignore[index]
+            and self._distinct(leaves)
+            and all(g.holds(fn, rest) for g in self.traced.guards)
+            and (not self.traced.identities or self._identities(fn, leaves, rest))
+            and all(_same_type(c, fn, rest) for c in self.traced.captures)
+        )
+
+    def _identities(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Are the objects that were compared by identity still one, or several?"""
+        at = lambda p: leaves[p] if isinstance(p, int) else p.get(fn, rest)
+        try:
+            return all((at(p) is at(q)) is same for p, q, same in self.traced.identities)
+        except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
+            return False
+
+    def _distinct(self, leaves: Leaves) -> bool:
+        """An array given twice needs a specialisation that knows it, if anything is written."""
+        if not self.traced.mutated:
+            return True
+        arrays = [leaves[k] for k in self.dynamic if isinstance(leaves[k], np.ndarray)]
+        return len({id(a) for a in arrays}) == len(arrays)
+
+    def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
+        """Arrays for the native code's parameters."""
+        values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
+        return [_contiguous(v, t) for v, t in zip(values, self.params)]
+
+
+def _contiguous(v: Any, t: Type) -> np.ndarray:
+    """An array or number as native code takes it: C-contiguous and aligned."""
+    a = np.ascontiguousarray(v, t.numpy) if t.shape else np.asarray(v, t.numpy)
+    return a if a.flags.aligned else a.copy()
+
+
+class Specialisation:
+    """A traced function with its native code. `donate`: argument leaves whose memory may be written."""
+
+    def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
+        traced = with_own(traced)
+        self.traced, self.donated = traced, donated_parameters(traced, donate)
+        self.program: Program = optimise(traced.program, None, options, frozenset(self.donated.values()))
+        self.native: Native = native(self.program, signature(traced.graph), options)
+        self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
+        self.holds = self.conditions.holds
+        self.records = record_of(traced)
+        self.entry: entry.Program | None = None  # as `direct` made it: all lay their arguments out alike
+
+    def direct(self, fn: Any) -> entry.Program | None:
+        """How calls run without Python code; None if they cannot."""
+        self.entry = write(self.traced, self.native, fn, self.raiser, self.donated)
+        return self.entry
+
+    def raiser(self, status: int, argv: int) -> None:
+        """Raise what a status of the native code stands for, the stores made before it done in the caller's arrays."""
+        words, inputs, kept = entry.arguments(argv, self.native), len(self.native.params), self.native.keeps(status)
+        for m in self.traced.mutated:
+            if m.index in kept:
+                t, arg, source = self.native.outputs[m.index], self.traced.parameter(m.target), words[inputs + m.index]
+                given = self.entry.given(argv, arg) if self.entry is not None else None
+                if given is None:
+                    ctypes.memmove(words[arg], source, t.size * t.numpy.itemsize)
+                elif t.size:
+                    given[...] = np.frombuffer(ctypes.string_at(source, t.size * t.numpy.itemsize), t.numpy).reshape(t.dims)
+        try:
+            self.native.fail(status, words[-1])
+        except RaisedInGraph as e:
+            raise user_exception(e, self.traced.exceptions) from None
+
+    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        """Run on argument leaves; results in the structure that the function returns, arguments changed as it does."""
+        t = self.traced
+        targets = [self._target(m.target, fn, leaves, rest) for m in t.mutated]
+        if targets and self._overlaps(targets, fn, leaves, rest):
+            return self._exact(fn, leaves, rest)
+        for a in targets:
+            if not a.flags.writeable:
+                raise ValueError("assignment destination is read-only")
+        kept: dict[int, np.ndarray] = {}
+        try:
+            args = self.conditions.arguments(fn, leaves, rest)
+            if self.donated:
+                self._own(args)
+            out = self.native.run(args, kept)
+        except RaisedInGraph as e:
+            raise user_exception(e, t.exceptions) from None
+        finally:
+            for a, m in zip(targets, t.mutated):
+                if m.index in kept:
+                    a[...] = kept[m.index]
+        for a, m in zip(targets, t.mutated):
+            a[...] = out[m.index]
+        results = [self._result(r, out, fn, leaves, rest) for r in t.results]
+        return t.out_tree.unflatten(results)
+
+    def _own(self, args: list[np.ndarray]) -> None:
+        """Copies of donated arrays that are read-only, or lie in memory of another argument."""
+        for j in self.donated.values():
+            others = [x for k, x in enumerate(args) if k != j and np.may_share_memory(x, args[j])]
+            if not args[j].flags.writeable or any(np.shares_memory(x, args[j]) for x in others):
+                args[j] = args[j].copy()
+
+    def _target(self, where: tuple[str, Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        kind, k = where
+        if kind == "path":
+            return k.get(fn, rest)
+        return leaves[k] if kind == "arg" else self.traced.captures[k].get(fn, rest)
+
+    def _result(self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        if r.kind == "static":
+            return r.value
+        if r.same_as is not None:
+            return self._target(r.same_as, fn, leaves, rest)
+        assert r.index is not None
+        return finish(r.kind, out[r.index])
+
+    def _overlaps(self, targets: Sequence[Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
+        """Does an array that is written share memory with an array that the program takes for another one?
+
+        An argument given twice is one array to the program; an argument that is also a captured array is two.
+        """
+        t = self.traced
+        others: list[tuple[Any, Any]] = [(("arg", k), x) for k, x in enumerate(leaves) if t.in_leaves[k].alias is None]
+        others += [(("capture", k), c.get(fn, rest)) for k, c in enumerate(t.captures)]
+        arrays = [(where, x) for where, x in others if isinstance(x, np.ndarray)]
+        group = self.records.get
+        return any(
+            m.target != where
+            and (where not in self.records or group(where) != group(m.target))
+            and np.may_share_memory(a, x)
+            and np.shares_memory(a, x)
+            for a, m in zip(targets, t.mutated)
+            for where, x in arrays
+        )
+
+    def _exact(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+        """Written memory that overlaps other memory in part: the plain function is exact about it."""
+        if isinstance(fn, Transform):
+            raise IradValueError(
+                "an array that the function writes overlaps another one in part; pass copies to differentiate it"
+            )
+        tree = self.traced.in_tree
+        args, kwargs = with_whole(tree, leaves, rest[len(rest) - len(structured_nodes(tree)) :])
+        return fn(*args, **kwargs)
+
+
+def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:
+    """Those of the argument leaves whose memory is free for results, with their parameters: arrays that the function neither
+    changes nor returns, given once."""
+    kept = {m.target for m in t.mutated} | {r.same_as for r in t.results if r.same_as is not None}
+    twice = {info.alias for info in t.in_leaves}
+    named = leaf_fields(t.in_tree)  # memory of fields lies between that of others
+    infos = [(k, t.in_leaves[k]) for k in leaves if ("arg", k) not in kept and k not in twice and named[k] is None]
+    return {k: i.param for k, i in infos if i.kind == "ndarray" and i.type.shape and i.param is not None and i.alias is None}
+
+
+def finish(kind: str, value: np.ndarray) -> Any:
+    """A native result as what NumPy or Python would return."""
+    if kind == "ndarray":
+        return value
+    return value[()] if kind == "generic" else value.item()
+
+
+def _fits(info: Leaf, x: Any) -> bool:
+    if info.param is None:
+        v = info.value
+        alike = type(x) is type(v) and np.shape(x) == np.shape(v)
+        return alike and (x is v or bool(np.all((x == v) & (np.signbit(x) == np.signbit(v)) if isinstance(x, float) else x == v)))
+    return bool(INT32[0] <= x <= INT32[1])
+
+
+def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
+    try:
+        return c.fits(c.get(fn, rest))
+    except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
+        return False
+
+
+def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:
+    """The exception that the user's code, or NumPy in its place, would raise; a note says where."""
+    cls = known.get(e.exc) or getattr(builtins, e.exc, None)
+    error = _made(cls, e.message) if cls is not None else IradError(f"{e.exc}: {e.message}")
+    if e.loc is not None:
+        excerpt = e.loc.excerpt()
+        error.add_note(f"raised in compiled code at {e.loc}" + (f"\n{excerpt}" if excerpt else ""))
+    return error
+
+
+def _made(kind: Any, message: str) -> BaseException:
+    """An exception of a class, or like one that was raised while the program was read."""
+    if isinstance(kind, BaseException):
+        texts = iter(message.split(PARTS))
+        made = type(kind).__new__(type(kind), *(a.made(next(texts)) if isinstance(a, Slot) else a for a in kind.args))
+        made.__dict__.update({k: v for k, v in vars(kind).items() if k != "__notes__"})
+        return made
+    try:
+        return kind(message)  # type: ignore[no-any-return]
+    except TypeError:  # its __init__ wants something else
+        return kind.__new__(kind, message)  # type: ignore[no-any-return]
+
+
+def specialise(
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options = DEFAULT,
+    live: frozenset[Path] = frozenset(),
+    static: frozenset[int] | None = None,
+) -> Specialisation:
+    """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
+
+    `static`: leaves that are constants, if the options do not say it.
+    """
+    if static is None:
+        static = static_leaves(fn, options, args, kwargs)
+    trial = lambda live: _with_live(fn, args, kwargs, static, live)
+    traced = trial(live) if live else None
+    if traced is None and len(live) > 1:
+        live = frozenset(path for path in live if trial(frozenset([path])))
+        traced = trial(live)
+    return Specialisation(traced or trace(fn, args, kwargs, static=static), options, leaves_of(fn, options.donate, args, kwargs))
+
+
+def _with_live(fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path]) -> Traced | None:
+    """The trace with these captured ints read at each call, if it can be made and all shapes are known in it."""
+    try:
+        traced = trace(fn, args, kwargs, static=static, live=live)
+    except (IradError, TypeError, ValueError):
+        return None
+    return traced if all(v.type.static for g in traced.program.values() for n in walk(g) for v in n.outputs) else None

@@ -1,0 +1,64 @@
+"""What a function is compiled to, to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.call.specialisation import donated_parameters
+from irad.codegen.call.native import Native
+from irad.core.ir import Program
+from irad.core.lazy_dataclass import dataclass
+from irad.core.notes import Notes
+from irad.core.text import show
+from irad.explain import report
+from irad.frontend.trace import trace
+from irad.options import DEFAULT, Options, leaves_of, static_leaves
+from irad.pipeline import native, optimise, signature
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of one specialisation. `passes`: (name, text after it, seconds) of each pass, the traced graph first; `notes`: what
+    was decided."""
+
+    program: Program
+    passes: tuple[tuple[str, str, float], ...]
+    native: Native
+    notes: Notes
+
+    @staticmethod
+    def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> Stages:
+        """Trace, optimise and compile, keeping every stage."""
+        notes = Notes()
+        found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes)
+        traced = found.program
+        passes = [("input", show(traced), 0.0)]
+        observe = lambda name, before, after, seconds: passes.append((name, show(after), seconds))
+        donated = donated_parameters(found, leaves_of(fn, options.donate, args, kwargs))
+        program = optimise(traced, observe, options, frozenset(donated.values()), notes)
+        return Stages(program, tuple(passes), native(program, signature(found.graph), options, notes), notes)
+
+    @property
+    def explain(self) -> str:
+        """What was decided, one line each: loops and lanes, contractions, what the backward keeps, memory."""
+        return report(self.program, self.native, self.notes)
+
+    @property
+    def ir(self) -> str:
+        """The optimised graph."""
+        return show(self.program)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel form."""
+        return self.native.kernel_text
+
+    @property
+    def llvm(self) -> str:
+        """LLVM IR."""
+        return self.native.text
+
+    @property
+    def asm(self) -> str:
+        """Assembly of this machine."""
+        return self.native.library.asm

@@ -1,0 +1,92 @@
+"""Compiled textual graphs: the callables of `compile`, for a graph that `load` has read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.call.specialisation import user_exception
+from irad.codegen.call.native import Native
+from irad.core.ir import Program
+from irad.core.types import Type, dtype_name
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.transforms.transform import OUTSIDE
+from irad.ops.control import RaisedInGraph
+from irad.options import DEFAULT, Options
+from irad.passes.derivatives.autodiff import grad, vjp
+from irad.pipeline import native, optimise, signature
+
+
+class CompiledGraph:
+    """A compiled graph: takes one array or number per parameter, returns its result, or a tuple of its results."""
+
+    def __init__(self, program: Program, argnums: int | tuple[int, ...], options: Options = DEFAULT):
+        self.program, self.argnums, self.options = program, argnums, options
+        self.entry = next(iter(program.values()))
+        self._made: dict[str, Native] = {}
+
+    def _native(self, kind: str) -> Native:
+        if kind not in self._made:
+            wrt = [self.argnums] if isinstance(self.argnums, int) else list(self.argnums)
+            source = {
+                "value": lambda: self.program,
+                "grad": lambda: grad(self.program, wrt),
+                "vjp": lambda: vjp(self.program, wrt),
+            }
+            program = source[kind]()
+            outside = signature(next(iter(program.values())))
+            self._made[kind] = native(optimise(program, None, self.options), outside, self.options)
+        return self._made[kind]
+
+    def _run(self, kind: str, args: tuple[Any, ...]) -> list[Any]:
+        code = self._native(kind)
+        if len(args) != len(code.params):
+            raise IradTypeError(f"@{self.entry.name} takes {len(code.params)} arguments, {len(args)} were given")
+        hints = [v.hint for v in self.entry.params]
+        names = [f"%{h}" if h else str(k) for k, h in enumerate([*hints, *[""] * (len(args) - len(hints))])]
+        try:
+            return code.run([_argument(x, t, name) for x, t, name in zip(args, code.params, names)])
+        except RaisedInGraph as e:
+            raise user_exception(e, {}) from None
+
+    def _results(self, values: list[Any]) -> Any:
+        out = tuple(v if v.shape else v[()] for v in values)
+        return out[0] if len(out) == 1 else out
+
+    def __call__(self, *args: Any) -> Any:
+        """The results."""
+        return self._results(self._run("value", args))
+
+    def value_and_grad(self, *args: Any) -> Any:
+        """(results, gradient of the first result by the parameters `argnums`)."""
+        values = self._run("grad", args)
+        n = len(self.entry.results)
+        grads = tuple(v if v.shape else v[()] for v in values[n:])
+        return self._results(values[:n]), grads[0] if isinstance(self.argnums, int) else grads
+
+    def grad(self, *args: Any) -> Any:
+        """The gradient of the first result."""
+        return self.value_and_grad(*args)[1]
+
+    def vjp(self, *args: Any) -> tuple[Any, Any]:
+        """(results, pullback): the pullback takes a cotangent for each float result and gives those of `argnums`."""
+        kept = tuple(np.array(a) for a in args)
+
+        def pullback(*cotangents: Any) -> tuple[Any, ...]:
+            return tuple(self._run("vjp", (*kept, *cotangents))[len(self.entry.results) :])
+
+        return self(*args), pullback
+
+
+def _argument(x: Any, t: Type, name: str) -> np.ndarray:
+    a = np.asarray(x)
+    if a.shape != t.shape or not np.can_cast(a.dtype, t.numpy, "same_kind"):
+        dtype = dtype_name(a.dtype)
+        given = Type(dtype, a.shape) if dtype else f"dtype {a.dtype} and shape {a.shape}"
+        raise IradValueError(f"argument {name} must be {t}, not {given}")
+    return np.ascontiguousarray(a, t.numpy).reshape(t.dims)
+
+
+for _name in ("__call__", "value_and_grad", "grad", "vjp"):
+    OUTSIDE[getattr(CompiledGraph, _name)] = "a compiled graph is run as it is; call it outside, and pass what it gives"

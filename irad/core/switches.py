@@ -1,0 +1,43 @@
+"""Parts of the compiler that tests can turn off: results must not change. No option for users; see docs/testing.md.
+
+with without("cse", "blocks"):
+    ...                             what is compiled here for the first time is compiled without them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Passes of irad.pipeline that may be left out, by their names, and decisions of the kernel form.
+SWITCHES = (
+    "inline", "simplify", "fold", "cse", "result_extents", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
+    "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
+    "contractions", "blocks", "collapse", "skew", "taped", "parallel", "polls",
+)  # fmt: skip
+
+_off: frozenset[str] = frozenset()
+
+
+def on(name: str) -> bool:
+    """Is this part in use?"""
+    return name not in _off
+
+
+def off() -> frozenset[str]:
+    """The parts that are not: compiled code of theirs is kept apart."""
+    return _off
+
+
+@contextmanager
+def without(*names: str) -> Iterator[None]:
+    """Leave parts of the compiler out, in all threads. Raises KeyError for a name that is no part."""
+    global _off
+    for n in names:
+        if n not in SWITCHES:
+            raise KeyError(f"there is no part {n!r}; there are {', '.join(SWITCHES)}")
+    before, _off = _off, _off | frozenset(names)
+    try:
+        yield
+    finally:
+        _off = before

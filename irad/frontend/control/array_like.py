@@ -1,0 +1,65 @@
+"""What NumPy makes an array of: ranges, deques and the like beside arrays, and in indices."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError
+from irad.frontend.control.sequences import Range
+from irad.frontend.control.stands import Stands
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.objects import Array, describe
+
+_LISTS = (collections.deque, collections.UserList)
+
+
+def array_like(r: Reader, x: Any) -> Any:
+    """A sequence that is no list or tuple, as the array that NumPy makes of it; anything else as it is."""
+    if isinstance(x, range):
+        return r.wrap(np.arange(x.start, x.stop, x.step))
+    if isinstance(x, Range):
+        if isinstance(x.length, Arr) and r.from_arguments(x.length):
+            raise NeedStatic(x.length, "the number of elements of a range that becomes an array")
+        return x.get(r.call(np.arange, [x.length]))
+    if isinstance(x, Stands):
+        return x.array(r)
+    return list(x) if type(x) in _LISTS else x
+
+
+def index_like(r: Reader, key: Any) -> Any:
+    """The key of an array, with arrays for the ranges in it."""
+    return tuple(array_like(r, k) for k in key) if type(key) is tuple else array_like(r, key)
+
+
+def is_array(x: Any) -> bool:
+    """Does NumPy, and not Python, say what an operator on x means?"""
+    return isinstance(x, (Array, np.ndarray, np.generic)) or (isinstance(x, Arr) and not x.weak)
+
+
+def numpy_operands(r: Reader, name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of an operator; beside an array or a NumPy scalar, sequences become what NumPy makes of them."""
+    if not any(map(is_array, xs)) or not any(isinstance(x, (range, Range, *_LISTS)) for x in xs):
+        return xs
+    return tuple(array_like(r, x) for x in xs)
+
+
+def repeats(xs: tuple[Any, ...]) -> Arr | None:
+    """Of an operator `*`: the traced number by which a list, tuple or text is repeated; None if it is a product of numbers.
+
+    Raises IradTypeError, with Python's words, for a number that is no int.
+    """
+    if not any(isinstance(x, (list, tuple, str)) for x in xs):
+        return None
+    count = next((x for x in xs if isinstance(x, Arr)), None)
+    if count is None:
+        return None
+    if count.name[0] not in "iu" and not (count.weak and count.name == "bool"):
+        kind = describe(count).split(" ", 1)[1]
+        e = IradTypeError(f"can't multiply sequence by non-int of type '{kind}'")
+        e.sources = set()  # type: ignore[attr-defined]
+        raise e
+    return count

@@ -1,0 +1,284 @@
+"""The merge of the two sides of a branch: one `if` that yields what differs, and what the variables hold after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from irad.core.ir import Graph, Value, emit
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.types import Type
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Null, Opt, Same, Template, holes, leaves, zero
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import STALE, Array, Cell, Either, StructureError
+from irad.frontend.values.state import Items, Name, Place, Region, Storage
+from irad.frontend.values.steps import At, Step
+from irad.ops.control import if_
+from irad.ops.core import effects
+
+_ALTERNATIVES = 8  # arrays that one variable may be, up to which stores into it are followed
+Live = frozenset[str] | None  # names of the running function that are read later; None: all
+
+
+def graph_of(region: Region, results: Sequence[Value] = ()) -> Graph:
+    return Graph((), tuple(region.nodes), tuple(results))
+
+
+@dataclass(eq=False)
+class _Item:
+    """Something to be merged: a place (None: the result of the branch), and what it is on the two sides."""
+
+    place: Place | None
+    a: Any
+    b: Any
+    template: Template
+
+    def side(self, k: int) -> Any:
+        """What it is on a side, whose state is in force."""
+        if isinstance(self.place, Storage):
+            return Array(self.place.owner)
+        return self.b if k else self.a
+
+
+class Merge:
+    """The merge of two sides of a branch."""
+
+    def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
+        self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
+        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content))
+        self.exports = Exports(r, (a, b))
+        self.locked: set[int] = set()  # ids of templates of containers that may not change
+        self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
+
+    def run(self) -> Any:
+        items = self._items()
+        self._lock()
+        templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in _arrays(i.template)}
+        self._pair(list(templates.values()))
+        sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
+        if not sides[0] and not any(effects(n) != "none" for region in (self.a, self.b) for n in region.nodes):
+            outs: tuple[Value, ...] = ()
+        else:
+            outs = emit(
+                if_, self.cond.value, regions=[graph_of(self.a, sides[0]), graph_of(self.b, sides[1])], hints=_hints(items)
+            )
+        return self._place(items, list(outs))
+
+    def _items(self) -> list[_Item]:
+        places = {k: p for region in (self.a, self.b) for k, (p, _) in region.log.old.items()}
+        items = []
+        for place in places.values():
+            if self._dead_name(place):
+                continue
+            a, b = self.a.value(place), self.b.value(place)
+            items.append(_Item(place, a, b, self._template(place, a, b)))
+        items.append(_Item(None, self.a.result, self.b.result, self.joiner.join(self.a.result, self.b.result)))
+        return items
+
+    def _dead_name(self, place: Place) -> bool:
+        return (
+            isinstance(place, Name) and self.live is not None and place.owner is self.r.frame.env and place.name not in self.live
+        )
+
+    def _template(self, place: Place, a: Any, b: Any) -> Template:
+        if isinstance(place, Storage):
+            whole = Array(place.owner)
+            return Same(a) if a is b else Ary(whole.type, (whole, whole))
+        if self.a.stale(a) or self.b.stale(b):
+            return Bad(STALE)
+        t = self.joiner.join(a, b)
+        if isinstance(place, Items) and isinstance(t, Bad):
+            raise StructureError(
+                f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
+                "keep its length and types the same on both paths"
+            )
+        return t
+
+    def _lock(self) -> None:
+        """Containers that become one by data may not change from now on: which of them would is not followed."""
+        for a, b, node in self.joiner.ambiguous():
+            self.locked.add(id(node))
+            for x in (a, b):
+                self.r.state.lock(x)
+
+    def _made(self, obj: Any, node: Node) -> Any:
+        if id(node) in self.locked:
+            self.r.state.lock(obj)
+        return self.r.state.made(obj)
+
+    # ---- arrays ----
+
+    def _pair(self, templates: list[Ary]) -> None:
+        """Decide what each merged array is: one new array, or an array of either side that lives on."""
+        uses: dict[int, set[Any]] = {}
+        for t in templates:
+            for x, y in (t.pair, t.pair[::-1]):
+                for cell in x.cells() if isinstance(x, Array) else ():
+                    uses.setdefault(id(cell), set()).add(id(y.cell) if self._both_fresh(t) else id(t))
+        for t in templates:
+            if not (self._both_fresh(t) and all(len(uses[id(x.cell)]) == 1 for x in t.pair)):
+                self.rebuilt[id(t)] = [None if x is None else self.exports.portable(x, k) for k, x in enumerate(t.pair)]
+
+    def _both_fresh(self, t: Ary) -> bool:
+        """Two arrays made on the two sides, whole."""
+        return all(
+            isinstance(x, Array) and x.fresh_whole and self.r.state.born(x.cell) is region.builder
+            for x, region in zip(t.pair, (self.a, self.b))
+        )
+
+    # ---- values ----
+
+    def _fill(self, region: Region, items: list[_Item], side: int) -> list[Value]:
+        """The values that a side yields, made at its end."""
+        seen: set[int] = set()
+        with region.builder, region.log.replayed():
+            out = [v for i in items for v in leaves(i.template, i.side(side), self.r.read, seen)]
+            return out + self.exports.values(side)
+
+    def _place(self, items: list[_Item], outs: list[Value]) -> Any:
+        n = len(outs) - len(self.exports.items)
+        self.exports.outs = outs[n:]
+        maker = Maker(outs[:n], self._array, self._made)
+        result = None
+        for i in items:
+            if i.place is None:
+                result = maker.make(i.template)
+            elif isinstance(i.place, Storage):
+                self.r.state.assign(i.place, i.a if isinstance(i.template, Same) else next(maker.values))
+            elif isinstance(i.place, Items):
+                self.r.state.touch(i.place.owner)
+                i.place.set(maker.make(i.template))
+            else:
+                self.r.state.assign(i.place, maker.make(i.template))
+        for array, cells in self.exports.watching:
+            array.watch = tuple((c, c.content) for c in cells)
+        return result
+
+    def _array(self, t: Ary, value: Value) -> Array:
+        sides = self.rebuilt.get(id(t))
+        if sides is None:
+            return merged(Array(Cell(value)), *t.pair)
+        left, right = (None if make is None else make() for make in sides)
+        if left is not None and right is not None:
+            if len(left.cells()) + len(right.cells()) > _ALTERNATIVES:
+                why = "this variable may be one of many arrays by now; copy the array (x = x.copy()) before storing into it"
+                return self.exports.watching_copy(merged(Array(Cell(value), frozen=why), left, right), left, right)
+            return Either(self.cond, left, right, value)
+        only = left if left is not None else right
+        assert only is not None
+        return only
+
+
+class Exports:
+    """What the sides yield besides, so that arrays made or viewed in them can be used after the branch.
+
+    A cell made in a side is exported by its content, once; a view by the positions that were computed in the side; a
+    choice between arrays by its condition. On the other side these are zeros, which nobody reads.
+    """
+
+    def __init__(self, r: Reader, regions: tuple[Region, Region]):
+        self.r, self.regions = r, regions
+        self.items: list[tuple[int, Type, Callable[[], Value]]] = []  # side, type, value at the end of the side
+        self.outs: list[Value] = []  # of the `if`, once it is emitted
+        self.watching: list[tuple[Array, tuple[Cell, ...]]] = []  # copies of views, and what they are views of
+        self.known: dict[tuple[int, int], Callable[[], Any]] = {}
+        self.keep: list[Any] = []
+
+    def values(self, side: int) -> list[Value]:
+        return [value() if of == side else zero(t) for of, t, value in self.items]
+
+    def _export(self, side: int, t: Type, value: Callable[[], Value]) -> Callable[[], Value]:
+        k = len(self.items)
+        self.items.append((side, t, value))
+        return lambda: self.outs[k]
+
+    def portable(self, x: Array, side: int) -> Callable[[], Array]:
+        """Makes an array of a side usable outside: the same storage, seen through the same steps."""
+        if isinstance(x, Either):
+            cond, left, right = self._scalar(x.cond.value, side), self.portable(x.left, side), self.portable(x.right, side)
+            return lambda: Either(Arr(cond(), True), left(), right(), None)
+        if any(self._local_shape(s, side) for s in x.steps):
+            content = self._export(side, x.type, lambda: self.r.value(x))
+            why = "this view has a length that was computed under a condition; copy it before storing into it"
+            return lambda: self.watching_copy(merged(Array(Cell(content()), frozen=why), x, x), x)
+        with self.regions[side].log.replayed():
+            stale = x.stale
+        cell, steps = self._cell(x.cell, side), [self._step(s, side) for s in x.steps]
+
+        def make() -> Array:
+            out = Array(cell(), tuple(step() for step in steps), x.type, x.strides, x.frozen)
+            out.loose = x.loose
+            if x.watch and not stale:
+                self.watching.append((out, tuple(c for c, _ in x.watch)))
+            out.watch = x.watch
+            return out
+
+        return make
+
+    def watching_copy(self, out: Array, *xs: Array) -> Array:
+        """`out`, a copy of the content of `xs`, which is out of date once one of them changes."""
+        self.watching.append((out, tuple(c for x in xs for c in x.shared())))
+        return out
+
+    def _cell(self, cell: Cell, side: int) -> Callable[[], Cell]:
+        region = self.regions[side]
+        if self.r.state.born(cell) is not region.builder:
+            return lambda: cell
+        if (side, id(cell)) not in self.known:
+            whole = Array(cell)
+            self.keep.append(cell)
+            content = self._export(side, whole.type, lambda: self.r.value(whole))
+            made: list[Cell] = []
+
+            def make() -> Cell:
+                if not made:
+                    made.append(Cell(content(), cell.name))
+                return made[0]
+
+            self.known[side, id(cell)] = make
+        return self.known[side, id(cell)]
+
+    def _scalar(self, v: Value, side: int) -> Callable[[], Value]:
+        if not self.regions[side].defines(v):
+            return lambda: v
+        if (side, v.id) not in self.known:
+            self.known[side, v.id] = self._export(side, v.type, lambda: v)
+        return self.known[side, v.id]
+
+    def _local_shape(self, s: Step, side: int) -> bool:
+        shape = s.plan.shape if isinstance(s, At) else getattr(s, "shape", ())
+        return any(self.regions[side].defines(v) for v in Type("f64", shape).symbols)
+
+    def _step(self, s: Step, side: int) -> Callable[[], Step]:
+        if not isinstance(s, At) or not any(self.regions[side].defines(v) for v in s.plan.operands):
+            return lambda: s
+        operands = [self._scalar(v, side) for v in s.plan.operands]
+        return lambda: At(s.key, replace(s.plan, operands=tuple(v() for v in operands)))
+
+
+def merged(new: Array, a: Array, b: Array) -> Array:
+    """A new array in place of either of two, of the memory order that both have."""
+    if not (a.contiguous and b.contiguous):
+        new.laid_out(a.strides if a.strides == b.strides else None)
+    return new
+
+
+def _arrays(t: Template) -> Iterator[Ary]:
+    if isinstance(t, Ary):
+        yield t
+    elif isinstance(t, (Opt, Null)):
+        yield from _arrays(t.child)
+    elif isinstance(t, Node):
+        for k in t.kids:
+            yield from _arrays(k)
+
+
+def _hints(items: list[_Item]) -> list[str]:
+    """Names for the values that an `if` or a loop yields."""
+    out: list[str] = []
+    seen: set[int] = set()
+    for i in items:
+        name = i.place.name if isinstance(i.place, Name) else i.place.owner.name if isinstance(i.place, Storage) else ""
+        out += [str(name or "")] * len(holes(i.template, seen))
+    return out

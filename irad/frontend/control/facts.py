@@ -1,0 +1,74 @@
+"""Conditions that are known to hold where we are: those of the branches around, and of the checks before.
+
+They are kept by builder: what is known in one is known in those inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from irad.core.ir import Node, Value, current
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Nullable
+from irad.frontend.values.state import Name
+from irad.ops.constant import const
+from irad.ops.control import if_
+from irad.ops.elementwise import logical_and, logical_not, logical_or
+from irad.ops.intervals import definition
+
+
+def learn(r: Reader, cond: Any, truth: bool) -> None:
+    """What follows in the current builder runs only where `cond` is so. Variables that are no longer None then are plain."""
+    if not isinstance(cond, Arr):
+        return
+    assume(r, cond, truth)
+    for name, x in list(r.frame.env.names.items()):
+        if type(x) is Nullable and known(r, x.there):
+            r.state.assign(Name(r.frame.env, name), x.value)
+
+
+def assume(r: Reader, cond: Arr, truth: bool) -> None:
+    """The same, and the variables stay what they are."""
+    for v, holds in _implied(cond.value, truth):
+        note(r, v, holds)
+
+
+def note(r: Reader, v: Value, truth: bool) -> None:
+    r.facts.setdefault(current(), set()).add((v, truth))
+
+
+def known(r: Reader, cond: Arr) -> bool:
+    """Does a condition hold here, as far as is known?"""
+    at = current()
+    while at is not None:
+        if (cond.value, True) in r.facts.get(at, ()):
+            return True
+        at = at.outer  # type: ignore[assignment]
+    return False
+
+
+def _implied(v: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
+    yield v, truth
+    node = definition(v)
+    if node is None:
+        return
+    if node.op is logical_not:
+        yield from _implied(node.inputs[0], not truth)
+    elif node.op is (logical_and if truth else logical_or):
+        for x in node.inputs:
+            yield from _implied(x, truth)
+    elif node.op is if_:
+        yield from _of_branch(node, node.outputs.index(v), truth)
+
+
+def _of_branch(node: Node, k: int, truth: bool) -> Iterator[tuple[Value, bool]]:
+    """`a and b` as a branch: the side that always yields the other bool was not taken."""
+    cond = node.inputs[0]
+    for side, region in zip((True, False), node.regions):
+        x = region.results[k]
+        made = next((n for n in region.nodes if x in n.outputs), None) or definition(x)
+        fixed = side if x is cond else bool(made.attrs["value"]) if made is not None and made.op is const else truth
+        if fixed is not truth:
+            yield from _implied(cond, not side)

@@ -1,0 +1,373 @@
+"""Generators: what a generator function gives is handed to its consumer at each `yield`, in the middle of its own loops.
+
+So the loops and branches of a generator stay what they are, and the body of a `for` loop over it, or the step of a sum, is run inside
+of them; a consumer that stops sets the flag with which a function returns. One element at a time (`next`, a second argument of
+`zip`) is the business of `irad.frontend.reading.resumed`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from irad.core.foreign import is_library
+from irad.core.ir import current
+from irad.core.lazy_dataclass import replace
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
+from irad.frontend.control.loops import otherwise, run_for
+from irad.frontend.control.regions import Dead, Emitted
+from irad.frontend.control.rolled import Loop, stop_flag, trip
+from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
+from irad.frontend.control.tries import CAUGHT, may_be_caught
+from irad.frontend.reader import Frame, Reader, Restart, expression
+from irad.frontend.syntax.source import source_of
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Env, Nullable, StructureError, python_method
+from irad.frontend.values.state import Name
+from irad.ops.control import raise_if
+
+_THROWN = (
+    "an exception raised in what goes over this generator would not be caught by the try around this yield, as Python has it; "
+    "let the try end before the yield"
+)
+
+
+_DEEPEST = 400
+
+
+class Undecided(StructureError):
+    """Which yield comes next depends on data, and an element is wanted now."""
+
+
+def start(r: Reader, frame: Frame, known: Env | None = None) -> Stream:
+    """The generator that a call of a generator function gives: nothing of its body has run. `known`: its state."""
+    frame.env.locals, frame.env.nonlocals = frame.liveness.locals, frame.liveness.nonlocals
+    r.state.made(frame.env)
+    state = known or new_state(r)
+
+    def each(consume: Consume, around: Around) -> Any:
+        go_over(r, state)
+        if state.names["point"] == ():
+            return run(r, frame, consume, around)
+        return run(r, frame, consume, around, body=lambda: r.one_by_one().go_on(r, state))
+
+    def advance(then: Callable[[Any], Any], ended: Callable[[], Any]) -> Any:
+        return r.one_by_one().advance(r, frame, state, then, ended)
+
+    return Stream(each, advance, state, frame)
+
+
+def run(
+    r: Reader,
+    given: Frame,
+    consume: Consume,
+    around: Around = (),
+    thrown: bool = False,
+    body: Callable[[], None] | None = None,
+) -> Any:
+    """Run the body of a generator function, or what is left of it, to its end; what it returns.
+
+    `thrown`: exceptions of the consumer arise at the yield.
+    """
+    consumer = r.frame
+    frame = _activation(r, given)
+    frame.around_loops = around
+
+    def handed(value: Any) -> Any:
+        with r.activation(consumer):
+            return consume(value)
+
+    frame.consume = handed if thrown else lambda value: _apart(r, frame, lambda: handed(value))
+    if len(r.frames) > _DEEPEST:
+        raise UnsupportedError(f"generators nest deeper than {_DEEPEST}; is there a recursion that does not end?")
+    with r.activation(frame):
+        body() if body is not None else block(r, given.liveness.node.body)  # type: ignore[arg-type]
+    if around and around[0][3] is consumer and flag(frame.flags, "return") is True and not _returns(given.liveness.node):
+        settle(r)  # it has no end of its own: the loop over it has been left
+    return frame.flags.names.get("value")
+
+
+@functools.cache
+def _returns(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Return) for n in ast.walk(node))
+
+
+def _activation(r: Reader, given: Frame) -> Frame:
+    """A frame of its own for each time that a body runs; its variables are the generator's."""
+    frame = replace(given, flags=Env({"return": False}), loops=[], guards=[], finals=[], conditional=r.conditional)
+    r.state.made(frame.flags)
+    return frame
+
+
+def _apart(r: Reader, frame: Frame, run: Callable[[], Any]) -> Any:
+    """Run a consumer, whose exceptions the generator does not see. Raises UnsupportedError where its handlers would catch one."""
+    if not frame.guards:
+        return run()
+    before = len(current().nodes)
+    try:
+        out = run()
+    except (Restart, IradError, Emitted, Dead):
+        raise
+    except Exception as e:
+        raise UnsupportedError(_THROWN) from e
+    with r.activation(frame):
+        if may_be_caught(r, current().nodes[before:]):
+            raise UnsupportedError(_THROWN)
+    return out
+
+
+@expression(ast.Yield)
+def yield_(r: Reader, e: ast.Yield) -> None:
+    value = None if e.value is None else r.perhaps(e.value)
+    r.at(e)
+    _hand(r, value)
+
+
+def _hand(r: Reader, value: Any) -> Any:
+    """Give the consumer an element; has it stopped: a bool, or a traced one?"""
+    frame = r.frame
+    if frame.consume is None:
+        raise UnsupportedError("a yield inside of an expression, of a generator whose elements are taken one by one: assign it")
+    stop = frame.consume(value)
+    if stop is not False:
+        returned = flag(frame.flags, "return")
+        r.state.assign(Name(frame.flags, "return"), disjunction(returned, stop))
+    return stop
+
+
+@expression(ast.YieldFrom)
+def yield_from(r: Reader, e: ast.YieldFrom) -> Any:
+    inner = opened(r, r.expr(e.value))
+    r.at(e)
+    return hand_all(r, e, inner)
+
+
+def hand_all(r: Reader, node: ast.AST, iterable: Any) -> Any:
+    """Give the consumer all elements of an iterable; what it returns, if it is a generator."""
+    stream = as_stream(iterable)
+    if stream is not None:
+        return stream.each(lambda x: _hand(r, x), r.frame.around_loops)
+    seq = iterate(r, iterable)
+    run_for(r, Loop(node, lambda k: _hand(r, seq.get(k)), None, None, None), seq)
+    return None
+
+
+def as_stream(x: Any) -> Stream | None:
+    """What gives its elements one after another, and only that; None of anything else."""
+    if isinstance(x, Generator):
+        return x.stream() if x.stream is not None and x.element is None else None
+    return x if isinstance(x, Stream) else None
+
+
+def made(r: Reader, fn: Any, *args: Any) -> Any:
+    """What one of the functions below gives, read as if it were the program's."""
+    return r.enter(fn, source_of(fn.__code__), list(args), {})
+
+
+def opened(r: Reader, x: Any) -> Any:
+    """iter(x) of an object whose class is written in Python; anything else is itself."""
+    method = None if is_library(type(x).__module__) else python_method(x, "__iter__")
+    if method is None or isinstance(x, (Stream, Generator)):
+        return x
+    it = r.call(types.MethodType(method, x), [])
+    given = python_method(it, "__next__")
+    return it if given is None else made(r, called, types.MethodType(given, it))
+
+
+# ---- loops over generators ------------------------------------------------------------------------------------------------
+
+
+def run_stream(r: Reader, loop: Loop, stream: Stream) -> None:
+    """A `for` loop, whose position is an element; its else clause included."""
+    frame, before = r.frame, len(current().nodes)
+    around = ((frame.env, loop.head, loop.after, frame), *frame.around_loops)
+    with loop_flags(r):
+
+        def consume(x: Any) -> Any:
+            trip(r, loop, x)
+            return stop_flag(r)
+
+        stream.each(consume, around)
+        if frame.guards and may_be_caught(r, current().nodes[before:]):
+            raise UnsupportedError(CAUGHT)
+        stop, broken = stop_flag(r), flag(frame.loops[-1], "break")
+    otherwise(r, loop, stop, broken)
+
+
+def folded(
+    r: Reader, stream: Stream, first: Any, step: Callable[[Any, Any], Any], done: Callable[[Any], Any] | None = None
+) -> Any:
+    """step(...step(first, x0)..., xn); `done(total)`: nothing can change it any more."""
+    place = Name(r.state.made(Env({"total": first})), "total")
+
+    def consume(x: Any) -> Any:
+        r.state.assign(place, step(place.get(), x))
+        return False if done is None else done(place.get())
+
+    stream.each(consume, ())
+    return place.get()
+
+
+# ---- generator expressions ------------------------------------------------------------------------------------------------
+
+
+def of_expression(r: Reader, e: ast.GeneratorExp, first: Any, state: Env | None = None) -> Stream:
+    """A generator expression as the generator function that it stands for; its first iterable is evaluated."""
+    node = _function(e)
+    frame, env = r.frame, Env({_FIRST: first}, r.frame.env)
+    return start(r, Frame(env, frame.source, _liveness(node), frame.globals_of, node, around=frame.env), state)
+
+
+_FIRST = ".0"
+
+
+@functools.cache
+def _function(e: ast.GeneratorExp) -> ast.FunctionDef:
+    body: ast.stmt = ast.Expr(ast.Yield(e.elt))
+    for k, g in reversed(list(enumerate(e.generators))):
+        for test in reversed(g.ifs):
+            body = ast.If(test, [body], [])
+        body = ast.For(g.target, g.iter if k else ast.Name(_FIRST, ast.Load()), [body], [])
+    spec = ast.arguments([], [ast.arg(_FIRST)], None, [], [], None, [])
+    made = ast.FunctionDef("<genexpr>", spec, [body], [])
+    for n in ast.walk(made):
+        if "lineno" in getattr(n, "_attributes", ()) and not hasattr(n, "lineno"):
+            ast.copy_location(n, e)
+    return made
+
+
+@functools.cache
+def _liveness(node: ast.FunctionDef) -> Any:
+    from irad.frontend.syntax.liveness import Liveness
+
+    return Liveness(node)
+
+
+def where_found(r: Reader, found: Any, exc: str, message: str, *default: Any) -> Any:
+    """What a search has found; where that is None the default, or an exception."""
+    missing = r.truth(r.identical(found, None))
+    value = found.value if isinstance(found, Nullable) else found
+    if isinstance(missing, Arr):
+        if default:
+            return branch(r, missing, lambda: default[0], lambda: value)
+        raise_if(missing.value, exc=exc, message=message)
+    elif missing and default:
+        return default[0]
+    elif missing:
+        raise getattr(builtins, exc)(*([message] if message else []))
+    return value
+
+
+# ---- what is made of iterators: generator functions, which are read like those of the program --------------------------------
+
+
+def called(function: Any) -> Any:
+    """The elements of an iterator, by its `__next__`."""
+    while True:
+        try:
+            x = function()
+        except StopIteration:
+            return
+        yield x
+
+
+def best(iterable: Any, better: Any, key: Any) -> Any:
+    """The first of the best elements, or None."""
+    found = None
+    best_key = None
+    for x in iterable:
+        k = x if key is None else key(x)
+        if found is None or better(k, best_key):
+            found = x
+            best_key = k
+    return found
+
+
+def first(iterable: Any) -> Any:
+    """The first element, or None."""
+    found = None
+    for x in iterable:
+        found = x
+        break
+    return found
+
+
+def each_of(iterable: Any) -> Any:
+    """The elements of an iterable."""
+    yield from iterable
+
+
+def enumerated(iterable: Any, start: int = 0) -> Any:
+    """enumerate."""
+    n = start
+    for x in iterable:
+        yield n, x
+        n += 1
+
+
+def mapped(function: Any, iterable: Any) -> Any:
+    """map, of one iterable."""
+    for x in iterable:
+        yield function(x)
+
+
+def mapped_rows(function: Any, rows: Any) -> Any:
+    """itertools.starmap; map, of several iterables."""
+    for row in rows:
+        yield function(*row)
+
+
+def filtered(function: Any, iterable: Any) -> Any:
+    """filter."""
+    for x in iterable:
+        if x if function is None else function(x):
+            yield x
+
+
+def filtered_false(function: Any, iterable: Any) -> Any:
+    """itertools.filterfalse."""
+    for x in iterable:
+        if not (x if function is None else function(x)):
+            yield x
+
+
+def chained(iterables: Any) -> Any:
+    """itertools.chain.from_iterable."""
+    for it in iterables:
+        yield from it
+
+
+def taken_while(function: Any, iterable: Any) -> Any:
+    """itertools.takewhile."""
+    for x in iterable:
+        if not function(x):
+            break
+        yield x
+
+
+def dropped_while(function: Any, iterable: Any) -> Any:
+    """itertools.dropwhile."""
+    dropping = True
+    for x in iterable:
+        if dropping:
+            dropping = bool(function(x))
+        if not dropping:
+            yield x
+
+
+def sliced(iterable: Any, start: int, stop: int | None, step: int) -> Any:
+    """itertools.islice."""
+    if stop is not None and stop <= start:
+        return
+    n = 0
+    for x in iterable:
+        if n >= start and (n - start) % step == 0:
+            yield x
+        n += 1
+        if stop is not None and n >= stop:
+            break

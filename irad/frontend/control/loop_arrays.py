@@ -1,0 +1,273 @@
+"""Array variables that a loop rebinds: which storage they mean after some trips, and whether stores into them are sound.
+
+In `u, v = v, u` the names change places and the storage stays; in `u = f(u)` each trip makes new storage. A loop carries
+the *contents* that names see. That is exact as long as nobody stores into a carried array, or if its storage is known to
+nobody else; a permutation of names is followed exactly. Anything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from irad.core.ir import Value
+from irad.core.lazy_dataclass import dataclass
+from irad.frontend.control.merge import Ary, Node, Null, Opt, Template, structure
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, Cell, Either, Env, Maybe, Nullable, StructureError
+from irad.frontend.values.state import Name, Region, Storage
+from irad.ops.constant import scalar
+from irad.ops.elementwise import eq, remainder
+
+
+@dataclass(eq=False)
+class Held:
+    """An array in a carried variable: what it was before the loop and after a trip (None: not there)."""
+
+    template: Ary
+    name: str
+    init: Array | None
+    final: Array | None
+
+
+def held(t: Template, name: str, init: Any, final: Any) -> Iterator[Held]:
+    """Every array of a carried variable."""
+    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
+    if isinstance(t, Ary):
+        yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None)
+    elif isinstance(t, (Opt, Null)):
+        yield from held(t.child, name, init, final)
+    elif isinstance(t, Node):
+        sides = [structure(x) for x in (init, final)]
+        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
+        for k, a, b in zip(t.kids, *kids):
+            yield from held(k, name, a, b)
+
+
+class ArrayRules:
+    """The array variables of one loop."""
+
+    def __init__(self, r: Reader):
+        self.r = r
+        self.phis: dict[int, Array] = {}  # id of a template -> the array that stands for it in a trip
+        self.names: dict[int, Any] = {}  # id of a template -> its carry, where that is a whole variable
+        self.results: dict[int, Array] = {}
+        self.doubts: dict[int, tuple[str, tuple[Cell, ...]]] = {}  # why a result is frozen, and what it may share
+        self.shares: dict[int, set[Cell]] = {}  # id of a template -> storage that a trip's array may share
+        self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
+        self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
+        self.cycle: list[Any] = []  # carries whose arrays a trip permutes
+        self.order: list[int] = []  # where the array of each of them goes
+
+    def begin(self, carries: dict[Any, Any]) -> None:
+        self.phis = {}
+        self.names = {id(c.template): c for c in carries.values() if isinstance(c.place, Name) and isinstance(c.template, Ary)}
+
+    def phi(self, t: Ary, value: Value) -> Array:
+        """The array that a carried variable holds at the start of a trip."""
+        carry = self.names.get(id(t))
+        out = Array(Cell(value, value.hint))
+        init = carry.init if carry is not None and isinstance(carry.init, Array) else None
+        if id(t) in self.disordered or (init is not None and not init.contiguous):
+            out.laid_out(None)
+        self.phis[id(t)] = out
+        return out
+
+    def entered(self) -> None:
+        """All carried places hold their parameters: from now on, shared storage must not change."""
+        for key, phi in self.phis.items():
+            phi.watch = tuple((c, c.content) for c in self.shares.get(key, ()))
+
+    def watched(self) -> list[Cell]:
+        """The arrays of the carried variables, if one of them may be an array of the program's caller."""
+        known = [k for k, c in self.names.items() if type(c.init) is Array and not c.init.steps]
+        if all(self.r.kept.number(self.names[k].init) is None for k in known):
+            return []
+        return [self.phis[k].cell for k in known]
+
+    # ---- after the fixed point ----
+
+    def held(self, carries: dict[Any, Any], body: Region) -> list[Held]:
+        """The arrays of the carried variables."""
+        out: list[Held] = []
+        for key, c in carries.items():
+            if not isinstance(c.place, Storage):
+                out += held(
+                    c.template, str(c.place.name or "a list"), None if c.filled else c.init, body.log.new.get(key, c.init)
+                )
+        return out
+
+    def settled(self, carries: dict[Any, Any], body: Region) -> bool:
+        """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
+        with body.log.replayed():
+            arrays = self.held(carries, body)
+        self.sole = {id(h.template): h.init is None or self._sole(h.init) for h in arrays}
+        found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
+        new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
+        other = {id(h.template) for h in arrays if self._reordered(h)} - self.disordered
+        self.disordered |= other
+        if not other and all(self.shares.get(k, set()) == cells for k, cells in new.items()):
+            return True
+        self.shares = new
+        return False
+
+    def _reordered(self, h: Held) -> bool:
+        """Was the array taken for C-contiguous, and is not after a trip?"""
+        phi = self.phis.get(id(h.template))
+        return phi is not None and bool(phi.contiguous) and h.final is not None and not h.final.contiguous
+
+    def _outer(self, x: Array | None, body: Region) -> set[Cell]:
+        """Storage of an array that was there before the trip (parameters excepted)."""
+        mine = {p.cell for p in self.phis.values()}
+        cells = x.shared() if x is not None else ()
+        return {c for c in cells if self.r.state.born(c) is not body.builder and c not in mine}
+
+    def _of_init(self, h: Held) -> set[Cell]:
+        return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())
+
+    def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
+        """Refuse what the contents alone do not express. Runs in the final state of a trip."""
+        self.doubts, self.cycle = {}, []
+        if self._permutation(body):
+            return
+        arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
+        ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())]
+        for h in arrays:
+            phi = self.phis[id(h.template)]
+            fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
+            sole = self.sole[id(h.template)]
+            if phi.cell.written and not (sole and (fresh or h.final is phi)):
+                raise StructureError(
+                    f"'{h.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
+                    "copy it before the loop (x = x.copy()), or store with x[...] = instead of rebinding"
+                )
+            certain = sole or trips[0] >= 1
+            if not (fresh and certain):
+                cells = set() if fresh else self._outer(h.final, body)
+                cells |= set() if certain else self._of_init(h)
+                self.doubts[id(h.template)] = (
+                    f"after the loop '{h.name}' may be the same array as another variable; write "
+                    f"{h.name} = {h.name}.copy() before storing into it",
+                    tuple(cells),
+                )
+
+    def _fresh(self, x: Any, body: Region) -> bool:
+        """Made in this trip, and whole."""
+        return isinstance(x, Array) and x.fresh_whole and self.r.state.born(x.cell) is body.builder
+
+    def _sole(self, x: Any) -> bool:
+        """Is the array known by one variable only?"""
+        return isinstance(x, Array) and x.fresh_whole and references(self.r, x.cell) <= 1
+
+    # ---- permutations ----
+
+    def _permutation(self, body: Region) -> bool:
+        """Do the names permute their arrays (u, v = v, u), which are whole, distinct and not touched otherwise?"""
+        carries = [c for c in self.names.values() if type(c.init) is Array and not c.init.steps]
+        phis = [self.phis[id(c.template)] for c in carries]
+        finals = [body.value(c.place) for c in carries]
+        mine = [(c, p, f) for c, p, f in zip(carries, phis, finals) if any(f is q for q in phis) and f is not p]
+        if not mine:
+            return False
+        carries, phis, finals = (list(x) for x in zip(*mine))
+        order = [next((k for k, p in enumerate(phis) if p is f), -1) for f in finals]
+        cells = {id(c.init.cell) for c in carries}
+        if sorted(order) != list(range(len(order))) or len(cells) != len(carries) or len(self.names) != len(carries):
+            return False
+        if not any(p.cell.written for p in phis):
+            return False
+        self.cycle, self.order = carries, order
+        return True
+
+    def result(self, t: Ary, value: Value) -> Array:
+        """The array that a carried variable holds after the loop."""
+        out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ("", ()))[0])
+        phi = self.phis.get(id(t))
+        if phi is not None:
+            out.strides, out.loose = phi.strides, phi.loose
+        self.results[id(t)] = out
+        return out
+
+    def finish(self, count: Value | None) -> None:
+        """After a permutation: give the contents back to the arrays the names started with, and rebind the names."""
+        for key, (_, cells) in self.doubts.items():
+            if key in self.results:
+                self.results[key].watch = tuple((c, c.content) for c in cells)
+        if not self.cycle:
+            return
+        assert count is not None
+        powers = self._powers()
+        contents = [self.results[id(c.template)] for c in self.cycle]
+        arrays = [c.init for c in self.cycle]
+        self._settle(count, powers, contents, arrays)
+
+    def _powers(self) -> list[list[int]]:
+        """After n trips, name k sees array powers[n % period][k] of those that the names started with."""
+        power = list(range(len(self.order)))
+        powers: list[list[int]] = []
+        while not powers or power != powers[0]:
+            powers.append(power)
+            power = [self.order[k] for k in power]
+        return powers
+
+    def phases(self, cells: list[Cell], numbers: list[int]) -> list[dict[int, int]]:
+        """For `irad.frontend.values.kept.resolved`, given the numbers of the watched cells."""
+        if not self.cycle or not numbers:
+            return []
+        number = dict(zip(map(id, cells), numbers))
+        phis = [number[id(self.phis[id(c.template)].cell)] for c in self.cycle]
+        targets = [self.r.kept.number(c.init) for c in self.cycle]
+        return [{t: phis[p.index(j)] for j, t in enumerate(targets) if t is not None} for p in self._powers()]
+
+    def _settle(self, count: Value, powers: list[list[int]], contents: list[Array], arrays: list[Array]) -> None:
+        period = scalar(len(powers), "i64")
+        phase = remainder(count, period)
+        names: list[Any] = []
+        for k in range(len(arrays)):
+            names.append(arrays[powers[-1][k]])
+        stores = [contents[powers[-1].index(j)].cell.content for j in range(len(arrays))]
+        for p in reversed(range(len(powers) - 1)):
+            cond = Arr(eq(phase, scalar(p, "i64")), True)
+            now = [contents[powers[p].index(j)].cell.content for j in range(len(arrays))]
+            stores = self.r.choose(cond, now, stores)
+            names = [(cond, arrays[powers[p][k]], names[k]) for k in range(len(arrays))]
+        for a, v in zip(arrays, stores):
+            self.r.put(a, v)
+        for k, c in enumerate(self.cycle):
+            self.r.state.assign(c.place, self._alias(names[k], contents[k].cell.content))
+
+    def _alias(self, choice: Any, merged: Any) -> Array:
+        if isinstance(choice, Array):
+            return choice
+        cond, left, right = choice
+        other = self._alias(right, merged)
+        return Either(cond, left, other, merged)
+
+
+def references(r: Reader, cell: Cell) -> int:
+    """How many variables of running activations hold the cell (containers looked into); stops at two."""
+    count = 0
+    seen: set[int] = set()
+    envs: list[Any] = [e for f in r.frames for e in (f.env, f.flags)]
+    while envs and count < 2:
+        env = envs.pop()
+        if id(env) in seen:
+            continue
+        seen.add(id(env))
+        if isinstance(env.parent, Env):
+            envs.append(env.parent)
+        count += sum(_holds(x, cell, seen) for x in list(env.names.values()))
+    return count
+
+
+def _holds(x: Any, cell: Cell, seen: set[int]) -> int:
+    if isinstance(x, Array):
+        return int(any(c is cell for c in x.shared()))
+    if isinstance(x, (list, tuple, dict)) and id(x) not in seen:
+        seen.add(id(x))
+        return sum(_holds(y, cell, seen) for y in (x.values() if isinstance(x, dict) else x))
+    if hasattr(x, "__dict__") and id(x) not in seen and type(x).__module__ not in ("builtins",) and not callable(x):
+        seen.add(id(x))
+        return sum(_holds(y, cell, seen) for y in vars(x).values() if not isinstance(y, Env))
+    return 0

@@ -1,0 +1,200 @@
+"""Loops: run at compile time while nothing traced happens, kept as `for` or `while` where numbers are traced.
+
+What a loop carries is found by running its body until the templates of the changed places no longer change. A loop whose
+structure does not allow that (a list that grows, a variable that changes type) is written out if its length is known
+and small, after trying to write out the first trip only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
+from irad.frontend.control.regions import Emitted, absorb, quietly, run_region
+from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_flag, trip
+from irad.frontend.control.sequences import Seq
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.objects import StructureError
+
+TINY = 4  # trips of a short loop that are written out at once
+_TRIES = 2  # times that a loop is tried to be kept before it is written out at once
+STATIC_LIMIT = 100_000  # trips of a loop that runs at compile time
+
+
+# ---- for ------------------------------------------------------------------------------------------------------------
+
+
+def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
+    """A loop over a sequence, its else clause included."""
+    with loop_flags(r):
+        if isinstance(seq.length, int):
+            _static_for(r, loop, seq, seq.length)
+        else:
+            _counted(r, loop, seq)
+        stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
+    otherwise(r, loop, stop, broken)
+
+
+def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
+    """A loop whose number of trips is traced."""
+    if loop.stmt in r.unroll and isinstance(seq.length, Arr):
+        raise NeedStatic(seq.length, "the number of trips of a loop that must be written out")
+    try:
+        Rolled(r, loop, seq, 0).run()
+    except Unrollable as e:
+        raise e.cause from None
+
+
+def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
+    """The else clause; a jump in it belongs to the loop around. A loop that was left, and not by a break, has returned."""
+    if loop.orelse is not None and stop is False:
+        loop.orelse()
+    elif loop.orelse is not None and isinstance(stop, Arr):
+        branch(r, stop, lambda: settle(r) if broken is False else None, loop.orelse, loop.after)
+
+
+def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
+    if n == 0:
+        return
+    if loop.stmt in r.unroll or not seq.rolls:
+        write_out(r, loop, seq, 0, n)
+        return
+    if _at_compile_time(r, loop, seq, n):
+        return
+    if n <= TINY and _short(loop.stmt):
+        write_out(r, loop, seq, 0, n)
+        return
+    if n <= LIMIT and r.failures[loop.stmt] >= _TRIES:
+        write_out(r, loop, seq, 0, n)
+        return
+    try:
+        attempt(r, lambda: Rolled(r, loop, seq, 0).run())
+    except (IradError, Unrollable) as first:
+        r.failures[loop.stmt] += 1
+        _fall_back(r, loop, seq, n, first)
+
+
+def attempt(r: Reader, body: Callable[[], Any]) -> Any:
+    """Run something that may fail without leaving a trace."""
+    depth = len(r.frames[-1].loops)
+    region = run_region(r, body, conditional=False)
+    del r.frames[-1].loops[depth:]
+    return absorb(r, region)
+
+
+def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) -> None:
+    """The loop cannot be kept: write out its first trip, or all of them."""
+    error = first.cause if isinstance(first, Unrollable) else first
+    if n > LIMIT:
+        raise error from None
+    if isinstance(first, StructureError) and n > TINY:
+        try:
+            attempt(r, lambda: _peeled(r, loop, seq))
+            r.failures[loop.stmt] -= 1
+            return
+        except (IradError, Unrollable):
+            pass
+    write_out(r, loop, seq, 0, n)
+
+
+def _peeled(r: Reader, loop: Loop, seq: Seq) -> None:
+    write_out(r, loop, seq, 0, 1)
+    stop = stop_flag(r)
+    if stop is False:
+        Rolled(r, loop, seq, 1).run()
+    elif isinstance(stop, Arr):
+        under(r, stop, lambda: Rolled(r, loop, seq, 1).run(), None)
+
+
+def write_out(r: Reader, loop: Loop, seq: Seq, first: int, n: int) -> None:
+    """Every trip on its own."""
+    for k in range(first, n):
+        stop = stop_flag(r)
+        if stop is True:
+            return
+        if isinstance(stop, Arr):
+            under(r, stop, lambda k=k: trip(r, loop, k), None)  # type: ignore[misc]
+        else:
+            trip(r, loop, k)
+        if k > LIMIT:
+            raise UnsupportedError(f"a loop of {n} trips must be written out here, which is too long (limit {LIMIT})")
+
+
+def _at_compile_time(r: Reader, loop: Loop, seq: Seq, n: int) -> bool:
+    """Run the loop at once if no trip emits anything; False (and no change) if one does."""
+
+    def body() -> None:
+        for k in range(n):
+            if stop_flag(r) is True:
+                break
+            trip(r, loop, k)
+
+    return n <= STATIC_LIMIT and quietly(r, body)
+
+
+def _short(stmt: Any) -> bool:
+    inner = [n for s in getattr(stmt, "body", ()) for n in ast.walk(s)]
+    return len(inner) <= 120 and not any(isinstance(n, (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)) for n in inner)
+
+
+# ---- while -------------------------------------------------------------------------------------------------------------
+
+
+def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+    """A while loop, its else clause included; `test` gives the condition as a bool or traced bool."""
+    with loop_flags(r):
+        if not _while_at_compile_time(r, loop, test):
+            _rolled_while(r, loop, test)
+        stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
+    otherwise(r, loop, stop, broken)
+
+
+def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+    if loop.stmt in r.unroll:
+        _written_out_while(r, loop, test)
+        return
+    try:
+        attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
+    except (StructureError, Unrollable) as first:
+        error = first.cause if isinstance(first, Unrollable) else first
+        try:
+            attempt(r, lambda: _written_out_while(r, loop, test))
+        except IradError:
+            raise error from None
+
+
+def _while_at_compile_time(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
+    def body() -> None:
+        for _ in range(STATIC_LIMIT):
+            t = test()
+            if isinstance(t, Arr):
+                raise Emitted
+            if not t:
+                return
+            trip(r, loop, None)
+            if stop_flag(r) is True:
+                return
+        raise Emitted
+
+    return quietly(r, body)
+
+
+def _written_out_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+    """A while loop whose condition is known at each trip."""
+    for _ in range(LIMIT):
+        t = test()
+        if isinstance(t, Arr):
+            raise r.needing_whole_numbers(StructureError("this while loop depends on data, so it cannot be written out"), t)
+        if not t:
+            return
+        trip(r, loop, None)
+        stop = stop_flag(r)
+        if stop is True:
+            return
+        if isinstance(stop, Arr):
+            raise StructureError("this while loop depends on data, so it cannot be written out")
+    raise UnsupportedError(f"a while loop of more than {LIMIT} trips must be written out here, which is too long")

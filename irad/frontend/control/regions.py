@@ -1,0 +1,207 @@
+"""Regions: parts of the program that are run with a builder and a log of their own, to become graphs, or at compile time."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from irad.core.ir import Builder, Value, current, walk
+from irad.core.ir import Node as IRNode
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.reader import Reader
+from irad.frontend.values.state import Region
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.text import PARTS
+
+_UNKNOWN = "what the function returns is not known yet"
+_NUMBERS = itertools.count(1)  # of exceptions that are kept; programs may be put together
+
+
+class Dead(Exception):
+    """Unwinds a region that has raised."""
+
+
+class Emitted(Exception):
+    """Ends an attempt to run something at compile time: it is not static."""
+
+
+class _Quiet(list[IRNode]):
+    """The nodes of a builder in which nothing may be emitted."""
+
+    def append(self, node: IRNode) -> None:
+        raise Emitted
+
+    def __iadd__(self, nodes: Any) -> Any:  # type: ignore[misc]
+        raise Emitted
+
+
+def run_region(r: Reader, body: Callable[[], Any], conditional: bool = True) -> Region:
+    """Run something with a builder and a log of its own; the state is as before afterwards.
+
+    `conditional`: whether it will run depends on data, so an exception in it must be raised at run time.
+    """
+    if r.quiet and conditional:
+        raise Emitted
+    region = Region(Builder(), None)  # type: ignore[arg-type]
+    if r.quiet:
+        region.builder.nodes = _Quiet()
+    with region.builder, r.state.logged(region.builder) as log, _conditional(r, conditional):
+        region.log = log
+        region.dead, region.result = _run(r, body)
+    return region
+
+
+@contextmanager
+def _conditional(r: Reader, more: bool) -> Iterator[None]:
+    r.conditional += more
+    try:
+        yield
+    finally:
+        r.conditional -= more
+
+
+def quietly(r: Reader, body: Callable[[], None]) -> bool:
+    """Run something at compile time; False, and nothing changed, if it would emit a node or needs a traced number."""
+    depth = len(r.frames)
+    loops = [len(f.loops) for f in r.frames]
+    r.quiet += 1
+    try:
+        region = run_region(r, body, conditional=False)
+    except (Emitted, IradError):
+        del r.frames[depth:]
+        for f, n in zip(r.frames, loops):
+            del f.loops[n:]
+        return False
+    finally:
+        r.quiet -= 1
+    absorb(r, region)
+    return True
+
+
+def resume_region(r: Reader, region: Region, body: Callable[[], Any]) -> None:
+    """Go on in a region from where it ended."""
+    loc = current().loc
+    with region.builder:
+        region.builder.loc = loc
+        r.state.logs.append(region.log)
+        for key, (place, _) in region.log.old.items():
+            place.set(region.log.new[key])
+        try:
+            with _conditional(r, True):
+                region.dead, region.result = _run(r, body)
+        finally:
+            r.state.logs.pop()
+            region.log.close()
+
+
+def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
+    depth = len(r.frames)
+    try:
+        return False, body()
+    except Dead:
+        del r.frames[depth:]
+        return True, None
+    except Exception as e:
+        if not r.conditional or not of_the_program(e):
+            raise
+        del r.frames[depth:]
+        raise_as(r, e)
+        return True, None
+
+
+_OF_PYTHON = (IndexError, ZeroDivisionError, OverflowError)  # errors of irad that Python raises too, where the line is reached
+
+
+def of_the_program(e: Exception) -> bool:
+    """Would Python raise it, running the program (rather than irad, which cannot compile it)?"""
+    if isinstance(e, IradError):
+        return isinstance(e, _OF_PYTHON)
+    return not isinstance(e, (Emitted, RecursionError, NotImplementedError)) and not type(e).__module__.startswith("irad.")
+
+
+def raise_as(r: Reader, e: Exception) -> None:
+    """Emit an unconditional raise of what the program raised while it was read."""
+    if isinstance(e, IradError):
+        current().loc = e.loc or current().loc
+        name = next(kind.__name__ for kind in _OF_PYTHON if isinstance(e, kind))
+        raise_always(name, braces_doubled(e.message))
+    else:
+        raise_always(*known_exception(r, e))
+
+
+def known_exception(r: Reader, e: BaseException) -> tuple[str, str]:
+    """Name and message template of an exception whose arguments are known now; where the two do not tell all, it is kept."""
+    name, text = type(e).__qualname__, str(e.args[0]) if len(e.args) == 1 else str(e)
+    plain = getattr(builtins, name, None) is type(e) and (not e.args or (len(e.args) == 1 and type(e.args[0]) is str))
+    if plain and (e.args or not text):
+        return name, braces_doubled(text) if e.args else ""
+    return kept_exception(r, e), braces_doubled(text)
+
+
+def kept_exception(r: Reader, e: BaseException | type[BaseException]) -> str:
+    """The name in the program of an exception, or class of exceptions, that is looked up when it is raised."""
+    name = e.__qualname__ if isinstance(e, type) else type(e).__qualname__
+    if not isinstance(e, type) or r.exceptions.get(name, e) is not e or hasattr(builtins, name):
+        name = f"{name}.{next(_NUMBERS)}"
+    r.exceptions[name] = e
+    return name
+
+
+def braces_doubled(s: str) -> str:
+    """A string as a format template."""
+    return s.replace("{", "{{").replace("}", "}}")
+
+
+def raise_always(exc: str, message: str, operands: Sequence[Value] = ()) -> None:
+    """Emit an unconditional raise."""
+    raise_if(scalar(True, "bool"), *operands, exc=exc, message=message)
+
+
+def always_raises(region: Region, what: str) -> IradError:
+    """The error for a region that raises whatever the data: says what it raises, and where."""
+    last = next((n for n in reversed(region.nodes) if n.op is raise_if), None)
+    if last is None:
+        return UnsupportedError(f"{what} always raises an exception")
+    said = last.attrs["message"].replace(PARTS, ", ")
+    return UnsupportedError(
+        f"{what} always raises {last.attrs['exc'].partition('.')[0]}" + (f": {said}" if said else ""), last.loc
+    )
+
+
+def assume_no_return() -> Dead:
+    """Let what calls a recursive function whose result is not known yet count as not returning; the exception to raise."""
+    raise_always("RecursionError", _UNKNOWN)
+    return Dead()
+
+
+def undecided(region: Region) -> bool:
+    """Does a region not return only because what a recursive function returns is not known yet?"""
+    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for m in region.nodes for n in _within(m))
+
+
+def _within(n: IRNode) -> Iterator[IRNode]:
+    yield n
+    for g in n.regions:
+        yield from walk(g)
+
+
+def dead_end(region: Region, what: str) -> Exception:
+    """The exception for a region that must return, and does not."""
+    return assume_no_return() if undecided(region) else always_raises(region, what)
+
+
+def absorb(r: Reader, region: Region) -> Any:
+    """Make a region part of the current builder, as if it had been run here; its result."""
+    outer = current()
+    before = len(outer.nodes)
+    if region.nodes:
+        outer.nodes += region.nodes
+    r.state.joined[region.builder] = outer
+    r.state.commit(region.log, before)
+    if region.dead:
+        raise Dead
+    return region.result

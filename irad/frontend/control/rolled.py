@@ -1,0 +1,470 @@
+"""Loops kept as loops: what they carry is found by a fixed point over trial trips, then one `for` or `while` is emitted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.core.ir import Graph, Value, emit
+from irad.core.lazy_dataclass import dataclass
+from irad.core.types import I64
+from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
+from irad.frontend.control.loop_arrays import ArrayRules
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
+from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
+from irad.frontend.control.sequences import Seq
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.kept import resolved
+from irad.frontend.values.objects import STALE, UNDEFINED, Array, Maybe, Nullable, Poison, StructureError, describe
+from irad.frontend.values.state import Items, Name, Place, Region, Storage
+from irad.ops.constant import scalar
+from irad.ops.control import for_, while_
+from irad.ops.core import effects
+from irad.ops.elementwise import add, cast_to, logical_and, logical_not, lt, sub
+from irad.ops.intervals import bound, interval
+
+_ATTEMPTS = 12
+LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
+
+
+@dataclass(eq=False)
+class Loop:
+    """One loop statement: how a trip runs, and what is live around it."""
+
+    stmt: Any
+    body: Callable[[Any], None]  # a trip, given its position (None in a while loop)
+    head: Live
+    after: Live
+    orelse: Callable[[], None] | None
+    name: str = ""
+
+
+def stop_flag(r: Reader) -> Any:
+    """Has the loop been left for good: True, False or a traced bool."""
+    out: Any = False
+    for env, name in ((r.frame.loops[-1], "break"), (r.frame.flags, "return"), *((g.env, "caught") for g in r.frame.guards)):
+        f = flag(env, name)
+        if f is True:
+            return True
+        if isinstance(f, Arr):
+            out = f if out is False else r.operator("or_", out, f)
+    return out
+
+
+def trip(r: Reader, loop: Loop, position: Any) -> None:
+    """One trip; `continue` ends here."""
+    env = r.frame.loops[-1]
+    loop.body(position)
+    if flag(env, "continue") is not False:
+        r.state.assign(Name(env, "continue"), False)
+
+
+class Unrollable(Exception):
+    """The number of a trip must be known at compile time."""
+
+    def __init__(self, cause: NeedStatic):
+        super().__init__()
+        self.cause = cause
+
+
+@dataclass(eq=False)
+class Carry:
+    """A place that a loop changes. `filled`: it has no value before the first trip, and no trip reads it."""
+
+    place: Place
+    init: Any
+    template: Template
+    filled: bool = False
+
+
+class Rolled:
+    """A loop kept as a loop: `for` over positions `first`.. of a sequence, or `while` a test holds."""
+
+    def __init__(self, r: Reader, loop: Loop, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
+        self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
+        self.carries: dict[Any, Carry] = {}
+        self.arrays = ArrayRules(r)
+        self.trips: Value | None = None  # how many trips were made
+        self.trip_number: Value | None = None  # in the body, where that is needed
+        self.endless = False  # the test is true at compile time: the loop ends by a jump only
+        self.scopes = ((r.frame.env, loop.head, loop.after), *(s[:3] for s in r.frame.around_loops))
+        self.rotated = _assigns(loop.stmt)  # the test changes state: it runs inside the trips
+
+    # ---- the fixed point ----
+
+    def run(self) -> None:
+        if self.r.quiet:
+            raise Emitted
+        self.count = self._count()
+        self._take_hints()
+        for _ in range(_ATTEMPTS):
+            body = self._body()
+            if undecided(body):
+                self._skip()
+                return
+            if self._update(body) or not self.arrays.settled(self.carries, body):
+                continue
+            self._leave_hints()
+            try:
+                self._emit(body)
+                return
+            except _Rotate:
+                self.rotated, self.carries = True, {}
+        raise StructureError("the types of the variables of this loop do not settle after several trips")
+
+    def _count(self) -> Value | None:
+        if self.seq is None:
+            return None
+        n = self.seq.length
+        if isinstance(n, int):
+            return scalar(n - self.first, "i64")
+        v = cast_to(n.value, "i64")
+        return sub(v, scalar(self.first, "i64")) if self.first else v
+
+    def _body(self) -> Region:
+        """A trial trip with the carries as parameters."""
+        index = Value(I64, self.loop.name) if self.seq is not None else None
+        phis = [Value(t, name) for t, name in self._holes()]
+        self.r.loop_of.update((v, self.loop.stmt) for v in [*phis, *([index] if index is not None else [])])
+        try:
+            region = run_region(self.r, lambda: self._trip(index, phis))
+        except NeedStatic as e:
+            if self.r.sources_of(e) & {*phis, index}:
+                raise Unrollable(e) from None
+            raise
+        if region.dead and not undecided(region):
+            raise always_raises(region, "every trip of this loop")
+        region.params = (*([index] if index is not None else []), *phis)
+        return region
+
+    def _skip(self) -> None:
+        """No trip returns as far as is known: what comes after the loop is read for no trips, if there may be none."""
+        self.carries = {}
+        first = run_region(self.r, self.test) if self.test is not None and not self.rotated else None
+        if self.rotated or self._trips()[0] >= 1 or (first is not None and (first.dead or first.result is True)):
+            raise assume_no_return()
+
+    def _holes(self) -> list[tuple[Any, str]]:
+        seen: set[int] = set()
+        out = []
+        for c in self.carries.values():
+            name = c.place.name if isinstance(c.place, Name) else c.place.owner.name if isinstance(c.place, Storage) else ""
+            out += [(t, str(name or "")) for t in holes(c.template, seen)]
+        return out
+
+    def _enter(self, phis: Sequence[Value]) -> None:
+        """Let the carried places hold the parameters."""
+        self.arrays.begin(self.carries)
+        self.containers: list[Any] = []
+        maker = Maker(phis, self.arrays.phi, self._container)
+        for c in self.carries.values():
+            held = len(self.containers)
+            value = next(maker.values) if isinstance(c.place, Storage) and isinstance(c.template, Ary) else maker.make(c.template)
+            if c.filled:
+                self.r.state.assign(c.place, UNDEFINED)
+            elif isinstance(c.place, Items):
+                self.r.state.touch(c.place.owner)
+                c.place.set(value)
+                del self.containers[held:]  # its items; the container itself stays
+            else:
+                self.r.state.assign(c.place, value)
+        self.arrays.entered()
+        self.watched = self.arrays.watched()
+
+    def _container(self, obj: Any, node: Any = None) -> Any:
+        """A container that a carried variable holds at the start of a trip."""
+        self.containers.append(obj)
+        self.r.state.changed.discard(id(obj))
+        return self.r.state.made(obj)
+
+    def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
+        self._enter(phis)
+        with self.r.kept.carried(self.watched) as self.numbers:
+            self._entered_trip(index)
+
+    def _entered_trip(self, index: Value | None) -> None:
+        for env, name in self._flags():  # or there would be no such trip
+            if isinstance(flag(env, name), Arr):
+                self.r.state.assign(Name(env, name), False)
+        position: Any = None
+        if index is not None:
+            assert self.count is not None
+            bound(index, 0, max(interval(self.count)[1] - 1, 0))
+            position = Arr(index, True)
+            if self.first:
+                position = self.r.operator("add", position, self.first)
+        if self.rotated:
+            self._rotated_trip()
+        else:
+            trip(self.r, self.loop, position)
+
+    def _rotated_trip(self) -> None:
+        assert self.test is not None
+        t = self.test()
+        env = self.r.frame.loops[-1]
+        if isinstance(t, Arr):
+            self.r.state.assign(Name(env, "done"), negated(t))
+            branch(self.r, t, lambda: trip(self.r, self.loop, None), lambda: None)
+        elif t:
+            trip(self.r, self.loop, None)
+        else:
+            self.r.state.assign(Name(env, "done"), True)
+
+    # ---- what is carried ----
+
+    def _update(self, body: Region) -> bool:
+        """Join what the carried places are after a trip with what they were before; True if anything is new."""
+        joiner, changed = Joiner(contents=(lambda x: x, body.content)), False
+        for key, (place, init) in body.log.old.items():
+            old = self.carries.get(key)
+            if old is None and self._temporary(place):
+                continue
+            final = body.log.new[key]
+            new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
+            if new is None:
+                continue
+            if isinstance(new.template, Bad) and self._needed(place):
+                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {new.template.message}")
+            if old is None or not equal(old.template, new.template) or old.filled != new.filled:
+                self.carries[key], changed = new, True
+        return changed
+
+    def _needed(self, place: Place) -> bool:
+        """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
+        head = self._live(place)[0]
+        return isinstance(place, Items) or (isinstance(place, Name) and head is not None and place.name in head)
+
+    def _live(self, place: Place) -> tuple[Live, Live]:
+        """Which variables of the function that a place belongs to are live before a trip, and after the loop."""
+        found = next((s for s in self.scopes if s[0] is place.owner), None)
+        return (self.loop.head, None) if found is None else (found[1], found[2])
+
+    def _temporary(self, place: Place) -> bool:
+        """A variable that no later trip and nothing after the loop reads."""
+        if not isinstance(place, Name) or not any(s[0] is place.owner for s in self.scopes):
+            return False
+        head, after = self._live(place)
+        return head is not None and after is not None and place.name not in head and place.name not in after
+
+    def _carry(self, joiner: Joiner, place: Place, init: Any, final: Any, old: Carry | None) -> Carry | None:
+        if isinstance(place, Storage):
+            if final is init and old is None:
+                return None
+            whole = Array(place.owner)
+            return Carry(place, init, Ary(whole.type, (whole, whole)))
+        if self._last_value(place, init, final) and (old is None or old.filled):
+            template = open_(final) if old is None else joiner.join(old.template, final)
+            return Carry(place, init, template, filled=True)
+        if old is None and init is None and self._always(final):
+            return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))
+        t = joiner.join(old.template if old is not None and not old.filled else init, final)
+        if old is None and _unchanged(t):
+            return None
+        if isinstance(place, Items) and isinstance(t, Bad):
+            raise StructureError(
+                f"a {type(place.owner).__name__} changes in this loop so that {t.message}; "
+                "make an array of the final size before the loop and store into it"
+            )
+        return Carry(place, init, t)
+
+    def _last_value(self, place: Place, init: Any, final: Any) -> bool:
+        """A variable first assigned in the loop (or None before), by every trip, and read only after it; and there is a first trip."""
+        if not (init is UNDEFINED or init is None) or not any(s[0] is place.owner for s in self.scopes):
+            return False
+        head = self._live(place)[0]
+        if head is None or place.name in head or self.count is None or isinstance(final, (Maybe, Nullable)):
+            return False
+        return interval(self.count)[0] >= 1
+
+    def _always(self, final: Any) -> bool:
+        """Is a variable that starts as None something else after every trip? Then the first trip is better written out."""
+        n = self.seq.length if self.seq is not None else None
+        return isinstance(n, int) and self.first == 0 and n <= LIMIT and not isinstance(final, (Nullable, Maybe, Poison))
+
+    def _take_hints(self) -> None:
+        """Start from what the same loop carried when it was read before in this activation."""
+        known = self.r.hints.get((self.loop.stmt, self.r.frame.env), ([], []))
+        for name, template in known[0]:
+            place, joiner = Name(self.r.frame.env, name), Joiner()
+            init = place.get()
+            t = joiner.join(template, init)
+            if init is not UNDEFINED and equal(t, template) and isinstance(t, Num):
+                self.carries[place.key] = Carry(place, init, t)
+        for name in known[1]:
+            array = self.r.frame.env.names.get(name)
+            if type(array) is Array:
+                self.carries[Storage(array.cell).key] = Carry(
+                    Storage(array.cell), array.cell.content, Ary(Array(array.cell).type, (array, array))
+                )
+
+    def _leave_hints(self) -> None:
+        env = self.r.frame.env
+        names = [(c.place.name, c.template) for c in self.carries.values() if isinstance(c.place, Name) and c.place.owner is env]
+        written = {id(c.place.owner) for c in self.carries.values() if isinstance(c.place, Storage)}
+        cells = [n for n, x in env.names.items() if type(x) is Array and id(x.cell) in written]
+        self.r.hints[self.loop.stmt, env] = (names, cells)
+
+    # ---- emission ----
+
+    def _emit(self, body: Region) -> None:
+        if any(id(x) in self.r.state.changed for x in self.containers if not isinstance(x, tuple)):
+            raise StructureError("a list, dict or object is changed and also rebound in this loop; make a new one in each trip")
+        with body.builder, body.log.replayed():
+            self.arrays.check(self.carries, body, self._trips())
+            ends = self._finals(body)
+        if self.seq is not None:
+            self.trip_number = body.params[0]
+        elif self.arrays.cycle:
+            self.trip_number = Value(I64, "trips")
+        self._resolve(body, self.trip_number)
+        inits = self._inits()
+        outs = self._op(body, inits, ends)
+        self._leave(outs)
+
+    def _resolve(self, region: Region, trip: Value | None) -> None:
+        """Let checks keep arrays of the caller, not what variables of this loop held."""
+        phases = self.arrays.phases(self.watched, self.numbers)
+        region.builder.nodes[:] = resolved(region.nodes, self.numbers, phases, trip)
+
+    def _trips(self) -> tuple[float, float]:
+        return (0, float("inf")) if self.count is None else interval(self.count)
+
+    def _finals(self, body: Region) -> list[Value]:
+        seen: set[int] = set()
+        return [v for k, c in self.carries.items() for v in leaves(c.template, self._content(c, body, k), self.r.read, seen)]
+
+    def _content(self, c: Carry, body: Region, key: Any) -> Any:
+        if isinstance(c.place, Storage):
+            return Array(c.place.owner)
+        final = body.log.new.get(key, c.init)
+        return final.child if isinstance(final, Opt) else final
+
+    def _inits(self) -> list[Value]:
+        out: list[Value] = []
+        seen: set[int] = set()
+        for c in self.carries.values():
+            if c.filled:
+                out += [zero(t) for t in holes(c.template, seen)]
+            else:
+                init = Array(c.place.owner) if isinstance(c.place, Storage) else c.init
+                out += leaves(c.template, init, self.r.read, seen)
+        return out
+
+    def _op(self, body: Region, inits: list[Value], ends: list[Value]) -> list[Value]:
+        hints = [name for _, name in self._holes()]
+        if self.seq is not None and not self._stops():
+            graph = Graph(body.params, tuple(body.nodes), tuple(ends))
+            self.trips = self.count
+            if not inits and not any(effects(n) != "none" for n in body.nodes):
+                return []
+            assert self.count is not None
+            outs = list(emit(for_, self.count, *inits, regions=[graph], hints=hints))
+        else:
+            outs = self._while(body, inits, ends, hints)
+        self.r.loop_of.update((v, self.loop.stmt) for v in outs)
+        return outs
+
+    def _flags(self) -> list[tuple[Any, str]]:
+        """The flags that end the loop when they are set."""
+        own = [(self.r.frame.loops[-1], n) for n in ("break", "done")]
+        found = [*own, (self.r.frame.flags, "return"), *((g.env, "caught") for g in self.r.frame.guards)]
+        for *_, f in self.r.frame.around_loops:
+            found += [(f.loops[-1], "break"), (f.flags, "return"), *((g.env, "caught") for g in f.guards)]
+        return found
+
+    def _stops(self) -> list[Carry]:
+        """Carried flags that end the loop."""
+        keys = {Name(env, n).key for env, n in self._flags()}
+        return [c for k, c in self.carries.items() if k in keys and isinstance(c.template, Num)]
+
+    def _while(self, body: Region, inits: list[Value], ends: list[Value], hints: list[str]) -> list[Value]:
+        counter = None if self.seq is not None else Value(I64, "trips")
+        condition = self._condition(counter if self.trip_number is not None else None)
+        params, results = body.params, list(ends)
+        if self.trip_number is not None:
+            params = params if counter is None else (self.trip_number, *params)
+            with body.builder:
+                results = [add(params[0], scalar(1, "i64")), *results]
+            inits, hints = [scalar(0, "i64"), *inits], [self.loop.name or "trips", *hints]
+        graph = Graph(params, tuple(body.nodes), tuple(results))
+        outs = list(emit(while_, *inits, regions=[condition, graph], hints=hints))
+        self.trips = outs[0] if self.trip_number is not None else None
+        return outs if self.trips is None else outs[1:]
+
+    def _condition(self, counter: Value | None) -> Graph:
+        """The region that decides on another trip: the loop has not been left, and positions remain or the test holds."""
+        index = Value(I64, self.loop.name) if self.seq is not None else None
+        phis = [Value(t, name) for t, name in self._holes()]
+        self.r.loop_of.update((v, self.loop.stmt) for v in phis)
+
+        def decide() -> Value:
+            self._enter(phis)
+            with self.r.kept.carried(self.watched) as self.numbers:
+                return entered()
+
+        def entered() -> Value:
+            stop = self._stopped()
+            if index is not None:
+                assert self.count is not None
+                more = lt(index, self.count)
+                return more if stop is False else logical_and(more, logical_not(bool_value(stop)))
+            if self.rotated:
+                return logical_not(bool_value(stop))
+            assert self.test is not None
+            test = self.test
+            if stop is False:
+                go = test()
+            else:
+                side = run_region(self.r, test)
+                self.endless = side.result is True and not side.nodes
+                go = negated(stop) if self.endless else finish(self.r, stop, run_region(self.r, lambda: False), side)
+            return bool_value(go)
+
+        region = run_region(self.r, decide)
+        if any(key not in self.carries for key in region.log.old) or region.dead:
+            raise _Rotate
+        first = counter if index is None else index
+        self._resolve(region, first)
+        params = (*([first] if first is not None else []), *phis)
+        return Graph(params, tuple(region.nodes), (region.result,))
+
+    def _stopped(self) -> Any:
+        stop = stop_flag(self.r)
+        done = flag(self.r.frame.loops[-1], "done")
+        if stop is False or done is True:
+            return done
+        return stop if done is False else self.r.operator("or_", stop, done)
+
+    def _leave(self, outs: list[Value]) -> None:
+        """Let the carried places hold the results."""
+        maker = Maker(outs, self.arrays.result, self.r.state.made)
+        for c in self.carries.values():
+            if isinstance(c.place, Storage):
+                self.r.state.assign(c.place, next(maker.values))
+            elif isinstance(c.place, Items):
+                self.r.state.touch(c.place.owner)
+                c.place.set(maker.make(c.template))
+            else:
+                self.r.state.assign(c.place, maker.make(c.template))
+        self.arrays.finish(self.trips)
+        if self.endless:
+            settle(self.r)
+
+
+def _unchanged(t: Template) -> bool:
+    return isinstance(t, Same) or (isinstance(t, Node) and all(map(_unchanged, t.kids)))
+
+
+def _assigns(loop: Any) -> bool:
+    """Does the test of a while loop assign a variable, which its body may read?"""
+    return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
+
+
+class _Rotate(Exception):
+    """The test of a while loop changes state."""
+
+
+def _shown(place: Place) -> str:
+    return str(place.name) if place.name is not None else "an array"

@@ -1,0 +1,336 @@
+"""What a `for` loop goes over: a length, and the element at a position, which may be traced if the sequence rolls."""
+
+from __future__ import annotations
+
+import collections.abc
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.core.foreign import is_library
+from irad.core.lazy_dataclass import dataclass
+from irad.core.structured import Bytes, Structured
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, NeedStatic, from_dim
+from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe
+from irad.frontend.values.state import Name
+from irad.ops.control import raise_if
+from irad.ops.elementwise import eq, full
+from irad.ops.intervals import interval
+
+ENDLESS = sys.maxsize
+"""The length of an iterator that does not end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seq:
+    """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced.
+
+    `state` of an iterator, which gives its elements once: how many were taken `at` this point, and whether it is `gone` over.
+    """
+
+    length: int | Arr
+    get: Callable[[Any], Any]
+    rolls: bool = True
+    state: Env | None = None
+
+    def __len__(self) -> int:
+        return static_length(self)
+
+
+class Range(Seq):
+    """A range with bounds that are traced: `get` takes arrays of positions too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """A generator expression, not consumed yet: `each(consume)` runs `consume` on every element, `later` on what gives it."""
+
+    seq: Seq
+    each: Callable[[Callable[[Any], None]], None]
+    later: Callable[[Callable[[Callable[[], Any]], None]], None]
+    element: Callable[[Any], Any] | None  # of a position, if nothing is filtered out and there is one `for`
+    filtered: Callable[[Any, Callable[[Any], None]], None] | None  # consume a position if its conditions hold; one `for`
+    state: Env
+    stream: Callable[[], Stream] | None = None  # as a generator function; None where `element` serves
+
+
+Consume = Callable[[Any], Any]  # takes an element; are no more wanted: a bool, or a traced one
+Around = tuple[Any, ...]  # loops that go over a generator: variables, those live before a trip and after the loop, the frame
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What gives elements one after another, in loops of its own: a generator. `each(consume, loops around)` gives all of them;
+
+    `advance(then, ended)` is then(the next one), or ended() where there is none.
+    """
+
+    each: Callable[[Consume, Around], Any]
+    advance: Callable[[Callable[[Any], Any], Callable[[], Any]], Any]
+    state: Env
+    frame: Any = None  # of a generator function
+
+
+def static_length(seq: Seq) -> int:
+    if isinstance(seq.length, Arr):
+        raise NeedStatic(seq.length, "the number of elements")
+    if seq.length == ENDLESS:
+        raise UnsupportedError("an iterator without an end (itertools.count, cycle, repeat) where all its elements are needed")
+    return seq.length
+
+
+# ---- iterators: variables of the program, so that loops and branches that move them are followed -----------------------------
+
+
+def new_state(r: Reader) -> Env:
+    return r.state.made(Env({"at": 0, "gone": False, "point": ()}))
+
+
+def iterator(r: Reader, seq: Seq) -> Seq:
+    """The sequence as an iterator that is still at its beginning."""
+    return Seq(seq.length, seq.get, seq.rolls, new_state(r))
+
+
+def _position(state: Env) -> Any:
+    if state.names["gone"] is not False:
+        raise UnsupportedError(
+            "an iterator (zip, map, enumerate, a generator...) gives its elements once, and this one was gone over before; "
+            "make it again, or make a list of it first"
+        )
+    return state.names["at"]
+
+
+def go_over(r: Reader, state: Env) -> Any:
+    """The position from which an iterator is gone over now, for good."""
+    at = _position(state)
+    r.state.assign(Name(state, "gone"), True)
+    return at
+
+
+def rest(r: Reader, seq: Seq) -> Seq:
+    """The elements of a sequence; of an iterator those that are left, which are gone over by this."""
+    at = 0 if seq.state is None else go_over(r, seq.state)
+    if isinstance(at, int) and at == 0:
+        return Seq(seq.length, seq.get, seq.rolls)
+    length = ENDLESS if isinstance(seq.length, int) and seq.length == ENDLESS else r.operator("sub", seq.length, at)
+    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls)
+
+
+def element(seq: Seq, position: Any) -> Any:
+    if isinstance(position, Arr) and not seq.rolls:
+        raise NeedStatic(position, "the position in a sequence of Python objects")
+    return seq.get(position)
+
+
+def next_(r: Reader, it: Any, *default: Any) -> Any:
+    """next(it), next(it, default)."""
+    if isinstance(it, Generator) and it.element is not None:
+        it = Seq(it.seq.length, it.element, it.seq.rolls, it.state)
+    if not isinstance(it, Seq) or it.state is None:
+        if isinstance(it, (Generator, collections.abc.Iterator)):
+            raise UnsupportedError(
+                "next() of a generator with conditions, or of an iterator from outside: use a for loop with break"
+            )
+        raise TypeError(f"{describe(it)} is not an iterator")
+    at = _position(it.state)
+    over = r.operator("ge", at, it.length)
+    if isinstance(over, Arr) and default:
+        raise UnsupportedError("next() with a default, where the end of the iterator depends on data: use an index into an array")
+    if isinstance(over, Arr):
+        raise_if(over.value, exc="StopIteration", message="")
+    elif over and default:
+        return default[0]
+    elif over:
+        raise StopIteration
+    r.state.assign(Name(it.state, "at"), r.operator("add", at, 1))
+    return element(it, at)
+
+
+def traced_range(r: Reader, args: Sequence[Any]) -> Any:
+    """range(...) with at least one traced bound."""
+    for a in args:
+        if not isinstance(a, (int, Arr)) or (isinstance(a, Arr) and a.name[0] not in "iu"):
+            raise IradTypeError(f"range wants integers, got {describe(a)}")
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    if isinstance(step, Arr):
+        lo, hi = interval(step.value)
+        if lo <= 0 <= hi:
+            raise_if(eq(step.value, full(0, step.value)), exc="ValueError", message="range() arg 3 must not be zero")
+        if lo < 0 < hi:
+            raise NeedStatic(step, "the sign of the step of a range")
+        up = lo >= 0
+    else:
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        up = step > 0
+    return Range(_count(r, start, stop, step, up), lambda i: _plus(r, start, i, step))
+
+
+def _count(r: Reader, start: Any, stop: Any, step: Any, up: bool) -> Any:
+    """max(0, ceil((stop - start) / step))."""
+    span = r.operator("sub", stop, start) if up else r.operator("sub", start, stop)
+    size = step if up else r.operator("neg", step)
+    if not (isinstance(size, int) and size == 1):
+        span = r.operator("floordiv", r.operator("add", span, r.operator("sub", size, 1)), size)
+    return r.call(max, [0, span]) if not (isinstance(span, Arr) and interval(span.value)[0] >= 0) else span
+
+
+def _plus(r: Reader, start: Any, i: Any, step: Any) -> Any:
+    scaled = i if isinstance(step, int) and step == 1 else r.operator("mul", i, step)
+    return scaled if isinstance(start, int) and start == 0 else r.operator("add", start, scaled)
+
+
+def iterate(r: Reader, obj: Any) -> Seq:
+    """The sequence of an iterable. Raises IradTypeError if there is none, UnsupportedError if it cannot be known here."""
+    if isinstance(obj, Seq):
+        return rest(r, obj)
+    if isinstance(obj, Stream):
+        return _plain(r, collected(r, obj))
+    if isinstance(obj, Generator):
+        if obj.element is not None:
+            return rest(r, Seq(obj.seq.length, obj.element, obj.seq.rolls, obj.state))
+        go_over(r, obj.state)
+        found: list[Any] = []
+        obj.each(found.append)
+        return Seq(len(found), found.__getitem__, False)
+    if isinstance(obj, Stand):
+        return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
+    if isinstance(obj, range):
+        return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
+    if isinstance(obj, Array):
+        if not obj.shape:
+            raise IradTypeError("iteration over a 0-d array")
+        return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
+    if isinstance(obj, Structured) and obj.layout.scalar:
+        return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
+    if isinstance(obj, (Structured, Bytes)):
+        if not obj.shape:
+            raise IradTypeError("iteration over a 0-d array")
+        return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
+    if isinstance(obj, Text):
+        raise obj.unknown()
+    if isinstance(obj, (Arr, Closure)):
+        raise IradTypeError(f"{describe(obj)} is not iterable")
+    return _plain(r, obj)
+
+
+def collected(r: Reader, stream: Stream) -> Any:
+    """A list of all elements."""
+    out = r.state.made([])
+
+    def append(x: Any) -> bool:
+        r.call(Method(out, "append"), [x])
+        return False
+
+    stream.each(append, ())
+    return out
+
+
+def _plain(r: Reader, obj: Any) -> Seq:
+    """A Python iterable of static length: its elements now."""
+    if isinstance(obj, (list, tuple)):
+        items = list(obj)
+        return Seq(len(items), lambda i: items[i], False)
+    method = getattr(type(obj), "__iter__", None)
+    if getattr(method, "__code__", None) is not None and not is_library(type(obj).__module__):
+        return iterate(r, r.call(method, [obj]))
+    if not isinstance(obj, collections.abc.Iterable):
+        raise IradTypeError(f"{describe(obj)} is not iterable")
+    if isinstance(obj, collections.abc.Iterator):
+        raise UnsupportedError(f"{describe(obj)} from outside of compiled code would be used up at compile time; pass a list")
+    if r.captures.opaque(obj):
+        r.captures.hand("a loop", obj)
+    try:
+        items = list(obj)
+    except RecursionError:
+        raise UnsupportedError(f"{describe(obj)} has no end") from None
+    return Seq(len(items), lambda i: items[i], False)
+
+
+def items(r: Reader, obj: Any) -> list[Any]:
+    """The elements of an iterable of static length."""
+    if isinstance(obj, (list, tuple)):
+        return list(obj)
+    seq = iterate(r, obj)
+    return [seq.get(i) for i in range(static_length(seq))]
+
+
+# ---- the builtins that make sequences out of sequences ---------------------------------------------------------------
+
+
+def enumerate_(r: Reader, iterable: Any, start: Any = 0) -> Seq:
+    seq = iterate(r, iterable)
+    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls)
+
+
+def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
+    seqs = [iterate(r, x) for x in iterables]
+    lengths = [s.length for s in seqs]
+    if not seqs:
+        return Seq(0, lambda i: ())
+    static = [n for n in lengths if isinstance(n, int)]
+    if strict and len(set(static)) > 1:
+        raise ValueError("zip() arguments have different lengths")
+    length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
+    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs))
+
+
+def reversed_(r: Reader, iterable: Any) -> Seq:
+    seq = iterate(r, iterable)
+    last = r.operator("sub", seq.length, 1)
+    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls)
+
+
+def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
+    seq = zip_(r, *iterables)
+    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls)
+
+
+def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
+    out: list[Any] = []
+    for x in items(r, iterable):
+        keep = r.truth(x if fn is None else r.call(fn, [x]))
+        if isinstance(keep, Arr):
+            raise UnsupportedError(
+                "filter() by data makes a list whose length is not known; use a boolean mask or a loop with if"
+            )
+        out += [x] if keep else []
+    return listed(out)
+
+
+def listed(items: list[Any]) -> Seq:
+    """A sequence of Python objects."""
+    return Seq(len(items), items.__getitem__, False)
+
+
+def product_(r: Reader, *iterables: Any, repeat: int = 1) -> Seq:
+    """itertools.product: the last sequence varies fastest."""
+    seqs = [iterate(r, x) for x in iterables] * repeat
+    sizes = [static_length(s) for s in seqs]
+    total = 1
+    for n in sizes:
+        total *= n
+
+    def get(i: Any) -> tuple[Any, ...]:
+        at = []
+        for n in reversed(sizes[1:]):
+            at.append(r.operator("mod", i, n))
+            i = r.operator("floordiv", i, n)
+        positions = [i, *reversed(at)] if sizes else []
+        return tuple(s.get(p) for s, p in zip(seqs, positions))
+
+    return Seq(total, get, all(s.rolls for s in seqs))
+
+
+def positions_of(r: Reader, *shape: Any) -> Seq:
+    """np.ndindex."""
+    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return product_(r, *map(range, dims))
+
+
+def enumerated(r: Reader, x: Any) -> Seq:
+    """np.ndenumerate."""
+    at = positions_of(r, *x.shape)
+    return Seq(at.length, lambda k: (at.get(k), r.getitem(x, at.get(k))), at.rolls)

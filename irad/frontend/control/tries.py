@@ -1,0 +1,361 @@
+"""try: exceptions that the program may raise depending on data are caught where they arise.
+
+Each statement of a try block runs in a region. Where that holds a `raise_if` whose exception a handler catches, what comes before
+it runs always, and then there is a branch: the handler on one side, the rest of the statement on the other. The handler ends by
+setting a flag that leaves the try block, as `break` leaves a loop.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irad.core.ir import Node, Value, current, walk
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
+from irad.frontend.control.nullable import NEEDED
+from irad.frontend.control.regions import Dead, Emitted, absorb, of_the_program, run_region
+from irad.frontend.numpy.python_scalars import LIMITS
+from irad.frontend.reader import Final, Guard, Reader, Restart, statement
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Env, Text
+from irad.frontend.values.state import Name, Region
+from irad.ops.control import raise_if
+from irad.ops.core import effects
+from irad.ops.text import Slot
+
+CAUGHT = (
+    "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
+    "called function, in the head of a loop, or before a print in the same statement; test the condition with if instead"
+)
+
+_THROUGH = (
+    "an exception that may be raised here depending on data is caught further out, and what runs on its way (a finally clause that "
+    "leaves its block or belongs to a called function, or the exit of a with) cannot be followed; test the condition with if instead"
+)
+
+
+@statement(ast.Try)
+def try_(r: Reader, s: ast.Try) -> None:
+    before, depth = len(current().nodes), len(r.frames)
+    with pending(r, s) as final:
+        try:
+            _block(r, s)
+        except (Restart, IradError, Emitted, Dead):
+            raise
+        except BaseException:
+            del r.frames[depth:]
+            del r.frame.loops[final.loops :]
+            r.frame.finals.remove(final)
+            _finally(r, s.finalbody)
+            raise
+    done = flag(final.env, "done")
+    run = lambda: _finally(r, s.finalbody)
+    last(r, before, "finally", lambda: branch(r, done, lambda: None, run) if isinstance(done, Arr) else done or run())
+
+
+def _block(r: Reader, s: ast.Try) -> None:
+    """The block, its handlers and its else clause."""
+    if not s.handlers:
+        block(r, s.body)
+        return
+    caught = _guarded(r, s)
+    if s.orelse and caught is not True:
+        run = lambda: unless_stopped(r, s.orelse)
+        branch(r, caught, lambda: None, run) if isinstance(caught, Arr) else run()
+
+
+@contextlib.contextmanager
+def pending(r: Reader, s: ast.Try | ast.With) -> Iterator[Final]:
+    """While a block runs after which something has to run, however it is left."""
+    frame = r.frame
+    final = Final(s, r.state.made(Env({"done": False})), len(frame.guards), len(frame.loops))
+    frame.finals.append(final)
+    try:
+        yield final
+    finally:
+        if final in frame.finals:
+            frame.finals.remove(final)
+
+
+def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
+    """Run what comes after a block, however it is left. Where the nodes from `before` on raise, a function that calls this one may catch
+    that: so it may change variables of this function only."""
+    with nothing_stored(r, before, what):
+        through = any(f.guards for f in r.frames[:-1])
+        if not through or not any(n.op is raise_if for n in nodes_within(current().nodes[before:])):
+            run()
+            return
+        region = run_region(r, run, conditional=False)
+        for key, (place, old) in region.log.old.items():
+            if not (isinstance(place, Name) and place.owner is r.frame.env) and region.log.new[key] is not old:
+                raise UnsupportedError(_THROUGH)
+        absorb(r, region)
+
+
+def _leave(r: Reader, number: int) -> None:
+    """An exception leaves all blocks within try number `number`: what has to run then runs before its handler."""
+    frame = r.frame
+    guards, loops, finals = frame.guards, frame.loops, frame.finals
+    for k in reversed(range(len(finals))):
+        final = finals[k]
+        if final.guards <= number or isinstance(final.statement, ast.Try) and not final.statement.finalbody:
+            continue
+        if isinstance(final.statement, ast.With):
+            raise UnsupportedError(_THROUGH)
+        frame.guards, frame.loops, frame.finals = guards[: final.guards], loops[: final.loops], finals[:k]
+        before = [flag(env, name) for env, name in jumps(r)]
+        block(r, final.statement.finalbody)
+        if any(flag(env, name) is not f for f, (env, name) in zip(before, jumps(r))):
+            raise UnsupportedError(_THROUGH)
+        r.state.assign(Name(final.env, "done"), True)
+    frame.guards, frame.loops, frame.finals = guards, loops, finals
+
+
+def _guarded(r: Reader, s: ast.Try) -> Any:
+    """Run the block with its handlers in force; was an exception caught: a bool, or a traced one."""
+    env = r.state.made(Env({"caught": False}))
+    guard = Guard(s, env, len(r.frame.loops))
+    depth, loops, frame = len(r.frames), len(r.frame.loops), r.frame
+    frame.guards.append(guard)
+    try:
+        block(r, s.body)
+    except (Restart, IradError, Emitted, Dead):
+        raise
+    except BaseException as e:
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        frame.guards.remove(guard)
+        if not _handled(r, s, e):
+            raise
+        return True
+    finally:
+        if guard in frame.guards:
+            frame.guards.remove(guard)
+    return flag(env, "caught")
+
+
+def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
+    """Run the handler of an exception, if there is one."""
+    h = _handler(r, s, type(e))
+    if h is None:
+        return False
+    if h.name is not None:
+        r.state.assign(Name(r.frame.env, h.name), e)
+    r.handling.append(e)
+    try:
+        block(r, h.body)
+    finally:
+        r.handling.pop()
+    return True
+
+
+def _handler(r: Reader, s: ast.Try, kind: type[BaseException]) -> ast.ExceptHandler | None:
+    for h in s.handlers:
+        if issubclass(kind, BaseException if h.type is None else r.expr(h.type)):
+            return h
+    return None
+
+
+def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
+    """A finally clause runs even if the block has been left; a jump of its own takes the place of that one."""
+    left = [(Name(env, name), flag(env, name)) for env, name in jumps(r) if flag(env, name) is not False]
+    for place, _ in left:
+        r.state.assign(place, False)
+    block(r, stmts)
+    if stopped(r) is False:
+        for place, value in left:
+            r.state.assign(place, value)
+
+
+@contextlib.contextmanager
+def nothing_stored(r: Reader, before: int, what: str) -> Iterator[None]:
+    """What runs here, Python runs too if the nodes from `before` on raise: it must not store what the caller would see then."""
+    may_raise, contents = any(effects(n) != "none" for n in current().nodes[before:]), r.kept.contents()
+    yield
+    if may_raise and any(contents.get(k) is not x for k, x in r.kept.contents().items()):
+        raise UnsupportedError(
+            f"{what} stores into an array of the caller after code that may raise depending on data, and an exception raised by "
+            "compiled code ends it; put it around the call"
+        )
+
+
+# ---- one statement -------------------------------------------------------------------------------------------------------
+
+
+def guarded(r: Reader, run: Callable[[], Any], then: Callable[[], Any]) -> bool:
+    """Run a simple statement with the handlers of the running function in force; True if `then`, what follows it in its
+
+    block, has been run too: where the statement may raise, it goes on in the branch in which it did not.
+    """
+    depth, loops, raised = len(r.frames), len(r.frame.loops), list[BaseException]()
+
+    def body() -> Any:
+        try:
+            return run()
+        except Exception as e:
+            if r.conditional or isinstance(e, (Restart, IradError, Emitted, Dead)) or not of_the_program(e):
+                raise
+            del r.frames[depth:]
+            del r.frame.loops[loops:]
+            raised.append(e)
+
+    with _dated(r):
+        region = run_region(r, body, conditional=False)
+    found = _catch(r, region, None, (lambda: _raised(r, raised[0])) if raised else then)
+    if raised and not found:
+        raise raised[0]
+    return found
+
+
+@contextlib.contextmanager
+def _dated(r: Reader) -> Iterator[None]:
+    """Logs keep their history for a while."""
+    before, r.state.dated = r.state.dated, True
+    try:
+        yield
+    finally:
+        r.state.dated = before
+
+
+def _raised(r: Reader, e: BaseException) -> None:
+    """A statement raises e, after what may raise depending on data: the innermost handler runs where that has not raised."""
+    number = _guard_for(r, type(e))
+    if number is None:
+        raise e
+    _handle(r, e, number)
+
+
+def head(r: Reader, run: Callable[[], Any]) -> Any:
+    """What `run` gives, the head of a compound statement: it may not raise what a handler catches."""
+    if not r.frame.guards:
+        return run()
+    before = len(current().nodes)
+    out = run()
+    if may_be_caught(r, current().nodes[before:]):
+        raise UnsupportedError(CAUGHT)
+    return out
+
+
+def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
+    return any(_guard_of(r, n) is not None for n in nodes_within(nodes) if n.op is raise_if)
+
+
+def nodes_within(nodes: list[Node]) -> Iterator[Node]:
+    """Nodes, and those in their regions."""
+    for n in nodes:
+        yield n
+        for g in n.regions:
+            yield from walk(g)
+
+
+def _kind(r: Reader, n: Node) -> type[BaseException]:
+    """The class of the exception that a `raise_if` raises."""
+    name = n.attrs["exc"]
+    found = r.exceptions.get(name) or getattr(builtins, name)
+    return found if isinstance(found, type) else type(found)
+
+
+def _guard_of(r: Reader, n: Node) -> int | None:
+    """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
+    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith(("out of bounds for int64", NEEDED)):
+        return None
+    return _guard_for(r, _kind(r, n))
+
+
+def _guard_for(r: Reader, kind: type[BaseException]) -> int | None:
+    for k in reversed(range(len(r.frame.guards))):
+        if _handler(r, r.frame.guards[k].statement, kind) is not None:
+            return k
+    return None
+
+
+def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any]) -> bool:
+    """Let the handlers catch what a region raises; the rest of it goes into the current builder. `found`: what did before."""
+    for k, n in enumerate(region.nodes):
+        if n.op is raise_if:
+            number = _guard_of(r, n)
+            if number is not None:
+                _caught(r, region, k, number, then)
+                return True
+        elif n.regions and may_be_caught(r, [n]):
+            raise UnsupportedError(CAUGHT, n.loc)
+    absorb(r, region)
+    if found is not None:
+        then()
+    return found is not None
+
+
+def _caught(r: Reader, region: Region, k: int, number: int, then: Callable[[], Any]) -> None:
+    """Node k of a region raises what try number `number` catches."""
+    nodes, n = list(region.nodes), region.nodes[k]
+    if any(effects(m) == "io" for m in nodes[k:]):
+        raise UnsupportedError(CAUGHT, n.loc)
+    current().nodes += nodes[:k]
+    region.builder.nodes = nodes[k + 1 :]
+    done = region.log.at(k)
+    region.log.history = [(max(0, at - k - 1), place, value) for at, place, value in region.log.history]
+
+    def handle() -> None:
+        r.state.change(done)
+        _handle(r, _exception(r, n), number)
+
+    if region.dead and k == len(nodes) - 1:  # it always raises
+        region.dead = False
+        absorb_changes(r, region)
+        _handle(r, _exception(r, n), number)
+        return
+    side = run_region(r, handle)
+    rest = run_region(r, lambda: _catch(r, region, n, then))
+    side.result = rest.result = None
+    finish(r, Arr(n.inputs[0], True), side, rest)
+
+
+def absorb_changes(r: Reader, region: Region) -> None:
+    """Nothing of a statement that raised has come about, but for what it did before: that is in the log."""
+    r.state.joined[region.builder] = current()
+    r.state.commit(region.log, len(current().nodes))
+
+
+def _handle(r: Reader, e: BaseException, number: int) -> None:
+    """Run the handler of try `number`, and leave its block."""
+    frame = r.frame
+    _leave(r, number)
+    guard, inner, loops, finals = frame.guards[number], frame.guards[number:], frame.loops, frame.finals
+    del frame.guards[number:]
+    frame.loops, frame.finals = loops[: guard.loops], [f for f in finals if f.guards <= number]
+    try:
+        _handled(r, guard.statement, e)
+    finally:
+        frame.guards += inner
+        frame.loops, frame.finals = loops, finals
+    r.state.assign(Name(guard.env, "caught"), True)
+
+
+def _filled(e: BaseException, operands: list[Value]) -> BaseException:
+    """A kept exception with what the program has computed in its slots."""
+
+    def argument(a: Any) -> Any:
+        if not isinstance(a, Slot):
+            return a
+        mine = tuple(Arr(operands.pop(0), a.kind in (bool, int, float, complex)) for _ in range(a.operands))
+        return Text(a.template, mine) if a.kind is None else mine[0]
+
+    return type(e)(*map(argument, e.args))
+
+
+def _exception(r: Reader, n: Node) -> BaseException:
+    """The exception of a `raise_if` as the handler sees it."""
+    found = r.exceptions.get(n.attrs["exc"])
+    keeps = len(n.attrs.get("keeps", ()))
+    operands = n.inputs[1 : len(n.inputs) - keeps]
+    if isinstance(found, BaseException):
+        return _filled(found, list(operands)) if any(isinstance(a, Slot) for a in found.args) else found
+    kind, message = _kind(r, n), n.attrs["message"]
+    if operands:
+        return kind(Text(message, tuple(Arr(v) for v in operands)))
+    text = message.replace("{{", "{").replace("}}", "}")
+    return kind(text) if text else kind()

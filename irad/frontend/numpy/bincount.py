@@ -1,0 +1,48 @@
+"""Counting by value into a number of bins that the data decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.core.ir import Value
+from irad.core.types import Dim, Type
+from irad.errors import IradValueError
+from irad.frontend.numpy.gather import as_indices
+from irad.frontend.numpy.reduce import max_of
+from irad.frontend.registry import numpy
+from irad.frontend.values.arr import Arr, lift, static_int
+from irad.frontend.values.index import add_at
+from irad.ops import elementwise as ew
+from irad.ops.array import any_
+from irad.ops.constant import const, scalar
+from irad.ops.control import raise_if
+from irad.ops.intervals import affine_of, bound, interval
+
+
+@numpy("bincount")
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Arr:
+    """np.bincount. The result has `minlength` elements if x is provably below that, else a run-time extent."""
+    at = as_indices(x)
+    if at.ndim != 1:
+        raise IradValueError("object too deep for desired array")
+    v = at.value if at.name == "i64" else ew.cast_to(at.value, "i64")
+    if interval(v)[0] < 0:
+        bad = ew.lt(v, ew.full(0, v))
+        raise_if(any_(bad, axes=(0,)), exc="ValueError", message="'list' argument must have no negative elements")
+        bound(v, 0, float("inf"))
+    least = static_int(minlength, "minlength")
+    size = _bins_needed(v, least)
+    shape = (size,)
+    name = "i64" if weights is None else "f64"
+    out = Arr(const(value=0, type=Type(name, shape)))
+    return Arr(add_at(out, Arr(v), 1 if weights is None else lift(weights, "f64")))
+
+
+def _bins_needed(v: Value, least: int) -> Dim:
+    hi = interval(v)[1]
+    if hi < least or v.type.shape == (0,):
+        return least
+    top = max_of(Arr(v), initial=-1).value
+    size = ew.maximum(ew.add(top, scalar(1, "i64")), scalar(least, "i64"))
+    bound(size, least, hi + 1)
+    return affine_of(size)

@@ -1,0 +1,133 @@
+"""Python's operators: Python's own arithmetic if every operand is a Python scalar, else NumPy's ufuncs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.numpy.elementwise import apply_ufunc
+from irad.frontend.numpy.python_scalars import (
+    is_python_scalar,
+    python_bool,
+    python_divmod,
+    python_float,
+    python_int,
+    python_operator,
+    python_round,
+)
+from irad.frontend.registry import OPERATORS, operator
+from irad.frontend.values.arr import Arr, dtype_of, lift
+from irad.ops.array import reshape_to
+
+UFUNC_OF = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "power", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal", "neg": "negative", "pos": "positive", "invert": "invert", "abs": "absolute",
+}  # fmt: skip
+
+
+def _operator(name: str) -> Callable[..., Arr]:
+    def call(*xs: Any) -> Arr:
+        if all(map(is_python_scalar, xs)):
+            return python_operator(name, *xs)
+        if name == "pow":
+            return power(*xs)
+        return apply_ufunc(UFUNC_OF[name], *xs)
+
+    call.__name__ = name
+    return call
+
+
+OPERATORS.update((name, _operator(name)) for name in UFUNC_OF)
+
+_FAST_POWERS: dict[float, Callable[[Any], Arr]] = {
+    -1.0: lambda x: apply_ufunc("reciprocal", x),
+    0.5: lambda x: apply_ufunc("sqrt", x),
+    1.0: lambda x: apply_ufunc("positive", x),
+    2.0: lambda x: apply_ufunc("square", x),
+}
+
+
+def power(x: Any, y: Any) -> Arr:
+    """x ** y of arrays; like NumPy, a few static exponents of float arrays go to faster ufuncs with the same value."""
+    static = isinstance(y, (int, float)) and not isinstance(y, (bool, np.generic))
+    inexact = isinstance(x, Arr) and x.type.differentiable
+    if static and isinstance(x, Arr) and (inexact or y == 2) and (x.ndim or y in (1, 2)) and y in _FAST_POWERS:
+        if x.name != "bool" and (inexact or isinstance(y, int)):
+            return _FAST_POWERS[y](x)
+    return apply_ufunc("power", x, y)
+
+
+@operator("divmod")
+def divmod_(x: Any, y: Any) -> tuple[Arr, Arr]:
+    """divmod(x, y)."""
+    return python_divmod(x, y) if is_python_scalar(x) and is_python_scalar(y) else apply_ufunc("divmod", x, y)
+
+
+@operator("round")
+def round_(x: Arr, ndigits: Any = None) -> Arr:
+    """round(x[, n]): a Python scalar gives an int without n; NumPy values keep their dtype, except that round(x) is an int."""
+    if x.ndim:
+        raise IradTypeError(f"round() of an array of shape {x.shape}: write np.round(x)")
+    done = python_round(x, ndigits)
+    if done is not None:
+        return done
+    out = around(x, ndigits)
+    return Arr(out.value, weak=x.weak)
+
+
+def around(x: Any, decimals: Any = 0) -> Arr:
+    """np.round: x * 10**d, rint, / 10**d, as NumPy computes it; integers with d >= 0 as they are."""
+    d = decimals.__index__() if not isinstance(decimals, Arr) else None
+    if d is None:
+        raise IradTypeError("the number of decimals must be known at compile time")
+    a = lift(x)
+    dtype = dtype_of(x)
+    if dtype[0] not in "fc":
+        if d >= 0:
+            return apply_ufunc("rint", a) if dtype == "bool" else Arr(a.value)
+        scale = 10**-d
+        half = apply_ufunc("rint", apply_ufunc("divide", a, scale))
+        return Arr(lift(apply_ufunc("multiply", half, scale), dtype).value)
+    if d == 0:
+        return apply_ufunc("rint", a)
+    if abs(d) > 300:
+        raise IradValueError(f"round to {d} decimals: 10**{abs(d)} is not a float")
+    first, last = ("multiply", "divide") if d > 0 else ("divide", "multiply")
+    scale_f = 10.0 ** abs(d)
+    return apply_ufunc(last, apply_ufunc("rint", apply_ufunc(first, a, scale_f)), scale_f)
+
+
+def _scalar_only(x: Arr, name: str) -> None:
+    if x.ndim and any(d != 1 for d in x.shape):
+        raise IradTypeError(f"only arrays of one element can be converted to a Python {name}, this one has shape {x.shape}")
+
+
+@operator("int")
+def int_(x: Arr) -> Arr:
+    """int(x)."""
+    _scalar_only(x, "int")
+    return python_int(_squeezed(x))
+
+
+@operator("float")
+def float_(x: Arr) -> Arr:
+    """float(x)."""
+    _scalar_only(x, "float")
+    return python_float(_squeezed(x))
+
+
+@operator("bool")
+def bool_(x: Arr) -> Arr:
+    """bool(x). Raises IradValueError, with NumPy's words, for an array of several elements."""
+    if x.ndim and any(d != 1 for d in x.shape):
+        raise IradValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+    return python_bool(_squeezed(x))
+
+
+def _squeezed(x: Arr) -> Arr:
+    return Arr(reshape_to(x.value, ()), x.weak)

@@ -1,0 +1,396 @@
+"""NumPy functions that return views: the same storage seen through one more step, strides kept as NumPy keeps them.
+
+Whether `reshape` or `ravel` is a view or a copy is decided by strides, as in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.types import Dim, Type, is_complex, real_dtype
+from irad.errors import IradValueError, UnsupportedError
+from irad.frontend.control.loop_arrays import references
+from irad.frontend.numpy.table import METHODS, TABLE
+from irad.frontend.reader import Reader
+from irad.frontend.registry import find
+from irad.frontend.values.arr import Arr, from_dim, is_traced, normalize_axis, static_int
+from irad.frontend.values.index import plan
+from irad.frontend.values.layout import ghost, is_c, is_f, memory_order, new_like, nocopy_strides
+from irad.frontend.values.objects import Array, Cell
+from irad.frontend.values.steps import At, Part, Reshape, Transpose
+
+View = Callable[..., Any]
+FUNCTIONS: dict[Any, View] = {}
+MANY: dict[Any, View] = {}  # of several operands; they give NotImplemented where the result is no view
+BY_NAME: dict[str, View] = {}  # methods and attributes
+ATTRIBUTES = ("T", "mT", "real", "imag")
+
+
+def is_basic(key: Any) -> bool:
+    """Does a key (as an operand) make a view: ints, slices, newaxis and ellipsis only?"""
+    items = key if isinstance(key, tuple) else (key,)
+    return all(_basic_item(k) for k in items)
+
+
+def _basic_item(k: Any) -> bool:
+    if k is None or k is Ellipsis or isinstance(k, slice):
+        return True
+    if isinstance(k, Arr):
+        return not k.shape and k.name != "bool"
+    return isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_))
+
+
+def at(r: Reader, x: Array, key: Any) -> Array:
+    """x[key] for a basic key, as a view."""
+    p = plan(x.shape, key)
+    out = x.view(At(key, p), Type(x.type.dtype, p.shape), _strides_at(x, key))
+    if out.strides is None:
+        out.loose = not (x.contiguous and _leading(key))
+    return out
+
+
+def _leading(key: Any) -> bool:
+    """Does a key pick whole rows that follow each other?"""
+    first, *rest = key if isinstance(key, tuple) else (key,)
+    unit = not isinstance(first, slice) or first.step is None or first.step == 1
+    return unit and all(k == slice(None) for k in rest if k is not Ellipsis)
+
+
+def _strides_at(x: Array, key: Any) -> tuple[int, ...] | None:
+    if x.strides is None:
+        return None
+    items = list(key) if isinstance(key, tuple) else [key]
+    used = sum(k is not None and k is not Ellipsis for k in items)
+    fill = [slice(None)] * (len(x.shape) - used)
+    at_dots = next((j for j, k in enumerate(items) if k is Ellipsis), len(items))
+    items[at_dots : at_dots + 1] = fill
+    out: list[int] = []
+    axes = iter(x.strides)
+    for k in items:
+        if k is None:
+            out.append(0)
+            continue
+        s = next(axes)
+        if isinstance(k, slice):
+            step = 1 if k.step is None else k.step
+            if is_traced(step):
+                return None
+            out.append(s * int(step))
+    return tuple(out)
+
+
+def reshaped(r: Reader, x: Array, shape: tuple[Dim, ...]) -> Array:
+    """x in another shape: a view if strides allow it, else a copy."""
+    shares, strides = (True, None) if x.strides is None and x.contiguous else nocopy_strides(x.shape, x.strides, shape)
+    if shares:
+        return _in_shape(x, shape, strides)
+    out = Reshape(shape).read(r.read(x))
+    copy = Array(Cell(out.value if isinstance(out, Arr) else out))
+    return copy if shares is False else uncertain(r, x, copy)
+
+
+def _in_shape(x: Array, shape: tuple[Dim, ...], strides: tuple[int, ...] | None) -> Array:
+    out = x.view(Reshape(shape), Type(x.type.dtype, shape), strides)
+    out.loose = strides is None and not x.contiguous
+    return out
+
+
+def copied(r: Reader, x: Array, strides: tuple[int, ...] | None) -> Array:
+    """A copy with these strides."""
+    content = r.read(x)
+    return Array(Cell(content.value if isinstance(content, Arr) else content)).laid_out(strides)
+
+
+def uncertain(r: Reader, x: Array, copy: Array) -> Array:
+    """A copy of x where NumPy, by a memory layout that is not known here, may have made a view: used as either, or refused."""
+    if x.cell.outside or x.watch or references(r, x.cell):
+        copy.frozen = (
+            "whether this is a view or a copy depends on the memory layout of an array, which is not known here; "
+            "write x.copy() to store into a copy, or store into the array itself"
+        )
+        copy.watch = (*x.watch, (x.cell, x.cell.content))
+    return copy
+
+
+def strides_in_bytes(x: Array) -> tuple[int, ...]:
+    """x.strides. Raises UnsupportedError where the memory order is not known; along axes of extent 1 they are kept for none."""
+    if x.strides is None or 1 in x.shape:
+        raise UnsupportedError("x.strides of an array whose memory layout is not known here")
+    return tuple(s * x.type.numpy.itemsize for s in x.strides)
+
+
+def transposed(x: Array, perm: Sequence[int]) -> Array:
+    shape = tuple(x.shape[k] for k in perm)
+    strides = None if x.strides is None else tuple(x.strides[k] for k in perm)
+    return x.view(Transpose(tuple(perm)), Type(x.type.dtype, shape), strides)
+
+
+# ---- the functions ------------------------------------------------------------------------------------------------------
+
+
+def register(*paths: str, method: bool = False) -> Callable[[View], View]:
+    """Register a view function of an array for NumPy functions (those the installed NumPy has), and perhaps as a method."""
+
+    def put(f: View) -> View:
+        for path in paths:
+            fn = find(path)
+            if fn is not None:
+                FUNCTIONS[fn] = f
+            if method:
+                BY_NAME[path] = f
+        return f
+
+    return put
+
+
+def ghost_of(x: Array) -> np.ndarray:
+    """A NumPy array of the shape of x, and its strides if they are known, without storage."""
+    return ghost(x.shape, x.strides if x.strides is not None else (0,) * len(x.shape))
+
+
+def _shape_by(builder: Callable[..., Any], x: Array, *args: Any, **kwargs: Any) -> tuple[int, ...]:
+    """The shape that a NumPy view function gives: asked of NumPy itself, on an array without storage."""
+    ghost = ghost_of(x)
+    return np.shape(builder(ghost, *args, **kwargs))
+
+
+def _via_shape(fn: Any, method: str = "") -> View:
+    """A view function that only adds or drops axes of extent 1, or reshapes."""
+
+    def view(r: Reader, x: Array, *args: Any, **kwargs: Any) -> Any:
+        if not x.type.static or is_traced(args) or is_traced(kwargs):
+            builder = METHODS[method] if method else TABLE[fn]
+            out = builder(r.operand(x), *args, **kwargs)
+            return reshaped(r, x, out.shape)
+        ask = (lambda g, *a, **k: getattr(g, method)(*a, **k)) if method else fn
+        return reshaped(r, x, _shape_by(ask, x, *args, **kwargs))
+
+    return view
+
+
+for _name in ("expand_dims", "squeeze"):
+    FUNCTIONS[getattr(np, _name)] = _via_shape(getattr(np, _name))
+
+
+def _at_least(fn: Any) -> View:
+    def call(r: Reader, *arys: Any) -> Any:
+        wide = [_via_shape(fn)(r, a) if isinstance(a, Array) else r.wrap(TABLE[fn](r.operand(a)), zero_d=True) for a in arys]
+        return wide[0] if len(wide) == 1 else tuple(wide)
+
+    return call
+
+
+for _name in ("atleast_2d", "atleast_1d", "atleast_3d"):
+    MANY[getattr(np, _name)] = _at_least(getattr(np, _name))
+BY_NAME["squeeze"] = _via_shape(np.squeeze, "squeeze")
+
+
+def _reshape(r: Reader, x: Array, shape: Any, order: str, copy: Any) -> Any:
+    if order == "A":
+        order = "F" if _fortran(x) else "C"
+    if order == "F" and len(x.shape) > 0:
+        back = tuple(reversed(shape)) if isinstance(shape, (tuple, list)) else (shape,)
+        turned = _reshape(r, transposed(x, range(len(x.shape))[::-1]), back, "C", copy)
+        return transposed(turned, range(len(turned.shape))[::-1])
+    out = TABLE[np.reshape](r.operand(x), shape) if is_traced(shape) or not x.type.static else None
+    new = out.shape if isinstance(out, Arr) else ghost_of(x).reshape(shape).shape
+    made = reshaped(r, x, new)
+    if copy is False and made.cell is not x.cell:
+        raise IradValueError("Unable to avoid creating a copy while reshaping.")
+    return copied(r, made, new_like(made.shape, made.strides, "C")) if copy and made.cell is x.cell else made
+
+
+def _fortran(x: Array) -> bool:
+    """Does order "A" mean "F" for this array?"""
+    if x.strides is None and x.loose and len(x.shape) > 1:
+        raise UnsupportedError("the memory order of this array is not known here: write order='C' or order='F'")
+    return is_f(x.shape, x.strides) and not is_c(x.shape, x.strides)
+
+
+@register("reshape")
+def reshape(r: Reader, a: Array, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    return _reshape(r, a, newshape if shape is None else shape, order, copy)
+
+
+def reshape_method(r: Reader, a: Array, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    return _reshape(r, a, shape[0] if len(shape) == 1 else shape, order, copy)
+
+
+BY_NAME["reshape"] = reshape_method
+
+
+@register("ravel", method=True)
+def ravel(r: Reader, a: Array, order: str = "C") -> Any:
+    a = _in_order(a, order)
+    flat = METHODS["ravel"](r.operand(a)).shape if not a.type.static else (a.type.size,)
+    if a.contiguous:
+        return _in_shape(a, flat, (1,) if a.strides is not None else None)
+    out = Reshape(flat).read(r.read(a))
+    copy = Array(Cell(out.value if isinstance(out, Arr) else out))
+    return copy if a.contiguous is False else uncertain(r, a, copy)
+
+
+def _in_order(a: Array, order: str) -> Array:
+    """The array with its axes so that C order goes through the elements in another order."""
+    if order == "A":
+        order = "F" if _fortran(a) else "C"
+    if order == "K":
+        _fortran(a)
+        return a if a.strides is None else transposed(a, memory_order(a.strides))
+    return transposed(a, range(len(a.shape))[::-1]) if order == "F" else a
+
+
+def flatten(r: Reader, a: Array, order: str = "C") -> Any:
+    """One axis, always a copy."""
+    return copied(r, ravel(r, a, order), (1,))
+
+
+BY_NAME["flatten"] = flatten
+
+
+@register("transpose", "permute_dims")
+def transpose(r: Reader, a: Array, axes: Any = None) -> Any:
+    n = len(a.shape)
+    perm = range(n)[::-1] if axes is None else [_axis(k, n) for k in r.items(axes)]
+    return transposed(a, perm)
+
+
+def transpose_method(r: Reader, a: Array, *axes: Any) -> Any:
+    flat = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+    return transpose(r, a, flat)
+
+
+BY_NAME["transpose"] = transpose_method
+BY_NAME["T"] = lambda r, a: transposed(a, range(len(a.shape))[::-1])
+
+
+@register("matrix_transpose", "linalg.matrix_transpose")
+def matrix_transpose(r: Reader, x: Array) -> Any:
+    return swapaxes(r, x, -1, -2)
+
+
+BY_NAME["mT"] = matrix_transpose
+
+
+def _axis(k: Any, n: int) -> int:
+    return normalize_axis(k, n)
+
+
+@register("swapaxes", method=True)
+def swapaxes(r: Reader, a: Array, axis1: Any, axis2: Any) -> Any:
+    perm = list(range(len(a.shape)))
+    i, j = _axis(axis1, len(perm)), _axis(axis2, len(perm))
+    perm[i], perm[j] = perm[j], perm[i]
+    return transposed(a, perm)
+
+
+@register("moveaxis")
+def moveaxis(r: Reader, a: Array, source: Any, destination: Any) -> Any:
+    n = len(a.shape)
+    many = lambda k: [_axis(i, n) for i in (k if isinstance(k, (tuple, list)) else (k,))]
+    src, dst = many(source), many(destination)
+    order = [k for k in range(n) if k not in src]
+    for d, s in sorted(zip(dst, src)):
+        order.insert(d, s)
+    return transposed(a, order)
+
+
+@register("rollaxis")
+def rollaxis(r: Reader, a: Array, axis: Any, start: Any = 0) -> Any:
+    n = len(a.shape)
+    k = _axis(axis, n)
+    start = start + n if start < 0 else start
+    order = [j for j in range(n) if j != k]
+    order.insert(start - (k < start), k)
+    return transposed(a, order)
+
+
+def _flipped(r: Reader, a: Array, axes: Sequence[int]) -> Array:
+    return at(r, a, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(len(a.shape))))
+
+
+@register("flip")
+def flip(r: Reader, m: Array, axis: Any = None) -> Any:
+    n = len(m.shape)
+    axes = range(n) if axis is None else [_axis(k, n) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return _flipped(r, m, list(axes))
+
+
+@register("fliplr")
+def fliplr(r: Reader, m: Array) -> Any:
+    return _flipped(r, m, [1])
+
+
+@register("flipud")
+def flipud(r: Reader, m: Array) -> Any:
+    return _flipped(r, m, [0])
+
+
+@register("rot90")
+def rot90(r: Reader, m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
+    n = len(m.shape)
+    i, j = (_axis(a, n) for a in axes)
+    if k % 4 == 0:
+        return at(r, m, Ellipsis)
+    if k % 4 == 2:
+        return _flipped(r, _flipped(r, m, [i]), [j])
+    if k % 4 == 1:
+        return swapaxes(r, _flipped(r, m, [j]), i, j)
+    return _flipped(r, swapaxes(r, m, i, j), [j])
+
+
+@register("unstack")
+def unstack(r: Reader, x: Array, /, *, axis: int = 0) -> Any:
+    if not x.shape:
+        raise IradValueError("Input array must be at least 1-d.")
+    moved = moveaxis(r, x, axis, 0)
+    return tuple(r.getitem(moved, k) for k in range(static_int(from_dim(moved.shape[0]), "the extent of the axis of np.unstack")))
+
+
+def _pieces(r: Reader, a: Array, bounds: Sequence[Any], axis: int) -> list[Any]:
+    n = len(a.shape)
+    cut = lambda lo, hi: at(r, a, tuple(slice(lo, hi) if k == axis else slice(None) for k in range(n)))
+    edges = [0, *bounds, a.shape[axis]]
+    return r.state.made([cut(lo, hi) for lo, hi in zip(edges, edges[1:])])
+
+
+@register("split", "array_split")
+def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, *, even: bool = False) -> Any:
+    k = _axis(axis, len(ary.shape))
+    if isinstance(indices_or_sections, (list, tuple, Array)):
+        return _pieces(r, ary, [int(i) if not isinstance(i, Arr) else i for i in r.items(indices_or_sections)], k)
+    n: Any = ary.shape[k]
+    parts = int(indices_or_sections)
+    if even and n % parts:
+        raise ValueError("array split does not result in an equal division")
+    each, extra = divmod(n, parts)
+    sizes = [each + 1] * extra + [each] * (parts - extra)
+    return _pieces(r, ary, list(np.cumsum(sizes[:-1]).tolist()), k)
+
+
+FUNCTIONS[np.split] = lambda r, ary, sections, axis=0: array_split(r, ary, sections, axis, even=True)
+FUNCTIONS[np.vsplit] = lambda r, ary, sections: array_split(r, ary, sections, 0, even=True)
+FUNCTIONS[np.hsplit] = lambda r, ary, sections: array_split(r, ary, sections, int(len(ary.shape) > 1), even=True)
+FUNCTIONS[np.dsplit] = lambda r, ary, sections: array_split(r, ary, sections, 2, even=True)
+
+
+def _part(name: str) -> View:
+    def part(r: Reader, val: Array) -> Any:
+        """x.real or x.imag: of a complex array a view that may be written."""
+        if is_complex(val.type.dtype):
+            strides = None if val.strides is None else tuple(2 * s for s in val.strides)
+            return val.view(Part(name), val.type.with_dtype(real_dtype(val.type.dtype)), strides)
+        if name == "real":
+            return val
+        out = r.wrap(TABLE[np.imag](r.operand(val)), zero_d=True)
+        out.frozen = "the imaginary part of a real array is read-only"
+        return out
+
+    return part
+
+
+for _name in ("real", "imag"):
+    FUNCTIONS[getattr(np, _name)] = BY_NAME[_name] = _part(_name)

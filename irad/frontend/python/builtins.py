@@ -1,0 +1,429 @@
+"""Python's builtins (and parts of functools and itertools) on sequences and objects."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import functools
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_library
+from irad.core.ir import Value
+from irad.core.once import COMPILER, import_later
+from irad.core.structured import Bytes, Structured
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control.flow import branch
+from irad.frontend.control.generators import as_stream, best, folded, made, opened, where_found
+from irad.frontend.control.sequences import (
+    Generator,
+    Seq,
+    Stream,
+    enumerate_,
+    enumerated,
+    filter_,
+    iterate,
+    iterator,
+    map_,
+    next_,
+    positions_of,
+    reversed_,
+    static_length,
+    traced_range,
+    zip_,
+)
+from irad.frontend.control.stands import Stands
+from irad.frontend.python.numbers import BUILTINS, builtin
+from irad.frontend.python.text_pieces import together
+from irad.frontend.python.texts import needs_reading, shown, static_text, template_of
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, from_dim, is_weak, lift, static_value
+from irad.frontend.values.objects import (
+    Array,
+    Closure,
+    Method,
+    Text,
+    class_of_number,
+    describe,
+    is_number,
+    is_traced_deep,
+    python_method,
+)
+from irad.ops.control import print_
+from irad.ops.elementwise import select
+
+# ---- sequences ------------------------------------------------------------------------------------------------------------
+
+BUILTINS.update(
+    (fn, lambda r, *args, _made=made, **kwargs: iterator(r, _made(r, *args, **kwargs)))
+    for fn, made in {
+        enumerate: enumerate_,
+        zip: zip_,
+        reversed: reversed_,
+        map: map_,
+        filter: filter_,
+        np.ndindex: positions_of,
+        np.ndenumerate: enumerated,
+    }.items()
+)
+BUILTINS[next] = next_
+
+
+@builtin(range)
+def range_(r: Reader, *args: Any) -> Any:
+    args = tuple(_index(r, a) for a in args)
+    return traced_range(r, args) if any(isinstance(a, Arr) for a in args) else range(*args)
+
+
+def _index(r: Reader, a: Any) -> Any:
+    if isinstance(a, Array):
+        content = r.operand(a)
+        return Arr(content.value) if isinstance(content, Arr) else content.item()
+    if isinstance(a, Arr) and a.name[0] not in "iu":
+        raise IradTypeError(f"'{'float' if a.name[0] == 'f' else a.name}' object cannot be interpreted as an integer")
+    return a
+
+
+@builtin(len)
+def len_(r: Reader, obj: Any) -> Any:
+    if isinstance(obj, Structured) and obj.layout.scalar:
+        return len(obj.children)
+    if isinstance(obj, (Array, Structured, Bytes)):
+        if not obj.shape:
+            raise TypeError("len() of unsized object")
+        return from_dim(obj.shape[0])
+    if isinstance(obj, Seq):
+        if obj.state is not None:
+            raise TypeError("an iterator has no len()")
+        return obj.length
+    if isinstance(obj, Stands):
+        return obj.length(r)
+    if isinstance(obj, Text):
+        raise obj.unknown()
+    if isinstance(obj, Arr):
+        raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
+    method = python_method(obj, "__len__")
+    if method is not None and not is_library(type(obj).__module__):
+        return r.call(method, [obj])
+    if r.captures.opaque(obj):
+        r.captures.hand("len()", obj)
+    return len(obj)
+
+
+@builtin(list)
+def list_(r: Reader, obj: Any = ()) -> Any:
+    return r.state.made(r.items(obj))
+
+
+@builtin(tuple)
+def tuple_(r: Reader, obj: Any = ()) -> Any:
+    return tuple(r.items(obj))
+
+
+@builtin(dict)
+def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+    out = dict(obj) if isinstance(obj, dict) else dict(tuple(r.items(pair)) for pair in r.items(obj))
+    return r.state.made(out | kwargs)
+
+
+@builtin(set)
+def set_(r: Reader, obj: Any = ()) -> Any:
+    return r.state.made(set(_elements(r, obj)))
+
+
+@builtin(frozenset)
+def frozenset_(r: Reader, obj: Any = ()) -> Any:
+    return frozenset(_elements(r, obj))
+
+
+def _elements(r: Reader, obj: Any) -> list[Any]:
+    items = r.items(obj)
+    static_value([r.operand(x) for x in items], "an element of a set")
+    return items
+
+
+@builtin(iter)
+def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
+    if sentinel:
+        raise UnsupportedError("iter(function, sentinel): write a while loop")
+    obj = opened(r, obj)
+    return (
+        obj
+        if isinstance(obj, (Generator, Stream)) or (isinstance(obj, Seq) and obj.state is not None)
+        else iterator(r, iterate(r, obj))
+    )
+
+
+@builtin(sorted)
+def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    with COMPILER:
+        from irad.frontend.python.sorted import ordered
+    return ordered(r, obj, key, reverse)
+
+
+def ordered_by_class(x: Any) -> bool:
+    """Does the class of an object say how it is compared?"""
+    return any(python_method(x, name) is not None for name in ("__lt__", "__gt__"))
+
+
+@builtin(copy.copy)
+def copy_(r: Reader, x: Any) -> Any:
+    if isinstance(x, (Array, Structured)):
+        return r.call(r.getattr(x, "copy"), [])
+    return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
+
+
+@builtin(copy.deepcopy)
+def deepcopy_(r: Reader, x: Any) -> Any:
+    """Arrays, and lists, tuples and dicts of them; anything else by Python."""
+    if isinstance(x, (Array, Arr, Structured)):
+        return copy_(r, x)
+    if type(x) in (list, tuple):
+        out = [deepcopy_(r, v) for v in x]
+        return r.state.made(out) if type(x) is list else tuple(out)
+    if type(x) is dict:
+        return r.state.made({k: deepcopy_(r, v) for k, v in x.items()})
+    if any(isinstance(v, Array) or is_traced_deep(v) for v in getattr(x, "__dict__", {}).values()):
+        raise UnsupportedError(f"copy.deepcopy of {describe(x)} that holds traced numbers: make it anew from copies of its parts")
+    return r.state.made(copy.deepcopy(x))
+
+
+@builtin(functools.reduce)
+def reduce_(r: Reader, func: Any, obj: Any, *initial: Any) -> Any:
+    items = [*initial, *r.items(obj)]
+    if not items:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    total = items[0]
+    for x in items[1:]:
+        total = r.call(func, [total, x])
+    return total
+
+
+# ---- folds ------------------------------------------------------------------------------------------------------------------------
+
+
+def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
+    stream = None if isinstance(obj, Generator) and obj.element is not None else as_stream(obj)
+    if stream is not None:
+        return folded(r, stream, start, step)
+    seq = iterate(r, obj)
+    if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
+        return r.fold(seq, start, step)
+    total = start
+    for i in range(static_length(seq)):
+        total = step(total, seq.get(i))
+    return total
+
+
+@builtin(sum)
+def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
+    if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
+        return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+    if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):
+        items = r.items(iterable)
+        if not any(isinstance(x, (Arr, Array)) for x in items):
+            return builtins.sum(items, start)
+        iterable = items
+    return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+
+
+@builtin(max)
+def max_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    return _extreme(r, "gt", max, args, key, kwargs)
+
+
+@builtin(min)
+def min_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+    return _extreme(r, "lt", min, args, key, kwargs)
+
+
+def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: Any, kwargs: dict[str, Any]) -> Any:
+    """max or min: the first of the best ones, by Python's comparisons (so a NaN wins only if it comes first)."""
+    obj = args[0] if len(args) == 1 else args
+    if isinstance(obj, (Arr,)):
+        raise TypeError(f"{describe(obj)} is not iterable")
+    if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
+        seq = iterate(r, obj)
+        return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
+                    lambda a, x: _better(r, better, a, x))  # fmt: skip
+    stream = as_stream(obj)
+    if stream is not None:
+        return _best(r, stream, better, native, key, kwargs)
+    items = r.items(obj)
+    if not items:
+        if "default" in kwargs:
+            return kwargs["default"]
+        raise ValueError(f"{native.__name__}() iterable argument is empty")
+    if key is not None:
+        return _extreme_by_key(r, better, items, key)
+    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) or ordered_by_class(x) for x in items):
+        return native(items)
+    best = items[0]
+    for x in items[1:]:
+        best = _better(r, better, best, x)
+    return best
+
+
+def _best(r: Reader, stream: Stream, better: str, native: Any, key: Any, kwargs: dict[str, Any]) -> Any:
+    """max or min of a generator."""
+    found = made(r, best, stream, getattr(operator, better), key)
+    default = [kwargs["default"]] if "default" in kwargs else []
+    return where_found(r, found, "ValueError", f"{native.__name__}() iterable argument is empty", *default)
+
+
+def _long(obj: Any) -> bool:
+    n = obj.shape[0] if isinstance(obj, Array) and obj.shape else obj.length if isinstance(obj, Seq) else 0
+    return not isinstance(n, int) or n > 8
+
+
+def _better(r: Reader, name: str, best: Any, x: Any) -> Any:
+    wins = r.truth(r.operator(name, x, best))
+    if not isinstance(wins, Arr):
+        return x if wins else best
+    both = _alike(x, best)
+    if both is not None:
+        return Arr(select(wins.value, *both[:2]), both[2])
+    return branch(r, wins, lambda: x, lambda: best)
+
+
+def _alike(x: Any, y: Any) -> tuple[Value, Value, bool] | None:
+    """Two numbers of one kind, as values."""
+    if not (is_number(x) and is_number(y)):
+        return None
+    weak = [is_weak(v) or isinstance(v, bool) or (isinstance(v, Arr) and v.weak) for v in (x, y)]
+    a, b = lift(x), lift(y)
+    if weak[0] != weak[1] or a.name != b.name:
+        return None
+    return a.value, b.value, weak[0]
+
+
+def _extreme_by_key(r: Reader, better: str, items: list[Any], key: Any) -> Any:
+    best, best_key = items[0], r.call(key, [items[0]])
+    for x in items[1:]:
+        k = r.call(key, [x])
+        wins = r.truth(r.operator(better, k, best_key))
+        if isinstance(wins, Arr):
+            best, best_key = branch(r, wins, lambda x=x, k=k: (x, k), lambda b=best, bk=best_key: (b, bk))  # type: ignore[misc]
+        elif wins:
+            best, best_key = x, k
+    return best
+
+
+# ---- questions about objects ------------------------------------------------------------------------------------------------------------
+
+
+def class_of(x: Any) -> type:
+    """The class that Python would see."""
+    if isinstance(x, Array):
+        return np.ndarray
+    if isinstance(x, Structured):
+        return x.layout.cls
+    if isinstance(x, Bytes):
+        return x.dtype.type if x.scalar else np.ndarray
+    if isinstance(x, Arr):
+        return class_of_number(x)
+    if isinstance(x, Text):
+        return str
+    if isinstance(x, Closure):
+        return types.FunctionType
+    if isinstance(x, Stands):
+        return x.cls
+    return types.BuiltinMethodType if isinstance(x, Method) else type(x)
+
+
+@builtin(isinstance)
+def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
+        return isinstance(obj, cls)
+    return issubclass(class_of(obj), cls)
+
+
+@builtin(type)
+def type_(r: Reader, *args: Any) -> Any:
+    return class_of(args[0]) if len(args) == 1 else type(*args)
+
+
+@builtin(callable)
+def callable_(r: Reader, obj: Any) -> bool:
+    return not isinstance(obj, (Array, Arr, Text)) and callable(obj)
+
+
+@builtin(getattr)
+def getattr_(r: Reader, obj: Any, name: str, *default: Any) -> Any:
+    try:
+        return r.getattr(obj, name)
+    except AttributeError:
+        if default:
+            r.captures.without(obj, name)
+            return default[0]
+        raise
+
+
+@builtin(hasattr)
+def hasattr_(r: Reader, obj: Any, name: str) -> bool:
+    try:
+        r.getattr(obj, name)
+    except AttributeError:
+        r.captures.without(obj, name)
+        return False
+    return True
+
+
+@builtin(setattr)
+def setattr_(r: Reader, obj: Any, name: str, value: Any) -> None:
+    r.setattr(obj, name, value)
+
+
+@builtin(id)
+def id_(r: Reader, obj: Any) -> int:
+    raise UnsupportedError("id() in compiled code; compare with 'is'")
+
+
+@builtin(str)
+def str_(r: Reader, obj: Any = "") -> Any:
+    return shown(r, obj) if needs_reading(obj) else static_text(r, obj)
+
+
+@builtin(repr)
+def repr_(r: Reader, obj: Any) -> Any:
+    return shown(r, obj, "r") if needs_reading(obj) else static_text(r, obj, "__repr__")
+
+
+@builtin(format)
+def format_(r: Reader, value: Any, spec: str = "") -> Any:
+    return shown(r, value, "", spec)
+
+
+@builtin(print)
+def print__(r: Reader, *args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
+    """print at run time, at each call."""
+    if file is not None:
+        raise UnsupportedError("print(file=...) in compiled code: print to standard output")
+    text = template_of(together([printed(r, args, sep), "\n" if end is None else end]))
+    print_(*(o.value for o in text.operands), text=text.template)
+
+
+def printed(r: Reader, args: Sequence[Any], sep: Any = " ") -> Text | str:
+    """What print shows of its arguments."""
+    gap = " " if sep is None else sep
+    return together([t for k, a in enumerate(args) for t in (([gap] if k else []) + [str_(r, a)])])
+
+
+@builtin(np.nditer)
+def nditer_(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    return import_later("irad.frontend.reading.nditer").nditer(r, *args, **kwargs)
+
+
+@builtin(np.errstate)
+def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    return np.errstate(**kwargs)
+
+
+@builtin(globals, locals, vars, exec, eval, compile)
+def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    raise UnsupportedError("globals(), locals(), vars(), exec and eval are not supported in compiled code")

@@ -1,0 +1,113 @@
+"""sorted() and list.sort(): at compile time if all keys are known; else by a stable argsort, or by comparisons of neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Value
+from irad.errors import UnsupportedError
+from irad.frontend.control.flow import branch
+from irad.frontend.control.merge import Bad, Joiner, Maker, Node, leaves, mutable
+from irad.frontend.numpy.python_scalars import LIMITS
+from irad.frontend.python.builtins import ordered_by_class
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, lift
+from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep
+from irad.ops.array import Slice, index
+from irad.ops.control import raise_if
+from irad.ops.elementwise import isnan
+
+_NAN = "sorted() of NaN, which has no order"
+LIMITS.add(_NAN)
+_MOST = 16  # elements that are sorted by comparisons one by one
+
+
+def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
+    """sorted(): stable, also in reverse."""
+    items = list(r.items(obj))
+    keys = items if key is None else [r.call(key, [x]) for x in items]
+    down = r.truth(reverse)
+    if isinstance(down, Arr):
+        raise UnsupportedError("sorted(reverse=) that depends on data; sort, and choose between the list and its reverse")
+    if down:
+        items, keys = items[::-1], keys[::-1]
+    if len(items) < 2:
+        out = items
+    elif not any(map(ordered_by_class, keys)) and not any(is_traced_deep(k) for k in keys):
+        order = sorted(range(len(items)), key=lambda k: r.operand(keys[k]))
+        out = [items[k] for k in order]
+    elif all(map(is_number, keys)):
+        out = _by_numbers(r, items, keys)
+    else:
+        out = _by_comparisons(r, items, keys)
+    return r.state.made(out[::-1] if down else out)
+
+
+def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
+    """In the order of traced numbers, which must not be NaN: what Python makes of those depends on how it sorts."""
+    column = r.call(np.array, [list(keys)])
+    values = lift(r.operand(column))
+    if values.type.differentiable:
+        bad = r.truth(r.call(np.any, [r.wrap(Arr(isnan(values.value)))]))
+        if isinstance(bad, Arr):
+            raise_if(bad.value, exc="ValueError", message=_NAN)
+    order = lift(r.operand(r.call(np.argsort, [column], {"kind": "stable"}))).value
+    at = [index(order, spec=(k,)) for k in range(len(items))]
+    return _permuted(r, items, at)
+
+
+def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
+    """The items at traced positions, put together from their numbers and arrays."""
+    joiner = Joiner()
+    t: Any = items[0]
+    for x in items[1:]:
+        t = joiner.join(t, x)
+    if isinstance(t, Bad):
+        raise UnsupportedError(f"sorted() of elements of which {t.message}")
+    if isinstance(t, Node) and t.cls is not tuple:
+        for x in items:
+            r.state.lock(x)
+    rows = [leaves(t, x, r.read) for x in items]
+    columns = [_stacked(r, [row[k] for row in rows]) for k in range(len(rows[0]))]
+    out = []
+    for p in at:
+        maker = Maker([_taken(c, p) for c in columns], lambda _, v: Array(Cell(v)))
+        out.append(_locked(r, maker.make(t)))
+    return out
+
+
+def _locked(r: Reader, x: Any) -> Any:
+    """A copy stands for one of the items, so neither may be changed."""
+    if mutable(x) and not is_number(x) and not isinstance(x, Array):
+        r.state.lock(x)
+    return r.state.made(x)
+
+
+def _stacked(r: Reader, column: list[Value]) -> Value:
+    return lift([Arr(v) for v in column]).value
+
+
+def _taken(column: Value, p: Value) -> Value:
+    return index(column, p, spec=("i", *(Slice(0, d) for d in column.type.shape[1:])))
+
+
+def _by_comparisons(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
+    """Insertion by the elements' own order: each goes before those that it is less than."""
+    if len(items) > _MOST:
+        raise UnsupportedError(
+            f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
+        )
+    pairs = list(zip(items, keys))
+    for end in range(1, len(pairs)):
+        for k in range(end, 0, -1):
+            left, right = pairs[k - 1], pairs[k]
+            less = r.truth(r.operator("lt", right[1], left[1]))
+            if isinstance(less, Arr):
+                pairs[k - 1], pairs[k] = branch(r, less, lambda a=left, b=right: (b, a), lambda a=left, b=right: (a, b))  # type: ignore[misc]
+            elif less:
+                pairs[k - 1], pairs[k] = right, left
+            else:
+                break
+    return [x for x, _ in pairs]

@@ -1,0 +1,96 @@
+"""Text with traced numbers in it, taken apart and put together: literals, and a mark in the place of each number's field."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable
+
+from irad.errors import UnsupportedError
+from irad.frontend.control.regions import braces_doubled
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Text
+
+_FIRST = 0xF0000  # marks are characters for private use
+
+METHODS = frozenset({"format", "join", "ljust", "rjust", "center"})
+"""Methods of strings that make text of traced numbers; see irad.frontend.python.text_formats."""
+
+Fields = list[tuple[str, Arr]]
+"""What the marks of a string stand for: fields of a template, and their operands."""
+
+
+def together(texts: Iterable[Text | str]) -> Text | str:
+    """The texts one after the other; a plain string if no number is in them."""
+    parts = list(texts)
+    if all(isinstance(t, str) for t in parts):
+        return "".join(parts)  # type: ignore[arg-type]
+    found = [t if isinstance(t, Text) else Text(braces_doubled(t), ()) for t in parts]
+    return Text("".join(t.template for t in found), tuple(o for t in found for o in t.operands))
+
+
+def marked(t: Text | str) -> tuple[str, Fields]:
+    """The characters of a text, a mark for each field."""
+    if isinstance(t, str):
+        return t, []
+    out, fields = "", list[tuple[str, Arr]]()
+    operands = iter(t.operands)
+    for literal, name, spec, conversion in string.Formatter().parse(t.template):
+        if any(map(is_mark, literal)):
+            raise UnsupportedError("a text with characters for private use, and traced numbers")
+        out += literal
+        if name is not None:
+            out += chr(_FIRST + len(fields))
+            fields.append((_field(conversion, spec), next(operands)))
+    return out, fields
+
+
+def _field(conversion: str | None, spec: str | None) -> str:
+    return "{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+
+
+def is_mark(c: str) -> bool:
+    return ord(c) >= _FIRST
+
+
+def unmarked(s: str, fields: Fields) -> Text | str:
+    """A string with marks as the text that it stands for."""
+    if not any(map(is_mark, s)):
+        return s
+    out, operands = "", []
+    for c in s:
+        if is_mark(c):
+            field, operand = fields[ord(c) - _FIRST]
+            out += field
+            operands.append(operand)
+        else:
+            out += braces_doubled(c)
+    return Text(out, tuple(operands))
+
+
+def characters(s: str, fields: Fields) -> str:
+    """A part of a text whose characters must be known. Raises NeedStatic for the number in it."""
+    for c in s:
+        if is_mark(c):
+            raise Text("", (fields[ord(c) - _FIRST][1],)).unknown()
+    return s
+
+
+_OF_TEXT = re.compile(r"(?:([^{}])?([<>^]))?([1-9]\d*)?s?")
+_OF_NUMBER = re.compile(r"([-+ ]?#?)((?:\.\d+)?[a-zA-Z%]?)")
+
+
+def padded(t: Text, spec: str) -> Text:
+    """format(t, spec): the field of a single number gets the width. Raises NeedStatic where the length of the text decides."""
+    wanted = _OF_TEXT.fullmatch(spec)
+    if wanted is not None and wanted[3] is None:
+        return t
+    s, fields = marked(t)
+    if wanted is None or len(s) != 1 or len(fields) != 1:
+        raise t.unknown()
+    conversion, _, given = fields[0][0][1:-1].partition(":")
+    own = _OF_NUMBER.fullmatch(given)
+    if own is None:  # it has a width already
+        raise t.unknown()
+    fill, align, width = wanted.groups()
+    return Text(f"{{{conversion}:{fill or ''}{align or '<'}{own[1]}{width}{own[2]}}}", (fields[0][1],))

@@ -1,0 +1,388 @@
+"""Attributes and methods: of arrays and traced numbers through the table, of containers and instances by Python's rules."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import CODE, is_container, is_instance, is_library, is_value, own_names
+from irad.core.once import import_later
+from irad.core.structured import Bytes, Structured
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control.sequences import Generator, Seq, Stream
+from irad.frontend.control.stands import Stands
+from irad.frontend.numpy import views
+from irad.frontend.numpy.table import ATTRIBUTES, METHODS, check_same_kind, nearest
+from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
+from irad.frontend.reader import Reader
+from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
+from irad.frontend.reading.subscripts import change, settled, store
+from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
+from irad.frontend.values.guards import Path
+from irad.frontend.values.objects import Array, Either, Method, Native, Text, describe, is_traced_deep, python_method
+from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
+from irad.frontend.values.state import Attribute, Name
+
+_CONTAINERS = (list, dict, set, collections.deque)
+_C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def get_attr(r: Reader, obj: Any, name: str) -> Any:
+    """obj.name."""
+    if isinstance(obj, (Array, Arr)):
+        return _array_attr(r, obj, name)
+    if isinstance(obj, (Structured, Bytes)):
+        return get_node_attr(r, obj, name)
+    if isinstance(obj, Stands):
+        return obj.attribute(r, name)
+    if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), _C_METHODS)):
+        return Method(obj, name)
+    if isinstance(obj, (Seq, Generator, Stream)):
+        return _iterator_attr(r, obj, name)
+    if isinstance(obj, types.ModuleType) or isinstance(obj, type):
+        return _static_attr(r, obj, name)
+    return _instance_attr(r, obj, name)
+
+
+def _array_attr(r: Reader, x: Any, name: str) -> Any:
+    if isinstance(x, Array) and name in views.ATTRIBUTES:
+        if isinstance(x, Either):
+            return settled(r, x, lambda a: views.BY_NAME[name](r, a))
+        return views.BY_NAME[name](r, x)
+    if name == "flat" and isinstance(x, Array):
+        return import_later("irad.frontend.reading.flat").flat_of(x)
+    if name == "strides" and isinstance(x, Array):
+        return views.strides_in_bytes(x)
+    content = r.operand(x)
+    if isinstance(content, Arr) and content.weak:
+        return _python_number_attr(content, name)
+    if name in ATTRIBUTES:
+        out = ATTRIBUTES[name](content) if isinstance(content, Arr) else getattr(content, name)
+        return r.wrap(out, zero_d=isinstance(x, Array))
+    if (
+        name in METHODS
+        or name in views.BY_NAME
+        or name in MUTATING
+        or (isinstance(content, np.ndarray) and callable(getattr(content, name, None)))
+    ):
+        return Method(x, name)
+    if not hasattr(np.ndarray, name):
+        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+    if not isinstance(content, Arr):
+        return r.wrap(getattr(content, name))
+    close = nearest(name)
+    raise UnsupportedError(
+        f"ndarray.{name} is not supported in compiled code" + (f"; near it: {', '.join(close)}" if close else "")
+    )
+
+
+def _python_number_attr(x: Arr, name: str) -> Any:
+    if x.name == "c128" and name in ("real", "imag"):
+        return ATTRIBUTES[name](x)
+    if name in ("real", "numerator") and x.name != "c128":
+        return x
+    if name == "imag":
+        return 0.0 if x.name == "f64" else 0
+    if name == "denominator" and x.name not in ("f64", "c128"):
+        return 1
+    kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name]
+    if not hasattr(kind, name):
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+    return Method(x, name)
+
+
+def _iterator_attr(r: Reader, it: Any, name: str) -> Any:
+    if name in ("__next__", "__iter__"):
+        return Native(lambda: r.call(next if name == "__next__" else iter, [it]))
+    if name == "close" and it.state is not None:
+        return Native(lambda: r.state.assign(Name(it.state, "gone"), True))
+    if name in ("send", "throw"):
+        raise UnsupportedError(
+            f"generator.{name}() in compiled code: nothing is sent into a generator; pass it what it needs as an argument"
+        )
+    raise AttributeError(f"an iterator has no attribute '{name}'")
+
+
+def _static_attr(r: Reader, obj: Any, name: str) -> Any:
+    """An attribute of a module or class."""
+    out = getattr(obj, name)
+    if isinstance(out, types.BuiltinFunctionType) or (is_library(_module_of(obj)) and _constant(out)):
+        return out
+    path = r.captures.origin(obj).child("attr", name)
+    if isinstance(out, types.MethodType) or (isinstance(obj, type) and isinstance(out, types.FunctionType)):
+        found, f = (path.child("func"), out.__func__) if isinstance(out, types.MethodType) else (path, out)
+        r.captures.note(f, found)
+        if isinstance(f, types.FunctionType):
+            r.captures.guard(found, "code", f.__code__)
+        return out
+    return r.captures.take(out, path)
+
+
+def _constant(x: Any) -> bool:
+    """Is an attribute of a library's module or class what it will be at the next call?"""
+    if is_value(x) or isinstance(x, CODE) or type(x).__module__.split(".")[0] in ("numpy", "scipy", "irad"):
+        return True
+    return callable(x) or (isinstance(x, (tuple, frozenset)) and all(map(_constant, x)))
+
+
+def _module_of(obj: Any) -> str:
+    return obj.__name__ if isinstance(obj, types.ModuleType) else str(getattr(obj, "__module__", ""))
+
+
+def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
+    """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
+    found = _of_class(obj, name)
+    library = is_library(type(obj).__module__)
+    path = _place(r, obj)
+    if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and not library:
+        r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
+        return r.call(found.fget, [obj])
+    own = getattr(obj, "__dict__", None)
+    if own is not None and name in own and not _decides(found):
+        return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
+    if isinstance(found, types.FunctionType):
+        note_method(r, obj, name, found)
+        return types.MethodType(found, obj)
+    if found is None and python_method(obj, "__getattr__") is not None:
+        if path is not None:
+            r.captures.guard(path, "attributes", own_names(obj))
+        return r.call(python_method(obj, "__getattr__"), [obj, name])
+    getter = None if library else python_method(found, "__get__")
+    if getter is not None:
+        return r.call(getter, [found, obj, type(obj)])
+    value = getattr(obj, name)
+    if isinstance(found, _C_METHODS) or (library and is_value(obj)):
+        return value
+    if found is not None and not library and (callable(value) or not hasattr(type(found), "__get__")):
+        # a static or class method, a function kept as data; data of the class
+        return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
+    return value if path is None else r.captures.take(value, path.child("attr", name))
+
+
+def _of_class(obj: Any, name: str) -> Any:
+    """What the class of an object has under a name; None if nothing."""
+    return next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
+
+
+def _decides(found: Any) -> bool:
+    """Does a descriptor of the class go before the object's own attribute?"""
+    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+
+
+def _place(r: Reader, obj: Any) -> Path | None:
+    """Where an object was found; one that was neither made by the program nor found by a path is itself."""
+    found = r.captures.path(obj)
+    if found is not None or not is_instance(obj) or id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+        return found
+    if r.state.is_made(obj) or is_container(obj) or type(obj).__module__.split(".")[0] == "irad" or holds_traced(obj):
+        return None
+    return r.captures.origin(obj)
+
+
+def holds_traced(x: Any) -> bool:
+    """Is an attribute of the object traced, or an array of the reader?"""
+    return any(isinstance(v, Array) or is_traced_deep(v) for v in (getattr(x, n) for n in own_names(x)))
+
+
+def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:
+    """A method, its globals and closure are found through the object, or through its class: either may get another one."""
+    path = r.captures.path(obj)
+    if path is None:
+        found = r.captures.origin(type(obj)).child("attr", name)
+    else:
+        found = path.child("attr", name).child("func")
+    if not is_library(type(obj).__module__):
+        r.captures.note(f, found)
+        r.captures.guard(found, "code", f.__code__)
+
+
+def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
+    """obj.name = value."""
+    if isinstance(obj, (Array, Arr)):
+        if name == "shape" and isinstance(obj, Array):
+            raise UnsupportedError("assigning x.shape; write x = x.reshape(...)")
+        if name in ("real", "imag") and isinstance(obj, Array):
+            store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
+            return
+        if name == "flat" and isinstance(obj, Array):
+            import_later("irad.frontend.reading.flat").flat_of(obj).store(r, slice(None), value)
+            return
+        raise UnsupportedError(f"assigning attribute {name} of an array")
+    if isinstance(obj, (Structured, Bytes)):
+        set_node_attr(r, obj, name, value)
+        return
+    if isinstance(obj, Stands):
+        obj.assign(r, name, value)
+        return
+    if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
+        raise UnsupportedError(
+            f"attribute {name} of an object from outside the function is assigned; return the new value, "
+            "or store into an array attribute in place (self.x[...] = ...)"
+        )
+    if r.state.locked(obj):
+        raise UnsupportedError(
+            f"an attribute of a {type(obj).__name__} is assigned that is one of several, depending on data; "
+            "make a new one on each path, or choose between their attributes"
+        )
+    found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
+    if isinstance(found, property):
+        if found.fset is None:
+            raise AttributeError(f"property '{name}' of '{type(obj).__name__}' object has no setter")
+        r.call(found.fset, [obj, value])
+        return
+    method = python_method(obj, "__setattr__")
+    if method is not None and method.__module__ != "dataclasses":
+        r.call(method, [obj, name, value])
+    elif getattr(type(obj), "__dataclass_params__", None) is not None and type(obj).__dataclass_params__.frozen:
+        raise AttributeError(f"cannot assign to field '{name}'")
+    else:
+        r.state.assign(Attribute(obj, name), value)
+
+
+def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of an array, a traced number, a list, dict or set."""
+    x = m.owner
+    if isinstance(x, Stands):
+        return x.call(r, m.name, args, kwargs)
+    if isinstance(x, (Structured, Bytes)):
+        return call_node_method(r, x, m.name, args, kwargs)
+    if not isinstance(x, (Array, Arr)):
+        return _container_method(r, m, list(args), kwargs)
+    operands = [r.operand(a) for a in args]
+    named = {k: r.operand(v) for k, v in kwargs.items() if k != "out"}
+    if isinstance(x, Array) and isinstance(x, Either):
+        return settled(r, x, lambda a: call_method(r, Method(a, m.name), args, kwargs))
+    if isinstance(x, Array) and m.name in views.BY_NAME:
+        return views.BY_NAME[m.name](r, x, *operands, **named)
+    if m.name in MUTATING and isinstance(x, Array):
+        return MUTATING[m.name](r, x, *operands, **named)
+    content = r.operand(x)
+    if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
+        with np.errstate(all="ignore"):
+            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=m.name in _ARRAYS)
+    elif m.name in METHODS:
+        if isinstance(content, Arr) and content.weak:
+            content = Arr(content.value) if m.name not in _PYTHON else content
+        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=m.name in _ARRAYS)
+        out = of_operation(out, [x, *args, *kwargs.values()], m.name in KEEPING_METHODS)
+    else:
+        return _python_method_of_number(r, content, m.name, operands)
+    return into(r, kwargs.get("out"), out)
+
+
+_ARRAYS = {"astype", "copy", "reshape", "squeeze", "round", "clip", "view", "conj"}
+_PYTHON = {"is_integer", "bit_length", "conjugate"}
+
+
+def into(r: Reader, out: Any, result: Any) -> Any:
+    """The `out=` argument of a function: store the result there, and give that array."""
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if target is None:
+        return result
+    if isinstance(target, tuple):
+        return tuple(into(r, t, x) for t, x in zip(target, result))
+    if not isinstance(target, Array):
+        raise IradTypeError(f"out= must be an array, got {describe(target)}")
+    value = r.operand(result)
+    if isinstance(value, Arr):
+        check_same_kind(value.name, target.type.dtype, "out")
+    store(r, target, Ellipsis, value)
+    return target
+
+
+def _python_method_of_number(r: Reader, x: Any, name: str, args: Sequence[Any]) -> Any:
+    if name in ("conjugate", "conj"):
+        return METHODS["conj"](x) if isinstance(x, Arr) else x.conjugate()
+    if name == "is_integer" and isinstance(x, Arr):
+        if x.name != "f64":
+            return True
+        whole = r.operator("eq", r.operator("sub", x, r.call(np.floor, [x])), 0.0)  # inf - inf is NaN
+        return Arr(whole.value, True)
+    if isinstance(x, Arr) and name == "item" and not args:
+        return Arr(x.value, True)
+    raise UnsupportedError(f"method {name} of {describe(x)} is not supported in compiled code")
+
+
+def _tolist(r: Reader, x: Array) -> Any:
+    """Nested lists of Python numbers."""
+    if not x.shape:
+        return Arr(r.value(x), True)
+    items = [r.getitem(x, k) for k in range(len(r.items(x)))]
+    return r.state.made(
+        [Arr(v.value, True) if isinstance(v, Arr) else _tolist(r, v) if isinstance(v, Array) else v.item() for v in items]
+    )
+
+
+def _fill(r: Reader, x: Array, value: Any) -> None:
+    if isinstance(value, Arr):
+        check_scalar(value, x.type.dtype)
+    store(r, x, Ellipsis, value)
+
+
+def _sort(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
+    store(r, x, Ellipsis, r.operand(r.call(np.sort, [x, *args], kwargs)))
+
+
+def _partition(r: Reader, x: Array, *args: Any, **kwargs: Any) -> None:
+    store(r, x, Ellipsis, r.operand(r.call(np.partition, [x, *args], kwargs)))
+
+
+def _put(r: Reader, x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
+    r.call(np.put, [x, indices, values, mode])
+
+
+def _resize(r: Reader, x: Array, *shape: Any, **kwargs: Any) -> None:
+    raise UnsupportedError(
+        "x.resize changes the array object itself; write x = np.resize(x, shape), or an array of the final size"
+    )
+
+
+MUTATING: dict[str, Callable[..., Any]] = {
+    "fill": _fill, "sort": _sort, "put": _put, "partition": _partition, "resize": _resize, "tolist": _tolist,
+}  # fmt: skip
+
+_CHANGES = {
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
+    "appendleft", "popleft", "extendleft", "rotate", "difference_update", "intersection_update",
+}  # fmt: skip
+
+
+def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of a list, dict, set... run as Python runs it; changes are logged."""
+    owner = m.owner
+    if isinstance(owner, Text):
+        if m.name in TEXT_METHODS:
+            return import_later("irad.frontend.python.text_formats").TEXT_METHODS[m.name](r, owner, args, kwargs)
+        raise owner.unknown()
+    if isinstance(owner, (dict, set)) and args:
+        static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
+    if m.name in _CHANGES:
+        change(r, owner)
+    if m.name == "extend":
+        owner.extend(r.items(args[0]))
+        return None
+    if m.name == "sort" or (m.name in ("index", "count", "remove") and is_traced_deep([owner, args])):
+        return _sorted_in_place(r, owner, kwargs) if m.name == "sort" else _search(r, m.name, owner, args)
+    args = [
+        static_int(a, f"an argument of {m.name}") if isinstance(a, Arr) and m.name in ("pop", "insert") and k == 0 else a
+        for k, a in enumerate(args)
+    ]
+    out = getattr(owner, m.name)(*args, **kwargs)
+    return r.state.made(out) if m.name == "copy" else out
+
+
+def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> None:
+    owner[:] = r.call(sorted, [list(owner)], kwargs)
+
+
+def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
+    if name == "count" and isinstance(owner, (list, tuple)):
+        total: Any = 0
+        for x in owner:
+            total = r.operator("add", total, r.call(int, [r.operator("eq", x, args[0])]))
+        return total
+    raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

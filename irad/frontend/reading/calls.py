@@ -1,0 +1,392 @@
+"""Calls: NumPy functions through the table, Python builtins by their own rules, the user's functions by reading them."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+import functools
+import inspect
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_library
+from irad.core.lazy_dataclass import replace
+from irad.core.once import import_later
+from irad.errors import UnsupportedError
+from irad.frontend.control.flow import block, conjunction, flag
+from irad.frontend.control.generators import start
+from irad.frontend.python.numbers import BUILTINS
+from irad.frontend.reader import Frame, Reader, expression
+from irad.frontend.reading.attributes import call_method, note_method
+from irad.frontend.reading.expressions import elements
+from irad.frontend.reading.native_calls import call_builtin, run_native
+from irad.frontend.reading.numpy_calls import call_numpy, hashed
+from irad.frontend.reading.recursion import recursive_call
+from irad.frontend.reading.written import in_library, run_plainly, runs_plainly
+from irad.frontend.syntax.liveness import Liveness
+from irad.frontend.syntax.source import NoSource, Source, source_of
+from irad.frontend.transforms.custom import Special
+from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
+from irad.frontend.transforms.transform import CALLS, OUTSIDE, Transform, Wrapper
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Callback, Closure, Env, Maybe, Method, Native, Nullable, Poison, describe, is_traced_deep
+
+MAX_DEPTH = 400
+
+
+@expression(ast.Call)
+def call_expression(r: Reader, e: ast.Call) -> Any:
+    fn = r.expr(e.func)
+    given = r.perhaps if _is_read(fn) else r.expr
+    args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
+    kwargs: dict[str, Any] = {}
+    for k in e.keywords:
+        if k.arg is None:
+            kwargs.update(r.expr(k.value))
+        else:
+            kwargs[k.arg] = given(k.value)
+    r.at(e)
+    if fn is super and not args:
+        return _super(r)
+    try:
+        return r.call(fn, args, kwargs)
+    except Exception as error:
+        if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(fn.__module__):
+            r.blame(error, getattr(fn, "owner", None), args, kwargs)
+        raise
+
+
+_TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
+
+
+def _is_read(fn: Any) -> bool:
+    """A function or class of the program, which tests its arguments itself."""
+    if isinstance(fn, Closure):
+        return True
+    return isinstance(fn, (types.FunctionType, types.MethodType, type)) and not is_library(fn.__module__)
+
+
+def _takes_table(fn: Any, argument: ast.expr) -> bool:
+    """A NumPy function of a comprehension: its elements go straight into an array."""
+    return isinstance(argument, (ast.ListComp, ast.GeneratorExp)) and any(fn is f for f in _TABLES)
+
+
+def _super(r: Reader) -> Any:
+    """super() without arguments, from the class cell of the method that is being read."""
+    fn = r.frame.globals_of
+    cls = fn.__closure__[fn.__code__.co_freevars.index("__class__")].cell_contents
+    first = r.frame.env.names[r.frame.source.node.args.args[0].arg]
+    return super(cls, first)
+
+
+def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """fn(*args, **kwargs)."""
+    if isinstance(fn, (Native, Callback)):
+        return fn.run(*args, **kwargs) if isinstance(fn, Native) else r.call(fn.fn, args, kwargs)
+    if isinstance(fn, Method):
+        return call_method(r, fn, args, kwargs)
+    if isinstance(fn, Pullback):
+        return fn.pull(r, *args)
+    if isinstance(fn, Closure):
+        return call_closure(r, fn, args, kwargs)
+    if isinstance(fn, types.MethodType):
+        return _bound_method(r, fn, args, kwargs)
+    if isinstance(fn, functools.partial):
+        return _partial(r, fn, args, kwargs)
+    if isinstance(fn, np.vectorize):
+        return r.vectorized(fn, args, kwargs)
+    if isinstance(fn, Transform):
+        return apply_transform(r, fn, args, kwargs)
+    if isinstance(fn, Special):
+        return fn.apply(r, args, kwargs)
+    special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
+    if special is not None:
+        return special(r, *args, **kwargs)
+    numpy_made = call_numpy(r, fn, args, kwargs)
+    if numpy_made is not NotImplemented:
+        return numpy_made
+    if isinstance(fn, types.FunctionType):
+        return _function(r, fn, args, kwargs)
+    if isinstance(fn, type):
+        return _construct(r, fn, args, kwargs)
+    if isinstance(
+        fn, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType)
+    ):
+        return call_builtin(r, fn, args, kwargs)
+    return _callable_object(r, fn, args, kwargs)
+
+
+# modules that are imported when a function of these is met
+_LATER = {
+    "warnings": "py_effects",
+    "_warnings": "py_effects",
+    "logging": "py_effects",
+    "time": "py_effects",
+    "numpy.testing": "np_testing",
+}
+
+
+def _later(fn: Any) -> Any:
+    """What a function means that is in none of the tables yet."""
+    root, *rest = str(getattr(fn, "__module__", "")).split(".", 2)
+    found = _LATER.get(f"{root}.{rest[0]}" if root == "numpy" and rest else root)
+    if found is None:
+        return None
+    import_later(f"irad.frontend.{found}")
+    return hashed(BUILTINS, fn)
+
+
+# ---- the user's functions ---------------------------------------------------------------------------------------------------
+
+
+def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A Python function: read, or run by Python if it belongs to a library and everything is static."""
+    if in_library(fn) and runs_plainly(args, kwargs):
+        return run_plainly(r, fn, args, kwargs)
+    traced = is_traced_deep(args) or is_traced_deep(kwargs) or in_library(fn)
+    _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
+    ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
+    if is_library(fn.__module__) and not traced and not ours:
+        return run_native(r, fn, args, kwargs)
+    if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")
+    try:
+        source = source_of(fn.__code__)
+    except NoSource as e:
+        return r.without_source(fn, args, kwargs, str(e))
+    return enter(r, fn, source, args, kwargs)
+
+
+def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if in_library(fn):
+        take = lambda obj, kind, key: r.wrap(obj)
+    else:
+        path = r.captures.origin(fn)
+        take = lambda obj, kind, key: r.captures.take(obj, path.child(kind, key))
+    defaults = [take(d, "default", k) for k, d in enumerate(fn.__defaults__ or ())]
+    kw_defaults = {k: take(d, "kwdefault", k) for k, d in (fn.__kwdefaults__ or {}).items()}
+    env = Env()
+    bind(r, source.node.args, fn.__name__, env, args, kwargs, defaults, kw_defaults)
+    return activate(r, Frame(env, source, liveness_of(source.node), fn, fn.__code__), fn.__name__)
+
+
+def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> Any:
+    """A function that was made by a `def` or `lambda` being read."""
+    env = Env(parent=fn.env)
+    frame = fn.frame
+    bind(r, fn.node.args, fn.__name__, env, list(args), dict(kwargs), fn.defaults, fn.kw_defaults)
+    return activate(r, Frame(env, frame.source, liveness_of(fn.node), frame.globals_of, fn.node), fn.__name__)
+
+
+def activate(r: Reader, frame: Frame, name: str) -> Any:
+    """Run a function's body in a new activation; what it returns."""
+    frame.around = frame.env.parent
+    if isinstance(frame.liveness.node, ast.FunctionDef) and _is_generator(frame.liveness.node):
+        return start(r, frame)
+    done = recursive_call(r, frame, name, lambda f: _activate(r, f, name))
+    return _activate(r, frame, name) if done is NotImplemented else done
+
+
+def _activate(r: Reader, frame: Frame, name: str) -> Any:
+    node = frame.liveness.node
+    frame.conditional = r.conditional
+    frame.env.locals, frame.env.nonlocals = frame.liveness.locals, frame.liveness.nonlocals
+    if len(r.frames) > MAX_DEPTH:
+        raise UnsupportedError(f"calls nest deeper than {MAX_DEPTH}; is there a recursion that does not end?")
+    r.state.made(frame.env)
+    r.state.made(frame.flags)
+    with r.activation(frame):
+        if isinstance(node, ast.Lambda):
+            return r.perhaps(node.body)
+        block(r, node.body)
+        return _returned(r, frame, name)
+
+
+def _returned(r: Reader, frame: Frame, name: str) -> Any:
+    done = flag(frame.flags, "return")
+    value = frame.flags.names.get("value")
+    if done is False:
+        return None
+    if isinstance(value, Maybe):
+        value = value.value
+    if isinstance(value, Poison):
+        words = f"what {name} returns depends on data in its structure: {value.message}"
+        raise UnsupportedError(words, r.loc(frame.liveness.node))
+    if isinstance(done, Arr) and value is not None:  # at its end it returns None
+        value = Nullable(value.value, conjunction(done, value.there)) if isinstance(value, Nullable) else Nullable(value, done)
+    return replace(value, where=_lines(r, frame, done)) if isinstance(value, Nullable) else value
+
+
+def _lines(r: Reader, frame: Frame, done: Any) -> str:
+    """Which lines of a function return None and which another thing; "" if that is not to be seen."""
+    empty: dict[bool, str] = {True: "at its end"} if isinstance(done, Arr) else {}
+    for n in _own(frame.liveness.node):  # type: ignore[arg-type]
+        if isinstance(n, ast.Return):
+            none = n.value is None or (isinstance(n.value, ast.Constant) and n.value.value is None)
+            empty.setdefault(none, f"in line {r.loc(n).line}")
+    return f" (a value {empty[False]}, None {empty[True]})" if len(empty) == 2 else ""
+
+
+@functools.cache
+def _is_generator(node: ast.FunctionDef) -> bool:
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own(node))
+
+
+def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, without those of functions defined in it."""
+    todo: list[ast.AST] = list(reversed(node.body))
+    while todo:
+        n = todo.pop()
+        yield n
+        if not isinstance(n, (ast.FunctionDef, ast.Lambda)):
+            todo += reversed(list(ast.iter_child_nodes(n)))
+
+
+@functools.cache
+def liveness_of(node: ast.FunctionDef | ast.Lambda) -> Liveness:
+    return Liveness(node)
+
+
+def bind(
+    r: Reader,
+    spec: ast.arguments,
+    name: str,
+    env: Env,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    defaults: list[Any],
+    kw_defaults: dict[str, Any],
+) -> None:
+    """Bind arguments to parameters as Python does. Raises TypeError with Python's words."""
+    names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+    only = len(spec.posonlyargs)
+    bound: dict[str, Any] = dict(zip(names, args))
+    extra = args[len(names) :]
+    if extra and spec.vararg is None:
+        raise TypeError(f"{name}() takes {len(names)} positional argument{'s' * (len(names) != 1)} but {len(args)} were given")
+    if spec.vararg is not None:
+        env.names[spec.vararg.arg] = tuple(extra)
+    rest = {}
+    keyword = {*names[only:], *(a.arg for a in spec.kwonlyargs)}
+    for k, v in kwargs.items():
+        if k in keyword:
+            if k in bound:
+                raise TypeError(f"{name}() got multiple values for argument '{k}'")
+            bound[k] = v
+        elif spec.kwarg is not None:
+            rest[k] = v
+        else:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
+    given = dict(zip(names[len(names) - len(defaults) :], defaults)) | kw_defaults
+    missing = [n for n in [*names, *(a.arg for a in spec.kwonlyargs)] if n not in bound and n not in given]
+    if missing:
+        raise TypeError(
+            f"{name}() missing {len(missing)} required argument{'s' * (len(missing) != 1)}: {', '.join(map(repr, missing))}"
+        )
+    env.names.update(given | bound)
+    if spec.kwarg is not None:
+        env.names[spec.kwarg.arg] = r.state.made(rest)
+
+
+# ---- other callables ---------------------------------------------------------------------------------------------------------------
+
+
+def _bound_method(r: Reader, m: types.MethodType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    path = r.captures.path(m)
+    if path is not None:
+        r.captures.note(m.__self__, path.child("self"))
+        r.captures.note(m.__func__, path.child("func"))
+    if isinstance(m.__self__, type) or not isinstance(m.__func__, types.FunctionType):
+        return (
+            r.call(m.__func__, [m.__self__, *args], kwargs)
+            if isinstance(m.__func__, types.FunctionType)
+            else run_native(r, m, args, kwargs)
+        )
+    return r.call(m.__func__, [m.__self__, *args], kwargs)
+
+
+def _partial(r: Reader, p: functools.partial[Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    path = r.captures.path(p)
+    take = lambda obj, kind, key: obj if path is None else r.captures.take(obj, path.child(kind, key))
+    fn = take(p.func, "partial", None)
+    first = [take(a, "partial_arg", k) for k, a in enumerate(p.args)]
+    named = {k: take(v, "partial_kw", k) for k, v in p.keywords.items()}
+    return r.call(fn, [*first, *args], named | kwargs)
+
+
+def _refuse_outside(name: str, fns: Iterable[Any], args: Any) -> None:
+    """Raises UnsupportedError for what is irad's own and compiled code has no use of, on traced values."""
+    words = next((OUTSIDE[fn] for fn in fns if fn is not None and fn in OUTSIDE), None)
+    if words is not None and is_traced_deep(args):
+        raise UnsupportedError(f"{name} in compiled code: {words}")
+
+
+def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    calls = [vars(k).get("__call__") for k in type(obj).__mro__]
+    _refuse_outside(getattr(obj, "__name__", type(obj).__name__), calls, [args, list(kwargs.values())])
+    method = next((vars(k)["__call__"] for k in type(obj).__mro__ if "__call__" in vars(k)), None)
+    if isinstance(method, types.FunctionType) and not isinstance(obj, Wrapper):
+        note_method(r, obj, "__call__", method)
+        return r.call(method, [obj, *args], kwargs)
+    if method is None:
+        raise TypeError(f"{describe(obj)} is not callable")
+    wrapped = getattr(obj, "__wrapped__", None)
+    if wrapped is not None:  # functools.lru_cache and the like
+        path = r.captures.path(obj)
+        return r.call(wrapped if path is None else r.captures.take(wrapped, path.child("wrapped")), args, kwargs)
+    return call_builtin(r, obj, args, kwargs)
+
+
+def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
+    init, new = cls.__init__, cls.__new__  # type: ignore[misc]
+    if not _holds_anything(cls) and (is_traced_deep(args) or is_traced_deep(kwargs)):
+        raise UnsupportedError(
+            f"{cls.__module__}.{cls.__qualname__}(...) of traced values: its numbers must be known at compile time"
+        )
+    if issubclass(cls, BaseException) or cls.__module__.split(".")[0] == "irad" or not cls.__flags__ & (1 << 9):
+        return r.state.made(run_native(r, cls, args, kwargs))
+    if isinstance(cls, type(type)) and type(cls).__call__ is not type.__call__:
+        return run_native(r, cls, args, kwargs)
+    if dataclasses.is_dataclass(cls) and not isinstance(init, types.FunctionType):
+        return run_native(r, cls, args, kwargs)
+    if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and cls.__dataclass_params__.init:  # type: ignore[attr-defined]
+        return _dataclass(r, cls, args, kwargs)
+    if new is not object.__new__ or not isinstance(init, types.FunctionType):
+        return r.state.made(cls(*args, **kwargs))
+    obj = r.state.made(object.__new__(cls))
+    r.call(init, [obj, *args], kwargs)
+    return obj
+
+
+_HOLDERS = (BaseException, tuple, list, dict, collections.deque, slice, types.SimpleNamespace, functools.partial, type, property)
+
+
+def _holds_anything(cls: type) -> bool:
+    """May traced values be given to a class: the user's, which are read or hold them, and containers? Others want numbers."""
+    plain = cls is not collections.Counter and issubclass(cls, _HOLDERS)
+    return plain or (bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__))
+
+
+def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The generated __init__ of a dataclass, which has no source."""
+    bound = inspect.signature(cls).bind(*args, **kwargs)
+    obj = r.state.made(object.__new__(cls))
+    for f in dataclasses.fields(cls):
+        if f.init and f.name in bound.arguments:
+            value = bound.arguments[f.name]
+        elif f.default is not dataclasses.MISSING:
+            value = r.wrap(f.default)
+        elif f.default_factory is not dataclasses.MISSING:
+            value = r.call(f.default_factory, [])
+        else:
+            continue
+        object.__setattr__(obj, f.name, value)
+    post = getattr(cls, "__post_init__", None)
+    if post is not None:
+        r.call(post, [obj])
+    return obj

@@ -1,0 +1,316 @@
+"""Comprehensions, generator expressions, attribute and subscript expressions, and folds over long sequences."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.types import Type
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.control.flow import branch, negated
+from irad.frontend.control.generators import as_stream, folded, of_expression
+from irad.frontend.control.loops import run_for
+from irad.frontend.control.merge import zero
+from irad.frontend.control.regions import absorb, run_region
+from irad.frontend.control.rolled import Loop, Unrollable
+from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, static_length
+from irad.frontend.python.numbers import builtin
+from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.logic import both, either
+from irad.frontend.reading.statements import assign
+from irad.frontend.values.arr import Arr, dtype_of, static_value
+from irad.frontend.values.objects import Array, Cell, Env, StructureError, is_number
+from irad.frontend.values.state import Name
+
+
+@expression(ast.Attribute)
+def attribute(r: Reader, e: ast.Attribute) -> Any:
+    obj = r.expr(e.value)
+    r.at(e)
+    return r.getattr(obj, e.attr)
+
+
+@expression(ast.Subscript)
+def subscript(r: Reader, e: ast.Subscript) -> Any:
+    obj, key = r.expr(e.value), r.expr(e.slice)
+    r.at(e)
+    try:
+        return r.getitem(obj, key)
+    except Exception as error:
+        r.blame(error, obj, [key])
+        raise
+
+
+@expression(ast.Slice)
+def slice_(r: Reader, e: ast.Slice) -> Any:
+    return slice(*(None if x is None else r.expr(x) for x in (e.lower, e.upper, e.step)))
+
+
+# ---- comprehensions --------------------------------------------------------------------------------------------------------
+
+
+class _Scope:
+    """The variables of a comprehension, around which the function's own stay visible."""
+
+    def __init__(self, r: Reader, generators: list[ast.comprehension]):
+        self.r = r
+        stored = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        self.outer = r.frame.env
+        self.env = r.state.made(Env(parent=self.outer, locals=frozenset(stored)))
+
+    def __enter__(self) -> None:
+        self.r.frame.env = self.env
+
+    def __exit__(self, *_: Any) -> None:
+        self.r.frame.env = self.outer
+
+
+def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
+    """Run `consume` for each combination of the generators' elements that passes their conditions."""
+    g, rest = generators[0], generators[1:]
+    seq = iterate(r, r.expr(g.iter)) if first is None else first
+    if isinstance(seq.length, Arr):
+        error = StructureError(
+            "a comprehension over a range whose length is not known at compile time; use an array and a for loop"
+        )
+        r.blame(error, seq.length)
+        raise error
+    for k in range(static_length(seq)):
+        assign(r, g.target, seq.get(k))
+        keep = _conditions(r, g.ifs)
+        if isinstance(keep, Arr):
+            raise UnsupportedError(
+                "a comprehension that keeps elements depending on data has no fixed length; use a boolean mask or a for loop with if"
+            )
+        if keep:
+            each(r, rest, consume) if rest else consume()
+
+
+def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
+    for t in tests:
+        keep = r.truth(r.expr(t))
+        if keep is not True:
+            return keep if len(tests) == 1 or keep is False else r.truth(r.expr(ast.BoolOp(ast.And(), tests)))
+    return True
+
+
+@expression(ast.ListComp)
+def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
+    out: list[Any] = []
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.append(r.expr(e.elt)))
+    return r.state.made(out)
+
+
+@expression(ast.SetComp)
+def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
+    out: set[Any] = set()
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.add(static_value(r.operand(r.expr(e.elt)), "an element of a set")))
+    return r.state.made(out)
+
+
+@expression(ast.DictComp)
+def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
+    out: dict[Any, Any] = {}
+    with _Scope(r, e.generators):
+        each(r, e.generators, lambda: out.update([(static_value(r.expr(e.key), "a key of a dict"), r.expr(e.value))]))
+    return r.state.made(out)
+
+
+@expression(ast.GeneratorExp)
+def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
+    """Not consumed yet; its first iterable is evaluated now, as Python does."""
+    over = r.expr(e.generators[0].iter)
+    if as_stream(over) is not None:
+        return of_expression(r, e, over)
+    first = iterate(r, over)
+    frame, scope = r.frame, _Scope(r, e.generators)
+
+    def run(body: Callable[[], Any]) -> Any:
+        with r.activation(frame), scope:
+            return body()
+
+    def element(k: Any) -> Any:
+        def body() -> Any:
+            assign(r, e.generators[0].target, first.get(k))
+            return r.expr(e.elt)
+
+        return run(body)
+
+    def all_of(consume: Callable[[Any], None]) -> None:
+        run(lambda: each(r, e.generators, lambda: consume(r.expr(e.elt)), first))
+
+    def later(consume: Callable[[Callable[[], Any]], None]) -> None:
+        run(lambda: each(r, e.generators, lambda: consume(lambda: r.expr(e.elt)), first))
+
+    def filtered(k: Any, consume: Callable[[Any], None]) -> None:
+        """One position of a generator with conditions: `consume` runs only where they hold."""
+
+        def body() -> None:
+            assign(r, e.generators[0].target, first.get(k))
+            keep = _conditions(r, e.generators[0].ifs)
+            if isinstance(keep, Arr):
+                branch(r, keep, lambda: consume(r.expr(e.elt)), lambda: None)
+            elif keep:
+                consume(r.expr(e.elt))
+
+        run(body)
+
+    single = len(e.generators) == 1
+    plain = single and not e.generators[0].ifs
+    state = new_state(r)
+
+    def stream() -> Stream:
+        return of_expression(r, e, first, state)
+
+    return Generator(first, all_of, later, element if plain else None, filtered if single else None, state, stream)
+
+
+# ---- folds -------------------------------------------------------------------------------------------------------------------
+
+
+def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """step(...step(start, x0)..., xn) as a loop."""
+    return _accumulate(r, seq, start, lambda k, total: step(total, seq.get(k)))
+
+
+def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    env = r.state.made(Env(names={"total": start}))
+    place = Name(env, "total")
+    run_for(r, Loop(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
+    return place.get()
+
+
+@builtin(any)
+def any_(r: Reader, iterable: Any) -> Any:
+    return _decided(r, iterable, either, False)
+
+
+@builtin(all)
+def all_(r: Reader, iterable: Any) -> Any:
+    return _decided(r, iterable, both, True)
+
+
+def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool) -> Any:
+    """any or all: what stands after the element that decides is not evaluated."""
+    g = iterable if isinstance(iterable, Generator) else None
+    if isinstance(iterable, Stream):
+        decided = lambda total: total if start is False else negated(total) if isinstance(total, Arr) else not total
+        return folded(r, iterable, start, lambda _, x: r.truth(x), decided)
+    if g is not None and g.filtered is None:
+        return _decided_in_order(r, g, combine, start)
+    seq = iterate(r, iterable) if g is None or g.element is not None else g.seq
+    if g is not None and g.element is None:
+        go_over(r, g.state)
+
+    def step(k: Any, total: Any) -> Any:
+        return combine(r, total, lambda: r.truth(seq.get(k)) if g is None or g.element else _where_kept(r, g, k, start))
+
+    if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
+        return _accumulate(r, seq, start, step)
+    total: Any = start
+    for k in range(static_length(seq)):
+        total = step(k, total)
+    return total
+
+
+def _decided_in_order(r: Reader, g: Generator, combine: Callable[..., Any], start: bool) -> Any:
+    """Of a generator with several `for`: its elements are evaluated one by one, their iterables always."""
+    go_over(r, g.state)
+    total: list[Any] = [start]
+
+    def consume(element: Callable[[], Any]) -> None:
+        total[0] = combine(r, total[0], lambda: r.truth(element()))
+
+    g.later(consume)
+    return total[0]
+
+
+def _where_kept(r: Reader, g: Generator, k: Any, start: bool) -> Any:
+    """The truth of the element at a position; `start` where the generator leaves it out."""
+    place = Name(r.state.made(Env(names={"element": start})), "element")
+    assert g.filtered is not None
+    g.filtered(k, lambda x: r.state.assign(place, r.truth(x)))
+    return place.get()
+
+
+# ---- arrays of the elements of a sequence -----------------------------------------------------------------------------------
+
+
+def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
+    """The elements of a comprehension: an array filled in a loop if they are many and alike, else a list."""
+    g = generator_expression(r, node)
+    if isinstance(g, Stream):
+        return r.items(g)
+    seq = g.seq
+    if g.element is not None and seq.rolls and isinstance(seq.length, int) and seq.length > 8:
+        made = _attempted(r, lambda: table(r, seq.length, g.element))
+        if made is not None:
+            return made
+    return r.items(g)
+
+
+def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
+    depth = len(r.frames)
+    try:
+        region = run_region(r, body, conditional=False)
+    except (IradError, Unrollable):
+        del r.frames[depth:]
+        return None
+    return absorb(r, region)
+
+
+def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Array:
+    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type."""
+    probe = run_region(r, lambda: element(0)).result
+    if not (is_number(probe) or isinstance(probe, Array)):
+        raise StructureError("the elements are no numbers and no arrays")
+    dtype, shape = (probe.type.dtype, probe.shape) if isinstance(probe, Array) else (dtype_of(probe), ())
+    out = Array(Cell(zero(Type(dtype, (n, *shape)))))
+
+    def body(k: Any) -> None:
+        x = element(k)
+        if (x.type.dtype if isinstance(x, Array) else dtype_of(x)) != dtype:
+            raise StructureError("the elements differ in dtype")
+        r.setitem(out, k, x)
+
+    run_for(r, Loop(out, body, None, None, None), Seq(n, lambda k: k))
+    return out
+
+
+def vectorized(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """np.vectorize(f)(*arrays): f on each element, in a loop."""
+    if fn.signature is not None or fn.excluded or kwargs:
+        raise UnsupportedError("np.vectorize with signature=, excluded= or keyword arguments; write a loop")
+    arrays = r.call(np.broadcast_arrays, args) if len(args) > 1 else [r.call(np.asarray, args)]
+    shape = arrays[0].shape
+    flat = [r.call(np.ravel, [a]) for a in arrays]
+    path = r.captures.path(fn)
+    f = fn.pyfunc if path is None else r.captures.take(fn.pyfunc, path.child("attr", "pyfunc"))
+    out = table(r, flat[0].shape[0], lambda k: r.call(f, [r.getitem(a, k) for a in flat]))
+    if fn.otypes:
+        out = r.call(r.getattr(out, "astype"), [fn.otypes])
+    return r.call(np.reshape, [out, shape])
+
+
+def along_axis(r: Reader, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """np.apply_along_axis: func1d on each line."""
+    lines = r.call(np.moveaxis, [arr, axis, -1])
+    outer = lines.shape[:-1]
+    count = int(np.prod(outer)) if outer else 1
+    flat = r.call(np.reshape, [lines, (count, lines.shape[-1])])
+    out = table(r, count, lambda k: r.call(func1d, [r.getitem(flat, k), *args], kwargs))
+    shaped = r.call(np.reshape, [out, (*outer, *out.shape[1:])])
+    return r.call(np.moveaxis, [shaped, -1, axis]) if len(out.shape) > 1 else shaped
+
+
+builtin(np.apply_along_axis)(along_axis)
+
+
+@builtin(np.fromiter)
+def from_iterable(r: Reader, iter: Any, dtype: Any, count: int = -1) -> Any:
+    return r.call(np.array, [r.items(iter) if not isinstance(iter, Array) else iter], {"dtype": dtype})

@@ -1,0 +1,337 @@
+"""Expressions: names, constants, operators, comparisons, and/or/not, conditional expressions, displays, f-strings."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import numbers
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.once import import_later
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control import nullable
+from irad.frontend.control.array_like import numpy_operands, repeats
+from irad.frontend.control.flow import branch, conjunction, negated
+from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.numpy.table import OPERATORS
+from irad.frontend.python.text_pieces import together
+from irad.frontend.python.texts import needs_reading
+from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.written import in_library
+from irad.frontend.values.arr import Arr, materialise, static_int, static_value
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Array,
+    Closure,
+    Env,
+    Maybe,
+    Nullable,
+    Poison,
+    Text,
+    describe,
+    is_traced_deep,
+    python_method,
+)
+from irad.frontend.values.result_layout import of_operation
+from irad.frontend.values.state import Name
+from irad.ops.control import raise_if
+from irad.ops.elementwise import logical_not
+
+# ---- names --------------------------------------------------------------------------------------------------------
+
+
+@expression(ast.Constant)
+def constant_(r: Reader, e: ast.Constant) -> Any:
+    return e.value
+
+
+@expression(ast.Name)
+def name_(r: Reader, e: ast.Name) -> Any:
+    return lookup_name(r, e.id)
+
+
+def lookup_name(r: Reader, name: str) -> Any:
+    """The value of a variable, from the innermost activation outwards, then captured ones, then builtins."""
+    env: Any = r.frame.env
+    if name in env.locals and name not in env.nonlocals:
+        return usable(r, name, env.names.get(name, UNDEFINED), env)
+    env = env.parent
+    while isinstance(env, Env):
+        if name in env.names:
+            return usable(r, name, env.names[name], env)
+        env = env.parent
+    return captured_name(r, name)
+
+
+def captured_name(r: Reader, name: str) -> Any:
+    """A free or global variable of the real function around."""
+    fn = r.frame.globals_of
+    if in_library(fn):
+        found = fn.__globals__.get(name, UNDEFINED)
+        return r.wrap(found) if found is not UNDEFINED else getattr(builtins, name)
+    path = r.captures.origin(fn)
+    free = fn.__code__.co_freevars
+    if name in free:
+        try:
+            obj = fn.__closure__[free.index(name)].cell_contents
+        except ValueError:
+            raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
+        return r.captures.take(obj, path.child("cell", name))
+    if name in fn.__globals__:
+        obj = fn.__globals__[name]
+        return r.captures.take(obj, path.child("global", name))
+    try:
+        return getattr(builtins, name)
+    except AttributeError:
+        raise NameError(f"name '{name}' is not defined") from None
+
+
+def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
+    """A variable's value, checked to be defined on the path that is running."""
+    if value is UNDEFINED:
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        if not r.conditional:
+            raise UnboundLocalError(message)
+        raise_always("UnboundLocalError", message)
+        raise Dead
+    if isinstance(value, Poison):
+        raise UnsupportedError(f"'{name}' cannot be used here: {value.message}")
+    if isinstance(value, Maybe):
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        raise_if(logical_not(value.defined.value), exc="UnboundLocalError", message=message)
+        r.state.assign(Name(env, name), value.value)
+        return usable(r, name, value.value, env)
+    return value
+
+
+@expression(ast.NamedExpr)
+def walrus(r: Reader, e: ast.NamedExpr) -> Any:
+    value = r.perhaps(e.value)
+    r.state.assign(Name(r.frame.env, e.target.id), value)  # type: ignore[attr-defined]
+    return value
+
+
+@expression(ast.Lambda)
+def lambda_(r: Reader, e: ast.Lambda) -> Any:
+    return make_closure(r, e, "<lambda>")
+
+
+def make_closure(r: Reader, node: ast.FunctionDef | ast.Lambda, name: str) -> Closure:
+    """The function that a `def` or `lambda` makes; defaults are evaluated now."""
+    defaults = [r.expr(d) for d in node.args.defaults]
+    kw = {a.arg: r.expr(d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults) if d is not None}
+    return Closure(r, node, r.frame, defaults, kw, name)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor", ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_DUNDER = {"and_": "and", "or_": "or"}
+_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+@expression(ast.BinOp)
+def binary(r: Reader, e: ast.BinOp) -> Any:
+    x, y = r.perhaps(e.left), r.perhaps(e.right)
+    r.at(e)
+    try:
+        return r.operator(BINARY[type(e.op)], x, y)
+    except Exception as error:
+        r.blame(error, x, y)
+        raise
+
+
+@expression(ast.UnaryOp)
+def unary(r: Reader, e: ast.UnaryOp) -> Any:
+    x = r.perhaps(e.operand)
+    r.at(e)
+    if isinstance(e.op, ast.Not):
+        t = r.truth(x)
+        return negated(t) if isinstance(t, Arr) else not t
+    return r.operator(UNARY[type(e.op)], x)
+
+
+def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
+    """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
+    if any(type(x) is Nullable for x in xs):
+        return nullable.operator(r, name, *xs)
+    special = _user_operator(r, name, *xs)
+    if special is not NotImplemented:
+        return special
+    if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
+        return import_later("irad.frontend.python.text_formats").percent_formatted(r, xs[0], xs[1])
+    if not any(isinstance(x, (Arr, Array)) for x in xs):
+        if any(map(is_traced_deep, xs)):
+            return _on_containers(r, name, *xs)
+        if name in ("eq", "ne"):
+            r.captures.pin(*xs)
+        r.captures.hand(f"the operator {name.rstrip('_')}", *(x for x in xs if not _by_identity(name, x)))
+        return r.state.made(getattr(operator, name)(*xs))
+    xs = numpy_operands(r, name, xs)
+    operands = [r.operand(x) for x in xs]
+    if not any(map(is_traced_deep, operands)):
+        with np.errstate(all="ignore"):
+            return r.wrap(getattr(operator, name)(*operands))
+    if name in ("eq", "ne") and (_never_equal(*xs) or _never_equal(*xs[::-1])):
+        return _unequal(r, name == "ne", *xs)
+    _check_operands(name, operands)
+    count = repeats(xs) if name == "mul" else None
+    if count is not None:
+        times = static_int(count, "the number of repetitions of a list")
+        return apply_operator(r, name, *(times if x is count else x for x in xs))
+    out = r.wrap(OPERATORS[name](*operands))
+    return out if name == "matmul" else of_operation(out, xs, True)
+
+
+def _by_identity(name: str, x: Any) -> bool:
+    """Does a comparison ask which object it is, and nothing else?"""
+    return name in ("eq", "ne") and type(x).__eq__ is object.__eq__
+
+
+def _never_equal(x: Any, y: Any) -> bool:
+    """Is y of a kind that the traced x is never equal to, whatever its value? (To NumPy a list is an array.)"""
+    if isinstance(x, Arr) and x.weak and isinstance(y, (list, tuple)):
+        return True
+    plain = isinstance(y, (Arr, Array, numbers.Number, list, tuple)) or hasattr(y, "__array__")
+    return isinstance(x, (Arr, Array)) and not plain
+
+
+def _unequal(r: Reader, result: bool, x: Any, y: Any) -> Any:
+    """The result of == or != of things never equal, as Python and NumPy give it: a bool, np.bool or array of them."""
+    traced, other = (x, y) if isinstance(x, (Arr, Array)) else (y, x)
+    if isinstance(traced, Array):
+        return r.wrap(Arr(materialise(result, "bool", traced.shape)) if traced.shape else np.bool_(result))
+    return np.bool_(result) if isinstance(other, str) and not traced.weak else result
+
+
+def _check_operands(name: str, xs: list[Any]) -> None:
+    """Raises IradTypeError for what no arithmetic or order is defined on."""
+    known: tuple[type, ...] = (Arr, np.ndarray, np.generic, int, float, complex)
+    if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
+        known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
+    if not all(isinstance(x, known) for x in xs):
+        e = IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
+        if name != "mul" or not any(isinstance(x, (str, bytes)) for x in xs):  # text can be repeated, by a number that is known
+            e.sources = set()  # type: ignore[attr-defined]
+        raise e
+
+
+def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
+    """Operators on lists and tuples that hold traced numbers, and on text."""
+    if any(isinstance(x, Text) for x in xs):
+        return _text_operator(name, *xs)
+    if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
+        return r.state.made(getattr(operator, name)(*xs))
+    if name in ("eq", "ne") and len(xs) == 2:
+        same = sequences_equal(r, *xs)
+        return same if name == "eq" else (negated(same) if isinstance(same, Arr) else not same)
+    if name in ("lt", "le", "gt", "ge") and all(isinstance(x, (list, tuple)) for x in xs):
+        return _lexicographic(r, name, *xs)
+    raise UnsupportedError(f"operator {name.rstrip('_')} on {describe(xs[0])} that holds traced numbers")
+
+
+def sequences_equal(r: Reader, a: Any, b: Any) -> Any:
+    """a == b of lists, tuples and dicts, element by element."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if a.keys() != b.keys():
+            return False
+        pairs = [(x, b[k]) for k, x in a.items()]
+    elif any(isinstance(a, cls) and isinstance(b, cls) for cls in (list, tuple)) and len(a) == len(b):
+        pairs = list(zip(a, b))
+    else:
+        return False
+    out: Any = True
+    for x, y in pairs:
+        out = conjunction(out, x is y or r.truth(r.operator("eq", x, y)))
+    return out
+
+
+def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
+    if not a or not b:
+        return getattr(operator, name)(len(a), len(b))
+    first = r.truth(r.operator("eq", a[0], b[0]))
+    if first is True:
+        return _lexicographic(r, name, a[1:], b[1:])
+    strict = {"le": "lt", "ge": "gt"}.get(name, name)
+    if first is False:
+        return r.operator(strict, a[0], b[0])
+    return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.truth(r.operator(strict, a[0], b[0])))
+
+
+def _text_operator(name: str, *xs: Any) -> Any:
+    if name in ("eq", "ne"):
+        return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
+    if name == "mul" and any(isinstance(x, int) for x in xs):
+        text, times = xs if isinstance(xs[0], Text) else xs[::-1]
+        return together([text] * times)
+    if name != "add" or not all(isinstance(x, (Text, str)) for x in xs):
+        raise next(x for x in xs if isinstance(x, Text)).unknown()
+    return together(xs)
+
+
+def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
+    """Operators that a class of the user defines; NotImplemented if none does."""
+    base = _DUNDER.get(name, name)
+    tries = [(xs[0], f"__{base}__", xs[1:])]
+    if len(xs) == 2:
+        back = f"__{_SWAPPED[name]}__" if name in _SWAPPED else f"__r{base}__"
+        tries.append((xs[1], back, xs[:1]))
+    for owner, dunder, rest in tries:
+        method = python_method(owner, dunder)
+        if method is not None:
+            out = r.call(method, [owner, *rest])
+            if out is not NotImplemented:
+                return out
+    return NotImplemented
+
+
+# ---- displays and strings -------------------------------------------------------------------------------------------------
+
+
+@expression(ast.Tuple)
+def tuple_(r: Reader, e: ast.Tuple) -> Any:
+    return tuple(elements(r, e.elts, r.perhaps))
+
+
+@expression(ast.List)
+def list_(r: Reader, e: ast.List) -> Any:
+    return r.state.made(elements(r, e.elts, r.perhaps))
+
+
+@expression(ast.Set)
+def set_(r: Reader, e: ast.Set) -> Any:
+    items = elements(r, e.elts, r.expr)
+    static_value([r.operand(x) for x in items], "an element of a set")
+    return r.state.made(set(items))
+
+
+def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
+    """Evaluate the elements of a display or the arguments of a call, stars unpacked."""
+    out: list[Any] = []
+    for n in nodes:
+        if isinstance(n, ast.Starred):
+            out += r.items(r.expr(n.value))
+        else:
+            out.append(evaluated(n))
+    return out
+
+
+@expression(ast.Dict)
+def dict_(r: Reader, e: ast.Dict) -> Any:
+    out: dict[Any, Any] = {}
+    for k, v in zip(e.keys, e.values):
+        if k is None:
+            out.update(r.expr(v))
+        else:
+            key = r.expr(k)
+            out[static_value(key, "a key of a dict")] = r.expr(v)
+    return r.state.made(out)

@@ -1,0 +1,230 @@
+"""Comparisons, and/or/not, conditional expressions, truth."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.structured import Bytes, Structured
+from irad.errors import UnsupportedError
+from irad.frontend.control import nullable
+from irad.frontend.control.facts import assume
+from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
+from irad.frontend.control.regions import absorb, run_region
+from irad.frontend.numpy.table import OPERATORS
+from irad.frontend.reader import Reader, expression
+from irad.frontend.values.arr import Arr, dtype_of, static_value
+from irad.frontend.values.objects import (
+    Array,
+    Either,
+    Nullable,
+    Poison,
+    Text,
+    class_of_number,
+    describe,
+    is_number,
+    is_traced_deep,
+    python_method,
+)
+from irad.frontend.values.state import Region
+from irad.ops.core import effects
+
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
+}  # fmt: skip
+
+
+@expression(ast.Compare)
+def compare(r: Reader, e: ast.Compare) -> Any:
+    x = r.perhaps(e.left)
+
+    def link(k: int, x: Any) -> Any:
+        y = r.perhaps(e.comparators[k])
+        r.at(e)
+        first = compare_one(r, e.ops[k], x, y)
+        if k == len(e.ops) - 1:
+            return first
+        return both(r, first, lambda: link(k + 1, y))
+
+    return link(0, x)
+
+
+def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        r.captures.pin(*(v for v in (x, y) if not isinstance(v, Nullable)))
+        same = identical(r, x, y)
+        if isinstance(op, ast.Is):
+            return same
+        return negated(same) if isinstance(same, Arr) else not same
+    if isinstance(op, (ast.In, ast.NotIn)):
+        found = contains(r, x, y)
+        if isinstance(op, ast.In):
+            return found
+        return negated(found) if isinstance(found, Arr) else not found
+    return r.operator(COMPARE[type(op)], x, y)
+
+
+def identical(r: Reader, x: Any, y: Any) -> Any:
+    """x is y: a bool, or a traced one.
+
+    Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
+    equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
+    """
+    if isinstance(x, Nullable) or isinstance(y, Nullable):
+        return nullable.identical(r, x, y)
+    if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):
+        return True
+    for a, b in ((x, y), (y, x)):
+        if isinstance(a, Either) and isinstance(b, Array):
+            return _one_of(r, a.cond, identical(r, a.left, b), identical(r, a.right, b))
+    found = r.captures.identity(x, y)
+    if found is not None:
+        return found
+    if not (isinstance(x, Arr) or isinstance(y, Arr)) or not (is_number(x) and is_number(y)):
+        return False
+    if any(isinstance(v, Arr) and v.mixed for v in (x, y)):
+        raise UnsupportedError(
+            "'is' of a number that is of one class on one path and of another class on the other; compare with =="
+        )
+    if class_of_number(x) is not class_of_number(y):
+        return False
+    if dtype_of(x) == "bool":
+        same = r.truth(r.operator("eq", x, y))
+        return Arr(same.value, True) if isinstance(same, Arr) else same
+    if isinstance(x, Arr) and isinstance(y, Arr) and x.value is y.value:
+        return True
+    raise UnsupportedError("'is' of two numbers of one type: whether they are one object is Python's business; compare with ==")
+
+
+def _one_of(r: Reader, cond: Arr, a: Any, b: Any) -> Any:
+    return a if a is b else branch(r, cond, lambda: a, lambda: b)
+
+
+def contains(r: Reader, x: Any, container: Any) -> Any:
+    """x in container."""
+    method = python_method(container, "__contains__")
+    if method is not None:
+        return r.truth(r.call(method, [container, x]))
+    if isinstance(container, Array):
+        hits = r.operator("eq", container, x)
+        return r.truth(r.call(np.any, [hits]))
+    for text in (container, x):
+        if isinstance(text, Text) and isinstance(container, (str, Text)):
+            raise text.unknown()
+    if not is_traced_deep(x) and not is_traced_deep(container):
+        r.captures.pin(x)
+        if r.captures.opaque(container):
+            r.captures.hand("'in'", container)
+        return x in container
+    if isinstance(container, range) and isinstance(x, Arr):
+        return _in_range(r, x, container)
+    if isinstance(container, dict):
+        static_value(x, "a key of a dict")
+        return x in container
+    if isinstance(container, (list, tuple, set, frozenset)):
+        out: Any = False
+        for y in container:
+            out = disjunction(out, r.truth(r.operator("eq", x, y)) if x is not y else True)
+        return out
+    raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
+
+
+def _in_range(r: Reader, x: Arr, c: range) -> Any:
+    lo, hi = (c.start, c.stop) if c.step > 0 else (c[-1] if len(c) else 0, c.start + 1)
+    inside = conjunction(r.operator("ge", x, lo), r.operator("lt", x, hi))
+    hit = r.operator("eq", r.operator("mod", r.operator("sub", x, c.start), abs(c.step)), 0)
+    return conjunction(inside, hit)
+
+
+@expression(ast.BoolOp)
+def logic(r: Reader, e: ast.BoolOp) -> Any:
+    combine = both if isinstance(e.op, ast.And) else either
+
+    def go(k: int) -> Any:
+        x = r.perhaps(e.values[k])
+        return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
+
+    return go(0)
+
+
+def both(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
+    """x and rest(): the rest is evaluated only where x is true."""
+    t = r.truth(x)
+    if not isinstance(t, Arr):
+        return rest() if t else x
+    return _short_circuit(r, t, x, rest, True)
+
+
+def either(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
+    """x or rest(): the rest is evaluated only where x is false."""
+    t = r.truth(x)
+    if not isinstance(t, Arr):
+        return x if t else rest()
+    return _short_circuit(r, t, x, rest, False)
+
+
+def _short_circuit(r: Reader, t: Arr, x: Any, rest: Callable[[], Any], when: bool) -> Any:
+    """One operation where the right side is a bool that is cheap and safe to evaluate always, else a branch."""
+
+    def given() -> Any:
+        assume(r, t, when)
+        return rest()
+
+    side = run_region(r, given)
+    y = side.result
+    simple = isinstance(x, Arr) and x.name == "bool" and (isinstance(y, bool) or (isinstance(y, Arr) and y.name == "bool"))
+    if simple and x.weak == (not isinstance(y, Arr) or y.weak) and _cheap(side):
+        absorb(r, side)
+        out = (conjunction if when else disjunction)(x, y)
+        return Arr(out.value, x.weak) if isinstance(out, Arr) else out
+    other = run_region(r, lambda: x)
+    return finish(r, t, side, other) if when else finish(r, t, other, side)
+
+
+def _cheap(side: Region) -> bool:
+    nodes = side.nodes
+    return not side.dead and not side.log.old and len(nodes) <= 24 and all(effects(n) == "none" and not n.regions for n in nodes)
+
+
+@expression(ast.IfExp)
+def conditional(r: Reader, e: ast.IfExp) -> Any:
+    r.at(e.test)
+    t = r.truth(r.perhaps(e.test))
+    if not isinstance(t, Arr):
+        return r.perhaps(e.body if t else e.orelse)
+
+    def side(node: ast.expr, holds: bool) -> Any:
+        assume(r, t, holds)
+        return r.perhaps(node)
+
+    out = branch(r, t, lambda: side(e.body, True), lambda: side(e.orelse, False))
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"the value of this conditional expression {out.message.removeprefix('it ')}")
+    return out
+
+
+def truth(r: Reader, x: Any) -> Any:
+    """bool(x) as Python takes it: a bool, or a traced one."""
+    if isinstance(x, (Arr, Array)):
+        content = r.operand(x)
+        return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
+    if isinstance(x, Nullable):
+        return nullable.truth(r, x)
+    if isinstance(x, Text):
+        raise x.unknown()
+    if isinstance(x, (Structured, Bytes)):
+        raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
+    for dunder in ("__bool__", "__len__"):
+        method = python_method(x, dunder)
+        if method is not None:
+            return r.truth(r.call(method, [x]))
+    if r.captures.opaque(x) and not _always_true(x):
+        r.captures.hand("a test", x)
+    return bool(x)
+
+
+def _always_true(x: Any) -> bool:
+    return not hasattr(type(x), "__bool__") and not hasattr(type(x), "__len__")

@@ -1,0 +1,159 @@
+"""Calls of what is implemented in C or belongs to a library: run by Python if everything is static."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_container, is_library
+from irad.core.once import import_later as imported
+from irad.errors import UnsupportedError
+from irad.frontend.control.sequences import Seq, iterator
+from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
+from irad.frontend.python.texts import needs_reading
+from irad.frontend.reader import Reader
+from irad.frontend.reading.attributes import call_method
+from irad.frontend.reading.subscripts import change
+from irad.frontend.values.objects import Array, Callback, Method, Text, is_traced_deep
+
+_LONGEST = 1_000_000
+
+# modules whose functions give another result each time
+_IMPURE = {
+    "random", "time", "secrets", "uuid", "_random", "os", "posix", "nt", "io", "_io", "glob", "shutil", "tempfile", "subprocess",
+    "socket", "_socket", "urllib", "http", "platform", "getpass", "locale", "threading", "_thread", "multiprocessing", "logging",
+    "contextvars", "gc", "inspect",
+}  # fmt: skip
+# and such functions of others
+_NOW = {"now", "today", "utcnow", "cwd", "home", "exists", "is_file", "is_dir", "read_text", "read_bytes", "stat", "iterdir", "glob", "rglob",
+        "resolve", "expanduser", "touch", "mkdir", "unlink", "write_text", "write_bytes", "open"}  # fmt: skip
+_NOW_MODULES = {"datetime", "_datetime", "pathlib", "posixpath", "ntpath", "genericpath"}
+_FILES = {
+    "load",
+    "loadtxt",
+    "genfromtxt",
+    "fromfile",
+    "fromregex",
+    "memmap",
+    "open_memmap",
+    "save",
+    "savetxt",
+    "savez",
+    "seterr",
+    "geterr",
+}
+
+
+def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function implemented in C."""
+    owner = getattr(fn, "__self__", None)
+    if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
+        return call_method(r, Method(owner, fn.__name__), args, kwargs)
+    if isinstance(owner, str) and fn.__name__ in TEXT_METHODS and (fn.__name__ == "join" or needs_reading([args, kwargs])):
+        return imported("irad.frontend.python.text_formats").TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
+    if is_traced_deep(args) or is_traced_deep(kwargs):
+        _known_text([*args, *kwargs.values()])
+        if isinstance(owner, np.ndarray):  # a method bound to an array from outside
+            path = r.captures.path(fn)
+            array = r.wrap(owner) if path is None else r.captures.take(owner, path.child("self"))
+            return r.call(r.getattr(array, fn.__name__), args, kwargs)
+        if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
+            return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
+        return r.without_source(fn, args, kwargs, "it is implemented in C")
+    return run_native(r, fn, args, kwargs)
+
+
+def _known_text(xs: Iterable[Any]) -> None:
+    """What is implemented in C and is given text wants its characters."""
+    for x in xs:
+        if isinstance(x, Text):
+            raise x.unknown()
+        if isinstance(x, (list, tuple)):
+            _known_text(x)
+
+
+def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Let Python run something static."""
+    module = str(getattr(fn, "__module__", "") or "")
+    root = module.split(".")[0]
+    owner = getattr(fn, "__self__", None)
+    if _differs(fn, module, owner):
+        raise UnsupportedError(
+            f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
+            "call it outside and pass the result as an argument"
+        )
+    if fn is open or fn is input:
+        raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
+    if root == "irad":  # our own, which know what they are given
+        return fn(*args, **kwargs)
+    r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
+    before = [(x, _items(x)) for x in (owner, *args, *kwargs.values()) if _from_outside(r, x)]
+    operands = [_callback(r, r.operand(a)) for a in args]
+    named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
+    copies = [(x, given, list(given)) for x, given in zip(args, operands) if type(x) is list and type(given) is list]
+    with np.errstate(all="ignore"):
+        out = fn(*operands, **named)
+    for x, given, held in copies:
+        if len(given) != len(held) or any(a is not b for a, b in zip(given, held)):
+            change(r, x)
+            x[:] = r.wrap(given)
+    for x, items in before:
+        if len(items) != len(_items(x)) or any(a is not b for a, b in zip(items, _items(x))):
+            raise UnsupportedError(
+                f"{_name_of(fn)} changes a {type(x).__name__} from outside the function; make a copy and return the new value"
+            )
+    made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
+    return _iterated(r, out) if made_now else r.wrap(out)
+
+
+def _differs(fn: Any, module: str, owner: Any) -> bool:
+    """Does a function depend on more than its arguments, or do more than give a result?"""
+    of_class = owner.__module__ if isinstance(owner, type) else type(owner).__module__
+    roots = {module.split(".")[0], of_class.split(".")[0]}
+    name = getattr(fn, "__name__", "")
+    return (
+        bool(roots & _IMPURE)
+        or (bool(roots & _NOW_MODULES) and name in _NOW)
+        or ("numpy" in roots and (name in _FILES or "numpy.random" in module or "numpy.random" in of_class))
+    )
+
+
+def _name_of(fn: Any) -> str:
+    name = str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__)
+    return name if name.startswith("<") else f"{name}()"
+
+
+def _from_outside(r: Reader, x: Any) -> bool:
+    """Does a container stand for one from outside?"""
+    given = r.captures.inputs.get(id(x)) is x or id(x) in r.captures.originals
+    return given and is_container(x) and not isinstance(x, (tuple, frozenset))
+
+
+def _items(x: Any) -> list[Any]:
+    """What a container holds now."""
+    held = next((v for k, v in vars(x).items() if k in ("data", "maps")), None) if hasattr(x, "__dict__") else None
+    if held is not None:
+        return [held, *(e for m in (held if isinstance(x, collections.ChainMap) else [held]) for e in _items(m))]
+    return [*x, *x.values()] if isinstance(x, dict) else list(x)
+
+
+def _iterated(r: Reader, it: Iterator[Any]) -> Seq:
+    """An iterator that Python made, as one that the program moves."""
+    found = list(itertools.islice(it, _LONGEST + 1))
+    if len(found) > _LONGEST:
+        raise UnsupportedError(f"{type(it).__name__} gives more than {_LONGEST} elements at compile time")
+    return iterator(r, Seq(len(found), lambda i: r.wrap(found[i]), False))
+
+
+def _callback(r: Reader, x: Any) -> Any:
+    """A function handed to native code comes back to the reader when it is called."""
+    if isinstance(x, types.FunctionType) and not is_library(x.__module__):
+        return Callback(r, x)
+    if isinstance(x, Seq):
+        return r.items(x)
+    return x

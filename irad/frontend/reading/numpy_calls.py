@@ -1,0 +1,299 @@
+"""Calls of NumPy and scipy.special functions: by NumPy itself if everything is static, else through the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_library
+from irad.core.once import COMPILER, import_later
+from irad.core.types import DTYPES
+from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend.control.array_like import array_like
+from irad.frontend.control.flow import branch
+from irad.frontend.control.sequences import Range, Seq
+from irad.frontend.numpy import views
+from irad.frontend.numpy.elementwise import AT
+from irad.frontend.numpy.table import add_at, lookup, nearest
+from irad.frontend.reader import Reader
+from irad.frontend.reading.attributes import into
+from irad.frontend.reading.structured import call_structured
+from irad.frontend.reading.written import call_written
+from irad.frontend.registry import Written
+from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
+from irad.frontend.values.objects import Array, Either, describe, python_method
+from irad.frontend.values.result_layout import of_call
+
+
+def hashed(table: dict[Any, Any], fn: Any) -> Any:
+    try:
+        return table.get(fn)
+    except TypeError:
+        return None
+
+
+# functions whose results of rank 0 are arrays, not NumPy scalars
+_ARRAY_RESULTS = {
+    np.array, np.asarray, np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.copy,
+    np.where, np.select, np.reshape, np.squeeze, np.broadcast_to, np.stack, np.linspace, np.choose, np.atleast_1d, np.tril, np.triu,
+}  # fmt: skip
+_MAKERS = {np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.eye, np.identity}
+_LARGE = 1024  # elements from which an array made of static numbers is made in the graph
+
+
+def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of a NumPy or scipy.special function; NotImplemented if fn is none."""
+    mutating = hashed(_MUTATING, fn)
+    if mutating is not None:
+        return of_either(r, args, lambda *a: mutating(r, *a, **kwargs))
+    builder = lookup(fn)
+    if builder is None and not _is_numpy(fn):
+        return NotImplemented
+    if isinstance(builder, Written) and builder.calls:
+        return call_written(r, builder, args, kwargs)
+    structured = call_structured(r, fn, args, kwargs)
+    if structured is not NotImplemented:
+        return structured
+    view = hashed(views.FUNCTIONS, fn)
+    if view is not None and args and isinstance(args[0], Array):
+        _fix_shape(r, fn, args, kwargs)
+        return _call_view(r, view, args, kwargs)
+    several = hashed(views.MANY, fn)
+    if several is not None and any(isinstance(a, Array) for a in args):
+        made = of_either(r, args, lambda *a: several(r, *a, **kwargs))
+        if made is not NotImplemented:
+            return made
+    out = kwargs.pop("out", None)
+    if out is not None and kwargs.get("where", True) is not True:
+        kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
+    operands = [_function_operand(r, a, fn) for a in args]
+    named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
+    zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
+    if not (is_traced(operands) or is_traced(named)) and not (hashed({f: True for f in _MAKERS}, fn) and _large(operands)):
+        return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d))
+    if builder is None:
+        raise _unknown(fn)
+    if isinstance(builder, Written):
+        return into(r, out, call_written(r, builder, args, kwargs))
+    _fix_shape(r, fn, operands, named)
+    return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs))
+
+
+# where a function that makes an array takes the numbers that its shape depends on
+_SHAPE_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
+    **{f: (0, "shape") for f in (np.zeros, np.ones, np.full, np.empty)}, np.eye: (0, 1, "N", "M"), np.identity: (0, "n"),
+    np.arange: (0, 1, 2, "start", "stop", "step"), np.linspace: (2, "num"), np.indices: (0, "dimensions"), np.tri: (0, 1, "N", "M"),
+    np.broadcast_to: (1, "shape"),
+}  # fmt: skip
+
+
+def _fix_shape(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """A shape that is computed from number arguments alone makes them static; other traced shapes are run-time extents."""
+    for k in hashed(_SHAPE_ARGUMENTS, fn) or ():
+        x = kwargs.get(k) if isinstance(k, str) else args[k] if k < len(args) else None
+        for n in x if isinstance(x, (tuple, list)) else (x,):
+            if isinstance(n, Arr) and r.from_arguments(n):
+                raise NeedStatic(n, f"the shape that np.{fn.__name__} makes")
+
+
+def _call_view(r: Reader, view: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    operands = [r.operand(a) for a in args[1:]]
+    named = {k: r.operand(v) for k, v in kwargs.items()}
+    return of_either(r, args[:1], lambda x: view(r, x, *operands, **named))
+
+
+def of_either(r: Reader, args: list[Any], call: Callable[..., Any]) -> Any:
+    """A call that gives or stores into views of its arguments: where one is an array or another by data, of the right one."""
+    for k, x in enumerate(args):
+        if isinstance(x, Either):
+            side = lambda y, k=k: lambda: of_either(r, [*args[:k], y, *args[k + 1 :]], call)
+            return branch(r, x.cond, side(x.left), side(x.right))
+    return call(*args)
+
+
+def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
+    """An argument of a NumPy function; sequences of sequences become lists, objects what their `__array__` gives."""
+    if isinstance(x, Range):
+        x = array_like(r, x)
+    if isinstance(x, Seq):
+        return r.operand(r.items(x))
+    if isinstance(x, (Arr, Array)):
+        return r.operand(x)
+    x = array_like(r, x)
+    method = python_method(x, "__array__")
+    if method is not None and not is_library(type(x).__module__) and not hasattr(x, "to_numpy"):
+        return r.operand(r.call(method, [x]))
+    r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)
+    return r.operand(x)
+
+
+def _large(operands: list[Any]) -> bool:
+    shape = operands[0] if operands else ()
+    if isinstance(shape, np.ndarray):
+        return shape.size > _LARGE
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    total = 1
+    for n in sizes:
+        total *= n if isinstance(n, (int, np.integer)) else 1
+    return total > _LARGE
+
+
+def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function on static operands, by NumPy itself."""
+    module = str(getattr(fn, "__module__", "") or "")
+    if getattr(fn, "__name__", "") in ("load", "loadtxt", "genfromtxt", "fromfile", "fromregex") and module.startswith("numpy"):
+        raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
+    if module.startswith("numpy.random") or isinstance(
+        getattr(fn, "__self__", None), (np.random.Generator, np.random.RandomState)
+    ):
+        raise UnsupportedError(
+            "random numbers would be drawn once, at compile time; draw them outside and pass them as an argument"
+        )
+    with np.errstate(all="ignore"):
+        return fn(*args, **kwargs)
+
+
+def _is_numpy(fn: Any) -> bool:
+    module = getattr(fn, "__module__", None) or getattr(type(fn), "__module__", "")
+    if isinstance(getattr(fn, "__self__", None), np.ufunc):  # a method of a ufunc
+        return True
+    return isinstance(fn, np.ufunc) or str(module).split(".")[0] in ("numpy", "scipy") and not isinstance(fn, type)
+
+
+def _unknown(fn: Any) -> UnsupportedError:
+    name = getattr(fn, "__name__", str(fn))
+    module = str(getattr(fn, "__module__", "numpy") or "numpy")
+    if isinstance(fn, np.ufunc) and getattr(np, name, None) is not fn:  # SciPy's say that they are NumPy's
+        module = "scipy.special"
+    owner = f"{fn.__self__.__name__}." if isinstance(getattr(fn, "__self__", None), np.ufunc) else ""
+    shown = f"{'np' if module.split('.')[0] == 'numpy' else module}.{owner}{name}"
+    close = nearest(name)
+    hint = f"; near it: {', '.join(close)}" if close else "; docs/numpy.md lists those that are"
+    return UnsupportedError(f"{shown} of traced arrays is not supported{hint}")
+
+
+def _add_at(r: Reader, x: Any, key: Any, v: Any) -> None:
+    from irad.frontend.reading.subscripts import put, writable
+
+    writable(x)
+    put(r, x, Arr(add_at(_lifted(r, x), r.operand(key), r.operand(v))))
+
+
+def _lifted(r: Reader, x: Any) -> Arr:
+    if not isinstance(x, Array):
+        raise IradTypeError(f"an array is needed, got {describe(x)}")
+    return Arr(r.value(x))
+
+
+def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
+    _add_at(r, x, key, r.operator("neg", v))
+
+
+def _ufunc_at(name: str) -> Callable[..., None]:
+    def call(r: Reader, x: Any, key: Any, *operand: Any) -> None:
+        from irad.frontend.reading.subscripts import put, writable
+
+        with COMPILER:
+            from irad.frontend.numpy.ufunc_folds import at
+        writable(x)
+        put(r, x, at(name, _lifted(r, x), r.operand(key), *map(r.operand, operand)))
+
+    return call
+
+
+def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """The functions, which may be the user's, are called here with the whole array; the builder chooses."""
+    items = [f if isinstance(f, Array) or isinstance(r.operand(f), (Arr, int, float, complex, np.generic, np.ndarray)) else
+             r.call(f, [x, *args], kw) for f in r.items(funclist)]  # fmt: skip
+    builder = lookup(np.piecewise)
+    assert builder is not None
+    return r.wrap(builder(r.operand(x), _function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]))
+
+
+def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    value = _function_operand(r, src, np.copyto)
+    fits = is_weak(value) and dtype_of(value) == "i64" and r.getattr(dst, "dtype").kind != "b"
+    if not fits and not np.can_cast(DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting):
+        kinds = f"{DTYPES[dtype_of(value)]} to {r.getattr(dst, 'dtype')}"
+        raise IradTypeError(f"Cannot cast array data from {kinds} according to the rule '{casting}'; write dst[...] = src")
+    r.setitem(dst, Ellipsis, src if where is True else r.call(np.where, [where, src, dst]))
+
+
+def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
+    """a.flat[:end:step] = val, repeated as need be."""
+    shape = tuple(static_int(d, "an extent of the array of np.fill_diagonal") for d in r.getattr(a, "shape"))
+    if len(shape) < 2:
+        raise IradValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise IradValueError("All dimensions of input must be of equal length")
+    step = 1 + int(np.cumprod(shape[:-1]).sum()) if len(shape) > 2 else shape[1] + 1
+    size = int(np.prod(shape))
+    end = size if wrap or len(shape) > 2 else min(size, shape[1] * shape[1])
+    _put(r, a, np.arange(0, end, step), val, "raise")
+
+
+def _putmask(r: Reader, a: Any, mask: Any, values: Any) -> None:
+    """a.flat[k] = values[k % len(values)] where the mask holds."""
+    if shape_of(r.operand(values)):
+        values = r.call(np.resize, [values, r.getattr(a, "shape")])
+    mask = r.call(np.reshape, [r.call(np.asarray, [mask]), r.getattr(a, "shape")])
+    r.setitem(a, Ellipsis, r.call(np.where, [mask, values, a]))
+
+
+def _nan_to_num(r: Reader, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """A new array; with copy=False the array itself, changed."""
+    builder = lookup(np.nan_to_num)
+    assert builder is not None
+    operands = [r.operand(v) for v in (x, nan, posinf, neginf)]
+    new = (builder if is_traced(operands) else np.nan_to_num)(operands[0], True, *operands[1:])
+    if copy or not isinstance(x, Array):
+        return r.wrap(new, zero_d=isinstance(x, Array))
+    if x.type.dtype[0] in "fc":
+        r.setitem(x, Ellipsis, r.wrap(new))
+    return x
+
+
+_MUTATING: dict[Any, Callable[..., Any]] = {
+    np.add.at: _add_at, np.subtract.at: _subtract_at, np.copyto: _copyto, np.fill_diagonal: _fill_diagonal,
+    np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
+    np.putmask: _putmask, np.nan_to_num: _nan_to_num,
+    np.put: lambda r, a, ind, v, mode="raise": _put(r, a, ind, v, mode),
+    np.place: lambda r, arr, mask, vals: _place(r, arr, mask, vals), np.piecewise: _piecewise,
+    **{getattr(np, name).at: _ufunc_at(name) for name in AT},
+}  # fmt: skip
+
+
+def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
+    """arr[mask] = the first values, repeated as need be: element k of the places that hold gets number k."""
+    flat = r.call(np.ravel, [r.call(np.asarray, [mask])])
+    values = r.call(np.ravel, [r.call(np.asarray, [vals])])
+    (n,) = values.shape
+    order = r.operator("sub", r.call(np.cumsum, [flat]), 1)
+    chosen = r.getitem(values, r.call(np.remainder, [r.call(np.maximum, [order, 0]), n]))
+    r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, arr.shape]), arr]))
+
+
+def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """a.flat[ind] = v, with v repeated as need be."""
+    if not isinstance(a, Array):
+        raise IradTypeError(f"an array is needed, got {describe(a)}")
+    flat = import_later("irad.frontend.reading.flat").elements_of(a)
+    at = r.call(np.ravel, [r.call(np.asarray, [ind])])
+    values = r.call(np.asarray, [v])
+    if 0 in shape_of(r.operand(values)):
+        return
+    if mode == "wrap":
+        at = r.operator("mod", at, r.getattr(flat, "size"))
+    elif mode == "clip":
+        at = r.call(np.clip, [at, 0, r.operator("sub", r.getattr(flat, "size"), 1)])
+    r.setitem(flat, at, r.call(np.resize, [values, r.getattr(at, "shape")]))
+
+
+def _put_along(r: Reader, arr: Any, indices: Any, values: Any, axis: int) -> None:
+    n = len(arr.shape)
+    at = []
+    for k, d in enumerate(arr.shape):
+        at.append(indices if k == axis % n else np.arange(d).reshape([-1 if j == k else 1 for j in range(n)]))
+    r.setitem(arr, tuple(at), values)

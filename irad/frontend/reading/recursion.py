@@ -1,0 +1,292 @@
+"""Recursion whose depth depends on data: the function becomes a graph of its own, which calls itself.
+
+Calls are inlined as they are read. A function that is met again under a condition that depends on data, with arguments
+of the same types, would be inlined for ever: that inner call becomes `call @f`. What f returns is found by a fixed point:
+at first the recursive calls count as not returning, so the base case decides; then they return what was found, until
+that no longer changes. Arrays that f changes in place are returned too and stored by the caller; values of surrounding
+functions that f reads become further parameters.
+
+A check in f keeps what arrays of the caller of the program hold (see irad.frontend.values.kept), so f is read for the arrays that
+its parameters are, and for those of the others that have changed. One that passes its arrays on in many orders is read for no
+array in particular: what it stores, a check in it does not keep. Nor does it what is stored through a view of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CellType
+from typing import Any
+
+from irad.core.ir import Graph, Node, Value, captures, emit, substitute
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.tree import parts
+from irad.errors import UnsupportedError
+from irad.frontend.control.merge import Bad, Joiner, Maker, Template, equal, fresh_array, holes, leaves, open_
+from irad.frontend.control.regions import assume_no_return, run_region
+from irad.frontend.reader import Frame, Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.kept import Home
+from irad.frontend.values.objects import Array, Maybe, Nullable, is_number
+from irad.frontend.values.state import Region
+from irad.ops.control import call as call_op
+
+_DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
+_ATTEMPTS = 8
+_ORDERS = 2  # orders in which a function passes arrays of the program's caller on to itself, up to which they are told apart
+
+
+@dataclass(eq=False)
+class Record:
+    """A function that became a graph."""
+
+    name: str
+    frame: Frame
+    signature: tuple[Any, ...]
+    inputs: list[Template]
+    result: Template | None = None  # not known yet
+    changed: tuple[int, ...] = ()  # which array arguments are changed in place
+    extra: tuple[Value, ...] = ()  # values of the surroundings that are passed too
+    done: bool = False
+    provisional: bool = False  # built on what is assumed of a function that is still being found out
+    arrays: list[Array] = field(default_factory=list)  # the array parameters while the body is read
+    homes: tuple[int | None, ...] = ()  # which array of the program's caller each of those is
+    stored: frozenset[int] = frozenset()  # arrays of that caller that may have changed before the call
+    moved: bool = False  # it passes its arrays on in many orders
+
+    def serves(self, homes: tuple[int | None, ...], stored: frozenset[int]) -> bool:
+        """Are these arrays, of which some may have changed, what the function was read for?"""
+        mine = {self.homes[k] for k in self.changed}
+        return homes == self.homes and (not self.done or stored - mine == self.stored - mine)
+
+
+def signature(names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
+    """The types of arguments; `general`: Python numbers by type, not by value."""
+    return tuple((k, _kind(x, general)) for k, x in names.items())
+
+
+def _kind(x: Any, general: bool) -> Any:
+    if isinstance(x, Array):
+        return ("array", x.type)
+    if isinstance(x, Arr) or (general and is_number(x) and type(x) is not bool):
+        weak = x.weak if isinstance(x, Arr) else True
+        name = x.name if isinstance(x, Arr) else next((d for t, d in _PYTHON.items() if isinstance(x, t)), "i64")
+        return ("number", name, weak)
+    if isinstance(x, Nullable):
+        return ("perhaps", _kind(x.value, general))
+    node = parts(x)
+    if node is not None:
+        return (node[0], str(node[1]), tuple(_kind(c, general) for c in node[2]))
+    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, bool, type(None))) else ("object", id(x))
+
+
+def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], Any]) -> Any:
+    """The result of a call that must not be inlined; NotImplemented for all others. `frame` has its arguments bound."""
+    frame.signature = signature(frame.env.names)
+    record = _known(r, frame)
+    if record is None:
+        around = [f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional]
+        if not around:
+            return NotImplemented
+        general = signature(frame.env.names, True)
+        again = any(f.signature == frame.signature for f in around)
+        if not again and (len(around) < _DEEP or not any(_generalised(f) == general for f in around)):
+            return NotImplemented
+        record = _new(r, frame, name, general)
+        record.homes, record.stored = _callers(r, frame)
+        _build(r, record, body)
+    return _emit(r, record, frame)
+
+
+def _same_function(a: Frame, b: Frame) -> bool:
+    """Are two activations of one function? Closures of one code that have captured other things are other functions."""
+    if a.code is not b.code or a.around is not b.around:
+        return False
+    f, g = a.globals_of, b.globals_of
+    return f is g or all(map(_same_cell, getattr(f, "__closure__", None) or (), getattr(g, "__closure__", None) or ()))
+
+
+def _same_cell(a: CellType, b: CellType) -> bool:
+    try:
+        return a is b or a.cell_contents is b.cell_contents
+    except ValueError:  # empty
+        return False
+
+
+_PYTHON = {int: "i64", float: "f64", complex: "c128"}
+
+
+def _generalised(f: Frame) -> tuple[Any, ...]:
+    return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
+
+
+def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset[int]]:
+    """Which arrays of the program's caller the arguments are, and which of those may have changed."""
+    arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
+    return tuple(r.kept.home(a) for a in arrays), r.kept.stored()
+
+
+def _known(r: Reader, frame: Frame) -> Record | None:
+    alike = [x for x in r.records if _same_function(x.frame, frame)]
+    if not alike:
+        return None
+    general = signature(frame.env.names, True)
+    alike = [x for x in alike if x.signature == general]
+    homes, stored = _callers(r, frame)
+    found = next((x for x in alike if x.serves(homes, stored)), None)
+    unfinished = [x for x in alike if not x.done]
+    if found is None and len(unfinished) == _ORDERS:
+        found = unfinished[0]
+        found.moved = True
+    return found
+
+
+def _new(r: Reader, frame: Frame, name: str, general: tuple[Any, ...]) -> Record:
+    base = "".join(c if c.isalnum() else "_" for c in name).strip("_") or "f"
+    taken = {rec.name for rec in r.records} | set(r.graphs)
+    label, k = f"{base}_rec", 1
+    while label in taken:
+        k += 1
+        label = f"{base}_rec{k}"
+    record = Record(label, frame, general, [open_(x) for x in frame.env.names.values()])
+    r.records.append(record)
+    return record
+
+
+# ---- the graph ----------------------------------------------------------------------------------------------------------
+
+
+def _build(r: Reader, record: Record, body: Callable[[Frame], Any]) -> None:
+    for _ in range(_ATTEMPTS):
+        record.provisional = False
+        region = _read(r, record, body)
+        if record.moved and any(h is not None for h in record.homes):
+            record.homes = (None,) * len(record.homes)
+        elif _settled(r, record, region):
+            _finish(r, record, region)
+            return
+    r.records.remove(record)
+    raise UnsupportedError(f"the type of what {record.name.removesuffix('_rec')} returns does not settle")
+
+
+def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
+    """Read the body with parameters in place of arguments."""
+    params = [Value(t, n) for n, t in _param_types(record)]
+    record.arrays = []
+
+    def array(t: Any, v: Value) -> Array:
+        record.arrays.append(fresh_array(t, v))
+        return record.arrays[-1]
+
+    def run() -> Any:
+        maker = Maker(params, array, r.state.made)
+        frame = record.frame
+        env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
+        with r.kept.inside(_homes(record)):
+            return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code, around=frame.around))
+
+    region = run_region(r, run)
+    region.params = tuple(params)
+    if region.dead:
+        raise UnsupportedError(f"{record.name.removesuffix('_rec')} calls itself on every path: it has no base case")
+    if region.log.old:
+        raise UnsupportedError(
+            f"the recursive function {record.name.removesuffix('_rec')} changes variables outside of it; return them"
+        )
+    return region
+
+
+def _homes(record: Record) -> list[Home]:
+    """The arrays of the program's caller that the parameters are; of one given twice, the parameter that is changed is last."""
+    found = [(k in record.changed, h, a) for k, (h, a) in enumerate(zip(record.homes, record.arrays)) if h is not None]
+    found.sort(key=lambda x: x[0])
+    return [Home(h, a.cell, changed or h in record.stored) for changed, h, a in found]
+
+
+def _param_types(record: Record) -> list[tuple[str, Any]]:
+    out, seen = [], set[int]()
+    for n, t in zip(record.frame.env.names, record.inputs):
+        out += [(n, h) for h in holes(t, seen)]
+    return out
+
+
+def _settled(r: Reader, record: Record, region: Region) -> bool:
+    """Join what came out with what was assumed; True if they agree."""
+    result = region.result.value if isinstance(region.result, Maybe) else region.result
+    changed = tuple(k for k, a in enumerate(record.arrays) if a.cell.written)
+    template = open_(result) if record.result is None else Joiner().join(record.result, result)
+    if isinstance(template, Bad):
+        raise UnsupportedError(
+            f"what {record.name.removesuffix('_rec')} returns depends on data in its structure: {template.message}"
+        )
+    agrees = record.result is not None and equal(record.result, template) and changed == record.changed
+    if not agrees:
+        record.result, record.changed = template, tuple(sorted({*changed, *record.changed}))
+    return agrees
+
+
+def _finish(r: Reader, record: Record, region: Region) -> None:
+    assert record.result is not None
+    result = region.result.value if isinstance(region.result, Maybe) else region.result
+    with region.builder:
+        values = leaves(record.result, result, r.read)
+        values += [r.value(record.arrays[k]) for k in record.changed]
+    graph = Graph(region.params, tuple(region.nodes), tuple(values), record.name)
+    record.extra = captures(graph)
+    if record.extra:
+        graph = _with_extra(graph, record)
+    r.graphs[record.name] = graph
+    record.done = True
+    if record.provisional or any(v not in r.entry for v in record.extra):
+        r.records.remove(record)  # or it reads values of this very place: elsewhere it is built anew
+
+
+def _with_extra(graph: Graph, record: Record) -> Graph:
+    """The graph with what it reads from outside as further parameters, passed on in its own calls."""
+    inner = {v: Value(v.type, v.hint) for v in record.extra}
+    body = _passing(graph, record.name, record.extra)
+    closed = substitute(body, inner)
+    return Graph((*closed.params, *inner.values()), closed.nodes, closed.results, closed.name)
+
+
+def _passing(graph: Graph, name: str, extra: tuple[Value, ...]) -> Graph:
+    def node(n: Node) -> Node:
+        regions = tuple(_passing(g, name, extra) for g in n.regions)
+        mine = n.op is call_op and n.attrs["callee"] == name
+        return Node(n.op, n.inputs + extra if mine else n.inputs, n.outputs, n.attrs, regions, n.loc)
+
+    return graph.replace(nodes=[node(n) for n in graph.nodes])
+
+
+# ---- calls -------------------------------------------------------------------------------------------------------------------
+
+
+def _emit(r: Reader, record: Record, frame: Frame) -> Any:
+    if not record.done:
+        for other in r.records[r.records.index(record) + 1 :]:
+            other.provisional = other.provisional or not other.done
+    if record.result is None:  # being found out: this path does not count yet
+        raise assume_no_return()
+    seen: set[int] = set()
+    args = list(frame.env.names.values())
+    inputs = [v for t, x in zip(record.inputs, args) for v in leaves(t, x, r.read, seen)]
+    arrays = [a for x in args for a in _arrays(x)]
+    changed = [arrays[k] for k in record.changed]
+    if len({id(c) for a in changed for c in a.cells()}) < len(changed):
+        raise UnsupportedError("a recursive function that changes its array arguments is given the same array twice")
+    types = (*holes(record.result), *(a.type for a in changed))
+    outs = emit(call_op, *inputs, *record.extra, callee=record.name, types=types)
+    n = len(outs) - len(changed)
+    for a, v in zip(changed, outs[n:]):
+        r.setitem(a, Ellipsis, Array(_cell(v)))
+    return Maker(outs[:n], fresh_array, r.state.made).make(record.result)
+
+
+def _cell(v: Value) -> Any:
+    return fresh_array(None, v).cell  # type: ignore[arg-type]
+
+
+def _arrays(x: Any) -> list[Array]:
+    if isinstance(x, Array):
+        return [x]
+    node = None if is_number(x) else parts(x)
+    return [a for c in node[2] for a in _arrays(c)] if node is not None else []

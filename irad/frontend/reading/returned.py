@@ -1,0 +1,54 @@
+"""What a compiled function may return beside numbers and arrays: what Python would give again at the next call."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import numbers
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_library
+from irad.errors import UnsupportedError
+from irad.frontend.control.sequences import Generator, Seq, Stream
+from irad.frontend.reader import Reader
+from irad.frontend.reading.attributes import holds_traced
+from irad.frontend.transforms.custom import Special
+from irad.frontend.transforms.transform import Transform
+from irad.frontend.values.objects import Callback, Closure, Method, Native, is_traced_deep
+
+_HEAP_TYPE = 1 << 9
+_FUNCTIONS = (Closure, Method, Native, Callback, Special)
+_MADE_OF_FUNCTIONS = (types.MethodType, functools.partial, Transform)
+
+
+def check_returned(r: Reader, statics: list[Any]) -> None:
+    """Raises UnsupportedError for a part of a result that stands for something while a function is read, and only then."""
+    for x in statics:
+        what = _unreturnable(r, x)
+        if what:
+            raise UnsupportedError(
+                f"{what} cannot be returned from compiled code: return the numbers and arrays that it is made of, in tuples, "
+                "lists, dicts, dataclasses, or a class given to irad.register_type"
+            )
+
+
+def _unreturnable(r: Reader, x: Any) -> str:
+    """A name of x if the caller could not use it, else ""."""
+    if isinstance(x, (Seq, Generator, Stream, Iterator)):
+        return "an iterator"
+    if isinstance(x, slice):
+        return "a slice that depends on data" if is_traced_deep(x) else ""
+    if isinstance(x, _FUNCTIONS):
+        return "a function made in compiled code"
+    if r.captures.path(x) is not None or isinstance(x, (type, enum.Enum, np.dtype, numbers.Number)):
+        return ""
+    if isinstance(x, _MADE_OF_FUNCTIONS):
+        return "a function made in compiled code"
+    cls = type(x)
+    if cls.__flags__ & _HEAP_TYPE and (not is_library(cls.__module__) or holds_traced(x)):
+        return f"an object of class {cls.__name__} made in compiled code"
+    return ""

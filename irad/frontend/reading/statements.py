@@ -1,0 +1,247 @@
+"""Statements: assignment, loops, jumps, definitions, imports."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+from irad.errors import UnsupportedError
+from irad.frontend.control.flow import block
+from irad.frontend.control.loops import run_for, run_while
+from irad.frontend.control.nullable import definite, needed
+from irad.frontend.control.rolled import Loop
+from irad.frontend.control.sequences import iterate, static_length
+from irad.frontend.control.tries import head
+from irad.frontend.reader import Reader, statement
+from irad.frontend.reading.expressions import (
+    BINARY,
+    lookup_name,
+    make_closure,
+)
+from irad.frontend.reading.subscripts import augmented, augmented_item, change, reading_before
+from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
+from irad.frontend.values.state import Attribute, Name
+
+# ---- assignment ---------------------------------------------------------------------------------------------------------
+
+
+@statement(ast.Assign)
+def assign_(r: Reader, s: ast.Assign) -> None:
+    value = r.perhaps(s.value)
+    for t in s.targets:
+        assign(r, t, value)
+
+
+@statement(ast.AnnAssign)
+def annotated_(r: Reader, s: ast.AnnAssign) -> None:
+    if s.value is not None:
+        assign(r, s.target, r.perhaps(s.value))
+
+
+def assign(r: Reader, target: ast.expr, value: Any) -> None:
+    """target = value."""
+    if isinstance(target, ast.Name):
+        r.hint(value, target.id)
+        r.state.assign(variable(r, target.id), value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(value, Nullable):
+            value = needed(r, value, "cannot unpack non-iterable NoneType object")
+        _unpack(r, target, value)
+    elif isinstance(target, ast.Subscript):
+        obj, key = r.expr(target.value), r.expr(target.slice)
+        r.at(target)
+        if isinstance(value, Nullable) and not isinstance(obj, (list, dict)):
+            value = definite(r, value, "what is stored")
+        r.setitem(obj, key, value)
+    elif isinstance(target, ast.Attribute):
+        obj = r.expr(target.value)
+        r.at(target)
+        r.setattr(obj, target.attr, value)
+    else:
+        raise UnsupportedError(f"assignment to {ast.unparse(target)}", r.loc(target))
+
+
+def variable(r: Reader, name: str) -> Name:
+    """The place of a variable that is assigned here."""
+    env = r.frame.env
+    if name in env.nonlocals:
+        outer = env.parent
+        while isinstance(outer, Env):
+            if name in outer.locals:
+                return Name(outer, name)
+            outer = outer.parent
+        raise UnsupportedError(
+            f"'{name}' belongs to a function outside of the compiled one; return the new value instead of assigning it as nonlocal"
+        )
+    if name in r.frame.liveness.globals:
+        raise UnsupportedError(f"'{name}' is a global variable; return the new value instead of assigning it")
+    return Name(env, name)
+
+
+def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
+    seq = iterate(r, value)
+    n, want = static_length(seq), len(target.elts)
+    star = next((k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+    if star is None and n != want:
+        few = f"not enough values to unpack (expected {want}, got {n})"
+        raise ValueError(few if n < want else f"too many values to unpack (expected {want})")
+    if star is not None and n < want - 1:
+        raise ValueError(f"not enough values to unpack (expected at least {want - 1}, got {n})")
+    items = [seq.get(k) for k in range(n)]
+    if star is not None:
+        tail = want - 1 - star
+        items[star : n - tail] = [r.state.made(items[star : n - tail])]
+    for t, x in zip(target.elts, items):
+        assign(r, t.value if isinstance(t, ast.Starred) else t, x)
+
+
+@statement(ast.AugAssign)
+def augmented_(r: Reader, s: ast.AugAssign) -> None:
+    name = BINARY[type(s.op)]
+    if isinstance(s.target, ast.Name):
+        old = lookup_name(r, s.target.id)
+        value = r.perhaps(s.value)
+        r.at(s)
+        assign(r, s.target, augmented(r, name, old, value))
+    elif isinstance(s.target, ast.Subscript):
+        obj, key = r.expr(s.target.value), r.expr(s.target.slice)
+        read = reading_before(r, obj, key) if _may_store(s.value) else None
+        value = r.perhaps(s.value)
+        r.at(s)
+        augmented_item(r, obj, key, name, value, read)
+    elif isinstance(s.target, ast.Attribute):
+        obj = r.expr(s.target.value)
+        old = r.getattr(obj, s.target.attr)
+        value = r.perhaps(s.value)
+        r.at(s)
+        new = augmented(r, name, old, value)
+        if new is not old:
+            r.setattr(obj, s.target.attr, new)
+
+
+@functools.cache
+def _may_store(e: ast.expr) -> bool:
+    """May evaluating an expression change an array or container: does it call anything?"""
+    return any(isinstance(n, ast.Call) for n in ast.walk(e))
+
+
+@statement(ast.Delete)
+def delete_(r: Reader, s: ast.Delete) -> None:
+    for t in s.targets:
+        if isinstance(t, ast.Name):
+            lookup_name(r, t.id)
+            r.state.assign(variable(r, t.id), UNDEFINED)
+        elif isinstance(t, ast.Subscript):
+            obj, key = r.expr(t.value), r.expr(t.slice)
+            if isinstance(obj, Array):
+                raise ValueError("cannot delete array elements")
+            change(r, obj)
+            del obj[key]
+        elif isinstance(t, ast.Attribute):
+            r.state.assign(Attribute(r.expr(t.value), t.attr), UNDEFINED)
+
+
+# ---- simple statements ------------------------------------------------------------------------------------------------------
+
+
+@statement(ast.Expr)
+def expr_(r: Reader, s: ast.Expr) -> None:
+    r.perhaps(s.value)
+
+
+@statement(ast.Pass)
+def pass_(r: Reader, s: ast.Pass) -> None:
+    return None
+
+
+@statement(ast.Nonlocal, ast.Global)
+def scope_(r: Reader, s: ast.Nonlocal | ast.Global) -> None:
+    return None
+
+
+@statement(ast.Import, ast.ImportFrom)
+def import_(r: Reader, s: ast.Import | ast.ImportFrom) -> None:
+    """An import inside the function is done now."""
+    names: dict[str, Any] = {}
+    module = ast.Module([s], [])
+    exec(compile(module, r.frame.source.file, "exec"), dict(r.frame.globals_of.__globals__), names)
+    for name, value in names.items():
+        r.state.assign(Name(r.frame.env, name), value)
+
+
+@statement(ast.FunctionDef)
+def def_(r: Reader, s: ast.FunctionDef) -> None:
+    fn: Any = make_closure(r, s, s.name)
+    for d in reversed(s.decorator_list):
+        fn = r.call(r.expr(d), [fn])
+    r.state.assign(variable(r, s.name), fn)
+
+
+@statement(ast.Return)
+def return_(r: Reader, s: ast.Return) -> None:
+    value = None if s.value is None else r.perhaps(s.value)
+    r.state.assign(Name(r.frame.flags, "value"), value)
+    r.state.assign(Name(r.frame.flags, "return"), True)
+
+
+@statement(ast.Break)
+def break_(r: Reader, s: ast.Break) -> None:
+    r.state.assign(Name(r.frame.loops[-1], "break"), True)
+
+
+@statement(ast.Continue)
+def continue_(r: Reader, s: ast.Continue) -> None:
+    r.state.assign(Name(r.frame.loops[-1], "continue"), True)
+
+
+@statement(ast.If)
+def if_(r: Reader, s: ast.If) -> None:
+    block(r, [s])
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------------------------
+
+
+@statement(ast.For)
+def for_(r: Reader, s: ast.For) -> None:
+    from irad.frontend.control.generators import opened  # built on this module
+
+    run_over(r, s, head(r, lambda: opened(r, r.expr(s.iter))))
+
+
+def run_over(r: Reader, s: ast.For, it: Any) -> None:
+    """A for loop over an iterable, or what is left of an iterator."""
+    from irad.frontend.control.generators import as_stream, run_stream
+
+    live = r.frame.liveness
+    name = s.target.id if isinstance(s.target, ast.Name) else "i"
+    loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), _orelse(r, s), name)
+    stream = as_stream(it)
+    seq = head(r, lambda: iterate(r, it)) if stream is None else None
+    r.at(s)
+
+    def body(x: Any) -> None:
+        assign(r, s.target, x if seq is None else seq.get(x))
+        block(r, s.body)
+
+    if seq is not None:
+        run_for(r, loop(body), seq)
+    else:
+        run_stream(r, loop(body), stream)  # type: ignore[arg-type]
+
+
+def _orelse(r: Reader, s: ast.For | ast.While) -> Any:
+    return (lambda: block(r, s.orelse)) if s.orelse else None
+
+
+@statement(ast.While)
+def while_(r: Reader, s: ast.While) -> None:
+    live = r.frame.liveness
+    loop = Loop(s, lambda _: block(r, s.body), live.head.get(s), live.after.get(s), _orelse(r, s))
+
+    def test() -> Any:
+        r.at(s.test)
+        return head(r, lambda: r.truth(r.perhaps(s.test)))
+
+    run_while(r, loop, test)

@@ -1,0 +1,134 @@
+"""zip, map, filter, enumerate and parts of itertools, of generators: nothing is taken before its consumer wants it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from irad.errors import UnsupportedError
+from irad.frontend.control import generators
+from irad.frontend.control.flow import branch, disjunction
+from irad.frontend.control.generators import Undecided, as_stream, made, where_found
+from irad.frontend.control.loops import attempt
+from irad.frontend.control.sequences import Around, Consume, Seq, Stream, element, go_over, iterate, iterator, new_state, rest
+from irad.frontend.python.itertools import bounds_of_islice
+from irad.frontend.python.numbers import BUILTINS
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Env
+from irad.frontend.values.state import Name
+
+
+def _lazy(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):  # chain.from_iterable([g, h])
+        return any(isinstance(e, Stream) for e in x)
+    return as_stream(x) is not None
+
+
+def zipped(r: Reader, *iterables: Any, strict: bool = False) -> Stream:
+    """zip: one is gone over, the only generator or the first, and the others are taken from one by one."""
+    if strict:
+        raise UnsupportedError("zip(strict=True) of generators; make lists of them first")
+    its = [_taken(r, x) for x in iterables]
+    lazy = [k for k, it in enumerate(its) if as_stream(it) is not None]
+    state = new_state(r)
+
+    def each(consume: Consume, around: Around) -> Any:
+        go_over(r, state)
+        if len(lazy) == 1:
+            return _along(r, its, lazy[0], consume, around)
+        first = its[0] if 0 in lazy else made(r, generators.each_of, its[0])
+        return first.each(lambda x: r.one_by_one().take_all(r, its[1:], lambda xs: consume((x, *xs)), lambda: True), around)
+
+    return Stream(each, lambda then, ended: r.one_by_one().take_all(r, its, lambda xs: then(tuple(xs)), ended), state)
+
+
+def _along(r: Reader, its: list[Any], k: int, consume: Consume, around: Around) -> Any:
+    """Go over iterator number k, and along the others, up to the end of the shortest."""
+    others = [rest(r, it) for j, it in enumerate(its) if j != k]
+    lengths = [seq.length for seq in others]
+    end = lengths[0] if len(lengths) == 1 else r.call(min, [lengths])
+    place = Name(r.state.made(Env({"at": 0})), "at")
+
+    def one(x: Any) -> Any:
+        at = place.get()
+        row = [element(seq, at) for seq in others]
+        r.state.assign(place, r.operator("add", at, 1))
+        return disjunction(consume((*row[:k], x, *row[k:])), r.truth(r.operator("ge", place.get(), end)))
+
+    def run() -> None:
+        as_stream(its[k]).each(one, around)  # type: ignore[union-attr]
+
+    some = r.truth(r.operator("gt", end, 0))
+    if isinstance(some, Arr):
+        branch(r, some, run, lambda: None)
+    elif some:
+        run()
+
+
+def _taken(r: Reader, x: Any) -> Any:
+    """An iterator that elements are taken from."""
+    stream = as_stream(x)
+    if stream is not None:
+        return stream
+    return x if isinstance(x, Seq) and x.state is not None else iterator(r, iterate(r, x))
+
+
+def _mapped(r: Reader, fn: Any, *iterables: Any) -> Stream:
+    if len(iterables) == 1:
+        return made(r, generators.mapped, fn, *iterables)
+    return made(r, generators.mapped_rows, fn, zipped(r, *iterables))
+
+
+def _sliced(r: Reader, iterable: Any, *bounds: Any) -> Stream:
+    return made(r, generators.sliced, iterable, *bounds_of_islice(bounds))
+
+
+def _of(fn: Any) -> Callable[..., Stream]:
+    return lambda r, *args: made(r, fn, *args)
+
+
+_STREAMED: dict[Any, Callable[..., Stream]] = {
+    enumerate: lambda r, iterable, start=0: made(r, generators.enumerated, iterable, start),
+    zip: zipped,
+    map: _mapped,
+    filter: _of(generators.filtered),
+    itertools.starmap: _of(generators.mapped_rows),
+    itertools.filterfalse: _of(generators.filtered_false),
+    itertools.chain: lambda r, *iterables: made(r, generators.chained, iterables),
+    itertools.chain.from_iterable: _of(generators.chained),
+    itertools.takewhile: _of(generators.taken_while),
+    itertools.dropwhile: _of(generators.dropped_while),
+    itertools.islice: _sliced,
+}
+
+
+def _next(r: Reader, it: Any, *default: Any) -> Any:
+    """next(generator), next(generator, default)."""
+    stream = as_stream(it)
+    assert stream is not None
+
+    def ended() -> Any:
+        if default:
+            return default[0]
+        raise StopIteration
+
+    try:
+        return attempt(r, lambda: stream.advance(lambda x: x, ended))
+    except Undecided:
+        if stream.state.names["point"] != ():
+            raise
+    found = made(r, generators.first, stream)  # of a generator at its beginning, that is not used again
+    return where_found(r, found, "StopIteration", "", *default)
+
+
+def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:
+    def call(r: Reader, *args: Any, **kwargs: Any) -> Any:
+        return (lazy if any(_lazy(x) for x in args) else plain)(r, *args, **kwargs)
+
+    return call
+
+
+for _fn, _made in {**_STREAMED, next: _next}.items():
+    BUILTINS[_fn] = _of_generators(BUILTINS[_fn], _made)

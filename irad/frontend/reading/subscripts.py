@@ -1,0 +1,327 @@
+"""Indexing, stores and in-place operators: of arrays, and of everything else that is indexed."""
+
+from __future__ import annotations
+
+import collections
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Value
+from irad.core.structured import Structured
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control import nullable
+from irad.frontend.control.array_like import array_like, index_like
+from irad.frontend.control.flow import branch, branch_values
+from irad.frontend.control.stands import Stands
+from irad.frontend.numpy import views
+from irad.frontend.numpy.table import augitem, getitem, setitem
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, NeedStatic, check_scalar, lift, static_int
+from irad.frontend.values.objects import (
+    Array,
+    Cell,
+    Either,
+    Nullable,
+    Poison,
+    Text,
+    describe,
+    is_number,
+    is_traced_deep,
+    python_method,
+)
+from irad.frontend.values.positions import check_position
+from irad.frontend.values.result_layout import of_gather
+from irad.frontend.values.state import Storage
+from irad.ops.intervals import interval
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def get_item(r: Reader, obj: Any, key: Any) -> Any:
+    """obj[key]."""
+    if isinstance(obj, Array):
+        return array_item(r, obj, r.operand(index_like(r, key)))
+    if isinstance(obj, Stands):
+        return obj.item(r, key)
+    if isinstance(obj, Arr):
+        return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
+    if isinstance(obj, Text):
+        raise obj.unknown()
+    method = python_method(obj, "__getitem__")
+    if method is not None:
+        return r.call(method, [obj, key])
+    if isinstance(key, Array):
+        key = r.operand(key)
+        key = Arr(key.value) if isinstance(key, Arr) and not key.shape else key.item() if isinstance(key, np.ndarray) else key
+    if isinstance(key, Arr):
+        return _traced_position(r, obj, key)
+    r.captures.pin(key)
+    if isinstance(key, slice) and is_traced_deep(key):
+        key = slice(
+            *(None if k is None else static_int(k, "a bound of a slice of a list") for k in (key.start, key.stop, key.step))
+        )
+    if r.captures.opaque(obj):
+        r.captures.hand("an index", obj)
+    if isinstance(obj, collections.defaultdict) and key not in obj:
+        return _missing(r, obj, key)
+    out = obj[key]
+    return r.state.made(out) if isinstance(key, slice) else out
+
+
+def _missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any:
+    """An item that a defaultdict makes when it is asked for."""
+    if obj.default_factory is None:
+        raise KeyError(key)
+    if id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+        raise UnsupportedError(
+            "asking a defaultdict from outside for a key that it lacks would put it there; write d[key] if key in d else ..., "
+            "or put it there before"
+        )
+    change(r, obj)
+    obj[key] = r.call(obj.default_factory, [])
+    return obj[key]
+
+
+def _not_indexable(obj: Any) -> Any:
+    raise IradTypeError(f"{describe(obj)} is not subscriptable")
+
+
+def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
+    """A traced index into a list or tuple: of numbers, they become an array; else the index must be known."""
+    lo, hi = interval(key.value)
+    if lo == hi:
+        return obj[int(lo)]
+    if isinstance(obj, (list, tuple, range)) and len(obj) and all(map(is_number, obj)):
+        python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
+        kinds = {x.name if isinstance(x, Arr) else type(x) for x in obj}
+        if len(kinds) == 1:
+            if key.name == "i64":
+                what = "list" if isinstance(obj, list) else "tuple" if isinstance(obj, tuple) else "range object"
+                check_position(key.value, len(obj), f"{what} index out of range")
+            item = getitem(lift(r.operand(list(obj))), key)
+            return Arr(item.value, python)
+    what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
+    raise NeedStatic(key, what)
+
+
+def array_item(r: Reader, x: Array, key: Any) -> Any:
+    """x[key]: a NumPy scalar, a view, or for index arrays and masks a copy."""
+    if isinstance(x, Either):
+        return settled(r, x, lambda a: array_item(r, a, key))
+    if not views.is_basic(key):
+        found = _concrete(r, x, key, operator.getitem)
+        return of_gather(r.wrap(getitem(r.operand(x), key) if found is None else found, zero_d=True), x, key)
+    if _is_position(x, key):
+        found = _concrete(r, x, key, operator.getitem)
+        return found if found is not None else getitem(r.operand(x), key)
+    return views.at(r, x, key)
+
+
+def _is_position(x: Array, key: Any) -> bool:
+    """Does the key name a single element?"""
+    items = key if isinstance(key, tuple) else (key,)
+    return len(items) == len(x.shape) and all(isinstance(k, (int, np.integer, Arr)) for k in items)
+
+
+def _concrete(r: Reader, x: Array, key: Any, f: Callable[..., Any]) -> Any:
+    content = r.read(x)
+    return f(content, key) if isinstance(content, np.ndarray) and not is_traced_deep(key) else None
+
+
+def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
+    """f on the array that x is."""
+    out = branch(r, x.cond, lambda: f(x.left), lambda: f(x.right))
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"what is read of an array that is one of two {out.message.removeprefix('it ')}")
+    return out
+
+
+# ---- storing ----------------------------------------------------------------------------------------------------------
+
+
+def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
+    """obj[key] = value."""
+    if isinstance(obj, Array):
+        k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
+        if isinstance(value, Arr) and views.is_basic(k):
+            check_scalar(v, obj.type.dtype)
+        store(r, obj, k, v)
+        return
+    if isinstance(obj, Stands):
+        obj.store(r, key, value)
+        return
+    method = python_method(obj, "__setitem__")
+    if method is not None:
+        r.call(method, [obj, key, value])
+    elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
+        position = static_int(key, f"an index into a {type(obj).__name__}") if isinstance(key, Arr) else key
+        r.captures.pin(key)
+        change(r, obj)
+        obj[position] = value
+    else:
+        raise IradTypeError(f"{describe(obj)} does not support item assignment")
+
+
+def change(r: Reader, container: Any) -> None:
+    """Check that a container may be changed, and log it."""
+    original = r.captures.originals.get(id(container))
+    given = r.captures.inputs.get(id(container)) is container
+    if original is not None or given or r.captures.path(container) is not None:
+        raise UnsupportedError(
+            f"a {type(container).__name__} from outside the function is changed; return the new value, "
+            "or change the arrays in it in place (x[...] = ...)"
+        )
+    if r.state.locked(container):
+        raise UnsupportedError(
+            f"a {type(container).__name__} is changed that is one of several, depending on data; "
+            "make a new one on each path, or choose between their items"
+        )
+    r.state.touch(container)
+
+
+def writable(x: Array) -> None:
+    if x.frozen:
+        raise UnsupportedError(x.frozen) if "read-only" not in x.frozen else ReadOnlyError(x.frozen)
+
+
+class ReadOnlyError(UnsupportedError, ValueError):
+    """A store into a read-only array."""
+
+
+def store(r: Reader, x: Array, key: Any, value: Any) -> None:
+    """x[key] = value; `value` and `key` are operands (read before anything is stored)."""
+    writable(x)
+    if isinstance(x, Either):
+        branch(r, x.cond, lambda: store(r, x.left, key, value), lambda: store(r, x.right, key, value))
+        return
+    to = x.memory  # what is read of x may be a constant for derivatives
+    content = r.read(to)
+    if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(value):
+        put(r, to, _stored(r, to, content, key, value))
+        return
+    _check_stored(value)
+    put(r, to, Arr(setitem(lift(content), key, value)))
+
+
+def _check_stored(value: Any) -> None:
+    if isinstance(value, (Text, str)) or value is None:
+        raise IradTypeError(f"{describe(value)} cannot be stored into an array of numbers")
+
+
+def _stored(r: Reader, x: Array, content: np.ndarray, key: Any, value: Any) -> np.ndarray:
+    """A store at compile time; storage that this log owns already is changed in place."""
+    mine = not x.steps and x.cell.owner is r.state.log and content is x.cell.content
+    out = content if mine else content.copy()
+    with np.errstate(all="ignore"):
+        out[key] = value
+    if not x.steps:
+        x.cell.owner = r.state.log
+    return out
+
+
+def put(r: Reader, x: Array, new: Any) -> None:
+    """Replace the whole content of an array, through its steps."""
+    content = x.memory.replaced(new) if x.steps else new
+    x.cell.written = True
+    r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)
+
+
+def reading_before(r: Reader, obj: Any, key: Any) -> Callable[[], Any]:
+    """How to read obj[key] as it is now, later: Python reads the target of an augmented assignment before its right side.
+
+    None from it means that nothing has changed, or that obj[key] is a view, which has the content of later.
+    """
+    if not isinstance(obj, Array):
+        old = r.getitem(obj, key)
+        return lambda: old
+    k = r.operand(key)
+    if views.is_basic(k) and not _is_position(obj, k):
+        return lambda: None
+    cells = obj.cells()
+    before = [c.content for c in cells]
+    for c in cells:
+        c.owner = None  # a content known at compile time is not to be changed in place meanwhile
+
+    def read() -> Any:
+        if all(c.content is content for c, content in zip(cells, before)):
+            return None
+        return array_item(r, _past(obj, dict(zip(map(id, cells), before))), k)
+
+    return read
+
+
+def _past(x: Array, contents: dict[int, Any]) -> Array:
+    """An array with the content that its storage had before."""
+    if isinstance(x, Either):
+        return Either(x.cond, _past(x.left, contents), _past(x.right, contents), None)
+    return Array(Cell(contents[id(x.cell)]), x.steps, x.type, x.strides)
+
+
+def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: Callable[[], Any] | None = None) -> None:
+    """obj[key] op= value; `read` gives the old obj[key], if it may have changed since."""
+    if not isinstance(obj, Array):
+        old = r.getitem(obj, key) if read is None else read()
+        new = augmented(r, name, old, value)
+        if new is not old or not (
+            isinstance(obj, Structured) or getattr(type(obj), "__setitem__", None) in _PLAIN_STORES
+        ):  # else it is there
+            r.setitem(obj, key, new)
+        return
+    k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
+    old = None if read is None else read()
+    if old is not None:
+        r.setitem(obj, key, augmented(r, name, old, value))
+        return
+    _augment_array(r, obj, k, name, v)
+
+
+def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
+    writable(x)
+    if isinstance(x, Either):
+        branch(r, x.cond, lambda: _augment_array(r, x.left, key, name, v), lambda: _augment_array(r, x.right, key, name, v))
+        return
+    to = x.memory
+    content = r.read(to)
+    if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(v):
+        out = content.copy()
+        with np.errstate(all="ignore"):
+            out[key] = getattr(operator, _INPLACE[name])(out[key], v)
+        put(r, to, out)
+    else:
+        put(r, to, Arr(augitem(lift(content), key, name, v)))
+
+
+_PLAIN_STORES = (list.__setitem__, dict.__setitem__)
+_INPLACE = {
+    "add": "iadd", "sub": "isub", "mul": "imul", "truediv": "itruediv", "floordiv": "ifloordiv", "mod": "imod", "pow": "ipow",
+    "matmul": "imatmul", "and_": "iand", "or_": "ior", "xor": "ixor", "lshift": "ilshift", "rshift": "irshift",
+}  # fmt: skip
+
+
+def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
+    """The object that a variable is bound to after `old op= value`: arrays and lists change in place."""
+    if type(old) is Nullable or type(value) is Nullable:
+        old, value = nullable.operands(r, name, old, value, suffix="=")
+    if isinstance(old, Array):
+        _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
+        return old
+    method = python_method(old, f"__{_INPLACE[name].rstrip('_')}__")
+    if method is not None:
+        return r.call(method, [old, value])
+    if isinstance(old, list) and name == "add":
+        change(r, old)
+        old.extend(r.items(value))
+        return old
+    if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
+        change(r, old)
+        return getattr(operator, _INPLACE[name])(old, value)
+    return r.operator(name, old, value)
+
+
+def choose(r: Reader, cond: Arr, a: list[Any], b: list[Any]) -> list[Value]:
+    """Whole contents, by a traced bool."""
+    side = lambda xs: lambda: [x if isinstance(x, Value) else lift(x).value for x in xs]
+    return branch_values(r, cond, side(a), side(b))

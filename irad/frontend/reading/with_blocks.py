@@ -1,0 +1,148 @@
+"""with: context managers of the program's classes, of `contextlib`, and generator functions made into such."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import current
+from irad.core.lazy_dataclass import dataclass
+from irad.errors import IradError, UnsupportedError
+from irad.frontend.control.flow import block
+from irad.frontend.control.generators import run
+from irad.frontend.control.regions import Dead, Emitted, of_the_program
+from irad.frontend.control.sequences import Stream
+from irad.frontend.control.stands import Stands
+from irad.frontend.control.tries import last, nodes_within, pending
+from irad.frontend.python.numbers import builtin
+from irad.frontend.reader import Reader, Restart, statement
+from irad.frontend.reading.statements import assign
+from irad.frontend.values.objects import describe, is_traced_deep
+from irad.ops.control import raise_if
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What a function of `contextlib.contextmanager` gives: its generator."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Entered:
+    """contextlib.nullcontext(x), which may be traced."""
+
+    value: Any = None
+
+
+@builtin(contextlib._GeneratorContextManager)
+def context_(r: Reader, func: Any, args: Any, kwds: Any) -> Context:
+    return Context(r.call(func, list(args), dict(kwds)))
+
+
+@builtin(contextlib.nullcontext)
+def nullcontext_(r: Reader, enter_result: Any = None) -> Entered:
+    return Entered(enter_result)
+
+
+@statement(ast.With)
+def with_(r: Reader, s: ast.With) -> None:
+    _within(r, s, s.items)
+
+
+def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
+    """The block, in the managers of `items`."""
+    if not items:
+        block(r, s.body)
+        return
+    item, inner = items[0], items[1:]
+    manager = r.expr(item.context_expr)
+    r.at(item.context_expr)
+
+    def body(value: Any) -> None:
+        if item.optional_vars is not None:
+            assign(r, item.optional_vars, value)
+        _within(r, s, inner)
+
+    if isinstance(manager, (Entered, *_NOTHING)):
+        body(manager.value if isinstance(manager, Entered) else None)
+    elif isinstance(manager, Stands):
+        value = manager.call(r, "__enter__", [], {})
+        try:
+            body(value)
+        finally:
+            manager.leave(r)
+    elif isinstance(manager, contextlib.suppress):
+        _suppressed(r, s, manager, body)
+    elif isinstance(manager, Context):
+        with pending(r, s):
+            _generated(r, manager.stream, body)
+    else:
+        _managed(r, s, manager, body)
+
+
+_NOTHING = (np.errstate,)  # what it changes, compiled code does not look at
+
+
+def _suppressed(r: Reader, s: ast.With, manager: contextlib.suppress, body: Callable[[Any], None]) -> None:
+    """with suppress(E): the block of a try whose handler does nothing."""
+    if len(s.items) > 1:
+        raise UnsupportedError("contextlib.suppress beside other managers in one with; nest the with statements")
+    handler = ast.ExceptHandler(ast.Constant(manager._exceptions), None, [])  # type: ignore[attr-defined]
+    made = ast.copy_location(ast.Try(s.body, [handler], [], []), s)
+    ast.fix_missing_locations(made)
+    r.stmt(made)
+
+
+def _generated(r: Reader, stream: Stream, body: Callable[[Any], None]) -> None:
+    """The body runs at the yield of a generator."""
+    count = 0
+
+    def consume(value: Any) -> bool:
+        nonlocal count
+        count += 1
+        if count > 1:
+            raise RuntimeError("generator didn't stop")
+        body(value)
+        return False
+
+    run(r, stream.frame, consume, thrown=True)
+    if not count:
+        raise RuntimeError("generator didn't yield")
+
+
+def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) -> None:
+    """An object with `__enter__` and `__exit__` written in Python."""
+    if getattr(getattr(type(manager), "__enter__", None), "__code__", None) is None:
+        raise UnsupportedError(f"with {describe(manager)} in compiled code; put it around the call")
+    before, depth, loops = len(current().nodes), len(r.frames), len(r.frame.loops)
+    value = r.call(r.getattr(manager, "__enter__"), [])
+    leave = lambda *e: r.call(r.getattr(manager, "__exit__"), list(e) or [None, None, None])
+    try:
+        with pending(r, s):
+            body(value)
+    except (Restart, IradError, Emitted, Dead):
+        raise
+    except Exception as e:
+        if not of_the_program(e):
+            raise
+        del r.frames[depth:]
+        del r.frame.loops[loops:]
+        if r.truth(leave(type(e), e, None)) is not True:
+            raise
+        return
+    inside = current().nodes[before:]
+    last(r, before, "__exit__", lambda: _check_swallowed(r, leave(), inside))
+
+
+def _check_swallowed(r: Reader, result: Any, nodes: list[Any]) -> None:
+    """Raises UnsupportedError where an exception that depends on data would be swallowed."""
+    swallows = result is not None and (is_traced_deep(result) or r.truth(result) is not False)
+    if swallows and any(n.op is raise_if for n in nodes_within(nodes)):
+        raise UnsupportedError(
+            "this __exit__ swallows exceptions, and the block may raise one depending on data; use try and except"
+        )

@@ -1,0 +1,51 @@
+"""Functions of NumPy and SciPy that are written in NumPy, in irad.frontend.library, and read where a program calls them.
+
+They are read like the user's own functions, with three differences. Errors are at the user's line, not in irad's files
+(`Reader.place`). What they read of their modules is no captured state: it does not change. And exceptions that they raise are those of
+the function that they stand for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.errors import IradTypeError, IradValueError
+from irad.frontend.reader import Reader
+from irad.frontend.registry import Written
+from irad.frontend.values.objects import is_traced_deep
+
+LIBRARY = "irad.frontend.library"
+_OURS = ((TypeError, IradTypeError), (ValueError, IradValueError))
+
+
+def in_library(fn: Any) -> bool:
+    """Is a function one of irad's own that are written in NumPy?"""
+    return str(getattr(fn, "__module__", "")).startswith(LIBRARY)
+
+
+def call_written(r: Reader, entry: Written, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of a function that is written in NumPy, with operands as the program has them."""
+    try:
+        return r.call(entry.fn, args, kwargs)
+    except (TypeError, ValueError) as e:
+        kind = next((ours for plain, ours in _OURS if type(e) is plain), None)
+        if kind is None or entry.calls:  # it may be the user's
+            raise
+        raise kind(str(e)) from None
+
+
+def runs_plainly(args: Any, kwargs: Any) -> bool:
+    """Can Python run a function of the library: does it know all numbers, and are there no functions that do not?"""
+    given = [*args, *kwargs.values()]
+    return not (is_traced_deep(given) or _holds_function(given))
+
+
+def _holds_function(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_function, x))
+    return callable(x) and not isinstance(x, type)
+
+
+def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function of the library on numbers that are known."""
+    return r.wrap(fn(*map(r.operand, args), **{k: r.operand(v) for k, v in kwargs.items()}))

@@ -1,0 +1,222 @@
+"""The syntax tree of a live function, checked against its code object before it is trusted."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+
+from irad.core.lazy_dataclass import dataclass
+from irad.errors import Loc
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A function's syntax tree; `locate` maps its nodes to places in the user's file."""
+
+    node: FunctionNode
+    file: str
+    line_shift: int  # added to the tree's line numbers
+
+    def locate(self, node: ast.AST) -> Loc:
+        line = getattr(node, "lineno", 1) + self.line_shift
+        col = getattr(node, "col_offset", 0)
+        same_line = getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
+        return Loc(self.file, line, col, getattr(node, "end_col_offset", 0) if same_line else 0)
+
+
+class NoSource(Exception):
+    """The source of a function cannot be read, or is not the code that runs; the text says why."""
+
+
+def source_of(code: types.CodeType) -> Source:
+    """The syntax tree that `code` was compiled from.
+
+    Raises NoSource if there is no text (exec, C), or the text on disk is no longer what the code was compiled from.
+    """
+    found = _sources.get(code)
+    if found is None:
+        found = _sources[code] = _find(code)
+    return found
+
+
+_sources: dict[types.CodeType, Source] = {}
+
+
+def _find(code: types.CodeType) -> Source:
+    lines = linecache.getlines(code.co_filename) or _command(code.co_filename)
+    if not lines:
+        raise NoSource(f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook")
+    if code.co_name == "<lambda>":
+        candidates = _lambdas(code, "".join(lines))
+    else:
+        candidates = _block(code, lines)
+    for node, shift in candidates:
+        if _matches(code, node, exact=code.co_filename == "<string>"):
+            return Source(node, code.co_filename, shift)
+    raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
+
+
+def _command(file: str) -> list[str]:
+    """The text that was given with `python -c`, for code of the file "<string>"; other text of that name does not match it."""
+    if file != "<string>":
+        return []
+    given = iter(sys.orig_argv[1:])
+    for option in given:
+        if not option.startswith("-") or option.startswith("--"):
+            break
+        at = next((k for k, letter in enumerate(option) if letter in "cmWX"), None)
+        if at is None:
+            continue
+        value = option[at + 1 :] or next(given, "")
+        if option[at] == "c":
+            text = value if value.endswith("\n") else value + "\n"
+            lines = text.splitlines(keepends=True)
+            linecache.cache[file] = (len(text), None, lines, file)
+            return lines
+    return []
+
+
+def _block(code: types.CodeType, lines: list[str]) -> Iterator[tuple[FunctionNode, int]]:
+    """The `def` at the code's first line. An indented block is put below an `if`, so columns stay as they are."""
+    first = code.co_firstlineno - 1
+    if first >= len(lines):
+        return
+    indented = lines[first][:1].isspace()
+    head, shift = ("if 1:\n", first - 1) if indented else ("", first)
+    for end in _ends(code, lines):
+        try:
+            tree = ast.parse(head + "".join(lines[first:end]))
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+                yield node, shift
+        return
+
+
+def _ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
+    """Where the block of a `def` may end: before lines that are indented no more than it, the first of which that leaves
+    text that parses (others lie inside brackets or strings). `inspect` knows, but its tokenizer is slow to start."""
+    indent = lambda line: len(line) - len(line.lstrip())
+    own = indent(lines[code.co_firstlineno - 1])
+    last = max(line for c in (code, *_walk(code)) for _, _, line in c.co_lines() if line)
+    outside = (k for k in range(last, len(lines)) if lines[k].strip() and indent(lines[k]) <= own)
+    ends = [*islice((k for k in outside if not lines[k].lstrip().startswith("#")), 8)]
+    yield from ends if len(ends) == 8 else [*ends, len(lines)]
+    yield code.co_firstlineno - 1 + len(inspect.getblock(lines[code.co_firstlineno - 1 :]))
+
+
+def _lambdas(code: types.CodeType, text: str) -> Iterator[tuple[FunctionNode, int]]:
+    """Lambdas of the file on the code's line, those at the code's columns first."""
+    start, end = _extent(code)
+    found = [n for n in _parsed(text) if n.lineno <= code.co_firstlineno <= (n.end_lineno or n.lineno)]
+    exact = [n for n in found if _span(n.body) == (start, end)]
+    for node in exact or found:
+        yield node, 0
+
+
+def _span(node: ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _extent(code: types.CodeType) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where the body of a lambda begins and ends: the extremes over its instructions."""
+    at = [p for p in code.co_positions() if p[0] and p[1] and p[2] is not None and p[3] is not None and (p[2], p[3]) != (0, 0)]
+    starts = [(p[0], p[2]) for p in at]
+    ends = [(p[1], p[3]) for p in at]
+    return (min(starts), max(ends)) if at else ((0, 0), (0, 0))  # type: ignore[type-var, return-value]
+
+
+@cache
+def _parsed(text: str) -> list[ast.Lambda]:
+    """Every lambda of a file."""
+    try:
+        return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda)]
+    except SyntaxError:  # a cell of a notebook with magics, say
+        return _loose_lambdas(text)
+
+
+def _loose_lambdas(text: str) -> list[ast.Lambda]:
+    """Lambdas of single lines, for text that does not parse as a whole."""
+    found = []
+    for k, line in enumerate(text.splitlines()):
+        if "lambda" in line:
+            try:
+                tree = ast.parse(textwrap.dedent(line))
+            except SyntaxError:
+                continue
+            pad = len(line) - len(textwrap.dedent(line))
+            for n in ast.walk(tree):
+                if hasattr(n, "lineno"):
+                    n.lineno, n.end_lineno = n.lineno + k, (n.end_lineno or n.lineno) + k  # type: ignore[attr-defined]
+                    n.col_offset, n.end_col_offset = n.col_offset + pad, (n.end_col_offset or 0) + pad  # type: ignore[attr-defined]
+            found += [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+    return found
+
+
+def _matches(code: types.CodeType, node: FunctionNode, exact: bool = False) -> bool:
+    """Does the tree compile to this code? Byte for byte, or (unless `exact`) with the same arguments, names and constants.
+
+    The looser test admits code whose asserts were rewritten or that was instrumented: what the tree says is all there.
+    """
+    fresh = _compile(code, node)
+    if fresh is None:
+        return False
+    if fresh.co_code == code.co_code and _constants(fresh) == _constants(code) and fresh.co_names == code.co_names:
+        return True
+    if exact:
+        return False
+    count = code.co_argcount + code.co_kwonlyargcount
+    same_arguments = fresh.co_varnames[:count] == code.co_varnames[:count]
+    return same_arguments and _names(fresh) <= _names(code) and _constants(fresh) <= _constants(code)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    return {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
+
+
+def _constants(code: types.CodeType) -> set[tuple[type, str]]:
+    return {(type(c), repr(c)) for c in code.co_consts if not isinstance(c, (types.CodeType, str))}
+
+
+def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
+    """The code of the tree, compiled inside a function that binds the names that were free."""
+    inner: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else _undecorated(node)
+    names = list(code.co_freevars)
+    bind: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in names]
+    if not isinstance(node, ast.Lambda) and node.name not in names:
+        bind.append(ast.Global([node.name]))  # so is its name inside it
+    outer = ast.parse("def _irad_scope_(): pass").body[0]
+    outer.body = [*bind, inner]  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    try:
+        compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
+    except (SyntaxError, ValueError):
+        return None
+    return next((c for c in _walk(compiled) if c.co_name == code.co_name), None)
+
+
+_FUTURE = 0x1FE0000  # the compiler flags of `from __future__` features
+
+
+def _undecorated(node: ast.FunctionDef) -> ast.FunctionDef:
+    plain = copy.copy(node)
+    plain.decorator_list = []
+    return plain
+
+
+def _walk(code: types.CodeType) -> Iterator[types.CodeType]:
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield c
+            yield from _walk(c)

@@ -1,0 +1,349 @@
+"""Captured state: what a function reads besides its arguments, by a path that is followed again at each call.
+
+Everything that is found outside is one of three things (`Captures.take`): numbers and arrays, which become hidden parameters,
+also those in containers and in attributes; what shapes the program (ints, flags, strings, functions, the length of a list, which
+attributes there are), which is guarded; and objects that irad cannot look into, which a program may hold and compare, but not
+hand to code that would read them once, at compile time (`Captures.hand`).
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value, own_names
+from irad.core.ir import Value
+from irad.core.structured import SCALARS, Layout, Structured, field_type, is_structured, parts, why_not
+from irad.core.tree import is_leaf
+from irad.core.types import Type, is_plain, type_of
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.guards import INT32, Capture, Fixed, Guard, Path, content
+from irad.frontend.values.objects import Array, Cell, describe
+from irad.frontend.values.reach import Reach
+from irad.ops.intervals import bound
+
+_PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int)
+_PINNED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)  # guarded by identity wherever they are found
+RECORD = "a record given as an argument, or captured, is stored into: pass the array and the index, p[i]['x'] = ..."
+
+
+class Captures:
+    """Hidden parameters and guards found while one function is read."""
+
+    def __init__(self, live: frozenset[Path] = frozenset()):
+        self.params: dict[Path, Capture] = {}
+        self.guards: dict[tuple[Path, str, Any], Guard] = {}
+        self.live = live  # captured ints that change from call to call: hidden parameters instead of guards
+        self.frozen: set[Path] = set()  # captured numbers that must be known at compile time
+        self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
+        self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
+        self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
+        self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
+        self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
+        self.callbacks: dict[str, Any] = {}  # Python functions that the program calls, by name
+        self.cells: list[Cell] = []  # of arrays that the caller knows
+        self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
+        self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
+        self.records: dict[Structured, Path] = {}  # captured structured arrays by their stand-ins
+
+    def path(self, obj: Any) -> Path | None:
+        """Where an object was found, if it was captured."""
+        found = self.paths.get(id(obj))
+        return found[1] if found is not None and found[0] is obj else None
+
+    def origin(self, obj: Any) -> Path:
+        """Where a function, class or module was found; if that is not known, itself."""
+        found = self.path(obj)
+        if found is None:
+            found = Path(Fixed(obj))
+            self.note(obj, found)
+        return found
+
+    def pin(self, *objs: Any) -> None:
+        """The program relies on which objects these are: compared by identity, or given to Python as a whole."""
+        for obj in objs:
+            found = self.path(obj)
+            if found is not None and not isinstance(found.root, Fixed) and id(obj) not in self.mirrors:
+                self.guard(found, "is", obj)
+
+    def identity(self, x: Any, y: Any) -> bool | None:
+        """Are two things from outside one object? The program relies on it from now on. None if one of them is not from outside."""
+        a, b = self._home(x), self._home(y)
+        if a is None or b is None:
+            if all(self.inputs.get(id(v)) is v for v in (x, y)) and type(x) is type(y):
+                raise UnsupportedError(f"'is' of two {type(x).__name__}s among the arguments; compare what they hold")
+            return None
+        (p, obj), (q, other) = a, b
+        if isinstance(p, Path) and isinstance(q, Path):
+            self.guard(p, "same" if obj is other else "other", q)
+        else:
+            self.identities[p, q] = obj is other
+        return obj is other
+
+    def check_callbacks(self, fn: Any, statics: Sequence[Any]) -> None:
+        """Raises UnsupportedError where the program reads what a callback may change: it would see what was there at first."""
+        for name, callback in self.callbacks.items():
+            reach = Reach(callback)
+            for k, x in self.leaves.values():
+                for a in reach.written:
+                    self._check_array(name, a, x, f"argument {k}")
+                    self.identities[k, Path(Fixed(a))] = False
+            captured = [(path, path.get(fn, statics)) for path in self.params]
+            for path, x in captured:
+                for a in reach.written:
+                    self._check_array(name, a, x, str(path))
+            for path in [*self.params, *(g.path for g in self.guards.values())]:
+                self._check_path(name, reach, path, fn, statics)
+
+    @staticmethod
+    def _check_array(name: str, a: np.ndarray, x: Any, what: str) -> None:
+        if isinstance(x, np.ndarray) and np.may_share_memory(a, x):
+            raise UnsupportedError(
+                f"{what} is read by compiled code and can be changed by the callback {name}, which it calls; pass it to the callback as "
+                "an argument and return what is new, make it read-only (x.flags.writeable = False), or say pure=True if it changes nothing"
+            )
+
+    @staticmethod
+    def _check_path(name: str, reach: Reach, path: Path, fn: Any, statics: Sequence[Any]) -> None:
+        if path.steps and path.steps[-1][0] in ("attr", "item", "global", "cell"):
+            kind, key = path.steps[-1]
+            if reach.may_change(Path(path.root, path.steps[:-1]).get(fn, statics), kind, key):
+                raise UnsupportedError(
+                    f"{path} is read by compiled code and assigned by the callback {name}, which it calls; let the callback return it"
+                )
+
+    def _home(self, x: Any) -> tuple[Path | int, Any] | None:
+        """Where a thing from outside is found, by a path or as a leaf of the arguments, and what it is there."""
+        if isinstance(x, Array) and id(x) in self.leaves:
+            return self.leaves[id(x)]
+        obj = self.originals[id(x)] if id(x) in self.originals else x
+        path = self.path(obj)
+        return None if path is None else (path, obj)
+
+    def hand(self, what: str, *objs: Any) -> None:
+        """The program hands objects to code that is not read. Raises UnsupportedError for those whose content may change unseen."""
+        for obj in objs:
+            if type(obj) in (list, tuple, set, frozenset, collections.deque):
+                self.hand(what, *obj)
+            elif isinstance(obj, dict):
+                self.hand(what, *obj, *obj.values())
+            elif self.opaque(obj):
+                raise UnsupportedError(
+                    f"{describe(obj)} from outside is read by {what}, which compiled code cannot follow: it would be read once, "
+                    f"at compile time; {advice(obj)}"
+                )
+        self.pin(*objs)
+
+    def opaque(self, obj: Any) -> bool:
+        """Was it found outside, and may it change without being another object?"""
+        if (
+            self.path(obj) is None
+            or is_value(obj)
+            or isinstance(obj, CODE)
+            or id(obj) in self.originals
+            or id(obj) in self.mirrors
+        ):
+            return False
+        return type(obj).__module__.split(".")[0] != "irad" and not isinstance(obj, BaseException)
+
+    def without(self, obj: Any, name: str) -> None:
+        """The program relies on an object's not having an attribute."""
+        found = self.path(obj)
+        if found is not None:
+            self.guard(found, "lacks", name)
+
+    def note(self, obj: Any, path: Path) -> None:
+        """An object is found by a path. If it was found by another one before, both must go on leading to one object."""
+        first = self.paths.setdefault(id(obj), (obj, path))[1]
+        if first != path and not isinstance(path.root, Fixed) and not is_value(obj) and not isinstance(obj, _PINNED):
+            self.guard(path, "same", first)
+
+    def guard(self, path: Path, kind: str, expected: Any) -> None:
+        named = kind in ("lacks", "same", "other")  # there may be several of one kind
+        self.guards.setdefault((path, kind, expected if named else None), Guard(path, kind, expected))
+
+    def take(self, obj: Any, path: Path) -> Any:
+        """What stands for a captured object in the program."""
+        if id(obj) in self.mirrors and not isinstance(obj, (int, float, complex, np.generic)):
+            self.note(obj, path)
+            return self.mirrors[id(obj)]
+        if type(obj) in _PLAIN and not self._live_int(obj, path):
+            self.guard(path, "eq", obj)
+            return obj
+        if is_leaf(obj):
+            return self._leaf(obj, path)
+        if is_structured(obj):
+            return self._structured(obj, path)
+        if is_foreign_array(obj):
+            self.guard(path, "type", type(obj))
+            return self._foreign(obj, path)
+        if is_container(obj):
+            return self._container(obj, path)
+        self._opaque(obj, path)
+        return obj
+
+    def _foreign(self, obj: Any, path: Path) -> Any:
+        """Another library's array, as NumPy's: one object gives one array."""
+        inside = path.child("array")
+        array = self._leaf(as_array(obj), inside)
+        self._mirror(obj, array, path)
+        return array
+
+    def _live_int(self, obj: Any, path: Path) -> bool:
+        return type(obj) is int and path in self.live and path not in self.frozen
+
+    def _leaf(self, obj: Any, path: Path) -> Any:
+        if isinstance(obj, np.ndarray):
+            try:
+                t = type_of(obj)
+            except TypeError as e:
+                if not is_plain(obj) or obj.dtype.names is not None:
+                    raise IradTypeError(f"{path}: {why_not(obj.dtype) if obj.dtype.names is not None else e}") from None
+                return self._text(obj, path)
+            return self._array(obj, path, t)
+        if path in self.frozen:
+            self.guard(path, "eq", obj)
+            return obj
+        weak = type(obj) in (int, float, complex)
+        value = self._param(path, type_of(obj), weak)
+        if type(obj) is int and INT32[0] <= obj <= INT32[1]:
+            bound(value, *INT32)
+        return Arr(value, weak)
+
+    def _text(self, obj: np.ndarray, path: Path) -> np.ndarray:
+        """An array of texts or times: a constant, compared at each call."""
+        if obj.dtype.hasobject:
+            raise IradTypeError(f"{path}: an array of Python objects cannot be followed; pass an array of numbers, or a list")
+        self.guard(path, "content", content(obj))
+        self.note(obj, path)
+        frozen = obj.copy()
+        frozen.flags.writeable = False
+        self.originals[id(frozen)] = obj
+        self.mirrors[id(obj)] = frozen
+        return frozen
+
+    def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
+        value = self._param(path, t, False)
+        array = Array(Cell(value, str(path), outside=True), frozen=frozen).laid_out(strides_of(obj))
+        self._mirror(obj, array, path)
+        self.note(array.cell, path)
+        self.cells.append(array.cell)
+        return array
+
+    def _structured(self, obj: Any, path: Path) -> Structured:
+        """A structured array: each of its fields is an array found by the field's name."""
+        self.guard(path, "dtype", (type(obj), obj.dtype))
+        out = self._fields(obj, path, RECORD if type(obj) in SCALARS else "")
+        self._mirror(obj, out, path)
+        if type(obj) not in SCALARS:
+            self.records[out] = path
+        return out
+
+    def _fields(self, obj: Any, path: Path, frozen: str) -> Structured:
+        _, layout, children = parts(obj)
+        found: list[Any] = []
+        for f, x in zip(layout.fields, children):
+            at = path.child("bytes" if f.kind == "bytes" else "item", f.name)
+            t = field_type(x)
+            found.append(self._fields(x, at, frozen) if t is None else self._array(x, at, t, frozen))
+        return Structured(Layout(layout.dtype, layout.cls), found)
+
+    def _param(self, path: Path, t: Type, weak: bool) -> Value:
+        if path not in self.params:
+            self.params[path] = Capture(path, t, weak, Value(t, _hint(path)))
+        return self.params[path].value
+
+    def _mirror(self, obj: Any, stand_in: Any, path: Path) -> None:
+        self.mirrors[id(obj)] = stand_in
+        self.note(obj, path)
+        self.originals[id(stand_in)] = obj
+        self.kept.append(stand_in)
+
+    def _container(self, obj: Any, path: Path) -> Any:
+        """A container of the same class that holds what stands for its items."""
+        cls: Any = type(obj)
+        if isinstance(obj, (set, frozenset)):
+            return self._set(obj, path)
+        if isinstance(obj, dict):
+            self.guard(path, "keys", (cls, tuple(obj)))
+            for k, key in enumerate(obj):
+                self._member(key, path.child("nth", k))
+            out: Any = cls.__new__(cls)
+            self._mirror(obj, out, path)
+            fill(out, ((k, self.take(dict.__getitem__(obj, k), path.child("item", k))) for k in obj))
+        elif isinstance(obj, (list, collections.deque, tuple)):
+            self.guard(path, "len", (cls, len(obj)))
+            if isinstance(obj, tuple):
+                items = (self.take(v, path.child("item", k)) for k, v in enumerate(tuple.__iter__(obj)))
+                return tuple(items) if cls is tuple else tuple.__new__(cls, items)
+            out = collections.deque(maxlen=obj.maxlen) if isinstance(obj, collections.deque) else list.__new__(cls)
+            self._mirror(obj, out, path)
+            out.extend([self.take(v, path.child("item", k)) for k, v in enumerate(obj)])
+        else:
+            out = object.__new__(cls)
+            self._mirror(obj, out, path)
+            self.guard(path, "type", cls)
+        if isinstance(obj, collections.deque):
+            self.guard(path.child("attr", "maxlen"), "eq", obj.maxlen)
+        self._own_attributes(obj, out, path)
+        return out
+
+    def _own_attributes(self, obj: Any, out: Any, path: Path) -> None:
+        """What a container of a class of its own holds besides its items."""
+        if isinstance(obj, collections.defaultdict):
+            out.default_factory = self.take(obj.default_factory, path.child("attr", "default_factory"))
+        if hasattr(obj, "__dict__"):
+            self.guard(path, "attributes", own_names(obj))
+            vars(out).update({k: self.take(v, path.child("attr", k)) for k, v in vars(obj).items()})
+
+    def _set(self, obj: Any, path: Path) -> Any:
+        """A set: its elements are constants, in the order in which it gives them."""
+        self.guard(path, "elements", (type(obj), tuple(obj)))
+        for k, x in enumerate(obj):
+            self._member(x, path.child("nth", k))
+        if not isinstance(obj, frozenset):
+            self.note(obj, path)
+            self.originals[id(obj)] = obj
+        return obj
+
+    def _member(self, x: Any, path: Path) -> None:
+        """An element of a set or a key of a dict: objects among them are found by their place."""
+        if not is_value(x) and not isinstance(x, (tuple, frozenset)):
+            self.take(x, path)
+
+    def _opaque(self, obj: Any, path: Path) -> None:
+        self.note(obj, path)
+        if isinstance(obj, types.FunctionType):
+            self.guard(path, "code", obj.__code__)
+        elif isinstance(obj, (types.ModuleType, type)):
+            self.guard(path, "is", obj)
+        elif isinstance(obj, types.MethodType):
+            self.note(obj.__self__, path.child("self"))
+            self.note(obj.__func__, path.child("func"))
+            self.guard(path, "type", types.MethodType)
+            if isinstance(obj.__func__, types.FunctionType):
+                self.guard(path.child("func"), "code", obj.__func__.__code__)
+        elif is_value(obj):
+            self.guard(path, "eq", obj)
+        elif is_instance(obj):
+            self.guard(path, "type", type(obj))
+        else:
+            self.guard(path, "is", obj)
+
+
+def _hint(path: Path) -> str:
+    names = [str(k) for _, k in path.steps if isinstance(k, (str, int))]
+    text = "_".join(names)
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in text) if text and not text[0].isdigit() else "captured"
+
+
+def strides_of(a: np.ndarray) -> tuple[int, ...] | None:
+    """Strides in elements; None where they are no multiples of the element size."""
+    if any(s % a.itemsize for s in a.strides):
+        return None
+    return tuple(s // a.itemsize for s in a.strides)

@@ -1,0 +1,117 @@
+"""Extents known at run time only: when they are surely equal, and broadcasting where they may turn out to be 1.
+
+Two masks written alike select equally many elements; that is seen here from how the counts are computed, so that common code
+needs no check. Where it is not seen, the extents are compared at run time, and an extent that is 1 then is stretched, as NumPy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irad.core.ir import Builder, Graph, Value, emit
+from irad.core.types import Dim
+from irad.errors import ShapeError
+from irad.ops.array import Slice, broadcast, dim_value, index
+from irad.ops.constant import scalar
+from irad.ops.control import if_, raise_if
+from irad.ops.core import effects
+from irad.ops.elementwise import eq, logical_and, ne, select
+from irad.ops.intervals import affine_of, definition, dim_interval
+
+_STEPS = 64  # nodes compared for one question
+
+
+def equal(a: Dim, b: Dim) -> bool:
+    """Are two extents surely equal?"""
+    return a == b or gap(a, b) == (0, 0)
+
+
+def gap(a: Dim, b: Dim) -> tuple[float, float]:
+    """Bounds of b - a, in which values that are computed alike count as one."""
+    d = b - a
+    if isinstance(d, int):
+        return d, d
+    same: dict[Value, Value] = {}
+    for v, _ in d.terms:
+        same[v] = next((k for k in same.values() if alike(k, v)), v)
+    return dim_interval(d.rename(same.__getitem__))
+
+
+def alike(a: Value, b: Value) -> bool:
+    """Are two values computed by the same operations from the same values?"""
+    todo, seen = [(a, b)], set[tuple[Value, Value]]()
+    while todo:
+        pair = x, y = todo.pop()
+        if x is y or pair in seen:
+            continue
+        seen.add(pair)
+        m, n = definition(x), definition(y)
+        if len(seen) > _STEPS or m is None or n is None or m.op is not n.op or m.regions or effects(m) != "none":
+            return False
+        if m.outputs.index(x) != n.outputs.index(y) or len(m.inputs) != len(n.inputs) or not _same(m.attrs, n.attrs):
+            return False
+        todo += zip(m.inputs, n.inputs)
+    return True
+
+
+def _same(a: dict[str, object], b: dict[str, object]) -> bool:
+    return a.keys() == b.keys() and all(_equal_attributes(a[k], b[k]) for k in a)
+
+
+def _equal_attributes(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return a is b
+    return type(a) is type(b) and a == b and repr(a) == repr(b)  # values of one name are two; 0.0 is not -0.0, in tuples neither
+
+
+def may_be_one(d: Dim) -> bool:
+    """Is it known at run time only whether the extent is 1?"""
+    lo, hi = dim_interval(d)
+    return lo <= 1 <= hi and not isinstance(d, int)
+
+
+def joint(a: Dim, b: Dim, message: str) -> Dim:
+    """The extent of what has the extents `a` and `b`, neither of which is the number 1, broadcast against each other.
+
+    ShapeError if they do not go together; ValueError with the message at run time if that is not known.
+    """
+    if equal(a, b):
+        return a
+    first, second = may_be_one(a), may_be_one(b)
+    require(a, b, message, "ValueError", [d for d, free in ((a, first), (b, second)) if free])
+    if not first:
+        return a
+    if not second:
+        return b
+    x, y = dim_value(a), dim_value(b)
+    return affine_of(select(eq(x, scalar(1, "i64")), y, x))
+
+
+def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim] = ()) -> None:
+    """Nothing if the extents are equal; ShapeError if they are not; a run-time check if that is not known. Extents in `stretch`
+    may be 1 instead."""
+    if equal(have, want):
+        return
+    lo, hi = gap(have, want)
+    if (lo > 0 or hi < 0) and not stretch:
+        raise ShapeError(message)
+    bad = ne(dim_value(have), dim_value(want))
+    for d in stretch:
+        bad = logical_and(bad, ne(dim_value(d), scalar(1, "i64")))
+    text = message.replace("{", "{{").replace("}", "}}") + " (extents {} and {} at run time)"
+    raise_if(bad, dim_value(have), dim_value(want), exc=exc, message=text)
+
+
+def stretched(v: Value, axis: int, want: Dim) -> Value:
+    """v with the extent `want` along an axis whose extent is `want` at run time, or 1."""
+    shape = tuple(want if k == axis else d for k, d in enumerate(v.type.shape))
+    whole = [Slice(0, d) for d in shape]
+    with Builder() as equal_side:
+        same = index(v, spec=tuple(whole))
+    with Builder() as other:
+        one = index(v, spec=tuple(0 if k == axis else s for k, s in enumerate(whole)))
+        spread = broadcast(one, shape=shape, dims=tuple(k for k in range(len(shape)) if k != axis))
+    sides = [Graph((), tuple(b.nodes), (y,)) for b, y in ((equal_side, same), (other, spread))]
+    return emit(if_, eq(dim_value(v.type.shape[axis]), dim_value(want)), regions=sides)[0]

@@ -1,0 +1,168 @@
+"""What a trace relies on outside of it: paths that are followed again at each call, and conditions on what is found there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import as_array, own_names
+from irad.core.ir import Value
+from irad.core.lazy_dataclass import dataclass
+from irad.core.structured import child, fields
+from irad.core.types import Type, dtype_name
+
+INT32 = (-(2**31), 2**31 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A root of paths that is always the same object: a function, class or module that was not found by a path."""
+
+    obj: Any
+
+
+Step = tuple[str, Any]  # (kind, key): the kinds are the keys of `STEPS`
+
+
+@dataclass(frozen=True)
+class Path:
+    """From the compiled function (root "fn"), the static part `k` of its arguments (root k), or a `Fixed` root, to an object."""
+
+    root: Any = "fn"
+    steps: tuple[Step, ...] = ()
+
+    def child(self, kind: str, key: Any = None) -> Path:
+        return Path(self.root, (*self.steps, (kind, key)))
+
+    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
+        """The object there now. Raises LookupError or AttributeError if the path leads nowhere."""
+        obj = fn if self.root == "fn" else self.root.obj if isinstance(self.root, Fixed) else statics[self.root]
+        for kind, key in self.steps:
+            obj = STEPS[kind](obj, key)
+        return obj
+
+    def __str__(self) -> str:
+        shown = {"cell": "{}", "global": "{}", "attr": ".{}", "item": "[{!r}]", "default": "default {}", "kwdefault": "{}"}
+        return "".join(shown.get(kind, "").format(key) for kind, key in self.steps) or str(self.root)
+
+
+def _cell(fn: Any, name: str) -> Any:
+    return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents
+
+
+def _item(obj: Any, key: Any) -> Any:
+    """An item that is there: nothing is made by asking for it, and no method of a subclass decides."""
+    for cls in (dict, list, tuple):
+        if isinstance(obj, cls):
+            return cls.__getitem__(obj, key)  # type: ignore[index]
+    return obj[key]
+
+
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "cell": _cell,
+    "global": lambda fn, name: fn.__globals__[name],
+    "attr": lambda obj, name: getattr(obj, name),
+    "item": _item,
+    "nth": lambda obj, k: next(islice(obj, k, None)),
+    "array": lambda obj, _: as_array(obj),
+    "bytes": lambda obj, name: child(np.asarray(obj), fields(obj.dtype)[obj.dtype.names.index(name)]),
+    "default": lambda fn, k: fn.__defaults__[k],
+    "kwdefault": lambda fn, name: fn.__kwdefaults__[name],
+    "self": lambda method, _: method.__self__,
+    "func": lambda method, _: method.__func__,
+    "partial": lambda p, _: p.func,
+    "partial_arg": lambda p, k: p.args[k],
+    "partial_kw": lambda p, k: p.keywords[k],
+    "wrapped": lambda fn, _: fn.__wrapped__,
+}
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A hidden parameter: the number or array at `path`, of type `type`; `weak`: a Python number."""
+
+    path: Path
+    type: Type
+    weak: bool
+    value: Value
+
+    def get(self, fn: Any, statics: Sequence[Any] = ()) -> Any:
+        return self.path.get(fn, statics)
+
+    def fits(self, x: Any) -> bool:
+        """Is x of its type? Python ints must have 32 bits, see `irad.call.runtime.Cache._live`."""
+        if self.weak and type(x) is int:
+            return self.type.dtype == "i64" and INT32[0] <= x <= INT32[1]
+        if self.weak:
+            return type(x) is {"f64": float, "i64": int, "bool": bool, "c128": complex}[self.type.dtype]
+        if not isinstance(x, (np.ndarray, np.generic)):
+            return False
+        return Type(dtype_name(x.dtype.newbyteorder("=")) or "", x.shape) == self.type
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition on outside state that the traced program relies on.
+
+    `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
+    code, "lacks" an object without an attribute, "len" a container of the same class and length, "keys" and "elements" one of
+    the same class with the same keys or elements in the same order, "attributes" an object with attributes of its own of these
+    names, "dtype" a structured array of the same class and dtype, "content" an array of the same elements, "typed" a number or
+    array that a `Capture` fits, "same" and "other" the object, or not the object, that is found by another path.
+    """
+
+    path: Path
+    kind: str
+    expected: Any
+
+    def holds(self, fn: Any, statics: Sequence[Any] = ()) -> bool:
+        """Is it still so?"""
+        try:
+            found = self.path.get(fn, statics)
+            if self.kind in ("same", "other"):
+                return (found is self.expected.get(fn, statics)) is (self.kind == "same")
+            return PREDICATES[self.kind](found, self.expected)
+        except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
+            return False
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Are two static things the same to a program: one object, or of one class and value, the sign of zeros and NaN included?"""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (float, np.floating)):
+        return bool(a == b and math.copysign(1, a) == math.copysign(1, b)) or bool(a != a and b != b)
+    if isinstance(a, (complex, np.complexfloating)):
+        return alike(a.real, b.real) and alike(a.imag, b.imag)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, (set, frozenset)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return bool(a == b)
+
+
+def content(x: np.ndarray) -> tuple[Any, ...]:
+    """What tells an array of texts or times from others."""
+    return type(x), x.dtype, x.shape, x.strides, x.tobytes()
+
+
+PREDICATES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "is": lambda x, e: x is e,
+    "eq": alike,
+    "type": lambda x, e: type(x) is e,
+    "code": lambda x, e: getattr(x, "__code__", None) is e,
+    "lacks": lambda x, e: not hasattr(x, e),
+    "len": lambda x, e: (type(x), len(x)) == e,
+    "keys": lambda x, e: type(x) is e[0] and len(x) == len(e[1]) and all(map(alike, tuple(x), e[1])),
+    "elements": lambda x, e: type(x) is e[0] and len(x) == len(e[1]) and all(map(alike, tuple(x), e[1])),
+    "attributes": lambda x, e: own_names(x) == e,
+    "dtype": lambda x, e: type(x) is e[0] and x.dtype == e[1],
+    "content": lambda x, e: content(x) == e,
+    "typed": lambda x, e: e.fits(x),
+}

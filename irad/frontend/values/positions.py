@@ -1,0 +1,216 @@
+"""Positions and slices of one axis: bounds checks, wrap-around and clipping, where intervals do not prove them needless."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Value
+from irad.core.types import Dim, Extent, Type
+from irad.errors import IradError, IradTypeError, IradValueError
+from irad.frontend.values.arr import Arr, as_dim, constant, is_traced, materialise, size_of, static_int
+from irad.ops import elementwise as ew
+from irad.ops.array import any_ as any_of
+from irad.ops.array import (
+    concat,
+    dim_value,
+    max_,
+    min_,
+    reshape_to,
+)
+from irad.ops.constant import const, scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, full, select
+from irad.ops.intervals import affine_of, bound, dim_interval, interval
+
+
+class IradIndexError(IradError, IndexError):
+    """An index that is out of bounds, or too many indices, known at compile time."""
+
+
+def _out_of_bounds(i: Any, axis: int, n: Any) -> str:
+    return f"index {i} is out of bounds for axis {axis} with size {n}"
+
+
+def static_position(i: int, n: Dim, axis: int) -> int | Value:
+    """A static index counted from the front; from the back of a run-time extent it is a run-time position."""
+    if isinstance(n, int):
+        if not -n <= i < n:
+            raise IradIndexError(_out_of_bounds(i, axis, n))
+        return i % n if i < 0 else i
+    lo, hi = dim_interval(n)
+    need = i + 1 if i >= 0 else -i
+    if hi < need:
+        raise IradIndexError(_out_of_bounds(i, axis, n))
+    if lo < need:
+        size = dim_value(n)
+        raise_if(ew.lt(size, scalar(need, "i64")), size, exc="IndexError", message=_out_of_bounds(i, axis, "{}"))
+    return i if i >= 0 else dim_value(n + i)
+
+
+def traced_position(v: Value, n: Dim, axis: int) -> int | Value:
+    """A traced index: checked, then wrapped from the front, where intervals do not prove either needless."""
+    v = cast_to(v, "i64")
+    lo, hi = interval(v)
+    if lo == hi:
+        return static_position(int(lo), n, axis)
+    form = affine_of(v)
+    if _at_least_zero(form) and _at_least_zero(n - form - 1):
+        return v
+    size = dim_value(n)
+    bad = _outside(v, n, size)
+    if bad is not None:
+        raise_if(bad, v, size, exc="IndexError", message=_out_of_bounds("{}", axis, "{}"))
+        if isinstance(n, int):
+            bound(v, -n, n - 1)
+    return _wrap(v, size)
+
+
+def check_position(v: Value, n: int, message: str) -> None:
+    """Raise IndexError with a text of one's own for a traced index into n items; afterwards it is known to be one of theirs."""
+    bad = _outside(v, n, dim_value(n))
+    if bad is not None:
+        raise_if(bad, exc="IndexError", message=message)
+        bound(v, -n, n - 1)
+
+
+def _at_least_zero(d: Dim) -> bool:
+    return dim_interval(d)[0] >= 0
+
+
+def _outside(v: Value, n: Dim, size: Value) -> Value | None:
+    """v < -n or v >= n for each element; None if neither is possible."""
+    form = affine_of(v) if not v.type.shape else None
+    lo, hi = interval(v)
+    n_lo, n_hi = dim_interval(n)
+    low = lo < -n_lo if form is None else dim_interval(form + n)[0] < 0
+    high = hi >= n_lo if form is None else dim_interval(n - form - 1)[0] < 0
+    like = lambda s: s if not v.type.shape else materialise(Arr(s), "i64", v.type.shape)
+    checks = [ew.lt(v, like(ew.neg(size)))] if low else []
+    checks += [ew.ge(v, like(size))] if high else []
+    return reduce(ew.logical_or, checks) if checks else None
+
+
+def _wrap(v: Value, size: Value) -> Value:
+    if interval(v)[0] >= 0:
+        return v
+    n = size if not v.type.shape else materialise(Arr(size), "i64", v.type.shape)
+    wrapped = select(ew.lt(v, full(0, v)), ew.add(v, n), v)
+    lo, hi = interval(n)
+    bound(wrapped, 0, max(hi - 1, 0))
+    return wrapped
+
+
+def gather_positions(v: Value, n: Dim, axis: int) -> Value:
+    """An integer index array, checked and wrapped."""
+    v = cast_to(v, "i64")
+    size = dim_value(n)
+    bad = _outside(v, n, size)
+    if bad is not None and 0 not in v.type.shape:
+        axes = tuple(range(v.type.rank))
+        line = reshape_to(v, (size_of(v.type.shape),))
+        if isinstance(line.type.shape[0], Extent):  # perhaps empty: a harmless element makes the extremes exist
+            line = concat(line, const(value=0, type=Type("i64", (1,))), axis=0)
+        low, high = min_(line, axes=(0,)), max_(line, axes=(0,))
+        worst = select(ew.lt(low, ew.neg(size)), low, high)
+        raise_if(any_of(bad, axes=axes), worst, size, exc="IndexError", message=_out_of_bounds("{}", axis, "{}"))
+        if isinstance(n, int):
+            bound(v, -n, n - 1)
+    return _wrap(v, size)
+
+
+def static_gather(a: np.ndarray, n: Dim, axis: int) -> Value:
+    if not isinstance(n, int):
+        return gather_positions(constant(a, "i64"), n, axis)
+    if a.size and not (-n <= a.min() and a.max() < n):
+        raise IradIndexError(_out_of_bounds(int(a[(a < -n) | (a >= n)][0]), axis, n))
+    return constant(np.where(a < 0, a + n, a), "i64")
+
+
+def _clamped(x: Any, n: Dim, what: str) -> Dim:
+    """A slice bound as Python's slices read it: negative counts from the end, then clipped to 0..n."""
+    d = as_dim(x, what)
+    if isinstance(d, int) and isinstance(n, int):
+        return min(max(d + n if d < 0 else d, 0), n)
+    lo, hi = dim_interval(d)
+    if hi < 0:
+        d = d + n
+        lo, hi = dim_interval(d)
+    elif lo < 0:
+        v = dim_value(d)
+        wrapped = select(ew.lt(v, full(0, v)), ew.add(v, dim_value(n)), v)
+        d = affine_of(wrapped)
+        lo, hi = dim_interval(d)
+    if lo < 0:
+        d = affine_of(ew.maximum(dim_value(d), scalar(0, "i64")))
+    if dim_interval(n - d)[0] < 0:
+        d = affine_of(ew.minimum(dim_value(d), dim_value(n)))
+    return d
+
+
+def resolve_slice(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
+    """start, size, step of a slice of an axis. The step must be static; the size is a run-time extent where it must be."""
+    step = 1 if s.step is None else static_int(s.step, "the step of a slice")
+    if step == 0:
+        raise IradValueError("slice step cannot be zero")
+    if isinstance(n, int) and not is_traced(s):
+        try:
+            r = range(*s.indices(n))
+        except TypeError:
+            raise IradTypeError(f"slice indices must be integers or None, got {s}") from None
+        return (r.start if len(r) else 0), len(r), step
+    if step < 0:
+        return _resolve_down(s, n, step)
+    start = 0 if s.start is None else _clamped(s.start, n, "the start of a slice")
+    stop = n if s.stop is None else _clamped(s.stop, n, "the stop of a slice")
+    return start, _count(stop - start, step), step
+
+
+def _resolve_down(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
+    """A slice that goes down: start defaults to the last position, stop to before the first."""
+    top = n - 1
+    start = top if s.start is None else _clamped_down(s.start, n)
+    stop: Dim = -1 if s.stop is None else _clamped_down(s.stop, n)
+    return start, _count(start - stop, -step), step
+
+
+def _clamped_down(x: Any, n: Dim) -> Dim:
+    """A bound of a downward slice: clipped to -1..n-1."""
+    d = as_dim(x, "a slice bound")
+    lo, hi = dim_interval(d)
+    if lo < 0:
+        v = dim_value(d)
+        d = d + n if hi < 0 else affine_of(select(ew.lt(v, full(0, v)), ew.add(v, dim_value(n)), v))
+    if dim_interval(d)[0] < -1:
+        d = affine_of(ew.maximum(dim_value(d), scalar(-1, "i64")))
+    if dim_interval(n - 1 - d)[0] < 0:
+        d = affine_of(ew.minimum(dim_value(d), dim_value(n - 1)))
+    return d
+
+
+def _count(span: Dim, step: int) -> Dim:
+    """max(0, ceil(span / step)) as an extent."""
+    if isinstance(span, int):
+        return max(0, -(-span // step))
+    if step != 1:
+        if all(c % step == 0 for _, c in span.terms):
+            span = _affine_exact(span, step)
+        else:
+            v = ew.floor_divide(dim_value(span + (step - 1)), scalar(step, "i64"))
+            span = affine_of(v)
+    if isinstance(span, int):
+        return max(0, span)
+    if dim_interval(span)[0] >= 0:
+        return span
+    v = ew.maximum(dim_value(span), scalar(0, "i64"))
+    return affine_of(v)
+
+
+def _affine_exact(d: Extent, step: int) -> Dim:
+    """ceil(d / step) where every coefficient is a multiple of step."""
+    out: Dim = -(-d.const // step)
+    for v, c in d.terms:
+        out = out + Extent(0, ((v, c // step),))
+    return out

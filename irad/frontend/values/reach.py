@@ -1,0 +1,154 @@
+"""What a Python function may read and change when it is called: the objects that its code can reach, and what that code stores into.
+
+Compiled code reads its captured state when it is called. A callback runs in the middle, so what it may change must not be read by the
+program.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
+
+CHANGES = {
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
+    "appendleft", "popleft", "extendleft", "rotate", "difference_update", "intersection_update", "move_to_end", "subtract",
+}  # fmt: skip
+_WRITERS = {
+    "fill",
+    "put",
+    "partition",
+    "itemset",
+    "copyto",
+    "place",
+    "putmask",
+    "put_along_axis",
+    "fill_diagonal",
+    "at",
+    "shuffle",
+    "resize",
+}
+_STORES = {
+    "STORE_ATTR": "attr",
+    "DELETE_ATTR": "attr",
+    "STORE_GLOBAL": "global",
+    "DELETE_GLOBAL": "global",
+    "STORE_DEREF": "cell",
+}
+
+
+class Reach:
+    """What a function can reach. `stores`: pairs like the steps of paths, ("attr", name), ("global", name), ("cell", name) or
+    ("item", None), that its code assigns."""
+
+    def __init__(self, fn: Any):
+        self.arrays: list[np.ndarray] = []
+        self.owners: dict[int, Any] = {}
+        self.stores: set[tuple[str, str | None]] = set()
+        self.writes = False  # into an array, perhaps
+        self._names: set[str] = set()  # that the code mentions
+        self._methods: list[tuple[str, Any]] = []  # of classes, not visited yet
+        self._todo = [fn]
+        while self._todo:
+            self._visit(self._todo.pop())
+            if not self._todo:
+                self._todo = [f for name, f in self._methods if _asked(name, self._names)]
+                self._methods = [(name, f) for name, f in self._methods if not _asked(name, self._names)]
+
+    def _visit(self, x: Any) -> None:
+        if id(x) in self.owners or is_value(x) or isinstance(x, types.BuiltinFunctionType):
+            return
+        self.owners[id(x)] = x
+        if isinstance(x, np.ndarray):
+            if x.flags.writeable:
+                self.arrays.append(x)
+        elif isinstance(x, types.FunctionType):
+            if not _installed(x.__module__):
+                self._function(x)
+        elif isinstance(x, types.MethodType):
+            self._todo += [x.__self__, x.__func__]
+        elif isinstance(x, functools.partial):
+            self._todo += [x.func, *x.args, *x.keywords.values()]
+        elif isinstance(x, type):
+            if not _installed(x.__module__):
+                self._methods += [(name, getattr(v, "fget", None) or getattr(v, "__func__", v)) for name, v in vars(x).items()]
+        elif is_container(x):
+            self._todo += [*x, *x.values()] if isinstance(x, dict) else [*x]
+            self._todo += getattr(x, "__dict__", {}).values()
+        elif is_instance(x):
+            self._todo += [getattr(x, n) for n in own_names(x)]
+            self._todo += type(x).__mro__
+
+    def _function(self, fn: types.FunctionType) -> None:
+        names, free = set[str](), set[str]()
+        for code in _codes(fn.__code__):
+            names |= {*code.co_names}
+            self.writes = self.writes or any(isinstance(c, tuple) and "out" in c for c in code.co_consts)
+            for i in dis.get_instructions(code):
+                kind = _STORES.get(i.opname)
+                if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                    free.add(i.argval)
+                elif i.opname == "BINARY_OP" and "=" in i.argrepr:
+                    self.writes = True
+                elif kind is not None:
+                    self.stores.add((kind, i.argval))
+                elif i.opname in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
+                    self.stores.add(("item", None))
+        self._names |= names
+        self.writes = self.writes or bool(names & _WRITERS)
+        if names & CHANGES:
+            self.stores.add(("item", None))
+        self._todo += [fn.__globals__[n] for n in free if n in fn.__globals__ and not _is_library_module(fn.__globals__[n])]
+        modules = [v for v in map(fn.__globals__.get, free) if isinstance(v, types.ModuleType) and not _installed(v.__name__)]
+        self._todo += [vars(m)[n] for m in modules for n in names if n in vars(m)]
+        self._todo += [c.cell_contents for c in fn.__closure__ or () if _full(c)]
+        self._todo += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+
+    @property
+    def written(self) -> list[np.ndarray]:
+        """Arrays that the function may store into."""
+        return self.arrays if self.writes or ("item", None) in self.stores else []
+
+    def may_change(self, owner: Any, kind: str, key: Any) -> bool:
+        """May the function assign an attribute, item, global or cell `key` of an object?"""
+        if kind in ("global", "cell"):
+            return (kind, key) in self.stores
+        if id(owner) not in self.owners:
+            return False
+        return ("attr", key) in self.stores if kind == "attr" else ("item", None) in self.stores
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield from _codes(c)
+
+
+def _is_library_module(x: Any) -> bool:
+    return isinstance(x, types.ModuleType) and _installed(x.__name__)
+
+
+def _installed(module: str | None) -> bool:
+    """Does a module belong to a library, which knows nothing of the user's state?"""
+    file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
+    return is_library(module) or "site-packages" in file
+
+
+def _full(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _asked(name: str, names: set[str]) -> bool:
+    """May a method be called: by its name, or by an operator? What makes an object assigns that object's attributes only."""
+    return name in names or (name.startswith("__") and name not in ("__init__", "__new__", "__post_init__"))

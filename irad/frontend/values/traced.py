@@ -1,0 +1,132 @@
+"""What a trace is: the program of a function, how its arguments and results are nested, and what it relies on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from irad.core.ir import Graph, Program
+from irad.core.lazy_dataclass import dataclass, field, replace
+from irad.core.structured import Structured
+from irad.core.tree import LEAF, TreeDef, structured_nodes
+from irad.core.types import Type
+from irad.frontend.values.guards import Capture, Guard, Path
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An argument known by its type only. `kind`: "ndarray", "generic" (a NumPy scalar), "int", "float" or "complex"."""
+
+    type: Type
+    kind: str = "ndarray"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One leaf of the arguments, in flattened order.
+
+    `param`: index of its parameter, or None if it is static, with value `value`; then a call must pass an equal one.
+    `alias`: index of an earlier leaf that is the very same array, whose parameter it shares.
+    `strides`: in elements, of an array (None where they are no multiples of its elements), `steps`: in bytes; the program is
+    for this memory layout. `int32`: the program assumes that the int lies in 32 bits.
+    """
+
+    type: Type
+    kind: str
+    param: int | None
+    value: Any = None
+    alias: int | None = None
+    strides: tuple[int, ...] | None = None
+    steps: tuple[int, ...] | None = None
+    int32: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
+
+    or the very object `same_as` = ("arg", leaf), ("capture", k) or ("path", Path); or, with kind "static", the constant `value`.
+    """
+
+    kind: str
+    index: int | None = None
+    value: Any = None
+    same_as: tuple[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An argument leaf ("arg", k) or capture ("capture", k) that the function changes; its final content is result `index`."""
+
+    target: tuple[str, int]
+    index: int
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures.
+
+    `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
+    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object.
+    """
+
+    program: Program
+    in_tree: TreeDef
+    in_leaves: tuple[Leaf, ...]
+    captures: tuple[Capture, ...]
+    guards: tuple[Guard, ...]
+    out_tree: TreeDef
+    results: tuple[Result, ...]
+    mutated: tuple[Mutation, ...]
+    own: tuple[tuple[int, Path], ...] = ()
+    exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
+    identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
+
+    @property
+    def graph(self) -> Graph:
+        """The entry graph."""
+        return next(iter(self.program.values()))
+
+    def parameter(self, target: tuple[str, int]) -> int:
+        """The number of the parameter that stands for an array argument or capture."""
+        kind, k = target
+        if kind == "capture":
+            return len(self.graph.params) - len(self.captures) + k
+        param = self.in_leaves[k].param
+        assert param is not None
+        return param
+
+
+def with_own(t: Traced) -> Traced:
+    """The trace with one result for each structured array that is the caller's own."""
+    if not t.own:
+        return t
+    paths, results, left, numbers = dict(t.own), [], list(t.results), itertools.count()
+
+    def taken(tree: TreeDef) -> TreeDef:
+        path = paths.get(next(numbers)) if tree.cls is Structured else None
+        if tree.cls is None or tree.cls is Structured:
+            found = [left.pop(0) for _ in range(tree.size)]
+            results.extend(found if path is None else [Result("ndarray", same_as=("path", path))])
+            return tree if path is None else LEAF
+        return TreeDef(tree.cls, tree.meta, tuple(map(taken, tree.children)))
+
+    tree = taken(t.out_tree)
+    return replace(t, out_tree=tree, results=tuple(results))
+
+
+def record_of(t: Traced) -> dict[tuple[str, int], Any]:
+    """Which structured array an argument leaf or captured array is a field of: the fields of one do not overlap."""
+    found: dict[tuple[str, int], Any] = {}
+    for first, tree in structured_nodes(t.in_tree):
+        alias = t.in_leaves[first].alias
+        taken = (k for k in range(first, first + tree.size) if t.in_leaves[k].param is not None)
+        found |= {("arg", k): ("arg", first if alias is None else alias) for k in taken}
+    whole = {g.path for g in t.guards if g.kind == "dtype"}
+    for k, c in enumerate(t.captures):
+        above = (Path(c.path.root, c.path.steps[:n]) for n in range(len(c.path.steps)))
+        path = next((p for p in above if p in whole), None)
+        if path is not None:
+            found["capture", k] = path
+    return found

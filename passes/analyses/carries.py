@@ -1,0 +1,95 @@
+"""Bounds of the integers that a loop carries from trip to trip."""
+
+from __future__ import annotations
+
+import math
+
+from irad.core.ir import Node, Value
+from irad.core.types import Type
+from irad.ops.intervals import int_range
+from irad.passes.analyses.facts import DEPTH, Facts, Interval, join
+
+
+def learn_carries(facts: Facts, node: Node) -> None:
+    """Before the regions of a `for` or `while` are entered: bounds of its integer carries, for parameters and outputs."""
+    if node.op.name not in ("for", "while"):
+        return
+    lead = len(node.inputs) - len(node.outputs)
+    body = node.regions[-1]
+    for k, (p, new) in enumerate(zip(body.params[lead:], body.results)):
+        if _is_counter(p.type):
+            init = node.inputs[lead + k]
+            known = _stepped(facts, node, p, new, init) or _invariant(facts, node, p, new, init)
+            if known is not None:
+                facts.results[node.outputs[k]] = known
+                facts.results.update((r.params[-len(node.outputs) :][k], known) for r in node.regions)
+
+
+def _is_counter(t: Type) -> bool:
+    return not t.shape and t.dtype[0] in "iu"
+
+
+def _stepped(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Interval | None:
+    """Bounds of a carry that changes by a bounded step in each of a bounded number of trips, and never wraps around."""
+    trips = facts.interval(node.inputs[0])[1] if node.op.name == "for" else math.inf
+    with facts.scope():
+        facts.enter(node, len(node.regions) - 1)
+        step = change(facts, new, p, DEPTH)
+    if step is None:
+        return None
+    (low, high), (lo, hi) = int_range(p.type.dtype), _advance(facts.interval(init), step, trips)
+    if lo < low or hi > high:
+        return None
+    facts.slopes[p] = (init, step)
+    return lo, hi
+
+
+def _invariant(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Interval | None:
+    """A bound that holds before the loop and that every trip preserves."""
+    whole, (lo, hi) = int_range(p.type.dtype), facts.interval(init)
+    for low, high in ((lo, hi), (lo, whole[1]), (whole[0], hi)):
+        if (low, high) == whole:
+            continue
+        with facts.scope():
+            facts.bound(p, (low, high))
+            facts.enter(node, len(node.regions) - 1)
+            a, b = facts.interval(new)
+        if low <= a and b <= high:
+            return low, high
+    return None
+
+
+def change(facts: Facts, v: Value, p: Value, depth: int) -> Interval | None:
+    """Bounds of `v - p` up to wrap-around, if v is p plus something bounded."""
+    v = facts.resolve(v)
+    if v is p:
+        return (0, 0)
+    node = facts.node(v)
+    if node is None or depth == 0:
+        return None
+    ins, k, name = node.inputs, facts.defs[v][1], node.op.name
+    if name == "add":
+        return _plus(facts, ins[0], ins[1], p, depth) or _plus(facts, ins[1], ins[0], p, depth)
+    if name == "sub":
+        step, (lo, hi) = change(facts, ins[0], p, depth - 1), facts.interval(ins[1])
+        return None if step is None else (step[0] - hi, step[1] - lo)
+    if name in ("select", "if"):
+        ways = ins[1:] if name == "select" else [r.results[k] for r in node.regions]
+        steps = [change(facts, x, p, depth - 1) for x in ways]
+        return None if None in steps else join(s for s in steps if s is not None)
+    if name == "for":
+        first, body = change(facts, ins[1 + k], p, depth - 1), node.regions[0]
+        step = change(facts, body.results[k], body.params[1 + k], depth - 1)
+        return None if first is None or step is None else _advance(first, step, facts.interval(ins[0])[1])
+    return None
+
+
+def _plus(facts: Facts, x: Value, y: Value, p: Value, depth: int) -> Interval | None:
+    step, (lo, hi) = change(facts, x, p, depth - 1), facts.interval(y)
+    return None if step is None else (step[0] + lo, step[1] + hi)
+
+
+def _advance(start: Interval, step: Interval, trips: float) -> Interval:
+    """`start` plus up to `trips` steps."""
+    times = lambda s: 0 if s == 0 else s * max(0, trips)
+    return start[0] + times(min(0, step[0])), start[1] + times(max(0, step[1]))

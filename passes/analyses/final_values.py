@@ -1,0 +1,345 @@
+"""The array is the tape where it can be: which array, later on, still holds an element that was read or stored?
+
+An element read from (or stored into) one version of an array is *final* in a later version if no store between the two
+writes its place: stores in the same trip, and in all later trips of the loops that are left on the way. Positions are
+affine in loop indices, so a clash is a set of integer points, which irad.passes.analyses.polyhedron shows to be empty. In-place
+LU and Cholesky factorisation, triangular solves and recurrences read final elements only.
+
+Equality of the two reads is an identity between values, whatever the arguments are; so it holds for derivatives of them,
+of every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from irad.core.ir import Graph, Node, Value
+from irad.core.lazy_dataclass import dataclass, field
+from irad.core.types import I64, Dim, affine
+from irad.ops.array import Slice, Spec
+from irad.passes.analyses.polyhedron import is_empty
+
+STEPS = 48  # stores looked at for one element; beyond them it is taped
+UNKNOWN = 256  # what an unknown trip count counts
+DEPTH = 12  # definitions followed in a position
+
+
+@dataclass(eq=False)
+class Region:
+    """A graph with its place: the node that owns it, and that node's region."""
+
+    graph: Graph
+    owner: Node | None = None
+    outer: Region | None = None
+    kept: set[Value] = field(default_factory=set)  # versions from which a result of the region came about by stores
+
+    def within(self, other: Region) -> bool:
+        here: Region | None = self
+        while here is not None and here is not other:
+            here = here.outer
+        return here is other
+
+
+Axis = tuple[Dim | None, Dim | None, int]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Places in an array: per axis (start, size, step); size None is a single position, start None an unknown one."""
+
+    axes: tuple[Axis, ...]
+
+
+Rename = Callable[[Value], Value]
+
+
+class FinalValues:
+    """Array versions of one graph and its regions. Build it once, then ask `find`."""
+
+    def __init__(self, graph: Graph):
+        self.home: dict[Value, Region] = {}
+        self.node: dict[Value, Node] = {}
+        self.index: dict[Node, Value] = {}  # of a loop; a `while` is given one, which counts its trips
+        self.trips: dict[Value, Value | None] = {}  # index -> trip count, None for a `while`
+        self.carried: dict[Value, tuple[Node, int]] = {}  # parameter of a loop's body -> where it is carried
+        self.later: dict[Value, list[Value]] = {}  # a version -> those that a store or a region op makes of it
+        self.bodies: dict[Node, list[Region]] = {}
+        self._forms: dict[Value, Dim] = {}
+        self._earlier: dict[Value, Value | None] = {}
+        self._budget = 0
+        self._visit(Region(graph))
+
+    def find(self, array: Value, operands: Sequence[Value], spec: Spec) -> Value | None:
+        """The last version of `array`, outside its loops if possible, that still holds what it holds at a place."""
+        read, here = self.access(operands, spec), self.home.get(array)
+        self._budget = STEPS
+        if here is None or all(start is None for start, _, _ in read.axes):
+            return None
+        at = self._retreat(array, here, read)
+        while True:
+            at = self._advance(at, here, read)
+            owner = here.owner
+            if owner is None or here.outer is None or at not in here.graph.results:
+                break
+            if owner.op.name in ("for", "while") and not self._survives_trips(at, here, read):
+                break
+            at, here = owner.outputs[here.graph.results.index(at)], here.outer
+        return None if at is array else at
+
+    # ---- versions ----------------------------------------------------------------------------------------------
+
+    def _visit(self, region: Region) -> None:
+        graph = region.graph
+        self.home.update(dict.fromkeys(graph.params, region))
+        for node in graph.nodes:
+            self.home.update(dict.fromkeys(node.outputs, region))
+            self.node.update(dict.fromkeys(node.outputs, node))
+            self.bodies[node] = [Region(r, node, region) for r in node.regions]
+            if node.op.name in ("for", "while"):
+                self._loop(node)
+            for r in self.bodies[node]:
+                self._visit(r)
+            for v in node.outputs:
+                if v.type.shape and (before := self._before(v)) is not None:
+                    self.later.setdefault(before, []).append(v)
+        for v in graph.results:
+            at: Value | None = v if v.type.shape else None
+            while at is not None and self.home.get(at) is region:
+                region.kept.add(at)
+                at = self._before(at)
+
+    def _loop(self, node: Node) -> None:
+        body = self.bodies[node][-1]
+        carry = body.graph.params[len(body.graph.params) - len(node.outputs) :]
+        self.carried.update((p, (node, k)) for k, p in enumerate(carry))
+        counted = node.op.name == "for"
+        self.index[node] = index = body.graph.params[0] if counted else Value(I64)
+        self.trips[index] = node.inputs[0] if counted else None
+        self.home[index] = body
+
+    def _before(self, v: Value) -> Value | None:
+        """The version in the same region that v is after stores; None if v is a new array."""
+        if v not in self._earlier:
+            node = self.node.get(v)
+            self._earlier[v] = None if node is None else self._made_from(node, v)
+        return self._earlier[v]
+
+    def _made_from(self, node: Node, v: Value) -> Value | None:
+        if node.op.name in ("update", "update_add"):
+            return node.inputs[0]
+        if node.op.name in ("for", "while"):
+            k = node.outputs.index(v)
+            body = node.regions[-1]
+            start = body.params[len(body.params) - len(node.outputs) + k]
+            return node.inputs[len(node.inputs) - len(node.outputs) + k] if self._reaches(body.results[k], start) else None
+        if node.op.name in ("if", "checkpoint"):
+            k = node.outputs.index(v)
+            sources = {self._source(r.graph.results[k], r) for r in self.bodies[node]}
+            return sources.pop() if len(sources) == 1 else None
+        return None
+
+    def _reaches(self, v: Value | None, start: Value) -> bool:
+        while v is not None and v is not start:
+            v = self._before(v)
+        return v is start
+
+    def _source(self, v: Value, region: Region) -> Value | None:
+        """The version outside a branch that v is after stores in the branch."""
+        at: Value | None = v
+        while at is not None and at in self.home and self.home[at].within(region):
+            at = self._before(at)
+        return at
+
+    def _retreat(self, at: Value, here: Region, read: Access) -> Value:
+        """From a version that goes nowhere back to one that does, and holds the same element."""
+        while at not in here.kept and at in self.node and self._budget > 0:
+            before = self._before(at)
+            if before is None or self.home[before] is not here or not self._survives(self.node[at], at, read):
+                break
+            at = before
+        return at
+
+    def _advance(self, at: Value, here: Region, read: Access) -> Value:
+        """The last version in this region that still holds the element, on the way to a result of the region."""
+        while True:
+            ways = self.later.get(at, [])
+            best = [v for v in ways if v in here.kept] or (ways[-1:] if here.owner is None else [])
+            step = next((v for v in best if self._survives(self.node[v], v, read)), None)
+            if step is None:
+                return at
+            at = step
+
+    # ---- stores --------------------------------------------------------------------------------------------------
+
+    def _survives(self, node: Node, v: Value, read: Access) -> bool:
+        """Does the element outlive the store or the region op that makes version v, in the same trip?"""
+        inside = self.bodies[node]
+        other = _fresh_names(lambda s: any(self.home[s].within(r) for r in inside if s in self.home))
+        return all(self._apart(read, w, other, []) for w in self._stores(node, v))
+
+    def _survives_trips(self, result: Value, body: Region, read: Access) -> bool:
+        """Does it outlive the later trips of the loop that carries the array?"""
+        assert body.owner is not None
+        k = body.graph.results.index(result)
+        start = body.graph.params[len(body.graph.params) - len(body.owner.outputs) + k]
+        if not self._reaches(result, start):
+            return False
+        other = _fresh_names(lambda s: s in self.home and self.home[s].within(body))
+        i = self.index[body.owner]
+        order = [affine(1, {i: 1, other(i): -1}), *self.domain(i), *(_renamed(e, other) for e in self.domain(i))]
+        return all(self._apart(read, w, other, order) for w in self._stores(body.owner, body.owner.outputs[k]))
+
+    def _stores(self, node: Node, v: Value) -> Iterator[Access]:
+        """The places that a node writes on the way to the version v that it makes."""
+        if node.op.name in ("update", "update_add"):
+            yield self.access(node.inputs[2:], node.attrs["spec"])
+            return
+        k = node.outputs.index(v)
+        for region in self.bodies[node][-1:] if node.op.name == "while" else self.bodies[node]:
+            at = region.graph.results[k]
+            while at in self.node and self.home[at].within(region):
+                yield from self._stores(self.node[at], at)
+                before = self._before(at)
+                assert before is not None
+                at = before
+
+    def apart(self, read: Access, write: Access) -> bool:
+        """Do a read and a store that runs once beside it never touch the same element?"""
+        self._budget = STEPS
+        return self._apart(read, write, lambda v: v, [])
+
+    def _apart(self, read: Access, write: Access, other: Rename, order: list[Dim]) -> bool:
+        """Do the read and the store, its own loop indices renamed by `other`, never touch the same element?"""
+        self._budget -= 1
+        if self._budget < 0:
+            return False
+        zero: list[Dim] = []
+        rows = list(order)
+        for r, w in zip(read.axes, write.axes):
+            if r[0] is not None and w[0] is not None:
+                a, low = self._place(r, lambda s: s)
+                b, high = self._place(w, other)
+                zero.append(a - b)
+                rows += low + high
+        return any(isinstance(e, int) and e for e in zero) or is_empty(zero, rows)
+
+    def _place(self, axis: Axis, rename: Rename) -> tuple[Dim, list[Dim]]:
+        """The position as an affine form, with what is known of its unknowns: forms that are <= 0."""
+        start, size, step = axis
+        assert start is not None
+        rows = [_renamed(e, rename) for v in _unknowns(start) for e in self.domain(v)]
+        place = _renamed(start, rename)
+        if size is not None:
+            t = Value(I64)
+            rows += [affine(0, {t: -1}), affine(1, {t: 1}) - _renamed(size, rename)]
+            rows += [_renamed(e, rename) for v in _unknowns(size) for e in self.domain(v)]
+            place = place + affine(0, {t: step})
+        return place, rows
+
+    def domain(self, v: Value) -> list[Dim]:
+        """What is known of an unknown, as forms that are <= 0: 0 <= v < trips for the index of a `for`, and so on for the indices in its trip count.
+
+        Trip counts and positions are taken as not wrapped around: one that was would be out of bounds or take centuries.
+        """
+        if v not in self.trips:
+            return []
+        rows: list[Dim] = [affine(0, {v: -1})]
+        count = self.trips[v]
+        if count is not None:
+            trips = self.form(count)
+            rows += [affine(1, {v: 1}) - trips, *(e for u in _unknowns(trips) for e in self.domain(u))]
+        return rows
+
+    def known(self, v: Value) -> int | None:
+        """The value of an integer, if it is a constant."""
+        e = self.form(v)
+        return e if isinstance(e, int) else None
+
+    def expected(self, v: Value) -> int:
+        """About how large an integer is: loop indices count half their trips, what is unknown as a large number."""
+        e = self.form(v)
+        if isinstance(e, int):
+            return e
+        halves = ((c, self.trips.get(u)) for u, c in e.terms)
+        return e.const + sum(c * (UNKNOWN if trips is None else (self.expected(trips) - 1) // 2) for c, trips in halves)
+
+    def bounded(self, v: Value) -> bool:
+        """Is an integer made of constants and indices of loops whose trips are, too?"""
+        counts = [self.trips.get(u) for u in _unknowns(self.form(v))]
+        return all(trips is not None and self.bounded(trips) for trips in counts)
+
+    def step(self, p: Value) -> int | None:
+        """The constant by which a carried integer changes in each trip, if it does."""
+        loop, k = self.carried[p]
+        new = self.node.get(loop.regions[-1].results[k])
+        if p.type != I64 or new is None or new.op.name not in ("add", "sub"):
+            return None
+        a, b = new.inputs if new.op.name == "sub" or new.inputs[0] is p else new.inputs[::-1]
+        step = self.known(b) if a is p else None
+        return step if step is None or new.op.name == "add" else -step
+
+    # ---- positions -----------------------------------------------------------------------------------------------
+
+    def access(self, operands: Sequence[Value], spec: Spec) -> Access:
+        given = iter(operands)
+        axes: list[Axis] = []
+        for s in spec:
+            if isinstance(s, Slice):
+                start: Dim | None = self.form(next(given)) if s.start is None else s.start
+                axes.append((start, s.size, s.step))
+            elif s == "g":
+                next(given)
+                axes.append((None, None, 1))
+            else:
+                axes.append((self.form(next(given)) if s == "i" else int(s), None, 1))
+        return Access(tuple(axes))
+
+    def form(self, v: Value, depth: int = DEPTH) -> Dim:
+        """An i64 scalar in affine form over what its definitions bottom out in."""
+        if v not in self._forms:
+            self._forms[v] = self._form(v, depth)
+        return self._forms[v]
+
+    def _form(self, v: Value, depth: int) -> Dim:
+        if v in self.carried and v.type == I64:
+            return self._counter(v, depth)
+        node = self.node.get(v)
+        name = node.op.name if node is not None and depth else ""
+        if node is None or name not in ("const", "add", "sub", "neg", "mul"):
+            return affine(0, {v: 1})
+        if name == "const":
+            return int(node.attrs["value"])
+        xs = [self.form(x, depth - 1) for x in node.inputs]
+        if name == "mul":
+            factor, other = (xs[0], xs[1]) if isinstance(xs[0], int) else (xs[1], xs[0])
+            return other * factor if isinstance(factor, int) else affine(0, {v: 1})
+        return -xs[0] if name == "neg" else xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
+
+    def _counter(self, p: Value, depth: int) -> Dim:
+        """What a loop carries and changes by a constant in each trip: an affine form of its index."""
+        step = self.step(p)
+        if step is None:
+            return affine(0, {p: 1})
+        loop, k = self.carried[p]
+        start = self.form(loop.inputs[len(loop.inputs) - len(loop.outputs) + k], depth - 1)
+        return start + affine(0, {self.index[loop]: step})
+
+
+def _unknowns(e: Dim) -> list[Value]:
+    return [] if isinstance(e, int) else [v for v, _ in e.terms]
+
+
+def _renamed(e: Dim, rename: Rename) -> Dim:
+    return e if isinstance(e, int) else e.rename(rename)
+
+
+def _fresh_names(inside: Callable[[Value], bool]) -> Rename:
+    """What stands for a value in another trip: a fresh name if it is made inside the loop, else itself."""
+    names: dict[Value, Value] = {}
+
+    def rename(v: Value) -> Value:
+        if v not in names:
+            names[v] = Value(I64) if inside(v) else v
+        return names[v]
+
+    return rename

@@ -1,0 +1,102 @@
+"""Loop-invariant code motion: what every trip of a `for` or `while` computes alike is computed once before it.
+
+A loop may make no trip, so only what may run anyway moves: not what raises, prints, may not end (`while`, `call`), reads
+at a run-time position or divides integers. If the first trip is sure to get there, what cannot raise moves all the same.
+What costs nothing but memory to make again (a constant, a broadcast array) moves only along with a reader.
+"""
+
+from __future__ import annotations
+
+from irad.core.ir import Graph, Node, Program, Value, reads, walk
+from irad.core.types import TAPE, Dim, is_int
+from irad.ops import effects
+from irad.ops.array import Slice
+from irad.passes.clean.dce import effectful
+from irad.passes.rewrite import rebuild, splat_of
+
+_FREE = {"const", "empty", "iota", "broadcast", "reshape", "transpose"}
+_MAY_NOT_END = {"while", "call", "vjp", "jvp"}
+_DIVIDE = {"floor_divide", "remainder", "fmod", "pow"}
+
+Defs = dict[Value, Node]
+
+
+def licm(program: Program) -> Program:
+    """The program with loop-invariant nodes moved out of every loop, through as many loops as they do not depend on."""
+    fx = effectful(program)
+    return {name: _Licm(fx).graph(g) for name, g in program.items()}
+
+
+class _Licm:
+    def __init__(self, effectful: set[str]):
+        self.effectful = effectful
+        self.defs: Defs = {}
+
+    def graph(self, graph: Graph) -> Graph:
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            node = rebuild(node, {}, [self.graph(r) for r in node.regions])
+            if node.op.name in ("for", "while"):
+                node = self.loop(node, nodes)
+            self.defs.update((v, node) for v in node.outputs)
+            nodes.append(node)
+        return graph.replace(nodes=nodes)
+
+    def loop(self, node: Node, before: list[Node]) -> Node:
+        """The loop without its invariant nodes, which go to `before`."""
+        trips = splat_of(self.defs.get(node.inputs[0])) if node.op.name == "for" else None
+        sure = {"for": [trips is not None and bool(trips >= 1)], "while": [True, False]}[node.op.name]
+        return rebuild(node, {}, [self.hoist(r, s, before) for r, s in zip(node.regions, sure)])
+
+    def hoist(self, region: Graph, sure: bool, before: list[Node]) -> Graph:
+        """`sure`: the region is run at least once."""
+        variant = set(region.params)
+        free: Defs = {}
+        moved: set[Node] = set()
+        for node in region.nodes:
+            if any(v in variant for v in reads(node)) or not self.movable(node, sure):
+                variant.update(node.outputs)
+                sure = sure and not self.acts(node)
+            elif node.op.name in _FREE:
+                free[node.outputs[0]] = node
+            else:
+                self.move(node, free, moved, before)
+        return region.replace(nodes=[n for n in region.nodes if n not in moved])
+
+    def move(self, node: Node, free: Defs, moved: set[Node], before: list[Node]) -> None:
+        for v in reads(node):
+            if v in free and free[v] not in moved:
+                self.move(free[v], free, moved, before)
+        moved.add(node)
+        before.append(node)
+
+    def acts(self, node: Node) -> bool:
+        """May the node raise or print?"""
+        calls = (n for n in (node, *(m for r in node.regions for m in walk(r))) if n.op.name == "call")
+        return effects(node) != "none" or any(n.attrs["callee"] in self.effectful for n in calls)
+
+    def movable(self, node: Node, sure: bool) -> bool:
+        if self.acts(node) or any(v.type == TAPE for v in (*node.inputs, *node.outputs)):
+            return False
+        inside = (node, *(n for r in node.regions for n in walk(r)))
+        if any(n.op.name == "checkpoint" for n in inside):
+            return False
+        return sure or not any(self.guarded(n) for n in inside)
+
+    def guarded(self, node: Node) -> bool:
+        """Is the node right only where the program says so: at positions in bounds, with a divisor that is not zero?"""
+        if node.op.name in _MAY_NOT_END:
+            return True
+        if node.op.name in _DIVIDE and is_int(node.inputs[0].type.dtype):
+            divisor = splat_of(self.defs.get(node.inputs[1]))
+            return divisor is None or divisor == 0
+        if node.op.name == "load":
+            return True
+        return "spec" in node.attrs and any(not _static(s, d) for s, d in zip(node.attrs["spec"], node.inputs[0].type.shape))
+
+
+def _static(s: int | str | Slice, extent: Dim) -> bool:
+    """Is a position known to be in bounds, since `infer` checked it?"""
+    if not isinstance(extent, int):
+        return False
+    return isinstance(s, int) or (isinstance(s, Slice) and s.start is not None and isinstance(s.size, int))

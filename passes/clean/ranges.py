@@ -1,0 +1,90 @@
+"""Range analysis: checks that cannot fail, wrap-arounds and clips that cannot act are removed.
+
+What is known of integers comes from constants, trip counts, extents, the op rows' `intervals`, and the conditions of the
+branches and checks that were passed; see irad.passes.analyses.facts. A comparison that is thereby decided becomes a constant, a
+`select`, `minimum`, `maximum` or `remainder` that changes nothing becomes its operand, a `raise_if` that cannot fire goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irad.core.ir import Graph, Node, Program, Value
+from irad.ops.constant import const
+from irad.passes.analyses.carries import learn_carries
+from irad.passes.analyses.facts import Facts
+from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
+
+
+def ranges(program: Program) -> Program:
+    """The program without integer checks, wrap-arounds and clips that are proven never to act."""
+    return {name: _Ranges(g).graph(g) for name, g in program.items()}
+
+
+class _Ranges:
+    def __init__(self, graph: Graph):
+        self.facts = Facts(graph)
+        self.env: Env = self.facts.env
+
+    def graph(self, graph: Graph) -> Graph:
+        params = rename_bound(graph.params, self.env)
+        self.facts.extents(params)
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            self.node(node, nodes)
+        return graph.replace(params, nodes, [lookup(self.env, v) for v in graph.results])
+
+    def node(self, node: Node, nodes: list[Node]) -> None:
+        if node.regions:
+            node = rebuild(node, self.env, self.regions(node))
+            self.facts.after(node)
+        else:
+            node = rebuild(node, self.env, ())
+            if node.op.name == "raise_if" and self.facts.decide(node.inputs[0]) is False:
+                return
+            new = self.operand(node)
+            if new is not None:
+                self.env[node.out] = new
+                return
+            node = self.decided(node)
+        nodes.append(node)
+        self.facts.passed(node)
+        if node.op.name == "raise_if":
+            self.facts.assume(node.inputs[0], False)
+
+    def decided(self, node: Node) -> Node:
+        """A bool that is known, as a constant under the same name."""
+        if len(node.outputs) != 1 or node.out.type.dtype != "bool" or node.op is const:
+            return node
+        known = self.facts.decide(node.out)
+        if known is None:
+            return node
+        return Node(const, (), node.outputs, {"value": known, "type": node.out.type}, (), node.loc, node.deriv)
+
+    def operand(self, node: Node) -> Value | None:
+        """The operand that the node is sure to give back."""
+        f, name, ins = self.facts, node.op.name, node.inputs
+        if name == "select":
+            known = f.decide(ins[0])
+            return None if known is None else ins[1 if known else 2]
+        if len(node.outputs) != 1 or node.out.type.dtype[0] not in "iu":
+            return None
+        if name in ("minimum", "maximum"):
+            for k in (0, 1):
+                if f.at_most(ins[k], ins[1 - k]):
+                    return ins[k] if name == "minimum" else ins[1 - k]
+        if name == "abs" and f.interval(ins[0])[0] >= 0:
+            return ins[0]
+        if name == "remainder" and f.interval(ins[0])[0] >= 0 and f.at_most(ins[0], ins[1], -1):
+            return ins[0]
+        return None
+
+    def regions(self, node: Node) -> Sequence[Graph]:
+        out = []
+        learn_carries(self.facts, node)
+        for k, r in enumerate(node.regions):
+            with self.facts.scope():
+                self.facts.enter(node, k)
+                out.append(self.graph(r))
+                self.facts.leave(node, k)
+        return out

@@ -1,0 +1,70 @@
+"""Divisions by one divisor as multiplications by its reciprocal: in derivatives, and elsewhere under the flag "reciprocal" of
+`irad.compile(fastmath=)`.
+
+It pays where one division serves many: a divisor that is spread over an array, or comes from outside of a loop (its reciprocal is
+then computed before the loop, see irad.passes.clean.licm), or, under the flag, that several divide by. And in a loop of a derivative
+where a carried value is divided: the next trip then waits for a product, not for a quotient.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+
+from irad.core.ir import Builder, Graph, Node, Program, Value, defs, reads
+from irad.core.types import is_float
+from irad.ops.elementwise import div, full, mul, szdiv, szmul
+from irad.passes.rewrite import rebuild
+
+
+def reciprocal(program: Program, fastmath: Set[str] = frozenset()) -> Program:
+    """The program with fewer divisions. Graphs without any to change stay the same."""
+    return {name: _graph(g, False, "reciprocal" in fastmath) for name, g in program.items()}
+
+
+PRODUCTS = {div: mul, szdiv: szmul}
+
+
+def _graph(graph: Graph, repeated: bool, everywhere: bool) -> Graph:
+    """`repeated`: the graph is run in each trip of a loop; `everywhere`: not in derivatives only."""
+    known = defs(graph)
+    free = lambda n: n.op in PRODUCTS and (everywhere or n.deriv) and is_float(n.out.type.dtype)
+    divisors = {n: _source(n.inputs[1], known) for n in graph.nodes if free(n)}
+    if not divisors and not any(n.regions for n in graph.nodes):
+        return graph
+    late = _after_carries(graph, [n for n in divisors if n.deriv]) if repeated else set()
+    count = Counter(divisors.values())
+    bound = {*graph.params, *known}
+    made: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for n in graph.nodes:
+        n = rebuild(n, {}, [_graph(r, n.op.name in ("for", "while"), everywhere) for r in n.regions])
+        y = divisors.get(n)
+        if y is None or not (everywhere and count[y] > 1 or y is not n.inputs[1] or (repeated and y not in bound) or n in late):
+            nodes.append(n)
+            continue
+        with Builder(n.loc, n.deriv) as b:
+            if y not in made:
+                made[y] = div(full(1.0, y), y)
+            spread = known[n.inputs[1]] if y is not n.inputs[1] else None
+            PRODUCTS[n.op](n.inputs[0], made[y] if spread is None else spread.op(made[y], **spread.attrs))
+        last = b.nodes.pop()
+        nodes += [*b.nodes, Node(last.op, last.inputs, n.outputs, {}, (), n.loc, n.deriv)]
+    return graph.replace(nodes=nodes)
+
+
+def _after_carries(graph: Graph, divisions: list[Node]) -> set[Node]:
+    """Those divisions of a loop's body that wait for a carried float while their divisors do not."""
+    if not divisions:
+        return set()
+    waits = {p for p in graph.params if p.type.differentiable}
+    for n in graph.nodes:
+        if any(v in waits for v in reads(n)):
+            waits.update(n.outputs)
+    return {n for n in divisions if n.inputs[0] in waits and n.inputs[1] not in waits}
+
+
+def _source(v: Value, known: dict[Value, Node]) -> Value:
+    """The value of fewer elements that is spread over v, or v."""
+    n = known.get(v)
+    return n.inputs[0] if n is not None and n.op.name == "broadcast" and n.inputs[0].type.rank < v.type.rank else v

@@ -1,0 +1,191 @@
+"""Weaken strong-zero products: `szmul` becomes `mul`, `szmul2` one of the two, and `szdiv` becomes `div`, where both must agree.
+
+`szmul(c, p)` differs from `c * p` only where c is 0 and p is inf or NaN. It is there for *masked zeros*: cotangents that
+are 0 because something was not chosen, not because a formula came out as 0. So it becomes `mul` if p is finite by
+construction, or if no element of c can be a masked zero.
+
+A masked zero comes from a cotangent or tangent that the user supplies, a zero constant (a `select` with a zero branch, an
+accumulator that starts from zeros, a stored zero), a slope that is zero by convention (`sign` at 0), or a number made of
+integers or bools; products of such and anything, sums of such and such. Where values meet again (branches, carries, tape
+entries, calls) one is enough. The least fixed point over the whole program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Graph, Node, Program, Value
+from irad.ops.elementwise import div, mul, szdiv, szmul, szmul2
+
+
+def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) -> Program:
+    """The program with those strong products in `nodes` weakened that may be. `seeds`: values whose zeros the user supplies."""
+    flow = _Flow(program, seeds)
+    return {name: _rebuild(g, flow, nodes) for name, g in program.items()}
+
+
+def _rebuild(graph: Graph, flow: _Flow, nodes: Collection[Node]) -> Graph:
+    new = []
+    for n in graph.nodes:
+        if n in nodes:
+            n = _weakened(n, flow)
+        elif n.regions:
+            regions = tuple(_rebuild(r, flow, nodes) for r in n.regions)
+            if any(a is not b for a, b in zip(regions, n.regions)):
+                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+        new.append(n)
+    return graph.replace(nodes=new)
+
+
+def _weakened(n: Node, flow: _Flow) -> Node:
+    """The weakest product, or quotient, that does."""
+    x, y = n.inputs
+    first, second = x in flow.masked and y not in flow.finite, y in flow.masked and x not in flow.finite
+    if n.op is szdiv:
+        op, ins = szdiv if x in flow.masked else div, n.inputs
+    elif n.op is szmul2 and second:
+        op, ins = (szmul2, n.inputs) if first else (szmul, (y, x))
+    else:
+        op, ins = szmul if first else mul, n.inputs
+    return n if op is n.op else Node(op, ins, n.outputs, n.attrs, (), n.loc, n.deriv)
+
+
+class _Flow:
+    """`masked`: values (tape entries, function results) that may hold a masked zero; `finite`: values without inf and NaN."""
+
+    def __init__(self, program: Program, seeds: Iterable[Value]):
+        self.program = program
+        self.masked: set[Any] = set(seeds)
+        self.finite: set[Value] = set()
+        before = -1
+        while len(self.masked) > before:
+            before = len(self.masked)
+            for name, g in program.items():
+                self.graph(g)
+                self.pass_on(g.results, [(name, k) for k in range(len(g.results))])
+
+    def pass_on(self, src: Sequence[Any], dst: Sequence[Any]) -> None:
+        self.masked.update(d for s, d in zip(src, dst) if s in self.masked)
+
+    def graph(self, graph: Graph) -> None:
+        for n in graph.nodes:
+            if n.op.name in _FLOWS:
+                _FLOWS[n.op.name](self, n)
+            else:
+                floats = [v for v in n.outputs if v.type.differentiable]
+                if floats and _may_be_masked(n, self.masked):
+                    self.masked.update(floats)
+                if floats and _is_finite(n, self.finite):
+                    self.finite.update(floats)
+
+
+# ---- masked zeros ---------------------------------------------------------------------------------------
+
+_BY_CONVENTION = {
+    "empty",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "floor_divide",
+    "heaviside",
+    "iota",
+    "real",
+    "imag",
+    "pow_slope",
+    "pow_slope_y",
+    "div_or_0",
+    "zero_or_div",
+    "zero_or_mul",
+}
+_NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos", "logistic", "logistic_of_neg"}
+_OPERAND = {"div": 0, "szdiv": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
+
+
+def _may_be_masked(n: Node, masked: set[Any]) -> bool:
+    name = n.op.name
+    if name == "const":
+        return not np.all(n.attrs["value"])
+    if name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
+        return True
+    if name in _BY_CONVENTION:
+        return True
+    if name in _NEVER_ZERO:
+        return False
+    if name in ("add", "sub"):
+        return all(v in masked for v in n.inputs)
+    if name in _OPERAND:
+        return n.inputs[_OPERAND[name]] in masked
+    return any(v in masked for v in n.inputs)
+
+
+def _branches(f: _Flow, n: Node) -> None:
+    for r in n.regions:
+        f.graph(r)
+        f.pass_on(r.results, n.outputs)
+
+
+def _loop(f: _Flow, n: Node) -> None:
+    body, init = n.regions[-1], n.inputs[len(n.inputs) - len(n.outputs) :]
+    carry = body.params[len(body.params) - len(n.outputs) :]
+    f.pass_on(init, carry)
+    f.graph(body)
+    f.pass_on(body.results, carry)
+    f.pass_on(carry, n.outputs)
+
+
+def _call(f: _Flow, n: Node) -> None:
+    name = n.attrs["callee"]
+    f.pass_on(n.inputs, f.program[name].params)
+    f.pass_on([(name, k) for k in range(len(n.outputs))], n.outputs)
+
+
+def _push(f: _Flow, n: Node) -> None:
+    f.pass_on(n.inputs[1:], [("entry", n.attrs["site"], k) for k in range(len(n.inputs) - 1)])
+
+
+def _pop(f: _Flow, n: Node) -> None:
+    f.pass_on([("entry", n.attrs["site"], k) for k in range(len(n.outputs) - 1)], n.outputs[1:])
+
+
+_FLOWS: dict[str, Callable[[_Flow, Node], None]] = {
+    "if": _branches,
+    "checkpoint": _branches,
+    "for": _loop,
+    "while": _loop,
+    "call": _call,
+    "push": _push,
+    "pop": _pop,
+}
+
+# ---- finite values ----------------------------------------------------------------------------------------
+
+_KEEPS_FINITE = {
+    "neg",
+    "abs",
+    "sign",
+    "select",
+    "broadcast",
+    "reshape",
+    "transpose",
+    "concat",
+    "index",
+    "update",
+    "maximum",
+    "minimum",
+}
+
+
+def _is_finite(n: Node, finite: set[Value]) -> bool:
+    name = n.op.name
+    if name == "const":
+        return bool(np.all(np.isfinite(n.attrs["value"])))
+    if name == "iota":
+        return n.outputs[0].type.dtype != "f16"
+    if name == "cast":
+        return n.attrs["dtype"] != "f16" and not n.inputs[0].type.differentiable
+    return name in _KEEPS_FINITE and all(v in finite for v in n.inputs if v.type.differentiable)

@@ -1,0 +1,451 @@
+"""Split complex values into real and imaginary parts: after it, a program computes with real numbers only.
+
+Parameters and results of the entry become arrays of pairs, as NumPy stores complex numbers: c128[n] is f64[n,2]. Everywhere
+else (regions, carries, tapes, calls) a complex value becomes two real ones. Runs after differentiation, so derivatives are
+those of the complex operations. Arithmetic rounds as NumPy's; elementary functions are in irad.passes.complex.functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Builder, Graph, Node, Program, Value, build, emit, rename_attrs, retype, retyped, types, walk
+from irad.core.types import BOOL, I64, Type, is_complex, real_dtype
+from irad.errors import UnsupportedError
+from irad.ops import array
+from irad.ops import elementwise as ew
+from irad.ops.array import Slice, dim_value, index, update, zeros
+from irad.ops.constant import const, empty
+from irad.ops.control import for_, if_, raise_if, shown
+from irad.ops.core import kept
+from irad.ops.elementwise import cast_to, full
+from irad.ops.parts import in_parts
+from irad.ops.text import PAIR, with_fields
+from irad.passes.clean.fold import fold
+from irad.passes.complex import functions as cf
+from irad.passes.complex.functions import Real
+from irad.passes.rebuild import rebuilt
+from irad.passes.rewrite import splat_of
+
+Parts = tuple[Value, Value]
+UNROLLED = 16  # a product of up to so many elements is written out
+WHOLE_POWERS = 100  # static whole exponents up to here are multiplications, as in NumPy
+
+
+def complex_parts(program: Program) -> Program:
+    """The program on real numbers; the very program if it has no complex value.
+
+    Raises UnsupportedError for an operation that complex numbers do not have here.
+    """
+    if not any(_has_complex(g) for g in program.values()):
+        return program
+    program = fold(program)
+    entry = next(iter(program))
+    return {name: _Split().function(g, at_boundary=name == entry) for name, g in program.items()}
+
+
+def stored(t: Type) -> Type:
+    """How an array of a type lies in memory: a complex one as pairs."""
+    return Type(real_dtype(t.dtype), (*t.shape, 2)) if is_complex(t.dtype) else t
+
+
+def part_type(t: Type) -> Type:
+    """The type of the parts of a complex type; any other as it is."""
+    return t.with_dtype(real_dtype(t.dtype))
+
+
+def _has_complex(g: Graph) -> bool:
+    if "complex" not in g.memo:
+        values = [*g.params, *(v for n in walk(g) for v in n.outputs), *(p for n in walk(g) for r in n.regions for p in r.params)]
+        g.memo["complex"] = any(is_complex(v.type.dtype) for v in values)
+    return g.memo["complex"]
+
+
+def _touches(n: Node) -> bool:
+    """Does a complex value enter or leave the node? (What its regions capture is looked at when they are rebuilt.)"""
+    return any(is_complex(v.type.dtype) for v in (*n.inputs, *n.outputs))
+
+
+class _Split:
+    """One function. `parts[v]` are the parts of complex v, `env` what other values became; `zero`: zero imaginary parts."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Value, Parts] = {}
+        self.env: dict[Value, Value] = {}
+        self.zero: set[Value] = set()
+        self.nodes: dict[Value, Node] = {}  # definitions of complex constants
+
+    # ---- graphs -----------------------------------------------------------------------------------------------
+
+    def function(self, g: Graph, at_boundary: bool) -> Graph:
+        if not at_boundary:
+            return self.region(g)
+        params = [v if not is_complex(v.type.dtype) else Value(stored(v.type), v.hint) for v in g.params]
+        with Builder() as b:
+            for v, p in zip(g.params, params):
+                if v is not p:
+                    self.parts[v] = (self._part(p, 0), self._part(p, 1))
+            self.body(g, b)
+            results = [self._packed(v) if is_complex(v.type.dtype) else self.get(v) for v in g.results]
+        return g.replace(params, b.nodes, results)
+
+    def region(self, g: Graph) -> Graph:
+        """A region or called function: complex parameters and results are two each."""
+        g = retyped(g, self.env)
+        params = self.bind(g.params)
+        with Builder() as b:
+            self.body(g, b)
+        return g.replace(params, b.nodes, self.flat(g.results))
+
+    def body(self, g: Graph, b: Builder) -> None:
+        for n in g.nodes:
+            if not _touches(n):
+                regions = [self.region(r) for r in n.regions]
+                b.nodes.append(rebuilt(n, self.env, [self.get(v) for v in n.inputs], n.outputs, regions))
+                continue
+            with Builder(n.loc, deriv=n.deriv) as inner:
+                self.node(n)
+            b.nodes += inner.nodes
+
+    def bind(self, values: Sequence[Value]) -> list[Value]:
+        """Values as they are bound now."""
+        retype(values, self.env)
+        out: list[Value] = []
+        for v in values:
+            if is_complex(v.type.dtype):
+                t = part_type(v.type)
+                self.parts[v] = Value(t, _hint(v, "re")), Value(t, _hint(v, "im"))
+                out += self.parts[v]
+            else:
+                out.append(v)
+        return out
+
+    def get(self, v: Value) -> Value:
+        return self.env.get(v, v)
+
+    def flat(self, values: Sequence[Value]) -> list[Value]:
+        """What stands for values now: two for a complex one."""
+        return [x for v in values for x in (self.parts[v] if is_complex(v.type.dtype) else (self.get(v),))]
+
+    def give(self, outputs: Sequence[Value], made: Sequence[Value]) -> None:
+        """`made` stand for the outputs, two for a complex one."""
+        it = iter(made)
+        for v in outputs:
+            if is_complex(v.type.dtype):
+                self.parts[v] = next(it), next(it)
+            else:
+                self.env[v] = next(it)
+
+    # ---- pairs in memory ----------------------------------------------------------------------------------------
+
+    def _part(self, p: Value, k: int) -> Value:
+        return index(p, spec=(*(Slice(0, d) for d in p.type.shape[:-1]), k))
+
+    def _packed(self, v: Value) -> Value:
+        t = stored(v.type).rename(self.get)
+        out = empty(type=t)
+        for k, x in enumerate(self.parts[v]):
+            out = update(out, x, spec=(*(Slice(0, d) for d in t.shape[:-1]), k))
+        return out
+
+    def check(self, n: Node, attrs: dict[str, Any]) -> None:
+        """A check. Arrays that it keeps are put together where it raises, and only there."""
+        values = [self.get(n.inputs[0]), *self.flat(shown(n))]
+        if not any(is_complex(v.type.dtype) for v in kept(n).values()):
+            raise_if(*values, *map(self.get, kept(n).values()), **{"keeps": (), **attrs})
+            return
+
+        def raising() -> list[Value]:
+            contents = [self._packed(v) if is_complex(v.type.dtype) else self.get(v) for v in kept(n).values()]
+            raise_if(const(value=True, type=BOOL), *values[1:], *contents, **attrs)
+            return []
+
+        emit(if_, values[0], regions=[build([], raising), build([], lambda: [])])
+
+    # ---- nodes ------------------------------------------------------------------------------------------------------
+
+    def node(self, n: Node) -> None:
+        """Emit what an operation on complex values is on their parts."""
+        name = n.op.name
+        if name in _RULES:
+            self.give(n.outputs, _RULES[name](self, n))
+        elif name in _BY_PART:
+            self.give(n.outputs, self.by_part(n, _BY_PART[name]))
+        elif name in cf.FUNCTIONS:
+            self.give(n.outputs, self.function_of(n, cf.FUNCTIONS[name]))
+        elif name in ("if", "for", "while", "checkpoint", "push", "pop", "call"):
+            self.control(n)
+        elif (op := in_parts(name, n.inputs[0].type)) is not None:
+            self.give(n.outputs, emit(op, *self.flat(n.inputs), **self.attrs(n)))
+        else:
+            raise UnsupportedError(
+                f"{name} of complex numbers ({', '.join(map(str, types(n.inputs)))}) is not supported; write it with .real and .imag",
+                n.loc,
+            )
+        for v in n.outputs:
+            for x, suffix in zip(self.parts.get(v, ()), ("re", "im")):
+                x.hint = x.hint or _hint(v, suffix)
+
+    def attrs(self, n: Node) -> dict[str, Any]:
+        return rename_attrs(n.attrs, self.get)
+
+    def by_part(self, n: Node, arrays: int) -> list[Value]:
+        """An operation that is linear in its first operands, which are complex, with real factors: the same on each part."""
+        rest = [self.get(v) for v in n.inputs[arrays:]]
+        return [n.op(*(self.parts[v][k] for v in n.inputs[:arrays]), *rest, **self.attrs(n)) for k in (0, 1)]
+
+    def control(self, n: Node) -> None:
+        attrs = self.attrs(n)
+        if "types" in attrs:
+            attrs["types"] = tuple(p for t in attrs["types"] for p in ([part_type(t)] * 2 if is_complex(t.dtype) else [t]))
+        regions = [self.region(r) for r in n.regions]
+        self.give(n.outputs, emit(n.op, *self.flat(n.inputs), regions=regions, **attrs))
+
+    def real(self, v: Value) -> tuple[Real, Real]:
+        re, im = self.parts[v]
+        return Real(re), Real(im)
+
+    def function_of(self, n: Node, f: Callable[..., cf.Pair]) -> list[Value]:
+        """An elementary function, in f64, as no derivative is: its error terms must not be re-associated."""
+        dtype = self.parts[n.inputs[0]][0].type.dtype
+        wide = [Real(cast_to(x, "f64")) for v in n.inputs for x in self.parts[v]]
+        with Builder(deriv=False) as exactly:
+            out = [cast_to(x.value, dtype) for x in f(*wide)]
+        _append(exactly)
+        return out
+
+    def splat(self, v: Value) -> complex | None:
+        """The number that a complex constant spreads over its type."""
+        found = splat_of(self.nodes.get(v))
+        return None if found is None else complex(found)
+
+
+def _append(b: Builder) -> None:
+    assert b.outer is not None
+    b.outer.nodes += b.nodes
+
+
+def _hint(v: Value, suffix: str) -> str:
+    return f"{v.hint}_{suffix}" if v.hint else ""
+
+
+# ---- making and taking apart ---------------------------------------------------------------------------------------------
+
+
+def _const(s: _Split, n: Node) -> list[Value]:
+    t, value = part_type(s.attrs(n)["type"]), n.attrs["value"]
+    s.nodes[n.out] = n
+    if isinstance(value, np.ndarray):
+        return [const(value=np.ascontiguousarray(x), type=t) for x in (value.real, value.imag)]
+    re, im = (const(value=x, type=t) for x in (complex(value).real, complex(value).imag))
+    if complex(value).imag == 0:
+        s.zero.add(im)
+    return [re, im]
+
+
+def _empty(s: _Split, n: Node) -> list[Value]:
+    return [empty(type=part_type(s.attrs(n)["type"])) for _ in (0, 1)]
+
+
+def _cast(s: _Split, n: Node) -> list[Value]:
+    (x,), dtype = n.inputs, n.attrs["dtype"]
+    if not is_complex(x.type.dtype):
+        re = cast_to(s.get(x), real_dtype(dtype))
+        im = zeros(re.type)
+        s.zero.add(im)
+        return [re, im]
+    re, im = s.parts[x]
+    if dtype == "bool":
+        return [ew.logical_or(ew.ne(re, full(0.0, re)), ew.ne(im, full(0.0, im)))]
+    if not is_complex(dtype):
+        return [cast_to(re, dtype)]
+    wide = [cast_to(v, real_dtype(dtype)) for v in (re, im)]
+    if im in s.zero:
+        s.zero.add(wide[1])
+    return wide
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------------
+
+
+def _product(s: _Split, n: Node, times: Callable[[Value, Value], Value]) -> list[Value]:
+    """A bilinear operation. In a derivative, which NumPy does not have, zero imaginary parts are left out."""
+    (a, b), (c, d) = (s.parts[v] for v in n.inputs)
+    if n.deriv and (b in s.zero or d in s.zero):
+        if b in s.zero and d in s.zero:
+            out = times(a, c)
+            nothing = zeros(out.type)
+            s.zero.add(nothing)
+            return [out, nothing]
+        return [times(a, c), times(a, d) if b in s.zero else times(b, c)]
+    return [ew.sub(times(a, c), times(b, d)), ew.add(times(a, d), times(b, c))]
+
+
+def _mul(s: _Split, n: Node) -> list[Value]:
+    return _product(s, n, ew.mul)
+
+
+def _dot(s: _Split, n: Node) -> list[Value]:
+    return _product(s, n, lambda x, y: array.dot(x, y, **n.attrs))
+
+
+def _szmul(s: _Split, n: Node) -> list[Value]:
+    c = s.parts[n.inputs[0]]
+    nonzero = ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in c))
+    return [ew.select(nonzero, x, full(0.0, x)) for x in _mul(s, n)]
+
+
+def _szmul2(s: _Split, n: Node) -> list[Value]:
+    nonzero = [ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[v])) for v in n.inputs]
+    return [ew.select(ew.logical_and(*nonzero), x, full(0.0, x)) for x in _mul(s, n)]
+
+
+def _szdiv(s: _Split, n: Node) -> list[Value]:
+    nonzero = ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[n.inputs[0]]))
+    return [ew.select(nonzero, x, full(0.0, x)) for x in _div(s, n)]
+
+
+def _div(s: _Split, n: Node) -> list[Value]:
+    x, y = n.inputs
+    if n.deriv and s.parts[y][1] in s.zero:
+        return [ew.div(part, s.parts[y][0]) for part in s.parts[x]]
+    with Builder(deriv=False) as exactly:
+        out = [r.value for r in cf.divide(*s.real(x), *s.real(y))]
+    _append(exactly)
+    return out
+
+
+def _pow(s: _Split, n: Node) -> list[Value]:
+    k = s.splat(n.inputs[1])
+    if k is not None and k.imag == 0 and k.real.is_integer() and abs(k.real) < WHOLE_POWERS:
+        return [r.value for r in cf.integer_power(*s.real(n.inputs[0]), int(k.real))]
+    return s.function_of(n, cf.power)
+
+
+def _compare(op: Callable[..., Value], join: Callable[..., Value]) -> Callable[[_Split, Node], list[Value]]:
+    def rule(s: _Split, n: Node) -> list[Value]:
+        (a, b), (c, d) = (s.parts[v] for v in n.inputs)
+        return [join(op(a, c), op(b, d))]
+
+    return rule
+
+
+def _select(s: _Split, n: Node) -> list[Value]:
+    cond, x, y = n.inputs
+    return [ew.select(s.get(cond), a, b) for a, b in zip(s.parts[x], s.parts[y])]
+
+
+# ---- products and recurrences along an axis -----------------------------------------------------------------------------------
+
+
+def _prod(s: _Split, n: Node) -> list[Value]:
+    re, im = s.parts[n.inputs[0]]
+    for axis in sorted(n.attrs["axes"], reverse=True):
+        re, im = _prod_along(re, im, axis)
+    return [re, im]
+
+
+def _prod_along(re: Value, im: Value, axis: int) -> Parts:
+    t = re.type
+    rest = t.with_shape(t.shape[:axis] + t.shape[axis + 1 :])
+    at = lambda v, k: _take(v, axis, k)
+    size = t.shape[axis]
+    if isinstance(size, int) and 0 < size <= UNROLLED:
+        out = Real(at(re, 0)), Real(at(im, 0))
+        for k in range(1, size):
+            out = cf.multiply(*out, Real(at(re, k)), Real(at(im, k)))
+        return out[0].value, out[1].value
+
+    def body(k: Value, x: Value, y: Value) -> list[Value]:
+        return [r.value for r in cf.multiply(Real(x), Real(y), Real(at(re, k)), Real(at(im, k)))]
+
+    region = build([I64, rest, rest], body)
+    re, im = _for(size, [const(value=1.0, type=rest), zeros(rest)], region)
+    return re, im
+
+
+def _for(size: Any, carry: Sequence[Value], body: Graph) -> tuple[Value, ...]:
+    """A `for` of `size` trips."""
+    return emit(for_, dim_value(size), *carry, regions=[body])
+
+
+def _take(v: Value, axis: int, k: int | Value) -> Value:
+    """Element k of an axis, which goes."""
+    spec = tuple(("i" if isinstance(k, Value) else k) if j == axis else Slice(0, d) for j, d in enumerate(v.type.shape))
+    return index(v, *([k] if isinstance(k, Value) else []), spec=spec)
+
+
+def _put(v: Value, x: Value, axis: int, k: Value) -> Value:
+    return update(v, x, k, spec=tuple("i" if j == axis else Slice(0, d) for j, d in enumerate(v.type.shape)))
+
+
+def _scan(operands: Sequence[Parts], start: float, n: Node, step: Callable[..., cf.Pair]) -> list[Value]:
+    """y[k] = step(y[k-1], operands at k) along an axis, y[-1] = start; `exclusive` gives y[k-1] at k."""
+    axis, backwards, exclusive = n.attrs["axis"], n.attrs["reverse"], n.attrs.get("exclusive", False)
+    t = operands[0][0].type
+    rest = t.with_shape(t.shape[:axis] + t.shape[axis + 1 :])
+    size = t.shape[axis]
+
+    def body(trip: Value, *carry: Value) -> list[Value]:
+        k = ew.sub(dim_value(size - 1), trip) if backwards else trip
+        before, out = carry[:2], carry[2:]
+        xs = [Real(_take(v, axis, k)) for pair in operands for v in pair]
+        after = tuple(r.value for r in step(Real(before[0]), Real(before[1]), *xs))
+        return [*after, *(_put(o, y, axis, k) for o, y in zip(out, before if exclusive else after))]
+
+    first = [const(value=start, type=rest), zeros(rest)]
+    made = _for(size, [*first, empty(type=t), empty(type=t)], build([I64, rest, rest, t, t], body))
+    return list(made[2:])
+
+
+def _cumprod(s: _Split, n: Node) -> list[Value]:
+    return _scan([s.parts[n.inputs[0]]], 1.0, n, cf.multiply)
+
+
+def _linrec(s: _Split, n: Node) -> list[Value]:
+    def step(u: Real, v: Real, a: Real, b: Real, c: Real, d: Real) -> cf.Pair:
+        p, q = cf.multiply(a, b, u, v)
+        return p + c, q + d
+
+    return _scan([s.parts[v] for v in n.inputs], 0.0, n, step)
+
+
+# ---- messages ------------------------------------------------------------------------------------------------------------------
+
+
+def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
+    """An operation with a text whose fields are the operands: that of a complex scalar takes two."""
+
+    def rule(s: _Split, n: Node) -> list[Value]:
+        fields = iter(shown(n) if n.op is raise_if else n.inputs)
+        text = with_fields(n.attrs[key], lambda s: f"{{{PAIR}{s[1:]}" if is_complex(next(fields).type.dtype) else s)
+        attrs = {**s.attrs(n), key: text}
+        if n.op is raise_if:
+            s.check(n, attrs)
+            return []
+        if any(v.type.shape and is_complex(v.type.dtype) for v in n.inputs):
+            raise UnsupportedError("printing an array of complex numbers; print its .real and .imag", n.loc)
+        emit(n.op, *s.flat(n.inputs), **attrs)
+        return []
+
+    return rule
+
+
+_RULES: dict[str, Callable[[_Split, Node], list[Value]]] = {
+    "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "szmul": _szmul, "szmul2": _szmul2, "szdiv": _szdiv, "div": _div, "pow": _pow,
+    "dot": _dot, "prod": _prod, "cumprod": _cumprod, "linrec": _linrec,
+    "eq": _compare(ew.eq, ew.logical_and), "ne": _compare(ew.ne, ew.logical_or),
+    "complex": lambda s, n: [s.get(v) for v in n.inputs],
+    "real": lambda s, n: [s.parts[n.inputs[0]][0]],
+    "imag": lambda s, n: [s.parts[n.inputs[0]][1]],
+    "concat": lambda s, n: s.by_part(n, len(n.inputs)),
+    "raise_if": _message("message"), "print": _message("text"),
+}  # fmt: skip
+# Linear with real coefficients: how many of the first operands are complex
+_BY_PART = {
+    "add": 2, "sub": 2, "neg": 1, "broadcast": 1, "reshape": 1, "transpose": 1, "copy": 1, "index": 1, "update": 2, "update_add": 2,
+    "sum": 1, "cumsum": 1,
+}  # fmt: skip

@@ -1,0 +1,115 @@
+"""Slices of a contraction's result taken before it is made.
+
+The gates of an LSTM are slices of one product: `i, f, g, o = split(x @ W + b, 4, axis=1)`. Where every reader of a value takes a
+slice along one free axis, and no two slices overlap, the slice goes to the operands: four products of a part of W each, of
+which one register tile makes the same columns, so that the gates meet in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irad.core.ir import Builder, Graph, Node, Value, emit, readers, reads
+from irad.ops.array import Slice, dot, index
+from irad.passes.rebuild import give_last
+
+Spec = tuple[int | str | Slice, ...]
+
+
+def split_slices(graph: Graph, wanted: Callable[[Node], bool]) -> Graph:
+    """The graph with slices moved before the `wanted` contractions that only slices read."""
+    return _Slices(graph, wanted).run()
+
+
+class _Slices:
+    def __init__(self, graph: Graph, wanted: Callable[[Node], bool]):
+        self.graph, self.wanted = graph, wanted
+        self.defs = {v: n for n in graph.nodes for v in n.outputs}
+        self.users = readers(graph)
+        self.results = set(graph.results)
+
+    def run(self) -> Graph:
+        slices: dict[Node, None] = {}
+        for n in self.graph.nodes:
+            if self._splits(n):
+                slices.update(dict.fromkeys(self.users[n.out]))
+        if not slices:
+            return self.graph
+        nodes: list[Node] = []
+        for n in self.graph.nodes:
+            nodes += self._pushed(n) if n in slices else [n]
+        return self.graph.replace(nodes=self._live(nodes))
+
+    def _splits(self, n: Node) -> bool:
+        """Is the node a sum of contractions that is read by disjoint slices of one axis only?"""
+        if len(n.outputs) != 1 or n.out in self.results or not self._sliceable(n):
+            return False
+        users = self.users.get(n.out, [])
+        if len(users) < 2 or any(u.op.name != "index" or u.inputs != (n.out,) for u in users):
+            return False
+        axes, spans = set(), []
+        for u in users:
+            for k, (s, d) in enumerate(zip(u.attrs["spec"], n.out.type.shape)):
+                if not isinstance(s, Slice) or s.start is None or s.step != 1 or not isinstance(s.size, int):
+                    return False
+                if (s.start, s.size) != (0, d):
+                    axes.add(k)
+                    spans.append((s.start, s.start + s.size))
+        spans.sort()
+        return len(axes) == 1 and len(spans) == len(users) and all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))
+
+    def _sliceable(self, n: Node) -> bool:
+        """A contraction, or an elementwise node whose operands are that (read once) or views of what is in memory."""
+        if n.op.name == "dot":
+            return self.wanted(n)
+        if not n.op.elementwise:
+            return False
+        found = False
+        for v in n.inputs:
+            d = self.defs.get(v)
+            if d is not None and len(self.users[v]) == 1 and v not in self.results and self._sliceable(d):
+                found = True
+            elif d is not None and d.op.elementwise and d.op.name != "cast":
+                return False
+        return found
+
+    def _pushed(self, n: Node) -> list[Node]:
+        """The slice node, computed from slices of what its operand is computed from."""
+        with Builder(n.loc, deriv=n.deriv) as b:
+            self._sliced(n.inputs[0], n.attrs["spec"])
+        give_last(b.nodes, n.outputs)
+        return b.nodes
+
+    def _sliced(self, v: Value, spec: Spec) -> Value:
+        n = self.defs.get(v)
+        if n is not None and n.op.name == "dot" and self.wanted(n):
+            return self._sliced_dot(n, spec)
+        if n is not None and n.op.elementwise and self._sliceable(n):
+            return emit(n.op, *(self._sliced(x, spec) for x in n.inputs), **n.attrs)[0]
+        return index(v, spec=spec)
+
+    def _sliced_dot(self, n: Node, spec: Spec) -> Value:
+        """The product of slices of the operands."""
+        a, b = n.inputs
+        (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
+        free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
+        free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
+        m = len(ba) + len(free_a)
+        at_a = {**dict(zip(ba, spec)), **dict(zip(free_a, spec[len(ba) :]))}
+        at_b = {**dict(zip(bb, spec)), **dict(zip(free_b, spec[m:]))}
+        x, y = (
+            index(v, spec=tuple(at.get(k, Slice(0, d)) for k, d in enumerate(v.type.shape))) for v, at in ((a, at_a), (b, at_b))
+        )
+        return dot(x, y, **n.attrs)
+
+    def _live(self, nodes: list[Node]) -> list[Node]:
+        """Without what nothing reads any more."""
+        used = set(self.graph.results)
+        out: list[Node] = []
+        for n in reversed(nodes):
+            pure = n.op.elementwise or n.op.name in ("dot", "index")
+            if pure and n.out not in used:
+                continue
+            used.update(reads(n))
+            out.append(n)
+        return out[::-1]

@@ -1,0 +1,220 @@
+"""Reverse rules of loops: the backward of a `for` or `while` is a `for` over its trips, last to first. See irad.passes.derivatives.reverse.
+
+Loops that would fill too much memory with their tape are run in blocks instead, see irad.passes.derivatives.checkpointed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from irad.core.ir import Builder, Graph, Node, Value, captures, types, walk
+from irad.core.lazy_dataclass import dataclass
+from irad.core.once import COMPILER
+from irad.core.types import I64, TAPE
+from irad.ops.constant import scalar
+from irad.ops.control import for_, while_, zero
+from irad.ops.elementwise import add, mul, sub
+from irad.passes.analyses.final_values import UNKNOWN
+from irad.passes.derivatives.checkpointing import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
+from irad.passes.derivatives.region_pairs import Adjoint, Augment
+from irad.passes.derivatives.reverse import Backward, Cotangents, Reverse
+from irad.passes.derivatives.reverse_rules import asks_host, grown, rule
+from irad.passes.derivatives.save_or_recompute import bytes_of
+
+if TYPE_CHECKING:
+    from irad.passes.derivatives.checkpointed import Checkpointed
+
+
+@dataclass
+class LoopBackward:
+    """The backward of a loop's body: what it carries are cotangents of the `live` carries, then those of captures `wrt`.
+
+    `end`: in the backward, the number of the trip after the last one that it sweeps.
+    """
+
+    side: Backward
+    node: Node
+    live: list[int]
+    wrt: list[Value]
+    end: Value
+
+    @property
+    def taped(self) -> bool:
+        return self.side.frame.taped
+
+    def enter(self, ad: Reverse, cts: Cotangents, adj: Adjoint) -> list[Value]:
+        """What the backward loop starts from."""
+        ins = [cts[j] or zero(ad.need(self.node.outputs[j]).type) for j in self.live]
+        return [*ins, *(adj.take(ad.need(v)) for v in self.wrt)]
+
+    def leave(self, ad: Reverse, new: Sequence[Value], adj: Adjoint) -> None:
+        """Take over what the backward loop has made."""
+        init = self.node.inputs[len(self.node.inputs) - len(self.node.outputs) :]
+        adj.update(zip(map(ad.need, self.wrt), new[len(self.live) :]))
+        for j, d in zip(self.live, new):
+            if self.node.outputs[j].type == TAPE:
+                adj[ad.need(init[j])] = d
+            else:
+                adj.add(ad.need(init[j]), d)
+
+    def taped_body(self) -> Graph:
+        """The forward's body, with a tape as its last parameter and result; it ends with the pushes."""
+        body, t = self.node.regions[-1], Value(TAPE, "tape")
+        nodes, end = self.side.frame.forward(t)
+        return Graph((*body.params, t), nodes, (*body.results, end))
+
+
+def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
+    """Of `for` and `while` alike. `end`: the number of the trip after the last one, in the backward; `trips`: about how many."""
+    body = node.regions[-1]
+    carry = body.params[len(body.params) - len(node.outputs) :]
+    live = [j for j, p in enumerate(carry) if ad.active(p)]
+    wrt = [v for v in captures(body) if ad.active(v)]
+    s = Backward(ad, body)
+    k = Value(I64, "k")
+    s.params.append(k)
+    _give_counters(s, node, end, k)
+    ct: list[Value | None] = [s.param(p, "ct") if j in set(live) else None for j, p in enumerate(carry)]
+    acc = {ad.need(v): Value(ad.need(v).type, "acc") for v in wrt}
+    ad.around.append(trips)
+    s.sweep(ct, acc)
+    ad.around.pop()
+    wrt = [v for v in wrt if s.adj.get(ad.need(v)) is not acc[ad.need(v)]]
+    s.params += [acc[ad.need(v)] for v in wrt]
+    s.close([s.full(v) for v in (*(carry[j] for j in live), *wrt)])
+    return LoopBackward(s, node, live, wrt, end)
+
+
+def _give_counters(s: Backward, node: Node, end: Value, k: Value) -> None:
+    """The index of a loop, and what changes by a constant in each trip, need not be saved."""
+    ad, body, size = s.ad, node.regions[-1], len(node.outputs)
+    steps = [(p, init, ad.final_values.step(p)) for p, init in zip(body.params[-size:], node.inputs[-size:]) if p.type == I64]
+    if node.op is for_:
+        s.give(body.params[0], lambda: sub(sub(end, scalar(1, "i64")), k))
+    for p, init, step in steps:
+        if step is not None:
+            make = lambda: add(ad.need(init), mul(sub(sub(end, scalar(1, "i64")), k), scalar(step, "i64")))  # noqa: B023
+            s.give(p, make)
+
+
+def _sweep_loop(ad: Reverse, back: LoopBackward, trips: Value, cts: Cotangents, adj: Adjoint) -> None:
+    """Emit the backward in one piece."""
+    region = ad.diff.substitute(back.side.region(None, back.taped), {back.end: trips} if back.end is not trips else {})
+    back.leave(ad, ad.emit(for_, trips, *back.enter(ad, cts, adj), regions=[region], taped=back.taped), adj)
+
+
+@rule("for")
+def _for(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+    trips, frame = ad.need(node.inputs[0]), ad.frames[-1]
+    expected = ad.final_values.expected(node.inputs[0])
+    cuttable = may_be_cut(ad, node)
+    back = _backward(ad, node, Value(I64, "end") if cuttable else trips, expected)
+    blocks = blocks_of(ad, back) if cuttable else None
+    if blocks is not None:
+        frame.nested += blocks.kept(expected)
+        blocks.sweep(cts, adj)
+        frame.augment[node] = blocks.augment
+        return
+    frame.nested += expected * back.side.frame.saved
+    _sweep_loop(ad, back, trips, cts, adj)
+    if back.taped:
+        frame.augment[node] = lambda tape: _taped_for(node, back, tape)
+
+
+def _taped_for(node: Node, back: LoopBackward, tape: Value) -> tuple[list[Node], Value]:
+    """The forward loop, with a tape to carry."""
+    after = Value(TAPE, "tape")
+    return [grown(node, (*node.inputs, tape), (*node.outputs, after), [back.taped_body()])], after
+
+
+@rule("while")
+def _while(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+    """As `for`, with the trips counted on the way: a new result of the forward, saved like any other."""
+    frame, count = ad.frames[-1], Value(I64, "trips")
+    ad.frame_of[count] = frame
+    trips = ad.need(count)
+    cuttable = may_be_cut(ad, node)
+    back = _backward(ad, node, Value(I64, "end") if cuttable else trips, UNKNOWN)
+    blocks = blocks_of(ad, back, count) if cuttable else None
+    if blocks is not None:
+        frame.nested += blocks.kept(UNKNOWN)
+        blocks.sweep(cts, adj)
+        frame.augment[node] = blocks.augment
+        return
+    frame.nested += UNKNOWN * back.side.frame.saved
+    _sweep_loop(ad, back, trips, cts, adj)
+    frame.augment[node] = _counting(node, count, back)
+
+
+def _counting(node: Node, count: Value, back: LoopBackward) -> Augment:
+    taped = back.taped
+
+    def extra(v: Value, tape: Value) -> Sequence[Value]:
+        return (v, tape) if taped else (v,)
+
+    def augment(tape: Value) -> tuple[list[Node], Value]:
+        cond, n, after = node.regions[0], Value(I64, "trips"), Value(TAPE, "tape") if taped else tape
+        body = back.taped_body()
+        with Builder() as b0:
+            none = scalar(0, "i64")
+        with Builder() as b:
+            one_more = add(n, scalar(1, "i64"))
+        *params, t = body.params
+        *results, end = body.results
+        test = Graph((*cond.params, *extra(Value(I64, "trips"), Value(TAPE, "tape"))), cond.nodes, cond.results)
+        trip = Graph((*params, *extra(n, t)), (*body.nodes, *b.nodes), (*results, *extra(one_more, end)))
+        ins, outs = (*node.inputs, *extra(none, tape)), (*node.outputs, *extra(count, after))
+        return [*b0.nodes, grown(node, ins, outs, (test, trip))], after
+
+    return augment
+
+
+# ---- in blocks ---------------------------------------------------------------------------------------------------
+
+
+def may_be_cut(ad: Reverse, node: Node) -> bool:
+    """May the loop run again? Not what a checkpoint runs again: that is short enough, or the user's choice."""
+    again = ad.frames[-1].direct and not ad.once
+    once = (
+        any(asks_host(m) for r in node.regions for m in walk(r))
+        or node.op is while_
+        and any(m.op.effects == "io" for m in walk(node.regions[0]))
+    )
+    return not again and TAPE not in types(node.outputs) and not once
+
+
+def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Checkpointed | None:
+    """The loop in blocks, if that is better. `count`: of a `while`, the forward value that its trips will be.
+
+    Imports what few programs need.
+    """
+    saved, choose = back.side.frame.saved, _choice(ad, back.node)
+    if not saved or choose(saved, 0) is None:
+        return None
+    with COMPILER:
+        from irad.passes.derivatives.checkpointed import Checkpointed
+    new = Checkpointed(ad, back, count)
+    inside = {v for n in back.node.regions[-1].nodes for v in n.outputs} | set(back.node.regions[-1].params)
+    if any(s in inside for v in new.state for s in v.type.symbols):
+        return None
+    blocks = choose(saved, sum(map(bytes_of, new.state)))
+    if blocks is None:
+        return None
+    new.blocks = blocks
+    if ad.diff.asked.notes is not None:
+        loc = back.node.loc or next((n.loc for n in back.node.regions[-1].nodes if n.loc), None)
+        ad.diff.asked.notes.add("tape", f"loop in blocks: {blocks.text()}", loc, once=True, blocks=blocks)
+    return new
+
+
+def _choice(ad: Reverse, node: Node) -> Callable[[int, int], Blocks | None]:
+    """(bytes a trip saves, bytes of a checkpoint) -> blocks. Of nested loops that only the run counts, the outermost long one is cut."""
+    budget, facts, n = ad.diff.asked.budget, ad.final_values, node.inputs[0]
+    if node.op is for_ and facts.bounded(n):
+        return lambda saved, carried: blocks_of_known(facts.expected(n), saved, carried, budget, facts.known(n) is not None)
+    if all(trips <= 2 * BLOCK for trips in ad.around):
+        return lambda saved, carried: blocks_of_unknown(saved, carried, budget)
+    if node.op is for_:
+        return lambda saved, carried: blocks_of_known(UNKNOWN, saved, carried, budget, False)
+    return lambda saved, carried: None

@@ -1,0 +1,255 @@
+"""Fusion, part 1: what a node computes per element, and where it reads its operands.
+
+`classify` says how a node takes part: as a member of a fused loop over an iteration space, as a view that only changes
+where its operand is read (broadcast, transpose, slice, constant), or not at all. `Elements` emits the scalar code that
+computes one element of a value at affine positions, following views and inlined producers down to loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from irad.core.ir import Node, Value, current, emit
+from irad.core.lazy_dataclass import dataclass
+from irad.core.types import I64, Dim, Type, affine
+from irad.ops.array import Slice, dim_value
+from irad.ops.constant import const
+from irad.ops.elementwise import cast_to, mul
+from irad.ops.loop import Map, load
+from irad.passes.fusion.windows import only_units, static_position
+
+Position = tuple[Dim, ...]
+
+FOLDS = {
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
+    "argmax": "argmax", "argmin": "argmin",
+}  # fmt: skip
+SMALL_DOT = 2048  # multiplications: below this a contraction is cheaper as a loop than as a call
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node as part of a fused loop: its iteration space, how the result is stored or folded, and where.
+
+    `rows[k]` is the axis of the space that result axis k follows; for an update, the positions come from its spec.
+    """
+
+    node: Node
+    space: tuple[Dim, ...]
+    kind: str
+    rows: tuple[int, ...]
+
+
+def is_view(node: Node) -> bool:
+    """Reads its operand elsewhere, computes nothing."""
+    if len(node.outputs) != 1 or not node.out.type.shape:
+        return False
+    op, out = node.op.name, node.out
+    if op in ("broadcast", "transpose", "iota"):
+        return True
+    if op == "const":
+        return not hasattr(node.attrs["value"], "shape") or not out.type.shape
+    if op == "index":
+        return "g" not in node.attrs["spec"]
+    if op == "reshape":
+        return only_units(node.inputs[0].type.shape, out.type.shape)
+    return False
+
+
+def classify(node: Node) -> Member | None:
+    """The node as a loop member, or None (scalars, views, and everything that is not dense computation)."""
+    op, name = node.op, node.op.name
+    if name in FOLDS:
+        (x,) = node.inputs
+        axes = node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
+        return Member(node, x.type.shape, FOLDS[name], tuple(k for k in range(x.type.rank) if k not in axes))
+    if name == "dot":
+        return _classify_dot(node)
+    if name in ("update", "update_add"):
+        v = node.inputs[1].type
+        if not v.shape:
+            return None  # one element: a plain store
+        return Member(node, v.shape, "store" if name == "update" else "add", tuple(range(v.rank)))
+    if len(node.outputs) == 1 and node.out.type.shape and (op.elementwise or name == "index" and "g" in node.attrs["spec"]):
+        rank = node.out.type.rank
+        return Member(node, node.out.type.shape, "store", tuple(range(rank)))
+    return None
+
+
+def dot_axes(node: Node) -> tuple[tuple[Dim, ...], list[int], list[int]]:
+    """Iteration space of a contraction in the memory order of its larger operand, and the space axes of each operand's axes."""
+    a, b = (v.type for v in node.inputs)
+    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
+    pairs = {**dict(zip(cb, ca)), **dict(zip(bb, ba))}  # axis of b -> the same axis of a
+    free_b = [k for k in range(b.rank) if k not in pairs]
+    if b.rank <= a.rank:
+        at_a = list(range(a.rank))
+        at_b = [at_a[pairs[k]] if k in pairs else a.rank + free_b.index(k) for k in range(b.rank)]
+        return (*a.shape, *(b.shape[k] for k in free_b)), at_a, at_b
+    back = {v: k for k, v in pairs.items()}
+    free_a = [k for k in range(a.rank) if k not in back]
+    at_b = list(range(b.rank))
+    at_a = [at_b[back[k]] if k in back else b.rank + free_a.index(k) for k in range(a.rank)]
+    return (*b.shape, *(a.shape[k] for k in free_a)), at_a, at_b
+
+
+def _classify_dot(node: Node) -> Member | None:
+    a, b = (v.type for v in node.inputs)
+    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
+    space, at_a, at_b = dot_axes(node)
+    free_a = [k for k in range(a.rank) if k not in (*ca, *ba)]
+    free_b = [k for k in range(b.rank) if k not in (*cb, *bb)]
+    large = all(isinstance(d, int) for d in space) and prod(d for d in space if isinstance(d, int)) > SMALL_DOT
+    if free_a and free_b and large and ca and a.dtype in ("f32", "f64"):
+        return None
+    rows = (*(at_a[k] for k in ba), *(at_a[k] for k in free_a), *(at_b[k] for k in free_b))
+    return Member(node, space, "add" if ca else "store", rows)
+
+
+# ---- reading one element ------------------------------------------------------------------------------------
+
+
+def inlinable(node: Node) -> bool:
+    """Cheap enough to compute again wherever it is read."""
+    return is_view(node) or node.op.name in ("cast", "neg") or node.op.name in ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+_ELSEWHERE = {*FOLDS, "update", "update_add"}
+
+
+class Elements:
+    """Emits scalar code for elements. `computed`: how a value not in memory is computed, others are loaded; `made`: the node of any.
+
+    `inside` gives values of the surrounding nest: v -> (its row or scalar in scope, how many leading axes of v are outside).
+    """
+
+    def __init__(
+        self,
+        computed: Callable[[Value], Node | None],
+        made: Callable[[Value], Node | None],
+        inside: dict[Value, tuple[Value, int]] | None = None,
+    ):
+        self.computed, self.made, self.inside = computed, made, inside or {}
+        self.memo: dict[tuple[Value, Position], Value] = {}
+        self.reads: list[tuple[Value, Position]] = []
+
+    def at(self, v: Value, pos: Position) -> Value:
+        """The element of v at a position (one affine integer per axis)."""
+        if not v.type.shape:
+            self.reads.append((v, ()))
+            return v
+        if (v, pos) not in self.memo:
+            for x, node in self._order(v, pos):
+                self.memo[x, pos] = self._load(x, pos) if node is None else self.compute(node, pos)
+        return self.memo[v, pos]
+
+    def _order(self, v: Value, pos: Position) -> list[tuple[Value, Node | None]]:
+        """What has to be computed for an element at this very position, operands first: chains may be longer than
+        Python's stack is deep."""
+        out: list[tuple[Value, Node | None]] = []
+        seen: set[Value] = set()
+        todo: list[tuple[Value, Node | None, bool]] = [(v, None, False)]
+        while todo:
+            x, node, ready = todo.pop()
+            if ready:
+                out.append((x, node))
+            elif x.type.shape and x not in seen and (x, pos) not in self.memo:
+                seen.add(x)
+                node = self.computed(x)
+                todo.append((x, node, True))
+                if node is not None and self._rule(node) is None and node.op.name not in _ELSEWHERE:
+                    todo += [(operand, None, False) for operand in reversed(node.inputs)]
+        return out
+
+    def _rule(self, node: Node) -> Callable[[Node, Position], Value] | None:
+        """How an op that is not elementwise reads its operands."""
+        return getattr(self, f"_{node.op.name}", None)
+
+    def _load(self, v: Value, pos: Position) -> Value:
+        self.reads.append((v, pos))
+        if v in self.inside:
+            v, prefix = self.inside[v]
+            pos = pos[prefix:]
+            if not v.type.shape:
+                return v
+        idx = list(dict.fromkeys(s for d in pos if not isinstance(d, int) for s, _ in d.terms))
+        return load(v, *idx, map=Map(tuple(_row(d, idx) for d in pos)))
+
+    def compute(self, node: Node, pos: Position) -> Value:
+        """One element of the node's result (for a reduction: of what it folds, at a position of the iteration space)."""
+        b = current()
+        b.loc, b.deriv = node.loc, node.deriv
+        name, ins = node.op.name, node.inputs
+        rule = self._rule(node)
+        if rule is not None:
+            return rule(node, pos)
+        if name in FOLDS:
+            return self.at(ins[0], pos)
+        if name in ("update", "update_add"):
+            return self.at(ins[1], pos)
+        return emit(node.op, *(self.at(x, pos) for x in ins), **node.attrs)[0]
+
+    def _const(self, node: Node, pos: Position) -> Value:
+        return const(value=node.attrs["value"], type=Type(node.out.type.dtype))
+
+    def _iota(self, node: Node, pos: Position) -> Value:
+        return cast_to(dim_value(pos[node.attrs["axis"]]), node.out.type.dtype)
+
+    def _broadcast(self, node: Node, pos: Position) -> Value:
+        (x,) = node.inputs
+        out = node.out.type.shape
+        return self.at(x, tuple(0 if d == 1 and out[k] != 1 else pos[k] for d, k in zip(x.type.shape, node.attrs["dims"])))
+
+    def _transpose(self, node: Node, pos: Position) -> Value:
+        perm = node.attrs["perm"]
+        back: list[Dim] = [0] * len(perm)
+        for k, p in enumerate(perm):
+            back[p] = pos[k]
+        return self.at(node.inputs[0], tuple(back))
+
+    def _reshape(self, node: Node, pos: Position) -> Value:
+        (x,) = node.inputs
+        kept = iter(p for p, d in zip(pos, node.out.type.shape) if d != 1)
+        return self.at(x, tuple(0 if d == 1 else next(kept) for d in x.type.shape))
+
+    def _index(self, node: Node, pos: Position) -> Value:
+        x, *operands = node.inputs
+        spec = node.attrs["spec"]
+        window = static_position(self.made, spec, operands, pos) if "g" in spec else None
+        return self.at(x, self.positions(spec, operands, pos) if window is None else window)
+
+    def _dot(self, node: Node, pos: Position) -> Value:
+        _, at_a, at_b = dot_axes(node)
+        a, b = node.inputs
+        return mul(self.at(a, tuple(pos[k] for k in at_a)), self.at(b, tuple(pos[k] for k in at_b)))
+
+    def positions(self, spec: Sequence[int | str | Slice], operands: Sequence[Value], pos: Position) -> Position:
+        """Where element `pos` of an indexed view, gather or update stands in the array itself."""
+        out: list[Dim] = []
+        it, k, gather_at, rank = iter(operands), 0, -1, 0
+        for s in spec:
+            if s == "g":
+                g = next(it)
+                if gather_at < 0:
+                    gather_at, rank = k, g.type.rank
+                    k += rank
+                out.append(as_dim(self.at(g, pos[gather_at : gather_at + rank])))
+            elif isinstance(s, Slice):
+                start: Dim = as_dim(next(it)) if s.start is None else s.start
+                out.append(start + pos[k] * s.step)
+                k += 1
+            else:
+                out.append(as_dim(next(it)) if s == "i" else s)  # type: ignore[arg-type]
+        return tuple(out)
+
+
+def as_dim(v: Value) -> Dim:
+    """An i64 scalar as an affine integer."""
+    assert v.type == I64
+    return affine(0, {v: 1})
+
+
+def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
+    coefs = {} if isinstance(d, int) else dict(d.terms)
+    return (*(coefs.get(v, 0) for v in idx), d if isinstance(d, int) else d.const)

@@ -1,0 +1,124 @@
+"""Fusion, part 3: loops over the same rows under one outer loop.
+
+Softmax is three loops over (rows, columns) that depend on each other row by row; a matrix-vector product, what is done
+with its result, and the transposed product are three loops that share their rows. Merged, each row is read once from
+memory and its intermediate values never leave the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import prod
+
+from irad.core.ir import Value
+from irad.core.types import Dim
+from irad.passes.fusion.access import Member, Position, as_dim
+from irad.passes.fusion.groups import Group, Grouping, Nest, topological
+
+MIN_WORK = 256  # elements of the larger space: below this a nest gains nothing
+MAX_ROWS = 1 << 19  # bytes of the rows that a nest keeps: they are on the stack, and nothing is gained beyond a core's own caches
+
+
+Accesses = Callable[[Group, Iterable[Member]], tuple[list[Value], list[tuple[Value, Position]]]]
+
+
+def merge_rows(grouping: Grouping, accesses: Accesses) -> list[Nest]:
+    """The groups in order, merged where rows allow it. `accesses`: where computing members of a group reads memory."""
+    return _Merger(grouping, accesses).run()
+
+
+class _Merger:
+    def __init__(self, grouping: Grouping, accesses: Accesses):
+        self.grouping, self.accesses = grouping, accesses
+        self.nest_of: dict[Group, Nest] = {}
+
+    def run(self) -> list[Nest]:
+        order = self.grouping.ordered()
+        nests: list[Nest] = []
+        for g in order:
+            home = self._home(g)
+            if home is None:
+                home = Nest([g], g.bits, g.above)
+                nests.append(home)
+            self.nest_of[g] = home
+        return topological(nests)
+
+    def _home(self, g: Group) -> Nest | None:
+        """The nest that group g can be a further part of."""
+        if not g.space or any(m.node.op.name in ("update", "update_add") for m in g.members):
+            return None
+        idx, reads = self.accesses(g, g.members)
+        sources: list[Nest] = []
+        for v, _ in reads:
+            producer = self.grouping.group_of.get(v)
+            if producer is not None and producer in self.nest_of and producer.space:
+                n = self.nest_of[producer]
+                if n not in sources:
+                    sources.append(n)
+        for nest in reversed(sources):
+            p = self._prefix(nest, g, idx, reads)
+            rows = nest.rows | {v for v, _ in reads if self.nest_of.get(self.grouping.group_of.get(v, g)) is nest}
+            if p and self._worth(nest, g) and self._fit(rows, p) and not self._path(nest, g):
+                nest.parts.append(g)
+                nest.rows = rows
+                nest.prefix, nest.bits = p, nest.bits | g.bits
+                nest.above = (nest.above | g.above) & ~nest.bits
+                return nest
+        return None
+
+    def _path(self, nest: Nest, g: Group) -> bool:
+        """Does g depend on the nest through something outside of it?"""
+        for other in self.grouping.groups:
+            if other.bits & g.above and not other.bits & nest.bits and other.above & nest.bits:
+                return True
+        return False
+
+    def _worth(self, nest: Nest, g: Group) -> bool:
+        spaces = [q.space or () for q in (*nest.parts, g)]
+        if all(len(s) < 2 for s in spaces):
+            return False
+        return max(_size(s) for s in spaces) >= MIN_WORK
+
+    def _fit(self, rows: Iterable[Value], p: int) -> bool:
+        """Are the rows of these values, without the first p axes of their loops, of known length, and small enough to be kept?"""
+        total = 0
+        for v in rows:
+            row = [d for r, d in zip(self.grouping.made_by[v].rows, v.type.shape) if r >= p]
+            if not all(isinstance(d, int) for d in row):
+                return False
+            total += prod(d for d in row if isinstance(d, int)) * v.type.numpy.itemsize
+        return total <= MAX_ROWS
+
+    def _prefix(self, nest: Nest, g: Group, idx: list[Value], reads: list[tuple[Value, Position]]) -> int:
+        """Over how many leading axes do the nest and g run row by row? 0: not at all."""
+        assert g.space is not None
+        own = {v: m for q in nest.parts for m in q.members for v in m.node.outputs}
+        if any(m.node.op.name in ("update", "update_add") for m in own.values()):
+            return 0
+        p = min([nest.prefix or len(nest.parts[0].space or ()), len(g.space)])
+        spaces = [q.space or () for q in nest.parts]
+        while p and any(s[:p] != g.space[:p] for s in spaces):
+            p -= 1
+        for v, pos in reads:
+            m = own.get(v)
+            while m is not None and p and not (m.rows[:p] == tuple(range(p)) and pos[:p] == tuple(as_dim(i) for i in idx[:p])):
+                p -= 1
+        members = [*own.values(), *g.members]
+        while p and any(not _splits(m, p) for m in members):
+            p -= 1
+        return p if any(len(s) > p for s in (*spaces, g.space)) else 0
+
+
+def _splits(m: Member, p: int) -> bool:
+    """Can the member be cut after its first p axes? Its result's axes must come outer ones first."""
+    outer = [r for r in m.rows if r < p]
+    if list(m.rows[: len(outer)]) != outer:
+        return False
+    return m.kind not in ("argmax", "argmin") or outer == list(range(p))
+
+
+def _size(space: tuple[Dim, ...]) -> int:
+    size = 1
+    for d in space:
+        size *= d if isinstance(d, int) else MIN_WORK
+    return size

@@ -1,0 +1,182 @@
+"""One version of an array at a time: what is read of an array is read before the next store into it.
+
+Fusion computes a slice where it is used, which may be after a store into the array: then the old version would have to live
+beside the new one, as a copy of the whole. For each store this pass looks for reads that come after it. Where the store
+does not touch what they read, they read the new version; where they do not need the store, it moves behind them; else what they
+read, and no more, is kept in memory of its own.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from irad.core.ir import Graph, Node, Program, Value, reads, substitute_node, uses
+from irad.ops.array import copy as copy_op
+from irad.ops.array import index
+from irad.ops.core import effects
+from irad.passes.analyses.final_values import FinalValues
+from irad.passes.fusion.access import classify, is_view
+from irad.passes.rewrite import rebuild
+
+MOST = 64  # nodes that may float with a read
+
+
+def versions(program: Program) -> Program:
+    """The program with reads of arrays before the stores that follow them, as far as they are known to float."""
+    return {name: _Function(g).run() for name, g in program.items()}
+
+
+def overwritten(node: Node) -> tuple[Value, ...]:
+    """The arrays whose memory the node writes over: that of a store, those that a loop carries."""
+    if node.op.name in ("update", "update_add"):
+        return node.inputs[:1]
+    if node.op.name in ("for", "while"):
+        return tuple(v for v in node.inputs if v.type.shape)
+    return ()
+
+
+class _Function:
+    def __init__(self, graph: Graph):
+        self.whole = graph
+
+    def run(self) -> Graph:
+        return self.graph(self.whole)
+
+    @cached_property
+    def places(self) -> FinalValues:
+        return FinalValues(self.whole)
+
+    def graph(self, graph: Graph) -> Graph:
+        graph = graph.replace(nodes=[rebuild(n, {}, tuple(map(self.graph, n.regions))) for n in graph.nodes])
+        count = uses(graph)
+        if not any(count[x] > 1 for n in graph.nodes for x in overwritten(n)):
+            return graph
+        return _Block(graph, self).run()
+
+
+class _Block:
+    """The nodes of one graph with their places, which sort; `after[v]`: who reads a value, `made[v]`: the node that makes it."""
+
+    def __init__(self, graph: Graph, function: _Function):
+        self.source, self.function = graph, function
+        self.at: dict[Node, tuple[int, ...]] = {}
+        self.made: dict[Value, Node] = {}
+        self.after: dict[Value, dict[Node, None]] = {}
+        self.moves = 0
+        for k, n in enumerate(graph.nodes):
+            self.place(n, (k,))
+
+    def run(self) -> Graph:
+        for store in self.source.nodes:
+            for x in overwritten(store):
+                if x in self.made and self.made[x].op.name in ("const", "empty"):  # those are made anew for each store
+                    continue
+                if not self.swaps(x):
+                    self.settle(store.outputs[0], x)
+        return self.source.replace(nodes=sorted(self.at, key=self.at.__getitem__))
+
+    def place(self, node: Node, at: tuple[int, ...]) -> None:
+        self.at[node] = at
+        self.made.update(dict.fromkeys(node.outputs, node))
+        for v in reads(node):
+            self.after.setdefault(v, {})[node] = None
+
+    def exchange(self, old: Node, new: Node) -> None:
+        """Another node with the same results, in the same place."""
+        at = self.at.pop(old)
+        for v in reads(old):
+            self.after[v].pop(old, None)
+        self.place(new, at)
+
+    def behind(self, node: Node, store: bool = False) -> tuple[int, ...]:
+        """The place behind a node, and behind what was put there before; stores stand behind all reads there, which they may need."""
+        self.moves += 1
+        return (*self.at[node], int(store), self.moves)
+
+    def settle(self, out: Value, x: Value) -> None:
+        """No read of x after the store that makes `out`, if that can be had."""
+        for made in [n.outputs[0] for n in self.after[x] if n.outputs]:
+            store, read = self.made[out], self.made[made]
+            if read is store:
+                continue
+            moving, ends = self.floating(read)
+            late = [n for n in ends if self.at[n] > self.at[store]]
+            if not late:
+                continue
+            if len(late) == len(ends) and self.apart(read, store):
+                self.read_new(read, moving, store)
+            elif not self.sink(store, late) and _floats(read) and self.at[read] < self.at[store]:
+                self.keep(read)
+
+    def swaps(self, x: Value) -> bool:
+        """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
+        (irad.passes.memory.pingpong), and all reads are best made of the old one."""
+        while x in self.made and self.made[x].op.name in ("update", "update_add") and len(self.made[x].inputs) == 2:
+            x = self.made[x].inputs[0]
+        if x not in self.source.params:
+            return False
+        while x not in self.source.results:
+            stores = [n for n in self.after.get(x, ()) if n.op.name in ("update", "update_add") and n.inputs[0] is x]
+            if len(stores) != 1 or len(stores[0].inputs) != 2:
+                return False
+            x = stores[0].out
+        return True
+
+    def floating(self, read: Node) -> tuple[list[Node], list[Node]]:
+        """The read and what is computed from it element by element, in order; and what reads those at a place of its own."""
+        if not _floats(read):
+            return [], [read]
+        moving, todo = {read}, [read]
+        ends: dict[Node, None] = {}
+        while todo:
+            for n in self.after.get(todo.pop().out, ()):
+                if n not in moving and _floats(n) and len(moving) < MOST:
+                    moving.add(n)
+                    todo.append(n)
+                elif n not in moving:
+                    ends[n] = None
+        return sorted(moving, key=self.at.__getitem__), list(ends)
+
+    def apart(self, read: Node, store: Node) -> bool:
+        """Does the store leave alone what is read?"""
+        if read.op is not index or store.op.name not in ("update", "update_add"):
+            return False
+        places = self.function.places
+        here = places.access(read.inputs[1:], read.attrs["spec"])
+        return places.apart(here, places.access(store.inputs[2:], store.attrs["spec"]))
+
+    def read_new(self, read: Node, moving: list[Node], store: Node) -> None:
+        """The read, of the version that the store makes, and what floats with it, behind the store."""
+        new = Node(read.op, (store.out, *read.inputs[1:]), read.outputs, read.attrs, (), read.loc, read.deriv)
+        self.exchange(read, new)
+        for n in (new, *moving[1:]):
+            if self.at[n] < self.at[store]:
+                self.at[n] = self.behind(store)
+
+    def sink(self, store: Node, late: list[Node]) -> bool:
+        """The store behind what reads the old version late, if nothing up to there needs it."""
+        last = max(late, key=self.at.__getitem__)
+        needs = [self.at[n] for v in store.outputs for n in self.after.get(v, ())]
+        if effects(store) != "none" or min(needs, default=(len(self.at),)) <= self.at[last]:
+            return False
+        self.at[store] = self.behind(last, store=True)
+        return True
+
+    def keep(self, read: Node) -> None:
+        """What is read, in memory of its own."""
+        new = Value(read.out.type, read.out.hint)
+        env = {read.out: new}
+        for n in list(self.after[read.out]):
+            self.exchange(n, substitute_node(n, env))
+        kept = Node(copy_op, read.outputs, (new,), {}, (), read.loc, read.deriv)
+        self.place(kept, (*self.at[read], 0))  # before what was put behind the read
+        self.source = self.source.replace(results=[env.get(v, v) for v in self.source.results])
+
+
+def _floats(node: Node) -> bool:
+    """Is it computed where its result is read?"""
+    if len(node.outputs) != 1 or not node.out.type.shape:
+        return False
+    return (
+        is_view(node) or node.op.name not in ("update", "update_add") and (m := classify(node)) is not None and m.kind == "store"
+    )

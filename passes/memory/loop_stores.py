@@ -1,0 +1,90 @@
+"""Does a fused loop read elements of its own destination that it stores to in another trip? If not, it may run in place.
+
+A history, `U[n+1] = f(U[n])`, reads row n and stores row n+1: nothing is read that the loop writes. Positions are affine in
+indices and in what stands outside; a clash is a set of integer points, which irad.passes.analyses.polyhedron shows to be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from irad.core.ir import Graph, Node, Value, walk
+from irad.core.types import I64, Dim, affine
+from irad.ops.loop import load
+from irad.passes.analyses.final_values import FinalValues
+from irad.passes.analyses.polyhedron import is_empty
+
+
+class LoopStores:
+    """Questions about the fused loops of one function."""
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+
+    @cached_property
+    def _values(self) -> FinalValues:
+        return FinalValues(self._graph)
+
+    def apart(self, node: Node, k: int, x: Value) -> bool:
+        """Does the loop read elements of x only that its out k stores to in no trip?"""
+        (body,) = node.regions
+        out, extra = node.attrs["outs"][k], _extra(node, k)
+        reads = list(self._reads(body, node.attrs["extents"], x, []))
+        if x in body.results or out.width > 1 or any(n.op is not load for n, _ in reads):
+            return False
+        made = {
+            v
+            for r in (body, *(r for n in walk(body) for r in n.regions))
+            for v in (*r.params, *(o for n in r.nodes for o in n.outputs))
+        }
+        other = {v: Value(I64) for v in made}  # of the trip that stores
+        fresh = lambda e: e if isinstance(e, int) else e.rename(lambda v: other.get(v, v))
+        stored = [fresh(self._row(row, [*body.params, *extra])) for row in out.map.rows]
+        trip = [fresh(e) for e in self._ranges(body, node.attrs["extents"])]
+        return all(
+            self._never([self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows], stored, [*known, *trip]) for n, known in reads
+        )
+
+    def _reads(self, body: Graph, extents: Sequence[Dim], x: Value, known: list[Dim]) -> Iterator[tuple[Node, list[Dim]]]:
+        """The nodes that read x, with the ranges of the loops around them: of no others, which may have no trips."""
+        known = [*known, *self._ranges(body, extents)]
+        for n in body.nodes:
+            if x in n.inputs:
+                yield n, known
+            for r in n.regions:
+                yield from self._reads(r, n.attrs["extents"], x, known)
+
+    def _ranges(self, body: Graph, extents: Sequence[Dim]) -> list[Dim]:
+        """What is known of a loop's indices, as forms that are <= 0."""
+        return [e for i, d in zip(body.params, extents) for e in (affine(0, {i: -1}), affine(1, {i: 1}) - self._form(d))]
+
+    def _never(self, read: list[Dim], stored: list[Dim], known: list[Dim]) -> bool:
+        """Do the two positions differ whatever the unknowns are? A store of rows names the leading axes alone."""
+        zero = [a - b for a, b in zip(read, stored)]
+        if any(isinstance(e, int) and e for e in zero):
+            return True
+        unknowns = {v for e in zero if not isinstance(e, int) for v, _ in e.terms}
+        return is_empty(zero, [*known, *(e for v in unknowns for e in self._values.domain(v))])
+
+    def _row(self, row: tuple[int, ...], operands: list[Value] | tuple[Value, ...]) -> Dim:
+        e: Dim = row[-1]
+        for c, v in zip(row, operands):
+            if c:
+                e = e + self._values.form(v) * c
+        return e
+
+    def _form(self, d: Dim) -> Dim:
+        if isinstance(d, int):
+            return d
+        e: Dim = d.const
+        for v, c in d.terms:
+            e = e + self._values.form(v) * c
+        return e
+
+
+def _extra(node: Node, k: int) -> tuple[Value, ...]:
+    """The positions that the body yields for out k, beside its indices."""
+    at = sum(o.width + o.extra for o in node.attrs["outs"][:k])
+    out = node.attrs["outs"][k]
+    return node.regions[0].results[at + out.width : at + out.width + out.extra]

@@ -1,0 +1,112 @@
+"""Double buffering of stencils in loops.
+
+`u[1:-1] += f(u[2:], u[:-2])` reads neighbours that it overwrites, so it cannot run in place. Inside a loop the array gets a
+second buffer instead of being copied twice a trip: each trip writes the new state into the other buffer, and the two change
+places. What the store leaves alone is equal in both buffers from the start; so each trip must store to the same elements. Runs
+after fuse; the plan pass and codegen exchange the buffers by name (`swap` on the loop: pairs of carries).
+"""
+
+from __future__ import annotations
+
+from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
+from irad.ops.array import one_place, update
+from irad.ops.elementwise import add
+from irad.ops.loop import Out, load, loop
+
+
+def pingpong(program: Program) -> Program:
+    """The program with a second buffer for each stencil carried through a loop."""
+    return {name: _graph(g) for name, g in program.items()}
+
+
+def _graph(graph: Graph) -> Graph:
+    nodes = []
+    for n in graph.nodes:
+        if n.regions and n.op is not loop:
+            regions = tuple(map(_graph, n.regions))
+            if any(a is not b for a, b in zip(regions, n.regions)):
+                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            if n.op.name in ("for", "while"):
+                n = _loop(n)
+        nodes.append(n)
+    return graph.replace(nodes=nodes)
+
+
+def _loop(node: Node) -> Node:
+    offset = int(node.op.name == "for")
+    body = node.regions[-1]
+    for k in range(len(node.outputs)):
+        sites = _stencil(body, body.params[offset + k], body.results[k])
+        if sites:
+            node = _doubled(node, k, sites)
+            body = node.regions[-1]
+    return node
+
+
+def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
+    """What stores into carry p, one after another, to make `result`: loops, and which of their outs do, or updates of an element.
+
+    Empty if they could run in place, if this is not all that happens to p, or if trips store to different elements.
+    """
+    if not p.type.shape or body.results.count(result) > 1 or p in body.results:
+        return []
+    made = {v: n for n in body.nodes if n.op is loop or n.op is update and one_place(n.attrs["spec"]) for v in n.outputs}
+    inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
+    count = uses(body)
+    sites: list[tuple[Node, int]] = []
+    v = result
+    while v is not p:
+        n = made.get(v)
+        if n is not None and n.op is update and count[v] == 1:
+            sites.append((n, 0))
+            v = n.inputs[0]
+            continue
+        if n is None or count[v] > 1 or len(n.inputs) != len(n.attrs["outs"]):
+            return []
+        if any(v in inside for d in extents_in(n) for v, _ in d.terms):
+            return []
+        j = n.outputs.index(v)
+        out = n.attrs["outs"][j]
+        if out.extra or out.kind not in ("store", "add") or n.inputs.count(n.inputs[j]) > 1:
+            return []
+        sites.append((n, j))
+        v = n.inputs[j]
+    loops = [(n, j) for n, j in sites if n.op is loop]
+    if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in loops):
+        return []
+    return sites if any(p in captures(n.regions[0]) for n, _ in loops) else []
+
+
+def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
+    """The loop with carry k in two buffers."""
+    offset = int(node.op.name == "for")
+    body = node.regions[-1]
+    p = body.params[offset + k]
+    other, out = Value(p.type, p.hint), Value(p.type, p.hint)
+    first, j = sites[-1]
+    stored = _stores(first, j, p, other)
+    nodes = [stored if n is first else n for n in body.nodes]
+    regions = [Graph((*r.params, Value(p.type, p.hint)), r.nodes, r.results) for r in node.regions[:-1]]
+    regions.append(Graph((*body.params, other), tuple(nodes), (*body.results, p)))
+    swap = (*node.attrs.get("swap", ()), (k, len(node.outputs)))
+    inputs = (*node.inputs, node.inputs[offset + k])
+    return Node(node.op, inputs, (*node.outputs, out), {**node.attrs, "swap": swap}, tuple(regions), node.loc, node.deriv)
+
+
+def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
+    """The fused loop storing the whole new value into the other buffer."""
+    if site.op is update:
+        return Node(update, (other, *site.inputs[1:]), site.outputs, site.attrs, (), site.loc, site.deriv)
+    (body,) = site.regions
+    outs = list(site.attrs["outs"])
+    results = list(body.results)
+    nodes = list(body.nodes)
+    if outs[j].kind == "add":
+        with Builder(site.loc, deriv=site.deriv) as b:
+            old = load(p, *body.params, map=outs[j].map)
+            results[j] = add(old, results[j])
+        nodes += b.nodes
+        outs[j] = Out("store", outs[j].map)
+    inputs = tuple(other if i == j else v for i, v in enumerate(site.inputs))
+    region = Graph(body.params, tuple(nodes), tuple(results))
+    return Node(site.op, inputs, site.outputs, {**site.attrs, "outs": tuple(outs)}, (region,), site.loc, site.deriv)

@@ -1,0 +1,235 @@
+"""Plan memory: every array gets a place, stores happen in place, dying memory is used again.
+
+First copies are put wherever a store, a loop carry, a branch or a result needs memory of its own (`insert_copies`); then
+values joined by a copy or a destination share one place where their lives do not overlap, so most copies vanish;
+last, the places that are not a parameter's or a result's are laid out in one arena by first fit. The result is an
+ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
+
+A donated parameter is memory like any other: a result may be written into it once it is dead (then its place is the result's,
+"r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from irad.core.ir import Graph, Node, Program, Value, copy, nodes_where, substitute_node, walk
+from irad.core.lazy_dataclass import dataclass
+from irad.core.notes import Notes
+from irad.errors import VerifyError
+from irad.ops.array import copy as copy_op
+from irad.passes.analyses.capacity import Records, capacities, pops_last
+from irad.passes.memory.copies import insert_copies
+from irad.passes.memory.lives import Lives
+from irad.passes.memory.notes import note_plan
+
+ALIGN = 64
+
+
+def plan(program: Program, donated: Set[int] = frozenset(), notes: Notes | None = None) -> Program:
+    """The program with a place for every array. `donated`: parameters of the entry whose memory may be written."""
+    entry = next(iter(program))
+    records = Records(program)
+    planned = {
+        name: _plan_graph(program[name], donated if name == entry else frozenset(), records, notes, name == entry)
+        for name in pops_last(program)
+    }
+    return {name: planned[name] for name in program}
+
+
+def byte_size(v: Value, capacity: dict[Value, int]) -> int:
+    """Bytes of an array, a multiple of the alignment; with run-time extents, of the largest it can be."""
+    size = capacity[v] if v in capacity else v.type.size
+    return -(-size * v.type.numpy.itemsize // ALIGN) * ALIGN
+
+
+@dataclass(eq=False)
+class Place:
+    """Values that share memory, and when it is in use (half-open intervals of positions)."""
+
+    values: list[Value]
+    lives: list[tuple[int, int]]
+    fixed: str = ""  # "p0", "r1", "c" (a constant): memory that is given
+    size: int = 0
+    offset: int = -1
+    given: bool = False  # the memory of a donated parameter, unless a result takes it
+    moves: bool = False  # its name may stand for other memory at run time: never a result's own
+
+    def overlaps(self, other: Place) -> bool:
+        for a, b in self.lives:
+            for c, d in other.lives:
+                if a < d and c < b:
+                    return True
+        return False
+
+    @property
+    def readonly(self) -> bool:
+        return self.fixed[:1] in ("p", "c")
+
+
+def _plan_graph(graph: Graph, donated: Set[int], records: Records, notes: Notes | None, entry: bool) -> Graph:
+    graph = insert_copies(copy(graph, {}))
+    lives = Lives(graph)
+    places = _Places(lives, graph, records, donated if all(v.type.static for v in graph.results) else frozenset())
+    places.layout()
+    _check_swaps(graph)
+    if notes is not None:
+        note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
+    graph = _without_free_copies(graph, {})
+    graph.memo["arena"], graph.memo["donated"] = places.arena, places.donated
+    return graph
+
+
+def _check_swaps(graph: Graph) -> None:
+    """What a trip gives for a carry that changes places is in the memory of its partner: else the swap would lose it."""
+    for n in nodes_where(graph, "swaps", lambda n: "swap" in n.attrs):
+        body = n.regions[-1]
+        carries = body.params[len(body.params) - len(n.outputs) :]
+        for a, b in n.attrs["swap"]:
+            if (body.results[a].at, body.results[b].at) != (carries[b].at, carries[a].at):
+                raise VerifyError("after plan: carries that swap do not lie in each other's memory at the end of a trip", n.loc)
+
+
+def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:
+    """The graph without copies from a place to itself: the source is read instead."""
+    nodes = []
+    for n in graph.nodes:
+        if n.op is copy_op and n.inputs[0].at == n.outputs[0].at and n.outputs[0].type.shape:
+            env[n.outputs[0]] = env.get(n.inputs[0], n.inputs[0])
+            continue
+        n = substitute_node(n, env)
+        regions = tuple(_without_free_copies(r, env) for r in n.regions)
+        if any(a is not b for a, b in zip(regions, n.regions)):
+            n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+        nodes.append(n)
+    return graph.replace(nodes=nodes, results=[env.get(v, v) for v in graph.results])
+
+
+class _Places:
+    def __init__(self, lives: Lives, graph: Graph, records: Records, donated: Set[int]):
+        self.of: dict[Value, Place] = {}
+        capacity = capacities(graph, records)
+        for v, spans in lives.spans.items():
+            self.of[v] = Place([v], list(spans), size=byte_size(v, capacity))
+        for k, v in enumerate(graph.params):
+            if v in self.of and k not in donated:
+                self.of[v].fixed = f"p{k}"
+        for n in walk(graph):
+            if n.op.name == "const" and n.outputs[0] in self.of and hasattr(n.attrs["value"], "shape"):
+                self.of[n.outputs[0]].fixed = "c"
+        for k, v in enumerate(graph.results):
+            if v in self.of:
+                self.of[v].fixed = f"r{k}"
+        for k in donated:
+            if graph.params[k] in self.of:
+                self.of[graph.params[k]].given = True
+        for a, b in lives.same:
+            self.join(a, b)
+        for a, b, *_ in lives.exchanged:
+            self.of[a].moves = self.of[b].moves = True
+        for a, b in sorted(lives.wanted, key=lambda w: -lives.depth[w[1]]):
+            self.try_join(a, b)
+        matched: set[Value] = set()
+        self.over: list[tuple[Value, Value]] = []  # operands and the results that are written over them
+        moved: dict[Value, list[Value]] = {}
+        for a, b in lives.wanted:
+            moved.setdefault(a, []).append(b)
+        # first what is carried on to the place of the operand: the next trip's state over this one's
+        home = lambda a, b: any(self.of[c] is self.of[a] for c in moved.get(b, ()))
+        for a, b, at in sorted(lives.over, key=lambda w: (-lives.depth[w[1]], not home(w[0], w[1]))):
+            if a not in matched and b not in matched and self.try_over(a, b, at):
+                matched |= {a, b}
+                self.over.append((a, b))
+        self.donated = self.give({k: graph.params[k] for k in donated if graph.params[k] in self.of}, graph.results)
+
+    def give(self, donated: dict[int, Value], results: Sequence[Value]) -> dict[int, int]:
+        """Results that are in the memory of donated parameters; what no result takes stays a parameter's place."""
+        for v in donated.values():
+            for r in results:
+                if r.type == v.type and self.of[r] is not self.of[v]:
+                    self.try_join(v, r)
+        for k, v in donated.items():
+            self.of[v].fixed = self.of[v].fixed or f"p{k}"
+        return {int(self.of[v].fixed[1:]): k for k, v in donated.items() if self.of[v].fixed[0] == "r"}
+
+    def join(self, a: Value, b: Value) -> None:
+        """One place for both, whatever else is there: the copies were put so that this is right."""
+        x, y = self.of[a], self.of[b]
+        if x is y:
+            return
+        assert not (x.fixed and y.fixed), f"two fixed places {x.fixed} and {y.fixed} for one value"
+        if len(x.values) < len(y.values):
+            x, y = y, x
+        x.values += y.values
+        x.lives += y.lives
+        x.fixed, x.size, x.moves = x.fixed or y.fixed, max(x.size, y.size), x.moves or y.moves
+        x.given = x.given or y.given
+        for v in y.values:
+            self.of[v] = x
+
+    def try_join(self, a: Value, b: Value) -> None:
+        """One place for the source and the target of a copy, if nothing in it is overwritten too early."""
+        x, y = self.of[a], self.of[b]
+        if x.moves and (y.fixed or y.given or y.moves) or y.moves and (x.fixed or x.given):
+            return
+        if x is not y and not (x.fixed and y.fixed) and not x.readonly and not y.readonly and not x.overlaps(y):
+            self.join(a, b)
+
+    def try_over(self, a: Value, b: Value, at: int) -> bool:
+        """One place for an operand and the result that is written over it, if the operand dies there. Is there one?"""
+        place = self.of[a]
+        before = place.lives
+        if not any([hi == at for _, hi in before]):
+            return place is self.of[b]
+        place.lives = [(lo, at - 1 if hi == at else hi) for lo, hi in before]
+        self.try_join(a, b)
+        joined = self.of[a] is self.of[b]
+        if not joined:
+            place.lives = before
+        return joined
+
+    def layout(self) -> None:
+        """First fit in the arena, larger places first. Buffers that swap keep their memory for themselves: after the loop their
+        names may stand for each other's, so nothing else can tell which of the two is free.
+        """
+        free = list(dict.fromkeys(p for p in self.of.values() if not p.fixed))
+        laid = _Laid(sum(len(p.lives) for p in free))
+        for p in sorted(free, key=lambda p: (-p.size, min(p.lives))):
+            p.offset = laid.first_fit(p)
+            laid.add(p)
+        for v, p in self.of.items():
+            v.at = p.fixed or f"a{p.offset}"
+        self.arena = max((p.offset + p.size for p in free), default=0)
+
+
+class _Laid:
+    """The places that have their offsets: a row for each of their lives."""
+
+    def __init__(self, rows: int):
+        self.lo, self.hi, self.start, self.end = (np.zeros(rows, np.int64) for _ in range(4))
+        self.moves = np.zeros(rows, bool)
+        self.count = 0
+
+    def add(self, p: Place) -> None:
+        for lo, hi in p.lives:
+            k, self.count = self.count, self.count + 1
+            self.lo[k], self.hi[k], self.start[k], self.end[k], self.moves[k] = lo, hi, p.offset, p.offset + p.size, p.moves
+
+    def first_fit(self, p: Place) -> int:
+        """The lowest offset where the place overlaps none that is in use at the same time."""
+        n = self.count
+        if p.moves:
+            taken = np.ones(n, bool)
+        else:
+            taken = self.moves[:n].copy()
+            for lo, hi in p.lives:
+                taken |= (self.lo[:n] < hi) & (lo < self.hi[:n])
+        start, end = self.start[:n][taken], self.end[:n][taken]
+        order = np.argsort(start, kind="stable")
+        before = np.concatenate(
+            ([0], np.maximum.accumulate(end[order]))
+        )  # up to where all is taken, before each and after the last
+        gaps = np.flatnonzero(start[order] - before[:-1] >= p.size)
+        return int(before[gaps[0] if len(gaps) else -1])

@@ -1,0 +1,65 @@
+"""Arrays of a constant that loops write over whole need not be filled: they start as `empty`.
+
+The adjoint of `x[1:]` and `x[:-1]` starts from zeros, and after fusion its pieces are stored by a few loops over parts of
+it. Where those parts, one-dimensional runs, leave nothing out, the zeros are never read. Runs after `fuse`.
+"""
+
+from __future__ import annotations
+
+from irad.core.ir import Graph, Node, Program, Value, captures, readers
+from irad.ops.constant import const, empty
+from irad.ops.loop import loop
+from irad.passes.rewrite import rebuild
+
+
+def unfilled(program: Program) -> Program:
+    """The program without fills that are written over."""
+    return {name: _graph(g) for name, g in program.items()}
+
+
+def _graph(graph: Graph) -> Graph:
+    results, nodes = set(graph.results), []
+    for n in graph.nodes:
+        if n.op is const and n.out.type.rank == 1 and n.out not in results and _written_over(n.out, readers(graph), results):
+            n = Node(empty, (), n.outputs, {"type": n.out.type}, (), n.loc, n.deriv)
+        elif n.regions and n.op is not loop:
+            n = rebuild(n, {}, tuple(map(_graph, n.regions)))
+        nodes.append(n)
+    return graph.replace(nodes=nodes)
+
+
+def _written_over(v: Value, readers: dict[Value, list[Node]], results: set[Value]) -> bool:
+    """Do loops that store runs one after the other, each into what the last one left, fill v before anything reads it?"""
+    runs: list[tuple[int, int]] = []
+    size = v.type.shape[0]
+    while True:
+        if _whole(runs, size):
+            return True
+        found = readers.get(v, [])
+        if len(found) != 1 or v in results or (step := _run(found[0], v)) is None:
+            return False
+        run, v = step
+        runs.append(run)
+
+
+def _run(n: Node, v: Value) -> tuple[tuple[int, int], Value] | None:
+    """The run of v's elements that a loop stores, and what v becomes; None if it does anything else with v."""
+    if n.op is not loop or n.inputs.count(v) != 1 or len(n.attrs["extents"]) != 1 or any(o.width > 1 for o in n.attrs["outs"]):
+        return None
+    k, extent = n.inputs.index(v), n.attrs["extents"][0]
+    out = n.attrs["outs"][k]
+    if not isinstance(extent, int) or out.kind != "store" or out.extra or len(out.map.rows) != 1 or out.map.rows[0][0] != 1:
+        return None
+    if v in captures(n.regions[0]):
+        return None
+    start = out.map.rows[0][1]
+    return (start, start + extent), n.outputs[k]
+
+
+def _whole(runs: list[tuple[int, int]], size: object) -> bool:
+    end = 0
+    for a, b in sorted(runs):
+        if a > end:
+            return False
+        end = max(end, b)
+    return end == size
