@@ -276,26 +276,25 @@ def test_rebinding_in_a_loop():
     check(alias_in_loop, X, 5)
 
 
-def test_stores_into_a_rebound_alias_are_refused_not_wrong():
-    def f(x, y, n):
-        u = x
-        for _ in range(n):
-            u[0] += 1
-            u = u + y
-        return u
+def rebound_argument(x, y, n):
+    u = x
+    for _ in range(n):
+        u[0] += 1
+        u = u + y
+    return u
 
-    with pytest.raises(IradError, match="copy"):
-        trace(f, (X, X, 5))
 
-    def after(x, n):
-        u = x
-        for _ in range(n):
-            u = u + 1
-        u[0] = 5
-        return u
+def rebound_then_stored(x, n):
+    u = x
+    for _ in range(n):
+        u = u + 1
+    u[0] = 5
+    return u
 
-    with pytest.raises(IradError, match="copy"):
-        trace(after, (X, 5))
+
+def test_stores_into_a_rebound_argument():
+    check(rebound_argument, X, X * 2, 5, others=((X, X * 2, 0), (X, X * 2, 1)))
+    check(rebound_then_stored, X, 5, others=((X, 0), (X, 1)))
 
 
 def test_int_array_refuses_a_float_in_place():

@@ -94,6 +94,7 @@ class Frame:
     finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
     consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
     around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it
+    iterated: list[Any] = field(default_factory=list)  # what the loops that are running go over
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
 
@@ -117,22 +118,26 @@ def _note_place(e: Exception, loc: Loc | None) -> None:
 
 
 class Restart(BaseException):
-    """The function must be read again: with more arguments fixed, or with some loops written out."""
+    """The function must be read again: with more arguments fixed, some loops written out, or the arrays of some followed exactly."""
 
-    def __init__(self, static: frozenset[Any] = frozenset(), unroll: frozenset[Any] = frozenset()):
+    def __init__(
+        self, static: frozenset[Any] = frozenset(), unroll: frozenset[Any] = frozenset(), tracked: frozenset[Any] = frozenset()
+    ):
         super().__init__()
-        self.static, self.unroll = static, unroll
+        self.static, self.unroll, self.tracked = static, unroll, tracked
 
 
 class Reader:
     """Reads one function. See the module's docstring."""
 
-    def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset()):
+    def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset(), tracked: frozenset[Any] = frozenset()):
         self.captures = captures
         self.state = State()
         self.kept = Kept(captures.cells)
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
+        self.tracked = tracked  # loop statements in which it is followed which array each variable holds
+        self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to

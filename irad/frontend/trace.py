@@ -36,7 +36,21 @@ from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import RECORD, Captures, strides_of
 from irad.frontend.values.guards import INT32, Capture, Path
 from irad.frontend.values.kept import renumbered
-from irad.frontend.values.objects import UNFIT, Array, Cell, Either, Env, Maybe, Nullable, Poison, Stopped, Text, is_number, unfit
+from irad.frontend.values.objects import (
+    UNFIT,
+    AliasError,
+    Array,
+    Cell,
+    Either,
+    Env,
+    Maybe,
+    Nullable,
+    Poison,
+    Stopped,
+    Text,
+    is_number,
+    unfit,
+)
 from irad.frontend.values.traced import Leaf, Mutation, Result, Spec, Traced
 from irad.ops.core import effects
 from irad.ops.intervals import bound
@@ -138,9 +152,10 @@ def trace(
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
     fixed: set[Any] = {("arg", k) for k in static}
     unroll: set[Any] = set()
+    tracked: set[Any] = set()
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), live)
+        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), frozenset(tracked), live)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
@@ -150,6 +165,7 @@ def trace(
         except Restart as again:
             fixed |= again.static
             unroll |= again.unroll
+            tracked |= again.tracked
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
 
 
@@ -168,12 +184,19 @@ class _Attempt:
     """One reading of a function, with some numbers fixed and some loops written out."""
 
     def __init__(
-        self, fn: Any, leaves: list[Any], in_tree: TreeDef, fixed: frozenset[Any], unroll: frozenset[Any], live: frozenset[Path]
+        self,
+        fn: Any,
+        leaves: list[Any],
+        in_tree: TreeDef,
+        fixed: frozenset[Any],
+        unroll: frozenset[Any],
+        tracked: frozenset[Any],
+        live: frozenset[Path],
     ):
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
-        self.reader = SourceReader(captures, unroll)
+        self.reader = SourceReader(captures, unroll, tracked)
         self.reader.frames.append(_outermost())
         self.infos: list[Leaf] = []
         self.params = self.reader.params
@@ -294,8 +317,10 @@ class _Attempt:
         self.objects.append(Arr(value, kind in ("int", "float", "complex")))
 
     def _restart(self, e: IradError) -> Restart | None:
-        """What to fix so that the numbers which an error is about are known; None if that cannot be done."""
+        """What to fix so that the numbers which an error is about are known, or which loops to follow arrays in; None if nothing helps."""
         r = self.reader
+        if isinstance(e, AliasError) and not r.doubtful <= r.tracked:
+            return Restart(tracked=frozenset(r.doubtful))
         leaf_of = r.leaf_of | {c.value: ("capture", p) for p, c in r.captures.params.items() if not c.type.shape}
         sources = r.sources_of(e)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)

@@ -121,7 +121,7 @@ class Raising(Program):
 class Wide(Program):
     """More of Python: matrices, every kind of slice and index, closures, lists that grow, recursion, dataclasses, early returns.
 
-    `features`: which. Arrays are rebound in loops and branches with "alias" only: irad refuses many such programs.
+    `features`: which. Arrays are rebound in loops and branches with "alias" only.
     """
 
     def __init__(self, seed: int, features: frozenset[str]):
@@ -283,8 +283,6 @@ FEATURES = ("raises", "alias", "closures", "recursion", "dataclasses", "lists", 
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     r = random.Random(f"loops {seed}")
     chosen = set(FEATURES) if features is None else set(features)
-    if r.random() < 0.85:
-        chosen.discard("alias")  # half of the programs with it are refused
     made = Wide(seed, frozenset(chosen))
     imports = ["import dataclasses", "", "import numpy as np", "", "from tests.fuzz import compare", "", ""]
     source = "\n".join([*imports, *made.helpers, *made.lines, "", "", *_main(r)]) + "\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
-from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Null, Opt, Same, Template, holes, leaves, zero
+from irad.frontend.control.holders import names_of
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Same, Template, arrays_in, holes, leaves, zero
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import STALE, Array, Cell, Either, StructureError
@@ -48,13 +49,12 @@ class Merge:
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
         self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content))
         self.exports = Exports(r, (a, b))
-        self.locked: set[int] = set()  # ids of templates of containers that may not change
+        self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
 
     def run(self) -> Any:
         items = self._items()
-        self._lock()
-        templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in _arrays(i.template)}
+        templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in arrays_in(i.template)}
         self._pair(list(templates.values()))
         sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
         if not sides[0] and not any(effects(n) != "none" for region in (self.a, self.b) for n in region.nodes):
@@ -95,16 +95,19 @@ class Merge:
             )
         return t
 
-    def _lock(self) -> None:
-        """Containers that become one by data may not change from now on: which of them would is not followed."""
-        for a, b, node in self.joiner.ambiguous():
-            self.locked.add(id(node))
-            for x in (a, b):
-                self.r.state.lock(x)
+    def _lock(self, items: list[_Item]) -> None:
+        """Containers that become one by data may not change from now on where they are known otherwise: which would is not followed.
+
+        In a called function, expressions that are being evaluated around may know what its own variables do not hold.
+        """
+        inner = len(self.r.frames) > 2 and any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
+        for a, b, node in self.joiner.ambiguous(lambda x: inner or names_of(self.r, x) > 0):
+            for x in (a, b, self.containers.get(id(node))):
+                if x is not None:
+                    self.r.state.lock(x)
 
     def _made(self, obj: Any, node: Node) -> Any:
-        if id(node) in self.locked:
-            self.r.state.lock(obj)
+        self.containers[id(node)] = obj
         return self.r.state.made(obj)
 
     # ---- arrays ----
@@ -153,6 +156,7 @@ class Merge:
                 self.r.state.assign(i.place, maker.make(i.template))
         for array, cells in self.exports.watching:
             array.watch = tuple((c, c.content) for c in cells)
+        self._lock(items)
         return result
 
     def _array(self, t: Ary, value: Value) -> Array:
@@ -262,16 +266,6 @@ def merged(new: Array, a: Array, b: Array) -> Array:
     if not (a.contiguous and b.contiguous):
         new.laid_out(a.strides if a.strides == b.strides else None)
     return new
-
-
-def _arrays(t: Template) -> Iterator[Ary]:
-    if isinstance(t, Ary):
-        yield t
-    elif isinstance(t, (Opt, Null)):
-        yield from _arrays(t.child)
-    elif isinstance(t, Node):
-        for k in t.kids:
-            yield from _arrays(k)
 
 
 def _hints(items: list[_Item]) -> list[str]:

@@ -7,49 +7,56 @@ nobody else; a permutation of names is followed exactly. Anything else is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irad.core.ir import Value
-from irad.core.lazy_dataclass import dataclass
-from irad.frontend.control.merge import Ary, Node, Null, Opt, Template, structure
+from irad.core.types import Type
+from irad.frontend.control.holders import references
+from irad.frontend.control.merge import Ary, Node, Null, Opt, Template, arrays_in, structure
+from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Array, Cell, Either, Env, Maybe, Nullable, StructureError
+from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable
 from irad.frontend.values.state import Name, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq, remainder
 
 
-@dataclass(eq=False)
-class Held:
-    """An array in a carried variable: what it was before the loop and after a trip (None: not there)."""
-
-    template: Ary
-    name: str
-    init: Array | None
-    final: Array | None
-
-
-def held(t: Template, name: str, init: Any, final: Any) -> Iterator[Held]:
+def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> Iterator[Held]:
     """Every array of a carried variable."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, Ary):
-        yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None)
+        yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None, local)
     elif isinstance(t, (Opt, Null)):
-        yield from held(t.child, name, init, final)
+        yield from held(t.child, name, init, final, local)
     elif isinstance(t, Node):
         sides = [structure(x) for x in (init, final)]
         kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
         for k, a, b in zip(t.kids, *kids):
-            yield from held(k, name, a, b)
+            yield from held(k, name, a, b, local)
+
+
+def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Any, Any]]:
+    """The lists, dicts and objects of a carried variable, before the loop and after a trip (None: not there)."""
+    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
+    if isinstance(t, (Opt, Null)):
+        yield from containers(t.child, init, final)
+    elif isinstance(t, Node):
+        sides = [structure(x) for x in (init, final)]
+        if t.cls is not tuple:
+            yield tuple(x if s is not None else None for x, s in zip((init, final), sides))  # type: ignore[misc]
+        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
+        for k, a, b in zip(t.kids, *kids):
+            yield from containers(k, a, b)
 
 
 class ArrayRules:
     """The array variables of one loop."""
 
-    def __init__(self, r: Reader):
-        self.r = r
+    def __init__(self, r: Reader, loop: Any):
+        self.r, self.loop = r, loop
         self.phis: dict[int, Array] = {}  # id of a template -> the array that stands for it in a trip
         self.names: dict[int, Any] = {}  # id of a template -> its carry, where that is a whole variable
         self.results: dict[int, Array] = {}
@@ -59,6 +66,39 @@ class ArrayRules:
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
         self.order: list[int] = []  # where the array of each of them goes
+        self.tracked: Tracked | None = None  # where contents alone are not enough
+
+    # ---- bools that say which array a variable holds, where that is followed ----
+
+    def track(self) -> None:
+        self.tracked = Tracked(self.r)
+
+    def flags(self, carries: dict[Any, Any]) -> list[Type]:
+        return [] if self.tracked is None else self.tracked.flags(_templates(carries))
+
+    def finals(self, carries: dict[Any, Any], body: Region) -> tuple[Callable[[Array], Any], list[Value]]:
+        """How to read what variables hold after a trip, and the bools. Called in the final state of a trip."""
+        if self.tracked is None:
+            return self.r.read, []
+        arrays = self.held(carries, body)
+        return self._reader({id(h.final): (h, h.final) for h in arrays}, self.tracked.content), self.tracked.finals(arrays)
+
+    def inits(self, carries: dict[Any, Any], body: Region) -> tuple[Callable[[Array], Any], list[Value]]:
+        """The same before the loop."""
+        if self.tracked is None:
+            return self.r.read, []
+        arrays, start = self.held(carries, body), self.tracked.start
+        return self._reader({id(h.init): (h, h.init) for h in arrays}, lambda h, x: start(h)), self.tracked.inits(arrays)
+
+    def _reader(self, known: dict[int, tuple[Held, Any]], content: Callable[[Held, Array], Value]) -> Callable[[Array], Any]:
+        return lambda x: Arr(content(*known[id(x)])) if id(x) in known else self.r.read(x)
+
+    # ---- trips ----
+
+    def decided(self, carries: dict[Any, Any], values: Sequence[Value]) -> None:
+        """The last of the values that a loop carries are the bools."""
+        if self.tracked is not None:
+            self.tracked.begin(_templates(carries), values[len(values) - len(self.flags(carries)) :])
 
     def begin(self, carries: dict[Any, Any]) -> None:
         self.phis = {}
@@ -66,6 +106,8 @@ class ArrayRules:
 
     def phi(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds at the start of a trip."""
+        if self.tracked is not None:
+            return self.tracked.array(t, value)
         carry = self.names.get(id(t))
         out = Array(Cell(value, value.hint))
         init = carry.init if carry is not None and isinstance(carry.init, Array) else None
@@ -76,13 +118,16 @@ class ArrayRules:
 
     def entered(self) -> None:
         """All carried places hold their parameters: from now on, shared storage must not change."""
+        if self.tracked is not None:
+            self.tracked.given()
+            return
         for key, phi in self.phis.items():
             phi.watch = tuple((c, c.content) for c in self.shares.get(key, ()))
 
     def watched(self) -> list[Cell]:
         """The arrays of the carried variables, if one of them may be an array of the program's caller."""
         known = [k for k, c in self.names.items() if type(c.init) is Array and not c.init.steps]
-        if all(self.r.kept.number(self.names[k].init) is None for k in known):
+        if self.tracked is not None or all(self.r.kept.number(self.names[k].init) is None for k in known):
             return []
         return [self.phis[k].cell for k in known]
 
@@ -90,19 +135,23 @@ class ArrayRules:
 
     def held(self, carries: dict[Any, Any], body: Region) -> list[Held]:
         """The arrays of the carried variables."""
-        out: list[Held] = []
+        out: dict[int, Held] = {}
         for key, c in carries.items():
             if not isinstance(c.place, Storage):
-                out += held(
-                    c.template, str(c.place.name or "a list"), None if c.filled else c.init, body.log.new.get(key, c.init)
-                )
-        return out
+                init, final = None if c.filled else c.init, body.log.new.get(key, c.init)
+                final = final.child if isinstance(final, Opt) else final
+                local = isinstance(c.place, Name) and c.place.owner in (self.r.frame.env, self.r.frame.flags)
+                for h in held(c.template, str(c.place.name or "a list"), init, final, local):
+                    out.setdefault(id(h.template), h)
+        return list(out.values())
 
     def settled(self, carries: dict[Any, Any], body: Region) -> bool:
         """Is it known what storage of the outside the arrays of a trip may share? False if more was found now."""
         with body.log.replayed():
             arrays = self.held(carries, body)
-        self.sole = {id(h.template): h.init is None or self._sole(h.init) for h in arrays}
+        if self.tracked is not None:
+            return not self.tracked.learn(arrays, self._sole, body)
+        self.sole = {id(h.template): h.init is None or self._sole(h) for h in arrays}
         found = {id(h.template): self._outer(h.final, body) | self._of_init(h) for h in arrays}
         new = {k: cells | self.shares.get(k, set()) for k, cells in found.items()}
         other = {id(h.template) for h in arrays if self._reordered(h)} - self.disordered
@@ -110,7 +159,13 @@ class ArrayRules:
         if not other and all(self.shares.get(k, set()) == cells for k, cells in new.items()):
             return True
         self.shares = new
+        self._doubt(any(new.values()))
         return False
+
+    def _doubt(self, some: bool) -> None:
+        """Some variables may share storage with others, which is not followed."""
+        if some and isinstance(self.loop, ast.AST):
+            self.r.doubtful.add(self.loop)
 
     def _reordered(self, h: Held) -> bool:
         """Was the array taken for C-contiguous, and is not after a trip?"""
@@ -127,9 +182,9 @@ class ArrayRules:
         return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())
 
     def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
-        """Refuse what the contents alone do not express. Runs in the final state of a trip."""
+        """Raise AliasError for what the contents alone do not express. Runs in the final state of a trip."""
         self.doubts, self.cycle = {}, []
-        if self._permutation(body):
+        if self.tracked is not None or self._permutation(body):
             return
         arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
         ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())]
@@ -138,10 +193,7 @@ class ArrayRules:
             fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
             sole = self.sole[id(h.template)]
             if phi.cell.written and not (sole and (fresh or h.final is phi)):
-                raise StructureError(
-                    f"'{h.name}' is stored into and also rebound in this loop, and the array may be known by another name; "
-                    "copy it before the loop (x = x.copy()), or store with x[...] = instead of rebinding"
-                )
+                raise AliasError(f"'{h.name}' is stored into and also rebound in this loop")
             certain = sole or trips[0] >= 1
             if not (fresh and certain):
                 cells = set() if fresh else self._outer(h.final, body)
@@ -151,14 +203,18 @@ class ArrayRules:
                     f"{h.name} = {h.name}.copy() before storing into it",
                     tuple(cells),
                 )
+        self._doubt(bool(self.doubts))
 
     def _fresh(self, x: Any, body: Region) -> bool:
         """Made in this trip, and whole."""
         return isinstance(x, Array) and x.fresh_whole and self.r.state.born(x.cell) is body.builder
 
-    def _sole(self, x: Any) -> bool:
-        """Is the array known by one variable only?"""
-        return isinstance(x, Array) and x.fresh_whole and references(self.r, x.cell) <= 1
+    def _sole(self, h: Held) -> bool:
+        """Is the array known by one variable only? Expressions that are being evaluated in functions around may know it too."""
+        x = h.init
+        if not (isinstance(x, Array) and x.fresh_whole and (h.local or len(self.r.frames) <= 2)):
+            return False
+        return references(self.r, x.cell) <= 1
 
     # ---- permutations ----
 
@@ -182,6 +238,8 @@ class ArrayRules:
 
     def result(self, t: Ary, value: Value) -> Array:
         """The array that a carried variable holds after the loop."""
+        if self.tracked is not None:
+            return self.tracked.array(t, value)
         out = Array(Cell(value, value.hint), frozen=self.doubts.get(id(t), ("", ()))[0])
         phi = self.phis.get(id(t))
         if phi is not None:
@@ -191,6 +249,8 @@ class ArrayRules:
 
     def finish(self, count: Value | None) -> None:
         """After a permutation: give the contents back to the arrays the names started with, and rebind the names."""
+        if self.tracked is not None:
+            self.tracked.given()
         for key, (_, cells) in self.doubts.items():
             if key in self.results:
                 self.results[key].watch = tuple((c, c.content) for c in cells)
@@ -245,29 +305,7 @@ class ArrayRules:
         return Either(cond, left, other, merged)
 
 
-def references(r: Reader, cell: Cell) -> int:
-    """How many variables of running activations hold the cell (containers looked into); stops at two."""
-    count = 0
-    seen: set[int] = set()
-    envs: list[Any] = [e for f in r.frames for e in (f.env, f.flags)]
-    while envs and count < 2:
-        env = envs.pop()
-        if id(env) in seen:
-            continue
-        seen.add(id(env))
-        if isinstance(env.parent, Env):
-            envs.append(env.parent)
-        count += sum(_holds(x, cell, seen) for x in list(env.names.values()))
-    return count
-
-
-def _holds(x: Any, cell: Cell, seen: set[int]) -> int:
-    if isinstance(x, Array):
-        return int(any(c is cell for c in x.shared()))
-    if isinstance(x, (list, tuple, dict)) and id(x) not in seen:
-        seen.add(id(x))
-        return sum(_holds(y, cell, seen) for y in (x.values() if isinstance(x, dict) else x))
-    if hasattr(x, "__dict__") and id(x) not in seen and type(x).__module__ not in ("builtins",) and not callable(x):
-        seen.add(id(x))
-        return sum(_holds(y, cell, seen) for y in vars(x).values() if not isinstance(y, Env))
-    return 0
+def _templates(carries: dict[Any, Any]) -> list[Ary]:
+    """Those of the arrays of the carried variables, each once."""
+    found = (t for c in carries.values() if not isinstance(c.place, Storage) for t in arrays_in(c.template))
+    return list({id(t): t for t in found}.values())

@@ -8,7 +8,8 @@ and small, after trying to write out the first trip only.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from irad.errors import IradError, UnsupportedError
@@ -18,7 +19,7 @@ from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_f
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import StructureError
+from irad.frontend.values.objects import AliasError, StructureError
 
 TINY = 4  # trips of a short loop that are written out at once
 _TRIES = 2  # times that a loop is tried to be kept before it is written out at once
@@ -30,13 +31,24 @@ STATIC_LIMIT = 100_000  # trips of a loop that runs at compile time
 
 def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
     """A loop over a sequence, its else clause included."""
-    with loop_flags(r):
+    with loop_flags(r), _going_over(r, seq):
         if isinstance(seq.length, int):
             _static_for(r, loop, seq, seq.length)
         else:
             _counted(r, loop, seq)
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
     otherwise(r, loop, stop, broken)
+
+
+@contextmanager
+def _going_over(r: Reader, seq: Seq) -> Iterator[None]:
+    """While a loop over a sequence runs, it knows the arrays in it."""
+    iterated, depth = r.frame.iterated, len(r.frame.iterated)
+    iterated.append(seq)
+    try:
+        yield
+    finally:
+        del iterated[depth:]
 
 
 def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
@@ -89,7 +101,7 @@ def attempt(r: Reader, body: Callable[[], Any]) -> Any:
 def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) -> None:
     """The loop cannot be kept: write out its first trip, or all of them."""
     error = first.cause if isinstance(first, Unrollable) else first
-    if n > LIMIT:
+    if n > LIMIT or (isinstance(first, AliasError) and not r.doubtful <= r.tracked):
         raise error from None
     if isinstance(first, StructureError) and n > TINY:
         try:
@@ -161,6 +173,8 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
         attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
     except (StructureError, Unrollable) as first:
         error = first.cause if isinstance(first, Unrollable) else first
+        if isinstance(first, AliasError) and not r.doubtful <= r.tracked:
+            raise
         try:
             attempt(r, lambda: _written_out_while(r, loop, test))
         except IradError:

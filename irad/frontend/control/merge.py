@@ -146,7 +146,7 @@ class Joiner:
         self.contents = contents  # what a container holds on each side
         self.memo: dict[tuple[int, int], Template] = {}
         self.pairs: list[tuple[Any, Any, Node]] = []  # containers that were joined, and their template
-        self.partners: dict[int, set[int]] = {}
+        self.partners: dict[tuple[int, int], set[int]] = {}  # (side, id): what it is joined with
         self.keep: list[Any] = []
 
     def join(self, a: Any, b: Any) -> Template:
@@ -163,16 +163,19 @@ class Joiner:
         node = bare(t)
         if isinstance(node, Node) and node.cls is not tuple:
             self.pairs.append((a, b, node))
-            self.partners.setdefault(id(a), set()).add(id(b))
-            self.partners.setdefault(id(b), set()).add(id(a))
+            self.partners.setdefault((0, id(a)), set()).add(id(b))
+            self.partners.setdefault((1, id(b)), set()).add(id(a))
 
-    def ambiguous(self) -> Iterator[tuple[Any, Any, Node]]:
-        """Containers joined to a new one though they live on, or are joined in two ways: none of them may change any more."""
+    def ambiguous(self, known: Callable[[Any], bool]) -> Iterator[tuple[Any, Any, Node]]:
+        """Containers joined to a new one though they live on, or are one on one side only: none of them may change any more.
+
+        `known(x)`: does a variable hold a container from before the branch, after it?
+        """
         assert self.lasting is not None
         for a, b, node in self.pairs:
             there = [(x, k) for k, x in enumerate((a, b)) if x is not UNDEFINED and x is not None]
-            lasting = len(there) == 2 and any(self.lasting(x, k) for x, k in there)
-            if lasting or any(len(self.partners[id(x)]) > 1 for x, _ in there):
+            lasting = len(there) == 2 and any(self.lasting(x, k) and known(x) for x, k in there)
+            if lasting or any(len(self.partners[k, id(x)]) > 1 for x, k in there):
                 yield a, b, node
 
     def _join(self, t: Template, b: Any) -> Template:
@@ -342,6 +345,17 @@ def bare(t: Template) -> Template:
     while isinstance(t, (Opt, Null)):
         t = t.child
     return t
+
+
+def arrays_in(t: Template) -> Iterator[Ary]:
+    """The templates of the arrays in a template."""
+    if isinstance(t, Ary):
+        yield t
+    elif isinstance(t, (Opt, Null)):
+        yield from arrays_in(t.child)
+    elif isinstance(t, Node):
+        for k in t.kids:
+            yield from arrays_in(k)
 
 
 def show(t: Template) -> str:

@@ -10,14 +10,15 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
-from irad.frontend.control.loop_arrays import ArrayRules
+from irad.frontend.control.holders import names_of
+from irad.frontend.control.loop_arrays import ArrayRules, containers
 from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
-from irad.frontend.values.objects import STALE, UNDEFINED, Array, Maybe, Nullable, Poison, StructureError, describe
+from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
 from irad.frontend.values.state import Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
@@ -85,7 +86,7 @@ class Rolled:
     def __init__(self, r: Reader, loop: Loop, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
         self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
         self.carries: dict[Any, Carry] = {}
-        self.arrays = ArrayRules(r)
+        self.arrays = ArrayRules(r, loop.stmt)
         self.trips: Value | None = None  # how many trips were made
         self.trip_number: Value | None = None  # in the body, where that is needed
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
@@ -99,6 +100,8 @@ class Rolled:
             raise Emitted
         self.count = self._count()
         self._take_hints()
+        if self.loop.stmt in self.r.tracked:
+            self.arrays.track()
         for _ in range(_ATTEMPTS):
             body = self._body()
             if undecided(body):
@@ -112,6 +115,8 @@ class Rolled:
                 return
             except _Rotate:
                 self.rotated, self.carries = True, {}
+            except _Track:
+                self.arrays.track()
         raise StructureError("the types of the variables of this loop do not settle after several trips")
 
     def _count(self) -> Value | None:
@@ -152,11 +157,12 @@ class Rolled:
         for c in self.carries.values():
             name = c.place.name if isinstance(c.place, Name) else c.place.owner.name if isinstance(c.place, Storage) else ""
             out += [(t, str(name or "")) for t in holes(c.template, seen)]
-        return out
+        return out + [(t, "") for t in self.arrays.flags(self.carries)]
 
     def _enter(self, phis: Sequence[Value]) -> None:
         """Let the carried places hold the parameters."""
         self.arrays.begin(self.carries)
+        self.arrays.decided(self.carries, phis)
         self.containers: list[Any] = []
         maker = Maker(phis, self.arrays.phi, self._container)
         for c in self.carries.values():
@@ -310,18 +316,37 @@ class Rolled:
 
     def _emit(self, body: Region) -> None:
         if any(id(x) in self.r.state.changed for x in self.containers if not isinstance(x, tuple)):
-            raise StructureError("a list, dict or object is changed and also rebound in this loop; make a new one in each trip")
+            self._check_containers(body)
         with body.builder, body.log.replayed():
-            self.arrays.check(self.carries, body, self._trips())
+            try:
+                self.arrays.check(self.carries, body, self._trips())
+            except AliasError:
+                raise _Track from None
             ends = self._finals(body)
         if self.seq is not None:
             self.trip_number = body.params[0]
         elif self.arrays.cycle:
             self.trip_number = Value(I64, "trips")
         self._resolve(body, self.trip_number)
-        inits = self._inits()
+        inits = self._inits(body)
         outs = self._op(body, inits, ends)
         self._leave(outs)
+
+    def _check_containers(self, body: Region) -> None:
+        """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given."""
+        pairs = [p for k, c in self.carries.items() for p in containers(c.template, c.init, self._content(c, body, k))]
+        mine = {id(x) for x in self.containers}
+        for _, final in pairs:
+            made = final is None or id(final) in mine or self.r.state.born(final) is body.builder
+            if (
+                not made
+                or self.r.state.locked(final)
+                or [id(y) for _, y in pairs].count(id(final)) > (1 if final is not None else len(pairs))
+            ):
+                raise StructureError(_CONTAINERS)
+        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
+        if any(x is not None and (names_of(self.r, x) > 1 or (not local and len(self.r.frames) > 2)) for x, _ in pairs):
+            raise StructureError(_CONTAINERS)
 
     def _resolve(self, region: Region, trip: Value | None) -> None:
         """Let checks keep arrays of the caller, not what variables of this loop held."""
@@ -333,7 +358,9 @@ class Rolled:
 
     def _finals(self, body: Region) -> list[Value]:
         seen: set[int] = set()
-        return [v for k, c in self.carries.items() for v in leaves(c.template, self._content(c, body, k), self.r.read, seen)]
+        read, flags = self.arrays.finals(self.carries, body)
+        ends = [v for k, c in self.carries.items() for v in leaves(c.template, self._content(c, body, k), read, seen)]
+        return ends + flags
 
     def _content(self, c: Carry, body: Region, key: Any) -> Any:
         if isinstance(c.place, Storage):
@@ -341,16 +368,17 @@ class Rolled:
         final = body.log.new.get(key, c.init)
         return final.child if isinstance(final, Opt) else final
 
-    def _inits(self) -> list[Value]:
+    def _inits(self, body: Region) -> list[Value]:
         out: list[Value] = []
         seen: set[int] = set()
+        read, flags = self.arrays.inits(self.carries, body)
         for c in self.carries.values():
             if c.filled:
                 out += [zero(t) for t in holes(c.template, seen)]
             else:
                 init = Array(c.place.owner) if isinstance(c.place, Storage) else c.init
-                out += leaves(c.template, init, self.r.read, seen)
-        return out
+                out += leaves(c.template, init, read, seen)
+        return out + flags
 
     def _op(self, body: Region, inits: list[Value], ends: list[Value]) -> list[Value]:
         hints = [name for _, name in self._holes()]
@@ -439,6 +467,7 @@ class Rolled:
 
     def _leave(self, outs: list[Value]) -> None:
         """Let the carried places hold the results."""
+        self.arrays.decided(self.carries, outs)
         maker = Maker(outs, self.arrays.result, self.r.state.made)
         for c in self.carries.values():
             if isinstance(c.place, Storage):
@@ -462,8 +491,15 @@ def _assigns(loop: Any) -> bool:
     return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
 
 
+_CONTAINERS = "a list, dict or object is changed and also rebound in this loop, and may be known by another name; make a new one in each trip"
+
+
 class _Rotate(Exception):
     """The test of a while loop changes state."""
+
+
+class _Track(Exception):
+    """It has to be followed which array each variable holds."""
 
 
 def _shown(place: Place) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from irad.core.types import Dim, Type, is_complex, real_dtype
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.control.loop_arrays import references
+from irad.frontend.control.holders import references
 from irad.frontend.numpy.table import METHODS, TABLE
 from irad.frontend.reader import Reader
 from irad.frontend.registry import find

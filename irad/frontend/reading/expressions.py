@@ -24,7 +24,9 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.arr import Arr, materialise, static_int, static_value
 from irad.frontend.values.objects import (
+    STALE,
     UNDEFINED,
+    AliasError,
     Array,
     Closure,
     Env,
@@ -99,7 +101,8 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
         raise_always("UnboundLocalError", message)
         raise Dead
     if isinstance(value, Poison):
-        raise UnsupportedError(f"'{name}' cannot be used here: {value.message}")
+        kind = AliasError if value.message is STALE else UnsupportedError
+        raise kind(f"'{name}' cannot be used here: {value.message}")
     if isinstance(value, Maybe):
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         raise_if(logical_not(value.defined.value), exc="UnboundLocalError", message=message)

@@ -21,6 +21,7 @@ from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.values.objects import (
+    AliasError,
     Array,
     Cell,
     Either,
@@ -184,7 +185,7 @@ def change(r: Reader, container: Any) -> None:
 
 def writable(x: Array) -> None:
     if x.frozen:
-        raise UnsupportedError(x.frozen) if "read-only" not in x.frozen else ReadOnlyError(x.frozen)
+        raise AliasError(x.frozen) if "read-only" not in x.frozen else ReadOnlyError(x.frozen)
 
 
 class ReadOnlyError(UnsupportedError, ValueError):

@@ -27,6 +27,10 @@ class StructureError(UnsupportedError):
     """Something that a loop kept as a loop cannot express, but that may work if its trips are written out."""
 
 
+class AliasError(StructureError):
+    """It is not known which array a variable holds: a loop around, or before, did not follow that."""
+
+
 class Cell:
     """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
 
@@ -97,7 +101,7 @@ class Array:
         """The content now: a NumPy array (not to be changed) or an `Arr`."""
         content = self.cell.content
         if self.stale:
-            raise StructureError(STALE)
+            raise AliasError(STALE)
         if not self.steps:
             return content if isinstance(content, np.ndarray) else Arr(content)
         if self._memo is not None and self._memo[0] is content and in_scope(self._memo[1]):

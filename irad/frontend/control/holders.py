@@ -1,0 +1,99 @@
+"""Who knows an array, list or object: the variables of running activations, and what hangs on them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Builder, Node, Value
+from irad.frontend.reader import Frame, Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
+
+_ENDS = (
+    Arr,
+    Reader,
+    ast.AST,
+    Builder,
+    Node,
+    Value,
+    np.ndarray,
+    np.generic,
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    type,
+    types.ModuleType,
+)
+
+
+def references(r: Reader, cell: Cell) -> int:
+    """How many variables of running activations hold the cell (in containers, functions and iterators too); stops at two."""
+    return _count(r, lambda x: isinstance(x, Array) and any(c is cell for c in x.shared()))
+
+
+def names_of(r: Reader, obj: Any) -> int:
+    """How many variables hold a list, dict or object; stops at two."""
+    return _count(r, lambda x: x is obj)
+
+
+def _count(r: Reader, wanted: Callable[[Any], bool]) -> int:
+    count = 0
+    seen: set[int] = set()
+    todo: list[Any] = list(r.frames)
+    while todo and count < 2:
+        x = todo.pop()
+        if wanted(x):
+            count += 1
+        elif not isinstance(x, (*_ENDS, Array)) and id(x) not in seen and x is not None:
+            seen.add(id(x))
+            todo += _inside(x)
+    return count
+
+
+def _inside(x: Any) -> Iterable[Any]:
+    """What a thing holds."""
+    if isinstance(x, Env):
+        return [*x.names.values(), x.parent]
+    if isinstance(x, Frame):
+        return [x.env, x.flags, x.around, *x.iterated]
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, (list, tuple, set, frozenset)):
+        return x
+    if isinstance(x, (Maybe, Nullable)):
+        return [x.value]
+    if isinstance(x, Method):
+        return [x.owner]
+    if isinstance(x, Closure):
+        return [x.env, x.defaults, x.kw_defaults]
+    if isinstance(x, types.FunctionType):
+        return [*(c.cell_contents for c in x.__closure__ or () if _full(c)), x.__defaults__, x.__kwdefaults__]
+    if isinstance(x, types.MethodType):
+        return [x.__self__]
+    if isinstance(x, functools.partial):
+        return [x.func, x.args, x.keywords]
+    if type(x).__module__ in ("builtins", "itertools", "collections"):
+        return [] if isinstance(x, types.BuiltinFunctionType) else gc.get_referents(x)
+    slots = [getattr(x, n) for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n)]
+    return [*vars(x).values(), *slots] if hasattr(x, "__dict__") else slots
+
+
+def _slots(cls: type) -> Iterable[str]:
+    found = vars(cls).get("__slots__", ())
+    return (found,) if isinstance(found, str) else found
+
+
+def _full(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
