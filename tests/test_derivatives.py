@@ -35,7 +35,9 @@ NO_DERIVATIVE = {"loop", "load", "callback", "pure_callback"} | {n for n in OPS 
 STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp custom_vjp custom_jvp stop_gradient vmap jacobian".split())
 
 # Operands that are not free: to move one of them alone means nothing. See tests/test_derivative_table.py.
-BOUND_OPERANDS = {"pow_slope_y", "slope_of", "norm_of", "logistic_given", "logistic_rest", "matrix_function", "divided"}
+BOUND_OPERANDS = set(
+    "pow_slope_y slope_of norm_of logistic_given logistic_rest matrix_function spectral_sum spectral_matrix divided".split()
+)
 ELEMENTWISE = [op for op in OPS.values() if op.partials is not None and op.name not in BOUND_OPERANDS]
 
 

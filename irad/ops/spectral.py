@@ -2,12 +2,15 @@
 
 The formulas: M. Giles (2008), J. Townsend, "Differentiating the singular value decomposition" (2016), and G. Golub and V. Pereyra,
 "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate" (1973); of complex
-matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019). Vectors of
-equal eigenvalues or singular values are arbitrary within their space. A function that does not depend on the choice, such as the
-projector on the whole space, has a cotangent whose part that would be divided by the gap is 0, and that part then counts as 0. If it is
-not 0 the derivative is not determined by what the rule is given, and is NaN. (V f(w) V^T has its own rule, see irad.passes.derivatives.wholes.) In forward
-mode nothing tells the two apart: vectors turn out of their space only. So are the phases of complex vectors: a change of A leaves those of
-eigenvectors, and the products of those of a left and its right singular vector, as they are.
+matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019).
+
+Vectors of equal eigenvalues or singular values are arbitrary within their space. A function of the vectors alone that does not depend on the
+choice, such as the projector on the whole space, has a cotangent whose part that would be divided by the gap is 0, and that part then
+counts as 0. If it is not 0, or if the values count besides, the derivative is not determined by what the rule is given, and is NaN:
+V f(w) V^T and sums of f(w) have rules of their own, see irad.ops.matrix_functions. In forward mode a direction that mixes such vectors gives NaN.
+An eigenvalue that is equal to another one by itself has a kink: its slope is that along the vector that was found, as those of `np.max` go to the
+first of several largest. The phases of complex vectors are arbitrary too: a change of A leaves those of eigenvectors, and the products of
+those of a left and its right singular vector, as they are.
 """
 
 from __future__ import annotations
@@ -96,10 +99,11 @@ def _gaps(w: Value, like: Value) -> tuple[Value, Value]:
     eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
     equal = le(abs_(gap), mul(top, full(TIE * eps, top)))
     inverse = select(equal, full(0.0, gap), div(full(1.0, gap), select(equal, full(1.0, gap), gap)))
-    return cast_to(inverse, like.type.dtype), logical_and(equal, _off_diagonal(t.type))
+    return cast_to(inverse, like.type.dtype), logical_and(equal, off_diagonal(t.type))
 
 
-def _off_diagonal(t: Type) -> Value:
+def off_diagonal(t: Type) -> Value:
+    """Of stacked matrices of a type: which places are not on a diagonal."""
     wide = t.with_dtype("i64")
     return ne(iota(type=wide, axis=t.rank - 2), iota(type=wide, axis=t.rank - 1))
 
@@ -109,9 +113,14 @@ def broadcast_to_last(x: Value, like: Value) -> Value:
     return broadcast(x, shape=like.type.shape, dims=tuple(range(x.type.rank)))
 
 
-def _divided(turn: Value, w: Value, scale: Value) -> Value:
-    """turn / (w_j - w_i); at equal values 0 if turn is 0 but for rounding of `scale`, else NaN."""
+def _divided(turn: Value, w: Value, scale: Value, values: bool) -> Value:
+    """turn / (w_j - w_i); at equal values 0 if turn is 0 but for rounding of `scale`, else NaN.
+
+    `values`: the function depends on w besides. Then a turn of 0 does not say what belongs there, and equal values give NaN.
+    """
     inverse, equal = _gaps(w, turn)
+    if values:
+        return select(equal, full(np.nan, turn), szmul(turn, inverse))
     size = lambda x: abs_(x) if not is_complex(x.type.dtype) else add(abs_(real(x)), abs_(imag(x)))
     k, s = turn.type.rank, size(scale)
     eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
@@ -139,7 +148,7 @@ def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
     inner = None if cw is None else from_diagonal(cw, v.type)
     if cv is not None:
         turned = hmm(v, cj(cv))
-        inner = plus(inner, _divided(half(sub(turned, mh(turned))), w, turned))
+        inner = plus(inner, _divided(half(sub(turned, mh(turned))), w, turned, cw is not None))
     if inner is None:
         return
     adj.add(a, to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
@@ -152,7 +161,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         return [None, None, None]
     w, v, _ = node.outputs
     m = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)
-    return [_real_diagonal(m), mm(v, szmul(m, _gaps(w, v)[0])), None]
+    return [_real_diagonal(m), mm(v, _divided(m, w, m, False)), None]
 
 
 eigh = Op("eigh", _infer_eigh, lambda a, *, lower: _each(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
@@ -165,7 +174,7 @@ def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> 
         w, v, _ = eigh(ad.need(a), **node.attrs)
         g = mmh(mul(v, along_rows(ct, v)), v)
         if not is_complex(v.type.dtype):
-            g = OPS["matrix_function"](g, ad.need(a), w, v, ct, full(np.nan, ct), ct, **node.attrs, known=False)
+            g = OPS["spectral_matrix"](g, ad.need(a), w, v, ct, **node.attrs)
         adj.add(a, to_triangle(g, node.attrs["lower"]))
 
 
@@ -218,7 +227,7 @@ def _sums(s: Value, like: Value) -> Value:
     """1 / (s_i + s_j), 0 where both are 0 and on the diagonal, which is left to `_turns`."""
     t = _real_like(like)
     inverse = _reciprocal(add(along_columns(s, t), along_rows(s, t)))
-    return cast_to(select(_off_diagonal(t.type), inverse, full(0.0, inverse)), like.type.dtype)
+    return cast_to(select(off_diagonal(t.type), inverse, full(0.0, inverse)), like.type.dtype)
 
 
 def _outside(x: Value, basis: Value) -> Value:
@@ -272,7 +281,7 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
             extra = plus(extra, mm(u, mul(out, along_columns(inv, out))))
     both, apart = plus(left, right), plus(left, None if right is None else neg(right))
     if both is not None and apart is not None and scale is not None:
-        core = plus(core, _divided(half(both), s, scale), mul(half(apart), _sums(s, apart)))
+        core = plus(core, _divided(half(both), s, scale, cs is not None), mul(half(apart), _sums(s, apart)))
     assert core is not None
     total = plus(mm(mm(u, core), vt), extra)
     assert total is not None
@@ -294,8 +303,8 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     u, s, vt, _ = node.outputs
     dav = mmh(da, vt)
     p = hmm(u, dav)
-    turns, inverse, ph = _turns(p, s), _gaps(s, p)[0], mh(p)
-    together, apart = szmul(half(add(p, ph)), inverse), mul(half(sub(p, ph)), _sums(s, p))
+    turns, ph = _turns(p, s), mh(p)
+    together, apart = _divided(half(add(p, ph)), s, p, False), mul(half(sub(p, ph)), _sums(s, p))
     left = plus(add(together, apart), turns)
     right = plus(sub(together, apart), None if turns is None else neg(turns))
     assert left is not None and right is not None

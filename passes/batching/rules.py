@@ -240,7 +240,7 @@ def each_element(b: Any, n: Node) -> Sequence[Value]:
 _LEADING = (  # ops that take any number of leading batch axes, and pass them on
     *("copy", "stop_gradient", "complex", "real", "imag", "lu", "triangular_solve", "solve", "cholesky", "qr"),
     *("eigh", "eigvalsh", "svd", "svdvals", "pinv", "det", "slogdet", "cofactor", "cofactor_along"),
-    *("eig", "eigvals", "eig_vectors", "matrix_function", "polygamma"),
+    *("eig", "eigvals", "eig_vectors", "matrix_function", "spectral_sum", "spectral_matrix", "polygamma"),
 )
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_LEADING, elementwise),

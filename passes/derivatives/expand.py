@@ -21,6 +21,7 @@ from irad.passes.derivatives import reverse_loops, reverse_rules  # noqa: F401  
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.forward import linearized
 from irad.passes.derivatives.reverse import Differentiation, float_cotangents, joint
+from irad.passes.derivatives.spectral_tables import completed
 from irad.passes.derivatives.wholes import wholes
 from irad.passes.rebuild import rebuilt
 
@@ -141,7 +142,7 @@ class _Expand:
         if n.op.name == "jacobian":
             return self.jacobian(n, inputs, region)
         count = len(region.params)
-        f = copy(region, {})
+        f = copy(completed(region), {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
         body = Graph((), f.nodes, f.results)
         diff = Differentiation({**self.program, **self.done}, self.asked)

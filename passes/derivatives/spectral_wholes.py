@@ -1,65 +1,249 @@
-"""Products V diag(f(w)) V^T of what one `eigh` gives, so that they are differentiated as a function of the matrix: see
-irad.ops.matrix_functions. By w and V alone the derivative is not determined where eigenvalues are equal."""
+"""What is made of one `eigh` and is a function of the matrix: products V diag(f(w)) V^T and sums of f(w), so that they are differentiated as
+such, see irad.ops.matrix_functions. By w and V alone the derivative is not determined where eigenvalues are equal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Value, copy, current
+from irad.core.ir import Node, Value, current
+from irad.ops import OPS, matrix
 from irad.ops import elementwise as ew
-from irad.ops.array import reshape_to
+from irad.ops.array import broadcast, reshape_to, sum_
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
-from irad.ops.matrix_functions import matrix_function
-from irad.passes.derivatives import forward
-from irad.passes.derivatives.reverse import Differentiation
+from irad.ops.matrix import mm
+from irad.ops.matrix_functions import (
+    Spectrum,
+    function_of,
+    spectral_matrix,
+    sum_of_function,
+)
+from irad.ops.spectral import eigh
+from irad.passes.derivatives.spectral_tables import Chain, Defs
+from irad.passes.rewrite import splat_of
 
-Defs = Mapping[Value, Node]
+# ---- products ---------------------------------------------------------------------------------------------------------------------
+
 Factor = tuple[Value, bool, list[Value]]  # eigenvectors; transposed?; vectors that scale them
+
+
+def _made() -> dict[Value, Node]:
+    """What has been emitted."""
+    return {v: n for n in current().nodes for v in n.outputs}
 
 
 def matrix_function_of(defs: Defs, n: Node) -> Value | None:
     """What has the slopes of the product n; None if it is no function of a symmetric matrix."""
-    (over,), (other,) = n.attrs["contract"] if all(len(c) == 1 for c in n.attrs["contract"]) else ((None,), (None,))
-    if over is None or n.out.type.rank != 2 or n.out.type.dtype not in ("f32", "f64"):
+    if n.out.type.dtype not in ("f32", "f64"):
+        return None
+    found = _both(defs, n)
+    out = _function(defs, *found) if found is not None else _applied(defs, n)
+    return None if out is None else ew.cast_to(out, n.out.type.dtype)
+
+
+def _both(defs: Defs, n: Node) -> tuple[Value, list[Value]] | None:
+    """The vectors V and the scales of n = V diag(f) V^T."""
+    k, over, batch = n.out.type.rank - 2, n.attrs["contract"], n.attrs["batch"]
+    if k < 0 or batch != (tuple(range(k)),) * 2 or any(len(c) != 1 for c in over):
         return None
     x, y = (_factor(defs, v) for v in n.inputs)
     if x is None or y is None or x[0] is not y[0] or not x[2] + y[2]:
         return None
-    if over != (0 if x[1] else 1) or other != (0 if y[1] else 1):
+    right = over[0][0] == (k if x[1] else k + 1) and over[1][0] == (k if y[1] else k + 1)
+    return (x[0], x[2] + y[2]) if right else None
+
+
+def _applied(defs: Defs, n: Node) -> Value | None:
+    """V (f(w) (V^T b)) and (b V f(w)) V^T as V f(w) V^T times b."""
+    if n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
         return None
-    v, scales = x[0], x[2] + y[2]
-    eigh = defs[v]
-    f = scales[0]
-    made: list[Node] = []
-    for s in scales[1:]:
-        f = ew.mul(f, s)
-        made.append(current().nodes[-1])
-    (a,), w = eigh.inputs, eigh.outputs[0]
-    chain = _chain({**defs, **{m.out: m for m in made}}, f, w)
-    df, h = _slope(chain, f, w), _again(chain, f, w)
-    product = n.op(*n.inputs, **n.attrs)
-    return matrix_function(product, a, w, v, f, df, h, lower=eigh.attrs["lower"], known=True)
+    for k, other in ((0, 1), (1, 0)):
+        outer = _factor(defs, n.inputs[k])
+        if outer is None or n.attrs["contract"][k] != (0 if outer[1] else 1,):
+            continue
+        at = n.attrs["contract"][other][0]
+        inner = _projected(defs, n.inputs[other], at)
+        if inner is not None and inner[0] is outer[0] and outer[2] + inner[1]:
+            m, (b, over) = _function(defs, outer[0], outer[2] + inner[1]), inner[2:]
+            sides = ((m, 1), (b, over)) if k == 0 else ((b, over), (m, 0))
+            return OPS["dot"](
+                *(ew.cast_to(v, n.out.type.dtype) for v, _ in sides), contract=tuple((a,) for _, a in sides), batch=((), ())
+            )
+    return None
+
+
+def _projected(defs: Defs, v: Value, axis: int) -> tuple[Value, list[Value], Value, int] | None:
+    """v as f(w) (V^T b): V, the scales, b and the axis of b that is summed over. The eigenvectors are numbered along `axis` of v."""
+    n = defs.get(v)
+    if n is None or v.type.rank > 2:
+        return None
+    if n.op.name in ("mul", "div"):
+        for m, s in (n.inputs, n.inputs[::-1])[: 1 if n.op.name == "div" else 2]:
+            inner = _projected(defs, m, axis)
+            scale = None if inner is None else s if v.type.rank == 1 else _spread(defs, s, axis)
+            if inner is not None and scale is not None:
+                scale = ew.div(ew.full(1.0, scale), scale) if n.op.name == "div" else scale
+                return inner[0], [*inner[1], scale], *inner[2:]
+    if n.op.name != "dot" or n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
+        return None
+    for k, other in ((0, 1), (1, 0)):
+        basis, b = _factor(defs, n.inputs[k]), n.inputs[other]
+        stands = v.type.rank == 1 or axis == k
+        if basis is not None and stands and n.attrs["contract"][k] == (1 if basis[1] else 0,):
+            return basis[0], basis[2], b, n.attrs["contract"][other][0]
+    return None
+
+
+def _function(defs: Defs, v: Value, scales: Sequence[Value]) -> Value:
+    node, f = defs[v], reduce(ew.mul, scales)
+    (a,), w, lower = node.inputs, node.outputs[0], node.attrs["lower"]
+    chain = Chain(ChainMap(_made(), defs), [f], w)
+    if chain.hidden:
+        f = ew.cast_to(f, v.type.dtype)
+        product = mm(ew.mul(v, matrix.along_rows(f, v)), v, tb=True)
+        return spectral_matrix(product, a, w, v, f, lower=lower)
+    scalars, table = _table(chain, f, w)
+    return function_of(Spectrum(a, w, v, scalars, lower, chain.mixed), table)
+
+
+def _table(chain: Chain, f: Value, w: Value) -> tuple[list[Value], list[Value]]:
+    """The scalars that f depends on, and f made of constants."""
+    scalars = chain.spread_scalars()
+    (again,) = chain.again([f], stop_gradient(w), [stop_gradient(c) for c in scalars])
+    return scalars, [ew.cast_to(again, w.type.dtype)]
+
+
+def spectral_sum_of(defs: Defs, n: Node) -> Value | None:
+    """What has the slopes of n, the sum of a vector made of eigenvalues; None if it is something else."""
+    f, axes = n.inputs[0], n.attrs["axes"]
+    if n.out.type.dtype not in ("f32", "f64") or f.type.rank - 1 not in axes:
+        return None
+    out, rest = _sum(defs, f), tuple(k for k in axes if k < f.type.rank - 1)
+    return sum_(out, axes=rest) if out is not None and rest else out
+
+
+def spectral_element_of(defs: Defs, n: Node) -> Value | None:
+    """As `spectral_sum_of`, of one element of such a vector, or of the largest or smallest eigenvalue."""
+    f = n.inputs[0]
+    if f.type.rank != 1 or n.out.type.shape or n.out.type.dtype not in ("f32", "f64"):
+        return None
+    if n.op.name == "index":
+        (k,) = n.attrs["spec"]
+    else:
+        k = (-1 if n.op.name == "max" else 0) if _eigenvalues(defs, f) is f else None
+    if not isinstance(k, int) or _eigenvalues(defs, f) is None:
+        return None
+    chosen = np.zeros(f.type.dims, bool)
+    chosen[k] = True
+    f = ew.select(const(value=chosen, type=f.type.with_dtype("bool")), f, ew.full(0.0, f))
+    return _sum(ChainMap(_made(), defs), f)
+
+
+def spectral_product_of(defs: Defs, n: Node) -> Value | None:
+    """As `spectral_sum_of`, of the inner product of two such vectors."""
+    x, y = n.inputs
+    if n.out.type.dtype not in ("f32", "f64") or x.type != y.type or x.type.rank != 1 or not n.attrs["contract"][0]:
+        return None
+    f = ew.mul(x, y)
+    return _sum(ChainMap(_made(), defs), f)
+
+
+def _sum(defs: Defs, f: Value) -> Value | None:
+    w = _eigenvalues(defs, f)
+    if w is None or w.type.shape != f.type.shape:
+        return _quadratic(defs, f)
+    chain = Chain(defs, [f], w)
+    node = defs[w]
+    if chain.hidden or chain.mixed and node.op is eigh:  # single eigenvalues may scale single vectors, out of sight
+        return _quadratic(defs, f)
+    (a,), lower = node.inputs, node.attrs["lower"]
+    if node.op is eigh:
+        v = node.outputs[1]
+    else:
+        w, v, _ = eigh(a, lower=lower)
+    scalars, table = _table(chain, f, w)
+    return ew.cast_to(sum_of_function(Spectrum(a, w, v, scalars, lower, chain.mixed), table), f.type.dtype)
+
+
+def _quadratic(defs: Defs, f: Value) -> Value | None:
+    """The sum of f(w) (V^T b) (V^T c) as b^T V f(w) V^T c."""
+    found: list[tuple[Value, list[Value], Value, int]] = []
+    scales: list[Value] = []
+
+    def visit(v: Value) -> None:
+        n = defs.get(v)
+        inner = _projected(defs, v, 0) if n is not None and n.op.name == "dot" else None
+        if inner is not None:
+            found.append(inner)
+        elif n is not None and n.op.name == "mul":
+            visit(n.inputs[0])
+            visit(n.inputs[1])
+        elif n is not None and n.op.name == "div":
+            visit(n.inputs[0])
+            scales.append(ew.div(ew.full(1.0, v), n.inputs[1]))
+        elif n is not None and n.op.name == "pow" and splat_of(defs.get(n.inputs[1])) == 2:
+            visit(n.inputs[0])
+            visit(n.inputs[0])
+        else:
+            scales.append(v)
+
+    if f.type.rank == 1:
+        visit(f)
+    if len(found) != 2 or found[0][0] is not found[1][0] or any(b.type.rank != 1 for _, _, b, _ in found):
+        return None
+    (v, some, b, _), (_, more, c, _) = found
+    m = _function(defs, v, [*scales, *some, *more] or [ew.full(1.0, f)])
+    row = OPS["dot"](ew.cast_to(m, c.type.dtype), c, contract=((1,), (0,)), batch=((), ()))
+    return OPS["dot"](b, row, contract=((0,), (0,)), batch=((), ()))
+
+
+def _eigenvalues(defs: Defs, f: Value) -> Value | None:
+    """The eigenvalues that f is made of, element by element, if there are any."""
+    seen, todo = set(), [f]
+    while todo:
+        v = todo.pop()
+        n = defs.get(v)
+        if v in seen or n is None:
+            continue
+        seen.add(v)
+        if n.op.name in ("eigh", "eigvalsh"):
+            return v if v is n.outputs[0] and n.inputs[0].type.dtype in ("f32", "f64") else None
+        if n.op.elementwise or n.op.name in ("reshape", "broadcast") and v.type.shape == f.type.shape:
+            todo += n.inputs
+    return None
+
+
+# ---- how it is found ----------------------------------------------------------------------------------------------------------------
 
 
 def _factor(defs: Defs, v: Value) -> Factor | None:
     """v as eigenvectors, transposed or not, each scaled."""
     n = defs.get(v)
-    if n is None or v.type.rank != 2:
+    if n is None or v.type.rank < 2:
         return None
     if n.op.name == "eigh" and v is n.outputs[1]:
         return v, False, []
-    if n.op.name == "transpose" and n.attrs["perm"] == (1, 0):
+    if n.op.name == "cast" and n.inputs[0].type.dtype[0] == "f":
+        return _factor(defs, n.inputs[0])
+    if n.op.name == "transpose" and n.attrs["perm"] == (*range(v.type.rank - 2), v.type.rank - 1, v.type.rank - 2):
         inner = _factor(defs, n.inputs[0])
         return None if inner is None else (inner[0], not inner[1], inner[2])
     if n.op.name == "mul":
         for m, s in (n.inputs, n.inputs[::-1]):
             inner = _factor(defs, m)
-            scale = None if inner is None else _spread(defs, s, 0 if inner[1] else 1)
+            scale = None if inner is None else _spread(defs, s, int(not inner[1]))
             if inner is not None and scale is not None:
                 return inner[0], inner[1], [*inner[2], scale]
+    if n.op.name == "div":
+        inner = _factor(defs, n.inputs[0])
+        scale = None if inner is None else _spread(defs, n.inputs[1], int(not inner[1]))
+        if inner is not None and scale is not None:
+            return inner[0], inner[1], [*inner[2], ew.div(ew.full(1.0, scale), scale)]
     if n.op.name == "dot" and n.attrs["batch"] == ((), ()):
         return _scaled_by_product(defs, n)
     return None
@@ -78,6 +262,30 @@ def _scaled_by_product(defs: Defs, n: Node) -> Factor | None:
     return None
 
 
+def _spread(defs: Defs, v: Value, axis: int) -> Value | None:
+    """The vectors that v repeats along one axis of matrices; `axis`: 0 or 1, the one along which they stand."""
+    n = defs.get(v)
+    lead = v.type.rank - 2
+    vector: tuple[Any, ...] = (*v.type.shape[:lead], v.type.shape[lead + axis])
+    if splat_of(n) is not None:
+        return ew.full(splat_of(n), Value(v.type.with_shape(vector)))
+    if n is None or n.op.name != "broadcast":
+        return None
+    source = n.inputs[0]
+    if all(d == 1 for d in source.type.shape):
+        return broadcast(reshape_to(source, ()), shape=vector, dims=())
+    shape: list[Any] = [1] * v.type.rank
+    for d, k in zip(source.type.shape, n.attrs["dims"]):
+        shape[k] = d
+    if shape[lead + 1 - axis] != 1 or (*shape[:lead], shape[lead + axis]) != vector:
+        return None
+    before = defs.get(source)
+    while before is not None and before.op.name in ("reshape", "broadcast") and source.type.shape != vector:
+        source = before.inputs[0]
+        before = defs.get(source)
+    return source if source.type.shape == vector else reshape_to(n.inputs[0], vector)
+
+
 def _diagonal(defs: Defs, v: Value) -> Value | None:
     """The diagonal of a matrix that is 0 elsewhere."""
     n = defs.get(v)
@@ -89,64 +297,3 @@ def _diagonal(defs: Defs, v: Value) -> Value | None:
     places = [np.asarray(p.attrs["value"]) for p in at if p is not None and p.op is const]
     whole = len(places) == 2 and all(p.tolist() == list(range(p.size)) and p.size == v.type.shape[0] for p in places if p.ndim)
     return n.inputs[1] if whole and values is not None and all(p.ndim for p in places) else None
-
-
-def _spread(defs: Defs, v: Value, axis: int) -> Value | None:
-    """The vector that v repeats along all axes but one."""
-    n = defs.get(v)
-    if n is None or n.op.name != "broadcast":
-        return None
-    source, dims, size = n.inputs[0], n.attrs["dims"], v.type.shape[axis]
-    if any(d != 1 for d, k in zip(source.type.shape, dims) if k != axis) or size not in source.type.shape:
-        return None
-    before = defs.get(source)
-    if (
-        source.type.rank > 1
-        and before is not None
-        and before.op.name in ("reshape", "broadcast")
-        and before.inputs[0].type.shape == (size,)
-    ):
-        return before.inputs[0]
-    return source if source.type.rank == 1 else reshape_to(source, (size,))
-
-
-def _chain(defs: Defs, f: Value, w: Value) -> list[Node]:
-    """The elementwise nodes from w to f, in order."""
-    found: dict[Value, bool] = {w: True}
-    order: list[Node] = []
-
-    def depends(v: Value) -> bool:
-        if v not in found:
-            n = defs.get(v)
-            through = n is not None and n.op.elementwise
-            found[v] = through and any([depends(x) for x in (n.inputs if n is not None else ())])
-            if found[v] and n is not None:
-                order.append(n)
-        return found[v]
-
-    depends(f)
-    return order
-
-
-def _again(chain: Sequence[Node], f: Value, w: Value) -> Value:
-    """f with w held fixed."""
-    if not chain:
-        return _fixed(f) if f is w else f
-    fixed = _fixed(w)
-    env = {w: fixed}
-    current().nodes += copy(Graph((), tuple(chain), ()), env).nodes
-    return env[f]
-
-
-def _fixed(v: Value) -> Value:
-    return stop_gradient(v)
-
-
-def _slope(chain: Sequence[Node], f: Value, w: Value) -> Value:
-    """df / dw, element by element."""
-    ones = ew.full(1.0, w)
-    if f is w:
-        return ones
-    again = copy(Graph((), tuple(chain), (f,)), {})
-    (slope,) = forward.linearized(Differentiation({}), again, [w], [ones])
-    return slope

@@ -22,7 +22,8 @@ from irad.ops.array import sum_
 from irad.ops.elementwise import full
 from irad.ops.slopes import logistic_given, slope_of
 from irad.passes.clean.cse import Key, node_key
-from irad.passes.derivatives.spectral_wholes import matrix_function_of
+from irad.passes.derivatives.spectral_tables import completed
+from irad.passes.derivatives.spectral_wholes import matrix_function_of, spectral_element_of, spectral_product_of, spectral_sum_of
 from irad.passes.rewrite import rebuild, splat_of
 
 LARGEST = 64  # factors of a monomial
@@ -33,7 +34,7 @@ PASS_ON = (*MOVES, "mul", "div", "neg", "pow")
 
 def wholes(program: Program) -> Program:
     """The program in which such products have the slopes of the whole; the same graphs where there is none."""
-    return {name: _Wholes().graph(g) for name, g in program.items()}
+    return {name: completed(_Wholes().graph(g)) for name, g in program.items()}
 
 
 # ---- roots ------------------------------------------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ def _keeps(cast: Node) -> bool:
 
 
 def _interesting(graph: Graph) -> bool:
-    names = {*ROOTS, "exp", "eigh"}
+    names = {*ROOTS, "exp", "eigh", "eigvalsh"}
     return any(n.op.name in names or any(map(_interesting, n.regions)) for n in graph.nodes)
 
 
@@ -260,7 +261,7 @@ def _square_root(w: _Wholes, n: Node) -> Value | None:
 
 def _inner_product(w: _Wholes, n: Node) -> Value | None:
     """The inner product of an array of roots with itself: the sum of what they are roots of."""
-    function = matrix_function_of(w.defs, n)
+    function = matrix_function_of(w.defs, n) or spectral_product_of(w.defs, n)
     if function is not None:
         return function
     x, y = n.inputs
@@ -271,6 +272,17 @@ def _inner_product(w: _Wholes, n: Node) -> Value | None:
     return sum_(found[1](), axes=tuple(over[0])) if found is not None else None
 
 
+def _total(w: _Wholes, n: Node) -> Value | None:
+    """A sum over the eigenvalues of a matrix."""
+    return spectral_sum_of(w.defs, n)
+
+
+def _element(w: _Wholes, n: Node) -> Value | None:
+    """One eigenvalue of a matrix."""
+    return spectral_element_of(w.defs, n)
+
+
 _RULES: dict[str, Callable[[_Wholes, Node], Value | None]] = {
     "mul": _product, "pow": _product, "div": _quotient, "exp": _exponential, "dot": _inner_product, "sqrt": _square_root,
+    "sum": _total, "index": _element, "max": _element, "min": _element,
 }  # fmt: skip
