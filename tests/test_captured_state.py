@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
+import dataclasses
 import datetime
 import heapq
 import os
@@ -369,3 +370,103 @@ def test_errors_come_without_frames_of_irad() -> None:
 def test_whole_numbers_are_no_variables_of_checks() -> None:
     irad.check_grads(lambda x, i: np.sum(x[i] ** 2), (X, np.array([0, 1])))
     assert irad.jvp(lambda x, n: x**n, (2.0, 3), (1.0, None)) == (8.0, 12.0)
+
+
+# ---- functions that are run and not read ----------------------------------------------------------------------------------------
+
+UNREAD = {"scale": 2.0, "table": np.ones(2), "np": np}
+exec(
+    "def scaled(x):\n    return x * scale\ndef looked_up(x):\n    return x * table\ndef counted(x):\n    global scale\n    scale = 3.0",
+    UNREAD,
+)
+
+
+def test_numbers_that_an_unread_function_reads_are_compared() -> None:
+    c, d = irad.compile(lambda x: UNREAD["scaled"](x)), irad.grad(lambda x: UNREAD["scaled"](x))
+    try:
+        assert c(3.0) == 6.0 and d(3.0) == 2.0
+        UNREAD["scale"] = 5.0
+        assert c(3.0) == 15.0 and d(3.0) == 5.0
+    finally:
+        UNREAD["scale"] = 2.0
+
+
+def test_what_an_unread_function_calls_counts_too() -> None:
+    space: dict[str, Any] = {"k": 1.0}
+    exec("def inner(x, n=2.0):\n    return x * k * n\ndef outer(x):\n    return inner(x) + 1", space)
+    c = irad.compile(lambda x: space["outer"](x))
+    assert c(3.0) == 7.0
+    space["k"] = 2.0
+    assert c(3.0) == 13.0
+    space["inner"].__defaults__ = (3.0,)
+    assert c(3.0) == 19.0
+    exec("def inner(x):\n    return -x", space)
+    assert c(3.0) == -2.0
+
+
+class WithRate:
+    def __init__(self) -> None:
+        self.rate = 2.0
+
+
+def test_what_can_change_unseen_is_refused() -> None:
+    for name, text in (("looked_up", "table"), ("counted", "assign scale")):
+        with pytest.raises(irad.UnsupportedError, match=text):
+            irad.compile(lambda x, name=name: UNREAD[name](x))(np.ones(2))
+    space: dict[str, Any] = {}
+    exec("def read(o, x):\n    return o.rate * x", space)
+    thing = WithRate()
+    with pytest.raises(irad.UnsupportedError, match="cannot be read"):
+        irad.compile(lambda x: space["read"](thing, x))(1.0)
+
+
+# ---- fields that are no part of a derivative ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Tagged:
+    w: Any
+    tags: Any = dataclasses.field(default=None, metadata={"nondiff": True})
+
+
+class Config:
+    def __init__(self) -> None:
+        self.k = 2.0
+
+
+def _store_7(a: Any) -> None:
+    a[0] = 7.0
+
+
+@pytest.mark.parametrize(
+    "tags, read, change",
+    [
+        ([1.0, 2.0], lambda t: len(t), lambda t: t.append(3.0)),
+        ([1.0, 2.0], lambda t: t[0], _store_7),
+        ({"a": 1.0}, lambda t: t["a"], lambda t: t.update(a=5.0)),
+        (np.array([1.0, 2.0]), lambda t: t[0], _store_7),
+        (Config(), lambda t: t.k, lambda t: setattr(t, "k", 5.0)),
+    ],
+)
+def test_what_a_nondiff_field_holds_may_change(tags: Any, read: Any, change: Any) -> None:
+    f = lambda d: np.sum(d.w) * read(d.tags)
+    c, g, d = irad.compile(f), irad.grad(f), Tagged(np.ones(3), tags)
+    for _ in range(2):
+        assert c(d) == f(d)
+        assert g(d).w.tolist() == [read(tags)] * 3
+        change(tags)
+
+
+class Registered:
+    def __init__(self, w: Any, tags: Any):
+        self.w, self.tags = w, tags
+
+
+irad.register_type(Registered, lambda r: ([r.w], r.tags), lambda tags, kids: Registered(kids[0], tags))
+
+
+def test_the_static_part_of_a_registered_class_may_change() -> None:
+    c, r = irad.compile(lambda r: np.sum(r.w) * len(r.tags)), Registered(np.ones(3), [1])
+    assert c(r) == 3.0
+    r.tags.append(2)
+    assert c(r) == 6.0

@@ -458,3 +458,72 @@ def test_arrays_in_containers_from_outside_are_changed_in_place() -> None:
     assert [x.tolist() for x in xs] == [[2.0, 2.0], [0.0, 2.0, 4.0]]
     with pytest.raises(irad.UnsupportedError, match="a dict from outside the function is changed"):
         irad.compile(counted)({"n": 1})
+
+
+# ---- what an operand does to the target -------------------------------------------------------------------------------------
+
+
+class Meddler:
+    """Its property and operators store into the array that it holds."""
+
+    def __init__(self, a: Any):
+        self.a = a
+
+    @property
+    def one(self) -> float:
+        self.a[0] += 1.0
+        return 1.0
+
+    def __add__(self, other: Any) -> float:
+        self.a[0] *= 2.0
+        return 3.0
+
+    def __neg__(self) -> float:
+        self.a[0] += 5.0
+        return 1.0
+
+    def __getitem__(self, k: int) -> float:
+        self.a[0] = 9.0
+        return 1.0
+
+
+def _by_property(a: Any, o: Any) -> None:
+    a[0] += o.one
+
+
+def _by_operator(a: Any, o: Any) -> None:
+    a[0] += o + 1
+
+
+def _by_negation(a: Any, o: Any) -> None:
+    a[0] += -o
+
+
+def _by_item(a: Any, o: Any) -> None:
+    a[0] += o[1]
+
+
+def _by_item_of_a_list(a: Any, o: Any) -> None:
+    a[0] += [o][0].one
+
+
+@pytest.mark.parametrize("change", [_by_property, _by_operator, _by_negation, _by_item, _by_item_of_a_list])
+@pytest.mark.parametrize("kind", [np.array, list])
+def test_the_target_is_read_before_an_operand_stores_into_it(change: Any, kind: Any) -> None:
+    def f(x: Any) -> Any:
+        a = kind([x[0], x[1]])
+        change(a, Meddler(a))
+        return a[0]
+
+    x = np.array([1.5, 2.0])
+    assert irad.compile(f)(x) == f(x)
+
+
+def test_a_nan_is_in_a_list_that_holds_it() -> None:
+    nan = float("nan")
+
+    def f(a: float) -> Any:
+        return [a] == [a], a in [a], [a, a].count(a), (a, 2) < (a, 3), [a + 0] == [a], [nan] == [nan], {"k": a} == {"k": a}
+
+    for v in (nan, 1.0):
+        assert irad.compile(f)(v) == f(v)

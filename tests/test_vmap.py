@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -278,3 +280,46 @@ def test_errors():
     with pytest.raises(irad.UnsupportedError, match="differs between the elements") as e:
         irad.vmap(lambda x, k: np.sum(x[:k] * 2))(X, K)
     assert e.value.loc is not None and e.value.loc.file == __file__
+
+
+# ---- plain objects ---------------------------------------------------------------------------------------------------------
+
+
+class Line:
+    def __init__(self, w: Any, b: Any):
+        self.w, self.b = w, b
+
+
+def _moved(p: Any, x: Any) -> Any:
+    p.b += 1.0
+    p.w = p.w * 2.0
+    p.w[0] = 7.0
+    return np.sum(p.w * x) + p.b
+
+
+def test_plain_objects_are_batched_attribute_by_attribute() -> None:
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    p = Line(np.arange(6.0).reshape(2, 3), np.array([1.0, 2.0]))
+    want = [_moved(Line(p.w[k].copy(), p.b[k]), x[k]) for k in range(2)]
+    np.testing.assert_allclose(irad.vmap(_moved)(p, x), want)
+    assert p.w[0, 0] == 0.0 and p.b[0] == 1.0  # the caller's stay as they were
+    g = irad.grad(lambda p: np.sum(irad.vmap(_moved)(p, x)))(p)
+    np.testing.assert_allclose(g.w, 2.0 * x * [0.0, 1.0, 1.0])
+    np.testing.assert_allclose(g.b, [1.0, 1.0])
+
+
+def test_plain_objects_are_shared_or_fit_the_batch() -> None:
+    x = np.ones((2, 3))
+    f = lambda p, x: np.sum(p.w * x) + p.b
+    assert irad.vmap(f, in_axes=(None, 0))(Line(np.arange(3.0), 1.0), x).tolist() == [4.0, 4.0]
+    with pytest.raises(irad.ShapeError, match="in_axes None shares it"):
+        irad.vmap(f)(Line(np.ones((2, 3)), 1.0), x)
+
+
+def test_plain_objects_come_back() -> None:
+    def f(p: Any, x: Any) -> Any:
+        p.w = p.w * x
+        return p
+
+    out = irad.vmap(f)(Line(np.ones((2, 3)), np.arange(2.0)), np.array([2.0, 3.0]))
+    assert type(out) is Line and out.w.tolist() == [[2.0] * 3, [3.0] * 3] and out.b.tolist() == [0.0, 1.0]

@@ -110,12 +110,10 @@ class Writer:
 
     def _fields(self, tree: TreeDef, at: int) -> None:
         p = self.program
-        names, rest = tree.meta
-        if set(names) | {n for n, _ in rest} != {f.name for f in dataclasses.fields(tree.cls)}:  # type: ignore[arg-type]
+        names = tree.meta.names
+        if set(names) != {f.name for f in dataclasses.fields(tree.cls)}:  # type: ignore[arg-type]
             raise NoProgram
         p.op("class", at, p.object(tree.cls))
-        for name, value in rest:
-            p.op("equal", p.push("attribute", at, p.object(name)), p.object(value.value))
         for name, child in zip(names, tree.children):
             self._tree(child, p.push("attribute", at, p.object(name)))
 

@@ -7,6 +7,7 @@ None, bools, enums, functions, any other object) is a static part of the `TreeDe
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -136,21 +137,44 @@ class Attributes:
     maxlen: int | None = None
 
 
+@dataclass(frozen=True)
+class Fields:
+    """Static part of a dataclass: the names of its fields, and the values of the last of them that are no children (`nondiff`).
+
+    In a `TreeDef` those are static children, so that what can change of them is followed.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Static, ...] = ()
+
+    @property
+    def with_values(self) -> Fields:
+        return Fields(self.names) if self.values else self
+
+
 def _no(x: Any) -> bool:
     return False
 
 
-def flatten(obj: Any, leaf: Callable[[Any], bool] = is_leaf, opened: Callable[[Any], bool] = _no) -> tuple[list[Any], TreeDef]:
-    """Leaves in order, and their nesting. `leaf(x)` says what a leaf is, `opened(x)` which plain objects are taken apart."""
+def flatten(
+    obj: Any, leaf: Callable[[Any], bool] = is_leaf, opened: Callable[[Any], bool] = _no, nondiff: bool = False
+) -> tuple[list[Any], TreeDef]:
+    """Leaves in order, and their nesting. `leaf(x)` says what a leaf is, `opened(x)` which plain objects are taken apart, `nondiff`
+    whether fields of dataclasses that are no part of a derivative are, too."""
     leaves: list[Any] = []
-    return leaves, _flatten(obj, leaf, leaves, {}, opened)
+    return leaves, _flatten(obj, leaf, leaves, {}, opened, nondiff)
 
 
 _Node = tuple[type, Any, Sequence[Any]]
 
 
 def _flatten(
-    obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict[int, _Node], opened: Callable[[Any], bool]
+    obj: Any,
+    leaf: Callable[[Any], bool],
+    out: list[Any],
+    shared: dict[int, _Node],
+    opened: Callable[[Any], bool],
+    nondiff: bool,
 ) -> TreeDef:
     """`shared`: structured arrays met before, so that one that is met twice has the same leaves."""
     if leaf(obj):
@@ -158,11 +182,21 @@ def _flatten(
         return LEAF
     node = shared.get(id(obj)) or parts(obj) or (attributes(obj) if opened(obj) else None)
     if node is None:
-        return TreeDef(TreeDef, Static(obj, is_followed(obj)))
+        return _static(obj)
     cls, meta, children = node
     if cls is Structured:
         shared[id(obj)] = node
-    return TreeDef(cls, meta, tuple(_flatten(c, leaf, out, shared, opened) for c in children))
+    kids = [_flatten(c, leaf, out, shared, opened, nondiff) for c in children]
+    if isinstance(meta, Fields):
+        rest = [s.value for s in meta.values]
+        kids += [_flatten(v, leaf, out, shared, opened, True) if nondiff else _static(v) for v in rest]
+        meta = meta.with_values
+    return TreeDef(cls, meta, tuple(kids))
+
+
+def _static(x: Any) -> TreeDef:
+    """What has no leaf; what of it can change is followed."""
+    return TreeDef(TreeDef, Static(x, is_followed(x) or isinstance(x, np.ndarray)))
 
 
 def parts(obj: Any) -> _Node | None:
@@ -176,7 +210,7 @@ def parts(obj: Any) -> _Node | None:
         return cls, tuple(obj), tuple(obj.values())
     if cls in _REGISTRY:
         children, meta = _REGISTRY[cls][0](obj)
-        return cls, meta, tuple(children)
+        return cls, _as_it_is(meta), tuple(children)
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
         return cls, None, obj
     if isinstance(obj, dict) and not getattr(obj, "__dict__", None):
@@ -185,9 +219,18 @@ def parts(obj: Any) -> _Node | None:
         return cls, None, obj
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         names = _fields(obj)
-        rest = tuple((f.name, Static(getattr(obj, f.name))) for f in dataclasses.fields(obj) if _nondiff(f))
-        return cls, (names, rest), tuple(getattr(obj, n) for n in names)
+        rest = [f.name for f in dataclasses.fields(obj) if _nondiff(f)]
+        return cls, Fields((*names, *rest), tuple(Static(getattr(obj, n)) for n in rest)), tuple(getattr(obj, n) for n in names)
     return None
+
+
+def _as_it_is(meta: Any) -> Any:
+    """A static part that a class of the user gave: a copy, if it may change before it is compared with the next one."""
+    try:
+        hash(meta)
+    except TypeError:
+        return copy.deepcopy(meta)
+    return meta
 
 
 def attributes(obj: Any) -> _Node:
@@ -233,11 +276,8 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
     if issubclass(cls, (list, tuple)):
         return cls(children)
     new = object.__new__(cls)
-    names, rest = meta
-    for name, child in zip(names, children):
+    for name, child in zip(meta.names, [*children, *(s.value for s in meta.values)]):
         object.__setattr__(new, name, child)
-    for name, static in rest:
-        object.__setattr__(new, name, static.value)
     return new
 
 
@@ -269,11 +309,11 @@ def _take_like(tree: TreeDef, obj: Any, leaf: Callable[[Any], bool], out: list[A
         out.append(obj)
         return
     node = None if leaf(obj) else attributes(obj) if isinstance(tree.meta, Attributes) and type(obj) is tree.cls else parts(obj)
-    if node is None or node[0] is not tree.cls or len(node[2]) != len(tree.children):
+    children: Sequence[Any] = () if node is None else (*node[2], *(node[1].values if isinstance(node[1], Fields) else ()))
+    if node is None or node[0] is not tree.cls or len(children) != len(tree.children):
         raise _unlike(whole, top, what, leaf)
     if tree.cls is Structured and tree.meta.dtype.names != node[1].dtype.names:
         raise _unlike(whole, top, what, leaf)
-    children: Sequence[Any] = node[2]
     if isinstance(obj, dict):
         keys = tree.meta if tree.cls is dict else tree.meta[0]
         if any(k not in obj for k in keys):

@@ -272,7 +272,7 @@ class _Attempt:
     def _static(self, x: Any, path: Path) -> Any:
         """What stands for a part of the arguments that is no number: what is followed is read like captured state."""
         if not isinstance(x, (bool, str, type(None))):
-            if is_container(x) or is_foreign_array(x):
+            if is_container(x) or is_foreign_array(x) or isinstance(x, np.ndarray):
                 return self.reader.captures.take(x, path)
             self.reader.captures.note(x, path)
         return x
@@ -339,12 +339,14 @@ class _Attempt:
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
         leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT))
-        leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened)
+        leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
         whole = [
             x
-            for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened)[0]
+            for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened, nondiff=True)[
+                0
+            ]
             if isinstance(x, Structured)
         ]
         own = [(k, path) for k, x in enumerate(whole) if (path := self._own(x)) is not None]

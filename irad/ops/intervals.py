@@ -64,6 +64,10 @@ def int_range(dtype: str) -> tuple[int, int]:
     return (0, 2**width - 1) if dtype[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
 
 
+LOWEST, HIGHEST = int_range("i64")
+DOUBLES = 2**53  # ints up to which all are doubles
+
+
 def bound(value: Value, lo: float, hi: float) -> None:
     """Register that every element of `value` is in [lo, hi] from here on in the current builder and those inside it."""
     scope = _chain()[0]

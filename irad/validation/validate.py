@@ -249,12 +249,18 @@ def _against_python(
         raise StageDiffers(Difference(stage, found, None, args, lambda p, xs: ""))
 
 
-def python_outcome(f: Callable[[], Any]) -> Any:
-    """What f returns, or the type of the exception of Python's own that it raises, as a text."""
+def outcome(f: Callable[[], Any]) -> Any:
+    """What f returns, or the exception of Python's own that it raises."""
     try:
         with np.errstate(all="ignore"):
             return f()
     except IradError:
         raise
     except Exception as e:
-        return f"raises {type(e).__name__}"
+        return e
+
+
+def python_outcome(f: Callable[[], Any]) -> Any:
+    """What f returns, or the type of the exception of Python's own that it raises, as a text."""
+    found = outcome(f)
+    return f"raises {type(found).__name__}" if isinstance(found, Exception) else found

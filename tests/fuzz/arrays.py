@@ -18,7 +18,7 @@ FEATURES = (
 SMALL = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33)
 MIDDLE = (63, 64, 65, 127, 128, 129)
 UNARY = (
-    "np.arctan({x})", "np.arcsin(np.tanh({x}))", "np.arccos(np.tanh({x}))", "np.cbrt({x})", "np.expm1(-np.abs({x}))", "np.log1p(np.abs({x}))",
+    "np.arctan({x})", "np.arcsin(0.9 * np.tanh({x}))", "np.arccos(0.9 * np.tanh({x}))", "np.cbrt({x})", "np.expm1(-np.abs({x}))", "np.log1p(np.abs({x}))",
     "np.sinh(np.tanh({x}))", "np.cosh(np.tanh({x}))", "np.arcsinh({x})", "np.arctanh(0.5 * np.tanh({x}))", "np.tan(np.tanh({x}))", "np.square(np.tanh({x}))",
     "np.floor({x})", "np.ceil({x})", "np.rint({x})", "np.sign({x})", "np.trunc({x})", "np.reciprocal(1.0 + np.abs({x}))", "np.exp2(-np.abs({x}))",
     "np.log2(1.0 + np.abs({x}))", "np.log10(1.0 + np.abs({x}))", "np.cos({x})", "np.nan_to_num({x})", "np.sinc({x})", "np.abs({x}) ** 1.5", "np.tanh({x}) ** 3",

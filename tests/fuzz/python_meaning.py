@@ -15,6 +15,7 @@ import numpy as np
 
 import irad
 from irad.errors import IradError, UnsupportedError, VerifyError
+from irad.validation.validate import outcome
 from tests.fuzz.case import Case, Fault
 
 FEATURES = (
@@ -68,17 +69,6 @@ def compared(f: Callable[..., Any], *inputs: Sequence[Any]) -> None:
             continue  # a number that is NumPy's on one path is NumPy's on both
         if found := differs(got, want, mixed):
             raise Fault(f"{found}\nirad: {got!r}\nPython: {want!r}\narguments: {args!r}")
-
-
-def outcome(f: Callable[[], Any]) -> Any:
-    """What f returns, or the exception that it raises."""
-    try:
-        with np.errstate(all="ignore"):
-            return f()
-    except IradError:
-        raise
-    except Exception as e:
-        return e
 
 
 def differs(got: Any, want: Any, mixed: bool) -> str:

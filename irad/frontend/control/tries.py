@@ -18,7 +18,7 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, Emitted, absorb, of_the_program, run_region
-from irad.frontend.numpy.python_scalars import LIMITS
+from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Final, Guard, Reader, Restart, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Text
@@ -261,7 +261,7 @@ def _kind(r: Reader, n: Node) -> type[BaseException]:
 
 def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
-    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith(("out of bounds for int64", NEEDED)):
+    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith((NO_FIT, "out of bounds for int64", NEEDED)):
         return None
     return _guard_for(r, _kind(r, n))
 

@@ -12,7 +12,7 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.once import COMPILER
 from irad.core.types import is_complex
-from irad.errors import IradError, IradTypeError
+from irad.errors import IradError, IradOverflowError, IradTypeError
 from irad.frontend.numpy.complex_ufuncs import absolute
 from irad.frontend.numpy.elementwise import COMPARE, truth
 from irad.frontend.values.arr import Arr, dtype_of, is_weak, lift, static_int
@@ -21,11 +21,10 @@ from irad.ops.complex import imag, real
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, full, select
-from irad.ops.intervals import bound, int_range, interval
+from irad.ops.intervals import DOUBLES, HIGHEST, LOWEST, bound, interval
 
-_LO, _HI = int_range("i64")
-_EXACT = 2**53  # ints up to which all are doubles
-OVERFLOW = "Python int result does not fit 64 bits"
+NO_FIT = "does not fit 64 bits"
+OVERFLOW = f"Python int result {NO_FIT}"
 _LARGE = "float {} does not fit a 64-bit integer"
 _FRACTION = "int ** negative int is a float in Python: write float(base) ** exponent"
 _COMPLEX = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
@@ -52,14 +51,18 @@ def _number(x: Any, dtype: str) -> Value:
     """A Python number as a value; a whole constant may have more than 64 bits where a float is needed."""
     if isinstance(x, int) and dtype != "i64":
         return scalar(float(x) if dtype == "f64" else complex(x), dtype)
+    if isinstance(x, int) and not LOWEST <= x <= HIGHEST:
+        raise IradOverflowError(
+            f"next to an int that is not known (write a float where it need not be exact) the int {x} {NO_FIT}"
+        )
     return cast_to(lift(x).value, dtype)
 
 
 def _check_overflow(result: Value, exact: tuple[float, float], overflowed: Callable[[], Value]) -> Value:
     """Raise OverflowError at run time unless the exact result's interval lies within i64."""
-    if exact[0] < _LO or exact[1] > _HI:
+    if exact[0] < LOWEST or exact[1] > HIGHEST:
         raise_if(overflowed(), exc="OverflowError", message=OVERFLOW)
-        bound(result, max(exact[0], _LO), min(exact[1], _HI))
+        bound(result, max(exact[0], LOWEST), min(exact[1], HIGHEST))
     return result
 
 
@@ -143,8 +146,8 @@ def _truediv(x: Value, y: Value) -> Value:
 def _floordiv(x: Value, y: Value, name: str = "floordiv") -> Value:
     _nonzero(y, _ZERO[name, x.type.dtype])
     r = ew.floor_divide(x, y)
-    if x.type.dtype == "i64" and interval(x)[0] == _LO and interval(y)[0] <= -1 <= interval(y)[1]:
-        bad = ew.logical_and(ew.eq(x, scalar(_LO, "i64")), ew.eq(y, scalar(-1, "i64")))
+    if x.type.dtype == "i64" and interval(x)[0] == LOWEST and interval(y)[0] <= -1 <= interval(y)[1]:
+        bad = ew.logical_and(ew.eq(x, scalar(LOWEST, "i64")), ew.eq(y, scalar(-1, "i64")))
         raise_if(bad, exc="OverflowError", message=OVERFLOW)
     return r
 
@@ -176,7 +179,7 @@ def _int_pow(x: Value, y: Value) -> Value:
     r = ew.pow_(x, y)
     a, b = interval(x)
     top = max(abs(a), abs(b))
-    exact = (-_INF, _INF) if top > 1 and (hi > 64 or top**hi > _HI) else (_LO, _HI)
+    exact = (-_INF, _INF) if top > 1 and (hi > 64 or top**hi > HIGHEST) else (LOWEST, HIGHEST)
 
     def wrapped() -> Value:
         """By the float power: a wrapped result is off by a multiple of 2**64, far more than rounding."""
@@ -282,8 +285,8 @@ def _beyond_doubles(x: Any) -> bool:
     """An int that may not be a double?"""
     if isinstance(x, Arr):
         lo, hi = interval(x.value) if x.name == "i64" else (0, 0)
-        return lo < -_EXACT or hi > _EXACT
-    return isinstance(x, int) and abs(x) > _EXACT
+        return lo < -DOUBLES or hi > DOUBLES
+    return isinstance(x, int) and abs(x) > DOUBLES
 
 
 def python_divmod(x: Any, y: Any) -> tuple[Arr, Arr]:
@@ -311,8 +314,8 @@ def python_int(x: Arr) -> Arr:
             raise_if(ew.isinf(v), exc="OverflowError", message="cannot convert float infinity to integer")
             out = ew.logical_or(ew.ge(v, scalar(2.0**63, "f64")), ew.lt(v, scalar(-(2.0**63), "f64")))
             raise_if(out, v, exc="OverflowError", message=_LARGE)
-    elif v.type.dtype == "u64" and interval(v)[1] > _HI:
-        raise_if(ew.gt(v, scalar(_HI, "u64")), exc="OverflowError", message=OVERFLOW)
+    elif v.type.dtype == "u64" and interval(v)[1] > HIGHEST:
+        raise_if(ew.gt(v, scalar(HIGHEST, "u64")), exc="OverflowError", message=OVERFLOW)
     return Arr(cast_to(v, "i64"), weak=True)
 
 

@@ -11,10 +11,8 @@ from irad.frontend.values.arr import Arr, dtype_of, lift
 from irad.ops import elementwise as ew
 from irad.ops.constant import scalar
 from irad.ops.elementwise import cast_to, full, select
-from irad.ops.intervals import int_range, interval
+from irad.ops.intervals import DOUBLES, HIGHEST, LOWEST, interval
 
-_EXACT = 2**53  # ints up to which all are doubles
-_LO, _HI = int_range("i64")
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
@@ -27,7 +25,7 @@ def compared_exactly(name: str, x: Any, y: Any) -> Value | None:
         return _with_float(name, x, lift(y).value)
     if kinds == ["i64", "i64"]:
         for a, op in ((x, name), (y, _SWAPPED[name])):
-            if not isinstance(a, Arr) and not _LO <= a <= _HI:
+            if not isinstance(a, Arr) and not LOWEST <= a <= HIGHEST:
                 return scalar(getattr(operator, op)(a, 0), "bool")  # beyond every int that the other one may be
     return None
 
@@ -35,8 +33,8 @@ def compared_exactly(name: str, x: Any, y: Any) -> Value | None:
 def _with_float(name: str, n: Any, x: Value) -> Value | None:
     if isinstance(n, Arr):
         lo, hi = interval(n.value)
-        return None if -_EXACT <= lo and hi <= _EXACT else _traced_with_float(name, cast_to(n.value, "i64"), x)
-    if -_EXACT <= n <= _EXACT:
+        return None if -DOUBLES <= lo and hi <= DOUBLES else _traced_with_float(name, cast_to(n.value, "i64"), x)
+    if -DOUBLES <= n <= DOUBLES:
         return None
     try:
         f = float(n)

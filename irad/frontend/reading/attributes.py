@@ -19,11 +19,13 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.reader import Reader
+from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import change, settled, store
 from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import Array, Either, Method, Native, Text, describe, is_traced_deep, python_method
+from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.values.state import Attribute, Name
 
@@ -345,11 +347,6 @@ MUTATING: dict[str, Callable[..., Any]] = {
     "fill": _fill, "sort": _sort, "put": _put, "partition": _partition, "resize": _resize, "tolist": _tolist,
 }  # fmt: skip
 
-_CHANGES = {
-    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
-    "appendleft", "popleft", "extendleft", "rotate", "difference_update", "intersection_update",
-}  # fmt: skip
-
 
 def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a list, dict, set... run as Python runs it; changes are logged."""
@@ -360,7 +357,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         raise owner.unknown()
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
-    if m.name in _CHANGES:
+    if m.name in CHANGES:
         change(r, owner)
     if m.name == "extend":
         owner.extend(r.items(args[0]))
@@ -383,6 +380,6 @@ def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
     if name == "count" and isinstance(owner, (list, tuple)):
         total: Any = 0
         for x in owner:
-            total = r.operator("add", total, r.call(int, [r.operator("eq", x, args[0])]))
+            total = r.operator("add", total, r.call(int, [same_or_equal(r, x, args[0])]))
         return total
     raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

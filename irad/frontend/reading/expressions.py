@@ -254,14 +254,20 @@ def sequences_equal(r: Reader, a: Any, b: Any) -> Any:
         return False
     out: Any = True
     for x, y in pairs:
-        out = conjunction(out, x is y or r.truth(r.operator("eq", x, y)))
+        out = conjunction(out, same_or_equal(r, x, y))
     return out
+
+
+def same_or_equal(r: Reader, x: Any, y: Any) -> Any:
+    """What Python asks of the elements of containers: a NaN is equal to itself if it is one object."""
+    python = isinstance(x, Arr) and isinstance(y, Arr) and x.weak and y.weak
+    return True if x is y or python and x.value is y.value else r.truth(r.operator("eq", x, y))
 
 
 def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     if not a or not b:
         return getattr(operator, name)(len(a), len(b))
-    first = r.truth(r.operator("eq", a[0], b[0]))
+    first = same_or_equal(r, a[0], b[0])
     if first is True:
         return _lexicographic(r, name, a[1:], b[1:])
     strict = {"le": "lt", "ge": "gt"}.get(name, name)

@@ -16,6 +16,7 @@ from irad.frontend.control.flow import branch, conjunction, disjunction, finish,
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.values.arr import Arr, dtype_of, static_value
 from irad.frontend.values.objects import (
     Array,
@@ -127,7 +128,7 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
     if isinstance(container, (list, tuple, set, frozenset)):
         out: Any = False
         for y in container:
-            out = disjunction(out, r.truth(r.operator("eq", x, y)) if x is not y else True)
+            out = disjunction(out, same_or_equal(r, y, x))
         return out
     raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
 

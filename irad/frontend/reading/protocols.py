@@ -7,15 +7,18 @@ goes through the same table as code that is read; what would need a number (`boo
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import CODE, is_instance, is_library, is_value
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.reading.subscripts import augmented
+from irad.frontend.reading.unread import rely_on
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Closure, Method, describe, is_traced_deep
 
@@ -145,8 +148,13 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
         return x._make(wrap(r, e, callee) for e in x)
     if type(x) is dict:
         return {k: wrap(r, v, callee) for k, v in x.items()}
-    if isinstance(x, (Method, Closure)):
+    if isinstance(x, (Method, Closure)) or isinstance(x, types.FunctionType) and not is_library(x.__module__):
         return lambda *args, **kwargs: wrap(r, r.call(x, list(unwrap(args)), unwrap(kwargs)), callee)
+    if is_instance(x) and not is_value(x) and not isinstance(x, CODE):
+        raise UnsupportedError(
+            f"{describe(x)} is given to {callee}, which cannot be read: it would be looked at once, at compile time; "
+            "give it the numbers and arrays"
+        )
     return x
 
 
@@ -168,6 +176,8 @@ def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, An
     name = getattr(fn, "__name__", str(fn))
     if inspect.isgeneratorfunction(fn):
         raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it")
+    if isinstance(fn, types.FunctionType) and not is_library(fn.__module__):
+        rely_on(r.captures, fn, name)
     try:
         out = fn(*(wrap(r, a, name) for a in args), **{k: wrap(r, v, name) for k, v in kwargs.items()})
     except (TypeError, ValueError) as e:

@@ -6,6 +6,9 @@ import ast
 import functools
 from typing import Any
 
+import numpy as np
+
+from irad.core.foreign import CODE, is_value
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.loops import run_for, run_while
@@ -20,6 +23,7 @@ from irad.frontend.reading.expressions import (
     make_closure,
 )
 from irad.frontend.reading.subscripts import augmented, augmented_item, change, reading_before
+from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
 from irad.frontend.values.state import Attribute, Name
 
@@ -106,7 +110,7 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         assign(r, s.target, augmented(r, name, old, value))
     elif isinstance(s.target, ast.Subscript):
         obj, key = r.expr(s.target.value), r.expr(s.target.slice)
-        read = reading_before(r, obj, key) if _may_store(s.value) else None
+        read = reading_before(r, obj, key) if _may_store(r, s.value) else None
         value = r.perhaps(s.value)
         r.at(s)
         augmented_item(r, obj, key, name, value, read)
@@ -120,10 +124,34 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
             r.setattr(obj, s.target.attr, new)
 
 
+def _may_store(r: Reader, e: ast.expr) -> bool:
+    """May evaluating an expression change an array or container: does it call anything, or use objects, which may have operators
+    and properties of their own?"""
+    calls, names = _calls_and_names(e)
+    return calls or any(_has_methods(r, n) for n in names)
+
+
 @functools.cache
-def _may_store(e: ast.expr) -> bool:
-    """May evaluating an expression change an array or container: does it call anything?"""
-    return any(isinstance(n, ast.Call) for n in ast.walk(e))
+def _calls_and_names(e: ast.expr) -> tuple[bool, tuple[str, ...]]:
+    nodes = list(ast.walk(e))
+    return any(isinstance(n, ast.Call) for n in nodes), tuple({n.id for n in nodes if isinstance(n, ast.Name)})
+
+
+def _has_methods(r: Reader, name: str) -> bool:
+    """Is a variable something else than a number, an array, a text or code?"""
+    env: Any = r.frame.env
+    while isinstance(env, Env) and name not in env.names:
+        env = env.parent
+    if isinstance(env, Env):
+        x = env.names[name]
+    else:
+        fn = r.frame.globals_of
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+        try:
+            x = cells[name].cell_contents if name in cells else fn.__globals__.get(name)
+        except ValueError:
+            return False
+    return not (isinstance(x, (Arr, Array, np.ndarray, *CODE)) or x is UNDEFINED or is_value(x))
 
 
 @statement(ast.Delete)

@@ -2,6 +2,7 @@
 
 `in_axes` says for each positional argument which axis of its arrays runs over the batch: an int, None for an argument that
 all elements share, or a tuple, list or dict of those like the argument. Keyword arguments are batched along axis 0.
+A plain object is batched attribute by attribute.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Value, emit
-from irad.core.tree import TreeDef, flatten, parts, structured_nodes
+from irad.core.tree import TreeDef, attributes, flatten, parts, structured_nodes
 from irad.core.types import Dim, Type
 from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedError
 from irad.frontend.control.regions import dead_end, run_region
 from irad.frontend.reader import Reader
-from irad.frontend.transforms.linearise import is_leaf
+from irad.frontend.transforms.linearise import is_leaf, opened
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.objects import UNFIT, Array, Cell, describe, is_number, unfit
 from irad.ops.array import transpose_to
@@ -27,15 +28,17 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
     axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     if len(axes) != len(args):
         raise IradValueError(f"vmap: in_axes {in_axes} has {len(axes)} entries for {len(args)} arguments")
-    found, tree = flatten((args, kwargs), is_leaf)
+    args = [x if axis is None else opened(r, x) for x, axis in zip(args, axes)]
+    found, tree = flatten((args, kwargs), is_leaf, r.is_opened)
     _refuse_structured(tree)
-    each = [a for x, axis in zip(args, axes) for a in spread(axis, x, "in_axes")] + [0] * (len(found) - _count(args))
+    each = [a for x, axis in zip(args, axes) for a in spread(r, axis, x, "in_axes")] + [0] * (len(found) - _count(r, args))
     values, batched = _values(r, found, each)
     size = _batch_size(values, batched)
     params = [Value(Type(v.type.dtype, v.type.shape[1:]) if b else v.type, v.hint) for v, b in zip(values, batched)]
 
     def body() -> tuple[TreeDef, list[Value]]:
         inner_args, inner_kwargs = tree.unflatten([_element(x, p, b) for x, p, b in zip(found, params, batched)])
+        _own(r, [*inner_args, *inner_kwargs.values()])
         return _results(r, r.call(fun, list(inner_args), dict(inner_kwargs)))
 
     region = run_region(r, body)
@@ -48,8 +51,17 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
     graph = Graph(tuple(params), tuple(region.nodes), tuple(results))
     _check_shapes(graph)
     outs = emit(vmap, *values, regions=[graph], size=size, batched=tuple(batched))
-    places = spread(out_axes, out_tree.unflatten([Array(Cell(v)) for v in outs]), "out_axes")
+    places = spread(r, out_axes, out_tree.unflatten([Array(Cell(v)) for v in outs]), "out_axes")
     return out_tree.unflatten([Array(Cell(_moved_back(v, a))) for v, a in zip(outs, places)])
+
+
+def _own(r: Reader, x: Any) -> None:
+    """What is around the arguments of one element was made for it: the function may change it."""
+    node = None if is_leaf(x) else parts(x) or (attributes(x) if r.is_opened(x) else None)
+    if node is not None:
+        r.state.made(x)
+        for c in node[2]:
+            _own(r, c)
 
 
 def _refuse_structured(tree: TreeDef) -> None:
@@ -57,21 +69,21 @@ def _refuse_structured(tree: TreeDef) -> None:
         raise UnsupportedError("vmap of structured arrays: give it the fields, p['x'], p['v'], as arguments of their own")
 
 
-def _count(args: Sequence[Any]) -> int:
-    return len(flatten(args, is_leaf)[0])
+def _count(r: Reader, args: Any) -> int:
+    return len(flatten(args, is_leaf, r.is_opened)[0])
 
 
-def spread(axes: Any, x: Any, name: str) -> list[int | None]:
+def spread(r: Reader, axes: Any, x: Any, name: str) -> list[int | None]:
     """An axis for each leaf of x: `axes` is one for all, or nested like x."""
     if axes is None or type(axes) is int:
-        return [axes] * len(flatten(x, is_leaf)[0])
+        return [axes] * _count(r, x)
     node, shape = parts(x), parts(axes)
     if node is None or shape is None or len(node[2]) != len(shape[2]) or isinstance(x, dict) != isinstance(axes, dict):
         raise IradTypeError(
             f"vmap: {name} {axes!r} does not fit {describe(x)}; use an int, None or a structure like the argument's"
         )
     kids = [axes[k] for k in x] if isinstance(x, dict) else shape[2]
-    return [a for axis, child in zip(kids, node[2]) for a in spread(axis, child, name)]
+    return [a for axis, child in zip(kids, node[2]) for a in spread(r, axis, child, name)]
 
 
 def _values(r: Reader, found: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Value], list[bool]]:
@@ -108,7 +120,7 @@ def _element(x: Any, p: Value, batched: bool) -> Any:
 
 
 def _results(r: Reader, out: Any) -> tuple[TreeDef, list[Value]]:
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)))
+    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
     for x in found:
         if isinstance(x, UNFIT):
             raise UnsupportedError(f"the function under vmap returns {unfit(x)}")
