@@ -251,7 +251,7 @@ class Writer:
             return p.push("global", at, p.object(key)), self._object(path)
         if kind == "item" and type(obj) in (list, tuple, dict):
             return p.push("item", at, p.object(key)), self._object(path)
-        if kind in ("item", "nth", "array"):
+        if kind in ("item", "nth", "array", "stream"):
             p.push("again", at)
             return p.push("python", 0, p.object(functools.partial(_stepped, kind, key)), 0, pops=1), self._object(path)
         if kind == "bytes":

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.random_streams import is_stream
 from irad.errors import IradTypeError
 
 VALUES: tuple[type, ...] = (
@@ -119,7 +120,7 @@ def is_followed(obj: Any) -> bool:
         return False
     if is_instance(obj) and not is_container(obj) and type(obj).__eq__ not in (object.__eq__, types.SimpleNamespace.__eq__):
         return False
-    return is_container(obj) or is_instance(obj) or is_foreign_array(obj)
+    return is_container(obj) or is_instance(obj) or is_foreign_array(obj) or is_stream(obj)
 
 
 def fill(new: Any, items: Iterable[tuple[Any, Any]]) -> Any:

@@ -17,6 +17,7 @@ from irad.core.ir import Builder, Graph, Program, Value, walk
 from irad.core.ir import captures as free
 from irad.core.notes import Notes
 from irad.core.once import import_later
+from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
 from irad.core.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
 from irad.core.types import type_of
@@ -272,7 +273,7 @@ class _Attempt:
     def _static(self, x: Any, path: Path) -> Any:
         """What stands for a part of the arguments that is no number: what is followed is read like captured state."""
         if not isinstance(x, (bool, str, type(None))):
-            if is_container(x) or is_foreign_array(x) or isinstance(x, np.ndarray):
+            if is_container(x) or is_foreign_array(x) or isinstance(x, np.ndarray) or is_stream(x):
                 return self.reader.captures.take(x, path)
             self.reader.captures.note(x, path)
         return x

@@ -64,17 +64,20 @@ class HostFunction:
     """A Python function that compiled code calls: arrays in, results checked against `types`.
 
     `call(*arrays)` gives as many arrays as there are types. A graph names it; whoever runs the graph keeps it alive.
+    `plain`: irad's own, which takes scalars as Python numbers and whose results are what it promises; `why` it has no derivative.
     """
 
-    def __init__(self, call: Callable[..., Sequence[Any]], types: tuple[Type, ...], label: str):
+    def __init__(
+        self, call: Callable[..., Sequence[Any]], types: tuple[Type, ...], label: str, plain: bool = False, why: str = ""
+    ):
         clean = "".join(c if c.isalnum() or c == "_" else "_" for c in label).strip("_") or "f"
-        self.call, self.types, self.label = call, types, label
+        self.call, self.types, self.label, self.plain, self.why = call, types, label, plain, why
         self.name = f"{clean}_{next(_numbers)}"
         HOSTS[self.name] = self
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """Raises IradTypeError if the results have not the promised types; what the function raises comes out."""
-        found = self.call(*arrays)
+        found = self.call(*(x if x.ndim or not self.plain else x.item() for x in arrays))
         if len(found) != len(self.types):
             raise IradTypeError(f"callback {self.label} returned {len(found)} leaves; its result_types promise {len(self.types)}")
         return tuple(_promised(x, t, self.label) for x, t in zip(found, self.types))

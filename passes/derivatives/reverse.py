@@ -26,6 +26,7 @@ from irad.errors import UnsupportedError, VerifyError
 from irad.ops import elementwise as ew
 from irad.ops.array import Spec
 from irad.ops.control import pop, tape_new
+from irad.ops.custom import host
 from irad.passes.analyses.activity import activity, carries, open_entries
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
@@ -208,7 +209,11 @@ def no_derivative(node: Node) -> Exception:
     """The error for an op that an active value reaches and that has no derivative."""
     if node.op.name == "loop":
         return VerifyError("a fused `loop` cannot be differentiated: autodiff runs before fusion").at(node.loc)
-    text = f"`{node.op.name}` has no derivative here; keep it out of what is differentiated, or write it with other operations"
+    why = host(node.attrs["name"]).why if node.op.name == "callback" else ""
+    text = (
+        why
+        or f"`{node.op.name}` has no derivative here; keep it out of what is differentiated, or write it with other operations"
+    )
     return UnsupportedError(text).at(node.loc)
 
 

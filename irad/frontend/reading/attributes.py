@@ -11,6 +11,7 @@ import numpy as np
 
 from irad.core.foreign import CODE, is_container, is_instance, is_library, is_value, own_names
 from irad.core.once import import_later
+from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.sequences import Generator, Seq, Stream
@@ -112,6 +113,8 @@ def _iterator_attr(r: Reader, it: Any, name: str) -> Any:
 def _static_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of a module or class."""
     out = getattr(obj, name)
+    if is_stream(out):
+        return r.captures.take(out, r.captures.origin(out))
     if isinstance(out, types.BuiltinFunctionType) or (is_library(_module_of(obj)) and _constant(out)):
         return out
     path = r.captures.origin(obj).child("attr", name)

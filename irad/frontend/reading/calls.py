@@ -16,6 +16,7 @@ import numpy as np
 from irad.core.foreign import is_library
 from irad.core.lazy_dataclass import replace
 from irad.core.once import import_later
+from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, conjunction, flag
 from irad.frontend.control.generators import start
@@ -122,12 +123,9 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 # modules that are imported when a function of these is met
 _LATER = {
-    "warnings": "py_effects",
-    "_warnings": "py_effects",
-    "logging": "py_effects",
-    "time": "py_effects",
-    "numpy.testing": "np_testing",
-}
+    "warnings": "py_effects", "_warnings": "py_effects", "logging": "py_effects", "time": "py_effects",
+    "numpy.testing": "np_testing", "numpy.random": "random_draws",
+}  # fmt: skip
 
 
 def _later(fn: Any) -> Any:
@@ -297,6 +295,9 @@ def bind(
 
 def _bound_method(r: Reader, m: types.MethodType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     path = r.captures.path(m)
+    if is_stream(m.__self__):
+        found = r.captures.origin(m.__self__) if path is None else path.child("self")
+        return r.call(r.getattr(r.captures.take(m.__self__, found), m.__name__), args, kwargs)
     if path is not None:
         r.captures.note(m.__self__, path.child("self"))
         r.captures.note(m.__func__, path.child("func"))

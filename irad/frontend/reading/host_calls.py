@@ -17,12 +17,18 @@ from irad.ops.text import filled
 _HOSTS: dict[Hashable, HostFunction] = {}  # a graph names its functions; they live as long as the process
 
 
-def host_call(key: Hashable, run: Callable[..., Sequence[Any]], operands: Sequence[Value], types: Sequence[Type]) -> list[Value]:
-    """run(*operands) at run time, once each time the program comes here. `key` tells what `run` does; its first part names it."""
+def host_call(
+    key: Hashable, run: Callable[..., Sequence[Any]], operands: Sequence[Value], types: Sequence[Type], why: str = ""
+) -> list[Value]:
+    """run(*operands) at run time, once each time the program comes here; scalars are Python numbers.
+
+    `key` tells what `run` does; its first part names it. The results must be of the `types`; `why` derivatives are
+    refused where they reach an operand.
+    """
     full = (key, tuple(v.type for v in operands), tuple(types))
     with COMPILER:
         if full not in _HOSTS:
-            _HOSTS[full] = HostFunction(run, tuple(types), str(key[0] if isinstance(key, tuple) else key))
+            _HOSTS[full] = HostFunction(run, tuple(types), str(key[0] if isinstance(key, tuple) else key), plain=True, why=why)
         host = _HOSTS[full]
     out = callback(*operands, name=host.name, types=host.types)
     return list(out) if isinstance(out, tuple) else [out]

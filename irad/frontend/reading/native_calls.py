@@ -87,6 +87,12 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
             f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
             "call it outside and pass the result as an argument"
         )
+    if type(owner).__name__ == "SeedSequence" and (
+        r.captures.path(owner) is not None or r.conditional or any(f.loops for f in r.frames)
+    ):
+        raise UnsupportedError(
+            "SeedSequence.spawn in a loop or branch, or of a SeedSequence from outside; spawn all at once, or outside"
+        )
     if fn is open or fn is input:
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
     if root == "irad":  # our own, which know what they are given
@@ -116,6 +122,8 @@ def _differs(fn: Any, module: str, owner: Any) -> bool:
     of_class = owner.__module__ if isinstance(owner, type) else type(owner).__module__
     roots = {module.split(".")[0], of_class.split(".")[0]}
     name = getattr(fn, "__name__", "")
+    if of_class == "numpy.random.bit_generator" and name == "spawn":  # of a SeedSequence: known, as its seed is
+        return False
     return (
         bool(roots & _IMPURE)
         or (bool(roots & _NOW_MODULES) and name in _NOW)

@@ -145,12 +145,8 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     module = str(getattr(fn, "__module__", "") or "")
     if getattr(fn, "__name__", "") in ("load", "loadtxt", "genfromtxt", "fromfile", "fromregex") and module.startswith("numpy"):
         raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
-    if module.startswith("numpy.random") or isinstance(
-        getattr(fn, "__self__", None), (np.random.Generator, np.random.RandomState)
-    ):
-        raise UnsupportedError(
-            "random numbers would be drawn once, at compile time; draw them outside and pass them as an argument"
-        )
+    if module.startswith("numpy.random"):
+        raise UnsupportedError(f"{module}.{getattr(fn, '__name__', fn)} in compiled code; call it outside and pass the result")
     with np.errstate(all="ignore"):
         return fn(*args, **kwargs)
 

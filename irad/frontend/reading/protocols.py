@@ -20,7 +20,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.subscripts import augmented
 from irad.frontend.reading.unread import rely_on
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Array, Closure, Method, describe, is_traced_deep
+from irad.frontend.values.objects import Array, Closure, Method, Stand, describe, is_traced_deep
 
 
 class TracerArray:
@@ -138,7 +138,7 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
     """A value of the reader as code that is run sees it."""
     if isinstance(x, Array) and not is_traced_deep(x):
         return r.operand(x)
-    if isinstance(x, (Arr, Array)):
+    if isinstance(x, (Arr, Array, Stand)):
         return TracerArray(r, x, callee)
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"{describe(x)} is given to {callee}, whose source cannot be read; give it the fields")

@@ -18,7 +18,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.attributes import holds_traced
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
-from irad.frontend.values.objects import Callback, Closure, Method, Native, is_traced_deep
+from irad.frontend.values.objects import Callback, Closure, Method, Native, Stand, is_traced_deep
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)
@@ -42,6 +42,8 @@ def _unreturnable(r: Reader, x: Any) -> str:
         return "an iterator"
     if isinstance(x, slice):
         return "a slice that depends on data" if is_traced_deep(x) else ""
+    if isinstance(x, Stand):
+        return f"a {x.cls.__name__}"
     if isinstance(x, _FUNCTIONS):
         return "a function made in compiled code"
     if r.captures.path(x) is not None or isinstance(x, (type, enum.Enum, np.dtype, numbers.Number)):

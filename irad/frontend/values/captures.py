@@ -17,6 +17,8 @@ import numpy as np
 
 from irad.core.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value, own_names
 from irad.core.ir import Value
+from irad.core.once import import_later
+from irad.core.random_streams import is_stream
 from irad.core.structured import SCALARS, Layout, Structured, field_type, is_structured, parts, why_not
 from irad.core.tree import is_leaf
 from irad.core.types import Type, is_plain, type_of
@@ -184,6 +186,11 @@ class Captures:
             return self._foreign(obj, path)
         if is_container(obj):
             return self._container(obj, path)
+        if is_stream(obj):
+            self.guard(path, "type", type(obj))
+            return import_later("irad.frontend.reading.random_draws").stand_for(
+                obj, self._param(path.child("stream"), Type("i64"), False)
+            )
         self._opaque(obj, path)
         return obj
 

@@ -12,6 +12,7 @@ import numpy as np
 from irad.core.foreign import as_array, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
+from irad.core.random_streams import number
 from irad.core.structured import child, fields
 from irad.core.types import Type, dtype_name
 
@@ -77,6 +78,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "partial": lambda p, _: p.func,
     "partial_arg": lambda p, k: p.args[k],
     "partial_kw": lambda p, k: p.keywords[k],
+    "stream": lambda obj, _: number(obj),
     "wrapped": lambda fn, _: fn.__wrapped__,
 }
 

@@ -1,0 +1,52 @@
+"""Generators of random numbers, by numbers that compiled code can hold: it draws from NumPy's own objects.
+
+The object that a number means is kept alive here; of those that were not used for longest, all but `MOST` are let go.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+
+MOST = 1024
+_held: OrderedDict[int, Any] = OrderedDict()
+_number_of: dict[int, int] = {}  # by id, of what is held
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+def is_stream(x: Any) -> bool:
+    """Is it a numpy.random.Generator or RandomState?"""
+    module = sys.modules.get("numpy.random")
+    return module is not None and isinstance(x, (module.Generator, module.RandomState))
+
+
+def number(stream: Any) -> np.int64:
+    """The number of a generator."""
+    with _lock:
+        n = _number_of.get(id(stream))
+        if n is None:
+            n = _number_of[id(stream)] = next(_numbers)
+            _held[n] = stream
+            if len(_held) > MOST:
+                del _number_of[id(_held.popitem(last=False)[1])]
+        else:
+            _held.move_to_end(n)
+        return np.int64(n)
+
+
+def stream(n: int) -> Any:
+    """The generator of that number. Raises UnsupportedError if it was let go."""
+    try:
+        found = _held[n]
+        _held.move_to_end(n)
+        return found
+    except KeyError:
+        raise UnsupportedError(f"a call that uses more than {MOST} generators of random numbers at a time") from None

@@ -1,0 +1,241 @@
+"""Generators of random numbers while a function is read: objects that are made in the program, given to it, or NumPy's own.
+
+A draw is a call of NumPy at run time, in program order, so that the numbers and the state are NumPy's. What stands for a generator
+holds its number (irad.core.random_streams), which is read at each call where the object comes from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core import random_streams as streams
+from irad.core.ir import Value
+from irad.core.types import Type, dtype_name
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control.stands import Stands
+from irad.frontend.python.numbers import builtin
+from irad.frontend.reader import Reader
+from irad.frontend.reading.host_calls import host_call
+from irad.frontend.values.arr import Arr, broadcast_shapes, lift, shape_of, static_int, static_value
+from irad.frontend.values.objects import Array, describe, is_traced_deep
+from irad.ops.custom import stop_gradient
+from irad.ops.elementwise import cast_to
+
+Draw = Callable[..., Any]
+DRAWS: dict[str, Draw] = {}
+"""Methods of generators: functions of the reader, the stream and NumPy's arguments, by name."""
+
+
+def draws(*names: str) -> Callable[[Draw], Draw]:
+    """Register the decorated function for methods of generators."""
+
+    def register(f: Draw) -> Draw:
+        DRAWS.update((n, f) for n in names)
+        return f
+
+    return register
+
+
+class Stream(Stands):
+    """A generator, by its number."""
+
+    def __init__(self, number: Arr):
+        self.number = number
+
+    def attribute(self, r: Reader, name: str) -> Any:
+        if name in DRAWS and hasattr(self.cls, name):
+            self.METHODS.setdefault(name, DRAWS[name])
+        return super().attribute(r, name)
+
+    def call(self, r: Reader, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if name not in DRAWS or not hasattr(self.cls, name):
+            raise UnsupportedError(f"{self.cls.__name__}.{name} is not supported in compiled code; call it outside")
+        return DRAWS[name](r, self, *args, **kwargs)
+
+
+class Modern(Stream):
+    """numpy.random.Generator."""
+
+    cls = np.random.Generator
+    METHODS: dict[str, Any] = {}
+
+
+class Legacy(Stream):
+    """numpy.random.RandomState, the one behind np.random.rand and its kin among them."""
+
+    cls = np.random.RandomState
+    METHODS: dict[str, Any] = {}
+
+
+def stand_for(obj: Any, number: Value) -> Stream:
+    """What stands for a generator from outside, of which `number` is the number."""
+    return (Modern if isinstance(obj, np.random.Generator) else Legacy)(Arr(number))
+
+
+# ---- generators that the program makes ------------------------------------------------------------------------------
+
+
+def _seed(r: Reader, seed: Any) -> tuple[Any, list[Value]]:
+    """What tells seeds apart, and the operand that a seed is, if it is one."""
+    if not (isinstance(seed, Array) or is_traced_deep(seed)):
+        r.captures.pin(seed)
+        return repr(seed), []
+    v = lift(r.operand(seed)).value
+    if v.type.dtype[0] not in "iu":
+        raise IradTypeError("SeedSequence expects int or sequence of ints for entropy, not floats")
+    return None, [v]
+
+
+def _making(make: Callable[..., Any], stand: type[Stream]) -> Callable[..., Stream]:
+    """np.random.default_rng and its kin: a new object each time that the program comes here."""
+
+    def call(r: Reader, seed: Any = None) -> Stream:
+        if isinstance(seed, Stream):
+            return seed
+        if isinstance(seed, Bits):
+            return seed.used(r, make, stand)
+        return _made(r, seed, make, stand)
+
+    return call
+
+
+def _made(r: Reader, seed: Any, make: Callable[..., Any], stand: type[Stream], kind: str = "") -> Stream:
+    key, operands = _seed(r, seed)
+    if not operands:
+        make(seed)  # raises what it raises
+
+    def run(*given: Any) -> list[Any]:
+        return [int(streams.number(make(given[0] if given else seed)))]
+
+    return stand(Arr(host_call((f"{stand.__name__}_rng", kind, key), run, operands, (Type("i64"),))[0]))
+
+
+class Bits(Stands):
+    """A bit generator that is made in the program, for one generator."""
+
+    def __init__(self, cls: type, seed: Any):
+        self.cls, self.seed, self.taken = cls, seed, False
+
+    def used(self, r: Reader, make: Callable[..., Any], stand: type[Stream]) -> Stream:
+        if self.taken:
+            raise UnsupportedError("two generators of one bit generator in compiled code; make it outside")
+        self.taken = True
+        return _made(r, self.seed, lambda seed: make(self.cls(seed)), stand, self.cls.__name__)
+
+
+builtin(np.random.default_rng)(_making(np.random.default_rng, Modern))
+builtin(np.random.RandomState)(_making(np.random.RandomState, Legacy))
+for _bits in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64):
+    builtin(_bits)(lambda r, seed=None, _bits=_bits: Bits(_bits, seed))
+
+
+@builtin(np.random.Generator)
+def generator(r: Reader, bit_generator: Any) -> Stream:
+    """np.random.Generator of a bit generator that is made in the program."""
+    if not isinstance(bit_generator, Bits):
+        raise UnsupportedError("np.random.Generator of a bit generator from outside; make the generator outside too")
+    return bit_generator.used(r, np.random.Generator, Modern)
+
+
+@builtin(np.random.SeedSequence)
+def seeds(r: Reader, entropy: Any = None, **rest: Any) -> Any:
+    """A seed that is known: it is the same object at each call, as everything that is known."""
+    if entropy is None:
+        raise UnsupportedError("np.random.SeedSequence() would be made once, at compile time; give it a seed")
+    static_value(r.operand([entropy, *rest.values()]), "the entropy of a SeedSequence")
+    return np.random.SeedSequence(r.operand(entropy), **rest)
+
+
+@builtin(np.random.seed)
+def seed_globally(r: Reader, seed: Any = None) -> None:
+    """np.random.seed."""
+    reseed(r, r.captures.take(np.random.mtrand._rand, r.captures.origin(np.random.mtrand._rand)), seed)
+
+
+@draws("seed")
+def reseed(r: Reader, s: Stream, seed: Any = None) -> None:
+    """RandomState.seed: from now on the numbers of that seed."""
+    key, operands = _seed(r, seed)
+    if not operands:
+        np.random.RandomState(seed)
+
+    def run(n: int, *given: Any) -> list[Any]:
+        streams.stream(n).seed(given[0] if given else seed)
+        return []
+
+    host_call(("seed", key), run, [s.number.value, *operands], ())
+
+
+@draws("spawn")
+def spawn(r: Reader, s: Stream, n_children: Any) -> list[Stream]:
+    """Generator.spawn: new generators, independent of each other."""
+    count = static_int(n_children, "the number of generators")
+    run = lambda n: [int(streams.number(g)) for g in streams.stream(n).spawn(count)]
+    return r.state.made([type(s)(Arr(v)) for v in host_call(("spawn", count), run, [s.number.value], (Type("i64"),) * count)])
+
+
+# ---- draws ----------------------------------------------------------------------------------------------------------
+
+
+def extents(size: Any) -> tuple[int, ...]:
+    """`size=` as a shape. Raises NeedStatic for numbers that are not known."""
+    return tuple(static_int(n, "the size of a sample") for n in (size if isinstance(size, (tuple, list)) else (size,)))
+
+
+def parameter(r: Reader, x: Any, dtype: str | None = None) -> Any:
+    """A parameter of a distribution as an operand: a number or an `Arr`, float64 if it is to be `dtype`."""
+    x = r.operand(x)
+    if not isinstance(x, (Arr, np.ndarray, list, tuple, int, float, np.generic)):
+        raise IradTypeError(f"a parameter of a distribution must be a number or an array, got {describe(x)}")
+    a = lift(x)
+    return Arr(cast_to(a.value, dtype), a.weak) if dtype is not None and a.name != dtype else a
+
+
+def is_constant(*params: Any) -> bool:
+    """Do the parameters carry no derivative, so that NumPy draws with them?"""
+    return not any(is_traced_deep(x) for x in params)
+
+
+def ask(
+    s: Stream, name: str, draw: Callable[..., Any], operands: Sequence[Value], kind: Type, key: Hashable, advice: str = ""
+) -> Value:
+    """draw(method, *operands) of a method of the generator, at run time; `key` tells what `draw` does."""
+
+    stream = streams.stream
+    advice = advice or "draw with parameters that are constants (irad.stop_gradient), or by a function of a standard sample"
+    why = f"a sample of {s.cls.__name__}.{name} has no derivative by the parameters that it is drawn with; {advice}"
+
+    def run(n: int, *xs: Any) -> list[Any]:
+        return [draw(getattr(stream(n), name), *xs)]
+
+    return host_call((name, s.cls.__name__, key), run, [s.number.value, *operands], (kind,), why)[0]
+
+
+def host_draw(
+    s: Stream, name: str, params: Sequence[Any], size: Any, result: Any = np.float64, smooth: bool = False, **extra: Any
+) -> Value:
+    """A sample. `smooth`: derivatives that reach the parameters are refused, else there are none."""
+    shape = extents(size) if size is not None else broadcast_shapes(*map(shape_of, params))
+    given = None if size is None else shape
+    kind = Type(dtype_name(np.dtype(result)) or "f64", shape)
+    key = (given, tuple(extra.items()))
+    if params and all(type(p) in (int, float) for p in params):
+        fixed = tuple(params)
+        return ask(s, name, lambda method: method(*fixed, size=given, **extra), [], kind, (*key, tuple(map(repr, fixed))))
+    values = [p.value if smooth else constant(p) for p in map(lift, params)]
+    return ask(s, name, lambda method, *xs: method(*xs, size=given, **extra), values, kind, key)
+
+
+def constant(p: Arr) -> Value:
+    """A parameter by which there is no derivative."""
+    return stop_gradient(p.value) if p.type.differentiable else p.value
+
+
+def sampled(r: Reader, v: Value, size: Any, python: bool = True) -> Any:
+    """A sample as the user sees it: without a size one number, else an array."""
+    if not v.type.shape and size is None:
+        return Arr(v, python)
+    return r.wrap(Arr(v), zero_d=True)
