@@ -123,8 +123,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 # modules that are imported when a function of these is met
 _LATER = {
-    "warnings": "py_effects", "_warnings": "py_effects", "logging": "py_effects", "time": "py_effects",
-    "numpy.testing": "np_testing", "numpy.random": "random_draws",
+    "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
+    "numpy.testing": "numpy.testing", "numpy.random": "reading.random_draws",
 }  # fmt: skip
 
 
