@@ -17,14 +17,14 @@ from typing import Any
 from irad.core.foreign import is_library
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
-from irad.errors import IradError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
 from irad.frontend.control.loops import otherwise, run_for
-from irad.frontend.control.regions import Dead, Emitted
+from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.rolled import Loop, stop_flag, trip
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
-from irad.frontend.reader import Frame, Reader, Restart, expression
+from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Nullable, StructureError, python_method
@@ -111,9 +111,9 @@ def _apart(r: Reader, frame: Frame, run: Callable[[], Any]) -> Any:
     before = len(current().nodes)
     try:
         out = run()
-    except (Restart, IradError, Emitted, Dead):
-        raise
     except Exception as e:
+        if isinstance(e, Dead) or as_python(e) is None:
+            raise
         raise UnsupportedError(_THROWN) from e
     with r.activation(frame):
         if may_be_caught(r, current().nodes[before:]):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_instance
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, parts, rebuild
@@ -295,7 +296,12 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     if found is not None:
         return found
     cls = type(obj)
-    plain = hasattr(obj, "__dict__") and not callable(obj) and cls.__module__ != "builtins" and not isinstance(obj, type)
+    plain = (
+        hasattr(obj, "__dict__")
+        and (not callable(obj) or is_instance(obj))
+        and cls.__module__ != "builtins"
+        and not isinstance(obj, type)
+    )
     if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
         return cls, Attributes(tuple(vars(obj))), tuple(vars(obj).values())
     return None

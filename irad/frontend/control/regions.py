@@ -123,6 +123,14 @@ def of_the_program(e: Exception) -> bool:
     return not isinstance(e, (Emitted, RecursionError, NotImplementedError)) and not type(e).__module__.startswith("irad.")
 
 
+def as_python(e: BaseException) -> BaseException | None:
+    """What a handler of the program sees of an exception; None of what only a compiler raises."""
+    if not isinstance(e, IradError):
+        return None if isinstance(e, Exception) and not of_the_program(e) else e
+    kind = next((kind for kind in _OF_PYTHON if isinstance(e, kind)), None)
+    return None if kind is None else kind(e.message)
+
+
 def raise_as(r: Reader, e: Exception) -> None:
     """Emit an unconditional raise of what the program raised while it was read."""
     if isinstance(e, IradError):

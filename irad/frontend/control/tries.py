@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irad.core.ir import Node, Value, current, walk
-from irad.errors import IradError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
-from irad.frontend.control.regions import Dead, Emitted, absorb, of_the_program, run_region
+from irad.frontend.control.regions import Dead, absorb, as_python, run_region
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Final, Guard, Reader, Restart, statement
 from irad.frontend.values.arr import Arr
@@ -44,9 +44,11 @@ def try_(r: Reader, s: ast.Try) -> None:
     with pending(r, s) as final:
         try:
             _block(r, s)
-        except (Restart, IradError, Emitted, Dead):
+        except (Restart, Dead):
             raise
-        except BaseException:
+        except BaseException as e:
+            if as_python(e) is None:
+                raise
             del r.frames[depth:]
             del r.frame.loops[final.loops :]
             r.frame.finals.remove(final)
@@ -123,13 +125,16 @@ def _guarded(r: Reader, s: ast.Try) -> Any:
     frame.guards.append(guard)
     try:
         block(r, s.body)
-    except (Restart, IradError, Emitted, Dead):
+    except (Restart, Dead):
         raise
     except BaseException as e:
+        seen = as_python(e)
+        if seen is None:
+            raise
         del r.frames[depth:]
         del r.frame.loops[loops:]
         frame.guards.remove(guard)
-        if not _handled(r, s, e):
+        if not _handled(r, s, seen):
             raise
         return True
     finally:
@@ -197,7 +202,7 @@ def guarded(r: Reader, run: Callable[[], Any], then: Callable[[], Any]) -> bool:
         try:
             return run()
         except Exception as e:
-            if r.conditional or isinstance(e, (Restart, IradError, Emitted, Dead)) or not of_the_program(e):
+            if r.conditional or isinstance(e, Dead) or as_python(e) is None:
                 raise
             del r.frames[depth:]
             del r.frame.loops[loops:]
@@ -223,10 +228,11 @@ def _dated(r: Reader) -> Iterator[None]:
 
 def _raised(r: Reader, e: BaseException) -> None:
     """A statement raises e, after what may raise depending on data: the innermost handler runs where that has not raised."""
-    number = _guard_for(r, type(e))
-    if number is None:
+    seen = as_python(e)
+    number = None if seen is None else _guard_for(r, type(seen))
+    if seen is None or number is None:
         raise e
-    _handle(r, e, number)
+    _handle(r, seen, number)
 
 
 def head(r: Reader, run: Callable[[], Any]) -> Any:

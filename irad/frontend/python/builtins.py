@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
 from irad.core.ir import Value
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
@@ -52,6 +52,7 @@ from irad.frontend.values.objects import (
     is_number,
     is_traced_deep,
     python_method,
+    reads_traced,
 )
 from irad.ops.control import print_
 from irad.ops.elementwise import select
@@ -174,22 +175,63 @@ def ordered_by_class(x: Any) -> bool:
 def copy_(r: Reader, x: Any) -> Any:
     if isinstance(x, (Array, Structured)):
         return r.call(r.getattr(x, "copy"), [])
-    return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
+    own = python_method(x, "__copy__")
+    if own is not None:
+        return r.call(own, [x])
+    if not _is_plain_instance(x):
+        return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
+    out = r.state.made(object.__new__(type(x)))
+    for name in own_names(x):
+        object.__setattr__(out, name, r.getattr(x, name))
+    return out
+
+
+def _is_plain_instance(x: Any) -> bool:
+    """An object whose copy has the same attributes."""
+    if (
+        not is_instance(x)
+        or isinstance(x, (type, BaseException))
+        or is_container(x)
+        or type(x).__module__.split(".")[0] == "irad"
+    ):
+        return False
+    return type(x).__reduce_ex__ is object.__reduce_ex__ and type(x).__reduce__ is object.__reduce__
 
 
 @builtin(copy.deepcopy)
-def deepcopy_(r: Reader, x: Any) -> Any:
-    """Arrays, and lists, tuples and dicts of them; anything else by Python."""
-    if isinstance(x, (Array, Arr, Structured)):
-        return copy_(r, x)
-    if type(x) in (list, tuple):
-        out = [deepcopy_(r, v) for v in x]
-        return r.state.made(out) if type(x) is list else tuple(out)
-    if type(x) is dict:
-        return r.state.made({k: deepcopy_(r, v) for k, v in x.items()})
-    if any(isinstance(v, Array) or is_traced_deep(v) for v in getattr(x, "__dict__", {}).values()):
+def deepcopy_(r: Reader, x: Any, memo: Any = None) -> Any:
+    """Arrays, containers and plain objects of them; what is met twice is copied once. Anything else by Python."""
+    return _copied(r, x, {} if memo is None else memo)
+
+
+def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
+    if isinstance(x, Arr) or is_value(x):
+        return x
+    if id(x) in memo:
+        return memo[id(x)]
+    own = python_method(x, "__deepcopy__")
+    if own is not None:
+        out = r.call(own, [x, memo])
+    elif isinstance(x, (Array, Structured)):
+        out = copy_(r, x)
+    elif type(x) is tuple:
+        return tuple(_copied(r, v, memo) for v in x)
+    elif type(x) is list:
+        memo[id(x)] = out = r.state.made([])
+        out.extend(_copied(r, v, memo) for v in x)
+    elif type(x) is dict:
+        memo[id(x)] = out = r.state.made({})
+        out.update((k, _copied(r, v, memo)) for k, v in x.items())
+    elif _is_plain_instance(x):
+        memo[id(x)] = out = r.state.made(object.__new__(type(x)))
+        for name in own_names(x):
+            object.__setattr__(out, name, _copied(r, r.getattr(x, name), memo))
+    elif reads_traced(list(getattr(x, "__dict__", {}).values())):
         raise UnsupportedError(f"copy.deepcopy of {describe(x)} that holds traced numbers: make it anew from copies of its parts")
-    return r.state.made(copy.deepcopy(x))
+    else:
+        out = r.state.made(copy.deepcopy(x))
+    memo[id(x)] = out
+    return out
 
 
 @builtin(functools.reduce)
@@ -226,7 +268,7 @@ def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
         return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
     if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):
         items = r.items(iterable)
-        if not any(isinstance(x, (Arr, Array)) for x in items):
+        if not any(isinstance(x, (Arr, Array)) or is_instance(x) for x in [start, *items]):
             return builtins.sum(items, start)
         iterable = items
     return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))

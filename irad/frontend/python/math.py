@@ -313,6 +313,5 @@ def _instead(name: str, words: str) -> None:
 
 
 _instead("gamma", "write math.exp(math.lgamma(x)) for x > 0")
-_instead("fsum", "write sum(x) or np.sum(x)")
 _instead("fma", "write x * y + z")
 _instead("sumprod", "write np.dot(p, q)")

@@ -95,16 +95,16 @@ def _taken(column: Value, p: Value) -> Value:
 
 def _by_comparisons(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     """Insertion by the elements' own order: each goes before those that it is less than."""
-    if len(items) > _MOST:
-        raise UnsupportedError(
-            f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
-        )
     pairs = list(zip(items, keys))
     for end in range(1, len(pairs)):
         for k in range(end, 0, -1):
             left, right = pairs[k - 1], pairs[k]
             less = r.truth(r.operator("lt", right[1], left[1]))
             if isinstance(less, Arr):
+                if len(items) > _MOST:
+                    raise UnsupportedError(
+                        f"sorted() of {len(items)} elements that are no numbers, in an order that depends on data; at most {_MOST}"
+                    )
                 pairs[k - 1], pairs[k] = branch(r, less, lambda a=left, b=right: (b, a), lambda a=left, b=right: (a, b))  # type: ignore[misc]
             elif less:
                 pairs[k - 1], pairs[k] = right, left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +26,17 @@ from irad.frontend.reading.structured import call_node_method, get_node_attr, se
 from irad.frontend.reading.subscripts import change, settled, store
 from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import Array, Either, Method, Native, Text, describe, is_traced_deep, python_method
+from irad.frontend.values.objects import (
+    Array,
+    Either,
+    Method,
+    Native,
+    Text,
+    describe,
+    holds_traced,
+    is_traced_deep,
+    python_method,
+)
 from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.values.state import Attribute, Name
@@ -36,6 +47,8 @@ _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 def get_attr(r: Reader, obj: Any, name: str) -> Any:
     """obj.name."""
+    if name == "__class__":
+        return r.call(type, [obj])
     if isinstance(obj, (Array, Arr)):
         return _array_attr(r, obj, name)
     if isinstance(obj, (Structured, Bytes)):
@@ -156,6 +169,11 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
         if path is not None:
             r.captures.guard(path, "attributes", own_names(obj))
         return r.call(python_method(obj, "__getattr__"), [obj, name])
+    if isinstance(found, functools.cached_property):
+        value = r.call(found.func, [obj])
+        if path is None:
+            r.state.assign(Attribute(obj, name), value)
+        return value
     getter = None if library else python_method(found, "__get__")
     if getter is not None:
         return r.call(getter, [found, obj, type(obj)])
@@ -186,11 +204,6 @@ def _place(r: Reader, obj: Any) -> Path | None:
     if r.state.is_made(obj) or is_container(obj) or type(obj).__module__.split(".")[0] == "irad" or holds_traced(obj):
         return None
     return r.captures.origin(obj)
-
-
-def holds_traced(x: Any) -> bool:
-    """Is an attribute of the object traced, or an array of the reader?"""
-    return any(isinstance(v, Array) or is_traced_deep(v) for v in (getattr(x, n) for n in own_names(x)))
 
 
 def note_method(r: Reader, obj: Any, name: str, f: Any) -> None:

@@ -34,7 +34,19 @@ from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, OUTSIDE, Transform, Wrapper
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Callback, Closure, Env, Maybe, Method, Native, Nullable, Poison, describe, is_traced_deep
+from irad.frontend.values.objects import (
+    Callback,
+    Closure,
+    Env,
+    Maybe,
+    Method,
+    Native,
+    Nullable,
+    Poison,
+    describe,
+    is_traced_deep,
+    reads_traced,
+)
 
 MAX_DEPTH = 400
 
@@ -96,6 +108,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return call_closure(r, fn, args, kwargs)
     if isinstance(fn, types.MethodType):
         return _bound_method(r, fn, args, kwargs)
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__call__":
+        return r.call(fn.__self__, args, kwargs)
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):
@@ -125,6 +139,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 _LATER = {
     "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
     "numpy.testing": "numpy.testing", "numpy.random": "reading.random_draws",
+    **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools"), "reading.standard"),
 }  # fmt: skip
 
 
@@ -145,7 +160,7 @@ def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[s
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
     if in_library(fn) and runs_plainly(args, kwargs):
         return run_plainly(r, fn, args, kwargs)
-    traced = is_traced_deep(args) or is_traced_deep(kwargs) or in_library(fn)
+    traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
     if is_library(fn.__module__) and not traced and not ours:
@@ -349,7 +364,11 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
         raise UnsupportedError(
             f"{cls.__module__}.{cls.__qualname__}(...) of traced values: its numbers must be known at compile time"
         )
-    if issubclass(cls, BaseException) or cls.__module__.split(".")[0] == "irad" or not cls.__flags__ & (1 << 9):
+    if (
+        issubclass(cls, BaseException)
+        or (cls.__module__.split(".")[0] == "irad" and not in_library(cls))
+        or not cls.__flags__ & (1 << 9)
+    ):
         return r.state.made(run_native(r, cls, args, kwargs))
     if isinstance(cls, type(type)) and type(cls).__call__ is not type.__call__:
         return run_native(r, cls, args, kwargs)
@@ -364,13 +383,27 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     return obj
 
 
-_HOLDERS = (BaseException, tuple, list, dict, collections.deque, slice, types.SimpleNamespace, functools.partial, type, property)
+_HOLDERS = (
+    BaseException,
+    tuple,
+    list,
+    dict,
+    collections.deque,
+    collections.ChainMap,
+    collections.UserDict,
+    collections.UserList,
+    slice,
+    types.SimpleNamespace,
+    functools.partial,
+    type,
+    property,
+)
 
 
 def _holds_anything(cls: type) -> bool:
     """May traced values be given to a class: the user's, which are read or hold them, and containers? Others want numbers."""
     plain = cls is not collections.Counter and issubclass(cls, _HOLDERS)
-    return plain or (bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__))
+    return plain or in_library(cls) or (bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__))
 
 
 def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -389,5 +422,11 @@ def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> 
         object.__setattr__(obj, f.name, value)
     post = getattr(cls, "__post_init__", None)
     if post is not None:
-        r.call(post, [obj])
+        r.call(post, [obj, *_init_only(r, cls, bound.arguments)])
     return obj
+
+
+def _init_only(r: Reader, cls: Any, given: dict[str, Any]) -> list[Any]:
+    """What `__post_init__` gets: the fields that are given to `__init__` only."""
+    only = [f for f in cls.__dataclass_fields__.values() if f._field_type is dataclasses._FIELD_INITVAR]  # type: ignore[attr-defined]
+    return [given[f.name] if f.name in given else r.wrap(f.default) for f in only]

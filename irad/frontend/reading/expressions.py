@@ -6,11 +6,13 @@ import ast
 import builtins
 import numbers
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_library
 from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import nullable
@@ -234,6 +236,8 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
         return _text_operator(name, *xs)
     if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))
+    if name == "or_" and all(isinstance(x, dict) for x in xs):
+        return r.state.made(xs[0] | xs[1])
     if name in ("eq", "ne") and len(xs) == 2:
         same = sequences_equal(r, *xs)
         return same if name == "eq" else (negated(same) if isinstance(same, Arr) else not same)
@@ -297,10 +301,48 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     for owner, dunder, rest in tries:
         method = python_method(owner, dunder)
         if method is not None:
+            if owner is xs[-1] and len(xs) == 2 and owner is not xs[0] and not is_library(type(owner).__module__):
+                decided = _numpy_before(r, name, xs[0], owner, method)
+                if decided is not NotImplemented:
+                    return decided
             out = r.call(method, [owner, *rest])
             if out is not NotImplemented:
                 return out
     return NotImplemented
+
+
+def _numpy_before(r: Reader, name: str, x: Any, y: Any, method: Any) -> Any:
+    """x op y, where y's class has the reflected method, as NumPy decides it; NotImplemented where that method is simply called."""
+    if not isinstance(x, (Array, np.generic)) and not (isinstance(x, Arr) and not x.weak):
+        return NotImplemented
+    cls = type(y)
+    ufunc: Any = getattr(cls, "__array_ufunc__", NotImplemented)
+    if ufunc is None or (
+        ufunc is NotImplemented and getattr(cls, "__array_priority__", -1e6) > (0.0 if isinstance(x, Array) else -1e6)
+    ):
+        return NotImplemented
+    if ufunc is not NotImplemented:
+        return r.call(types.MethodType(ufunc, y), [_UFUNCS[name], "__call__", x, y])
+    if python_method(y, "__array__") is not None:
+        return r.operator(name, x, r.call(np.asarray, [y]))
+    if python_method(y, "__len__") is not None and python_method(y, "__getitem__") is not None:
+        return r.operator(name, x, r.call(np.array, [[r.getitem(y, k) for k in range(r.call(len, [y]))]]))
+    if isinstance(x, Array) and x.shape:
+        raise UnsupportedError(
+            f"NumPy makes an array of objects of {describe(x)} and {describe(y)}; put the object first, or say __array_ufunc__ = None in "
+            "its class, so that its method is called with the array"
+        )
+    if name in _SWAPPED:
+        return NotImplemented
+    return r.call(types.MethodType(method, y), [r.call(r.getattr(x, "item"), [])])
+
+
+_UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide, "mod": np.remainder,
+    "pow": np.power, "matmul": np.matmul, "and_": np.bitwise_and, "or_": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+    "ne": np.not_equal,
+}  # fmt: skip
 
 
 # ---- displays and strings -------------------------------------------------------------------------------------------------

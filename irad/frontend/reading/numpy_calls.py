@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,9 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     builder = lookup(fn)
     if builder is None and not _is_numpy(fn):
         return NotImplemented
+    overridden = _overridden(r, fn, args, kwargs)
+    if overridden is not NotImplemented:
+        return overridden
     if isinstance(builder, Written) and builder.calls:
         return call_written(r, builder, args, kwargs)
     structured = call_structured(r, fn, args, kwargs)
@@ -79,6 +83,22 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return into(r, out, call_written(r, builder, args, kwargs))
     _fix_shape(r, fn, operands, named)
     return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs))
+
+
+def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What an argument's class makes of a call of NumPy (`__array_ufunc__`, `__array_function__`); NotImplemented if none says."""
+    name = "__array_ufunc__" if isinstance(fn, np.ufunc) else "__array_function__"
+    for x in args:
+        method = python_method(x, name)
+        if method is None or is_library(type(x).__module__):
+            continue
+        given = (
+            [fn, "__call__", *args] if name == "__array_ufunc__" else [fn, tuple({type(a) for a in args}), tuple(args), kwargs]
+        )
+        out = r.call(types.MethodType(method, x), given, kwargs if name == "__array_ufunc__" else {})
+        if out is not NotImplemented:
+            return out
+    return NotImplemented
 
 
 # where a function that makes an array takes the numbers that its shape depends on

@@ -15,10 +15,9 @@ from irad.core.foreign import is_library
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.reader import Reader
-from irad.frontend.reading.attributes import holds_traced
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
-from irad.frontend.values.objects import Callback, Closure, Method, Native, Stand, is_traced_deep
+from irad.frontend.values.objects import Callback, Closure, Method, Native, Stand, holds_traced, is_traced_deep
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)

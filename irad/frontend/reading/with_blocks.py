@@ -11,15 +11,15 @@ import numpy as np
 
 from irad.core.ir import current
 from irad.core.lazy_dataclass import dataclass
-from irad.errors import IradError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import run
-from irad.frontend.control.regions import Dead, Emitted, of_the_program
+from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.sequences import Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.tries import last, nodes_within, pending
 from irad.frontend.python.numbers import builtin
-from irad.frontend.reader import Reader, Restart, statement
+from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
 from irad.frontend.values.objects import describe, is_traced_deep
 from irad.ops.control import raise_if
@@ -125,14 +125,13 @@ def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) 
     try:
         with pending(r, s):
             body(value)
-    except (Restart, IradError, Emitted, Dead):
-        raise
     except Exception as e:
-        if not of_the_program(e):
+        seen = None if isinstance(e, Dead) else as_python(e)
+        if seen is None:
             raise
         del r.frames[depth:]
         del r.frame.loops[loops:]
-        if r.truth(leave(type(e), e, None)) is not True:
+        if r.truth(leave(type(seen), seen, None)) is not True:
             raise
         return
     inside = current().nodes[before:]

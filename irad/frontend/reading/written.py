@@ -12,7 +12,7 @@ from typing import Any
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.reader import Reader
 from irad.frontend.registry import Written
-from irad.frontend.values.objects import is_traced_deep
+from irad.frontend.values.objects import reads_traced
 
 LIBRARY = "irad.frontend.library"
 _OURS = ((TypeError, IradTypeError), (ValueError, IradValueError))
@@ -37,7 +37,7 @@ def call_written(r: Reader, entry: Written, args: list[Any], kwargs: dict[str, A
 def runs_plainly(args: Any, kwargs: Any) -> bool:
     """Can Python run a function of the library: does it know all numbers, and are there no functions that do not?"""
     given = [*args, *kwargs.values()]
-    return not (is_traced_deep(given) or _holds_function(given))
+    return not (reads_traced(given) or _holds_function(given))
 
 
 def _holds_function(x: Any) -> bool:

@@ -60,10 +60,42 @@ def _find(code: types.CodeType) -> Source:
         candidates = _lambdas(code, "".join(lines))
     else:
         candidates = _block(code, lines)
-    for node, shift in candidates:
+    cls = _class_around(code)
+    for found, shift in candidates:
+        node = found if cls is None else mangled(found, cls)
         if _matches(code, node, exact=code.co_filename == "<string>"):
             return Source(node, code.co_filename, shift)
     raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
+
+
+def _class_around(code: types.CodeType) -> str | None:
+    """The name of the innermost class around a function, whose private names are its own."""
+    parts = code.co_qualname.split(".")
+    while len(parts) > 2 and parts[-2] == "<locals>":
+        parts = parts[:-2]
+    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+
+
+_NAMED = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.keyword: "arg", ast.FunctionDef: "name", ast.ExceptHandler: "name",
+          ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest", ast.alias: "asname"}  # fmt: skip
+
+
+def mangled(function: FunctionNode, cls: str) -> FunctionNode:
+    """A function with private names (`self.__x`) as Python has them in a class: `self._cls__x`. Its own name stays."""
+    prefix = "_" + cls.lstrip("_")
+    private = lambda name: isinstance(name, str) and name.startswith("__") and not name.endswith("__") and "." not in name
+    if prefix == "_" or not any(
+        private(getattr(n, _NAMED.get(type(n), ""), None)) for n in ast.walk(function) if n is not function
+    ):
+        return function
+    out = copy.deepcopy(function)
+    for n in ast.walk(out):
+        field = _NAMED.get(type(n), "")
+        if n is not out and private(getattr(n, field, None)):
+            setattr(n, field, prefix + getattr(n, field))
+        elif isinstance(n, (ast.Global, ast.Nonlocal)):
+            n.names = [prefix + name if private(name) else name for name in n.names]
+    return out
 
 
 def _command(file: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_instance, own_names
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -383,6 +384,18 @@ def is_traced_deep(x: Any) -> bool:
     if isinstance(x, BaseException):
         return any(map(is_traced_deep, x.args))
     return isinstance(x, (Text, Maybe, Nullable, Poison, Stand))
+
+
+def holds_traced(x: Any) -> bool:
+    """Is an attribute of the object traced, or an array of the reader?"""
+    return any(isinstance(v, Array) or is_traced_deep(v) for v in (getattr(x, n) for n in own_names(x)))
+
+
+def reads_traced(x: Any) -> bool:
+    """Does x hold traced values, or objects of the program that do?"""
+    if isinstance(x, (list, tuple)):
+        return any(map(reads_traced, x))
+    return is_traced_deep(x) or (is_instance(x) and not isinstance(x, type) and holds_traced(x))
 
 
 def python_method(obj: Any, name: str) -> types.FunctionType | None:

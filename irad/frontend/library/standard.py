@@ -1,0 +1,348 @@
+"""Functions of Python's standard library that decide by numbers, as plain Python: what the installed ones do, in a form that is read.
+
+`bisect`, `heapq` (of lists of a length that is known), `statistics`, and what `functools` makes of comparisons. `FUNCTIONS` has them by
+the module and name of the function that each stands for.
+"""
+
+import math
+import statistics
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+
+FUNCTIONS: dict = {}
+
+
+def _stands_for(*names):
+    def register(fn):
+        for name in names:
+            FUNCTIONS[tuple(name.split("."))] = fn
+        return fn
+
+    return register
+
+
+# ---- bisect ---------------------------------------------------------------------------------------------------------------
+
+
+def _searched(a):
+    """A list of numbers as an array, so that a position in it may depend on data."""
+    return np.array(a) if isinstance(a, list) and _are_numbers(a) else a
+
+
+def _are_numbers(xs):
+    return len(xs) > 0 and all(isinstance(x, (int, float, np.number)) for x in xs)
+
+
+@_stands_for("_bisect.bisect_right", "bisect.bisect_right", "_bisect.bisect", "bisect.bisect")
+def bisect_right(a, x, lo=0, hi=None, *, key=None):
+    """bisect.bisect_right: the first position whose element is greater than x."""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    a = _searched(a)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if x < (a[mid] if key is None else key(a[mid])):
+            hi = mid
+        else:
+            lo = mid + 1
+    return lo
+
+
+@_stands_for("_bisect.bisect_left", "bisect.bisect_left")
+def bisect_left(a, x, lo=0, hi=None, *, key=None):
+    """bisect.bisect_left: the first position whose element is not less than x."""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    a = _searched(a)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if (a[mid] if key is None else key(a[mid])) < x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+def _insert(a, x, at):
+    """a.insert(at, x), of a position that may depend on data."""
+    a.append(x)
+    for k in range(len(a) - 1, 0, -1):
+        if k > at:
+            a[k], a[k - 1] = a[k - 1], a[k]
+
+
+@_stands_for("_bisect.insort_right", "bisect.insort_right", "_bisect.insort", "bisect.insort")
+def insort_right(a, x, lo=0, hi=None, *, key=None):
+    """bisect.insort_right."""
+    at = bisect_right(a, x if key is None else key(x), lo, hi, key=key)
+    _insert(a, x, at)
+
+
+@_stands_for("_bisect.insort_left", "bisect.insort_left")
+def insort_left(a, x, lo=0, hi=None, *, key=None):
+    """bisect.insort_left."""
+    at = bisect_left(a, x if key is None else key(x), lo, hi, key=key)
+    _insert(a, x, at)
+
+
+# ---- heapq: the same elements at the same places, by swaps at places that are known ------------------------------------------
+
+
+@_stands_for("_heapq.heappush", "heapq.heappush")
+def heappush(heap, item):
+    """heapq.heappush."""
+    heap.append(item)
+    _to_the_root(heap, 0, len(heap) - 1)
+
+
+def _to_the_root(heap, start, at):
+    """Let the element at a place rise to where its parent is not greater."""
+    while at > start:
+        parent = (at - 1) >> 1
+        if heap[at] < heap[parent]:
+            heap[at], heap[parent] = heap[parent], heap[at]
+        at = parent
+
+
+def _to_a_leaf(heap, start, at):
+    """Let the smaller children of a place rise, down to a leaf; then the element of that place rises from there."""
+    left = 2 * at + 1
+    if left >= len(heap):
+        _to_the_root(heap, start, at)
+    elif left + 1 < len(heap) and not heap[left] < heap[left + 1]:
+        heap[at], heap[left + 1] = heap[left + 1], heap[at]
+        _to_a_leaf(heap, start, left + 1)
+    else:
+        heap[at], heap[left] = heap[left], heap[at]
+        _to_a_leaf(heap, start, left)
+
+
+def _small(heap):
+    if len(heap) > 32:
+        raise UnsupportedError(
+            f"a heap of {len(heap)} elements in an order that depends on data; at most 32: use np.sort, or np.argmin"
+        )
+
+
+@_stands_for("_heapq.heappop", "heapq.heappop")
+def heappop(heap):
+    """heapq.heappop."""
+    _small(heap)
+    last = heap.pop()
+    if not heap:
+        return last
+    out = heap[0]
+    heap[0] = last
+    _to_a_leaf(heap, 0, 0)
+    return out
+
+
+@_stands_for("_heapq.heapreplace", "heapq.heapreplace")
+def heapreplace(heap, item):
+    """heapq.heapreplace."""
+    _small(heap)
+    out = heap[0]
+    heap[0] = item
+    _to_a_leaf(heap, 0, 0)
+    return out
+
+
+@_stands_for("_heapq.heappushpop", "heapq.heappushpop")
+def heappushpop(heap, item):
+    """heapq.heappushpop."""
+    if heap and heap[0] < item:
+        item, heap[0] = heap[0], item
+        _small(heap)
+        _to_a_leaf(heap, 0, 0)
+    return item
+
+
+@_stands_for("_heapq.heapify", "heapq.heapify")
+def heapify(x):
+    """heapq.heapify."""
+    _small(x)
+    for k in reversed(range(len(x) // 2)):
+        _to_a_leaf(x, k, k)
+
+
+@_stands_for("heapq.nlargest")
+def nlargest(n, iterable, key=None):
+    """heapq.nlargest."""
+    return sorted(iterable, key=key, reverse=True)[:n]
+
+
+@_stands_for("heapq.nsmallest")
+def nsmallest(n, iterable, key=None):
+    """heapq.nsmallest."""
+    return sorted(iterable, key=key)[:n]
+
+
+# ---- math and statistics ---------------------------------------------------------------------------------------------------
+
+
+@_stands_for("math.fsum")
+def fsum(seq):
+    """math.fsum by Neumaier's compensated sum, as a float."""
+    total = 0.0
+    lost = 0.0
+    for v in seq:
+        x = float(v)
+        new = total + x
+        lost += (total - new) + x if abs(total) >= abs(x) else (x - new) + total
+        total = new
+    return total + lost if math.isfinite(total) else total
+
+
+def _data(data, least=1, what="mean"):
+    """The elements as an array of floats. Raises StatisticsError where there are too few of them."""
+    xs = np.asarray(data if isinstance(data, np.ndarray) else list(data))
+    if xs.dtype.kind != "f":
+        raise UnsupportedError(
+            "a function of statistics, of whole numbers: Python gives fractions; use np.mean and the like, or floats"
+        )
+    if len(xs) < least:
+        points = {1: "at least one data point", 2: "at least two data points"}[least]
+        raise statistics.StatisticsError(f"{what} requires {points}")
+    return xs
+
+
+def _as_its_elements(data, x):
+    """A number of the class of the elements: a Python float of Python floats."""
+    first = data[0] if isinstance(data, (list, tuple, np.ndarray)) else 0.0
+    return x if isinstance(first, np.generic) else float(x)
+
+
+@_stands_for("statistics.mean")
+def mean(data):
+    """statistics.mean."""
+    return _as_its_elements(data, np.mean(_data(data)))
+
+
+@_stands_for("statistics.fmean")
+def fmean(data, weights=None):
+    """statistics.fmean."""
+    xs = _data(data, 1, "fmean")
+    if weights is None:
+        return float(np.mean(xs))
+    w = np.asarray(weights, dtype=float)
+    if len(w) != len(xs):
+        raise ValueError("data and weights must be the same length")
+    return float(np.sum(xs * w) / np.sum(w))
+
+
+@_stands_for("statistics.geometric_mean")
+def geometric_mean(data):
+    """statistics.geometric_mean."""
+    return float(np.exp(np.mean(np.log(_data(data, 1, "geometric mean")))))
+
+
+@_stands_for("statistics.harmonic_mean")
+def harmonic_mean(data, weights=None):
+    """statistics.harmonic_mean."""
+    xs = _data(data, 1, "harmonic_mean")
+    w = np.ones(len(xs)) if weights is None else np.asarray(weights, dtype=float)
+    return _as_its_elements(data, np.sum(w) / np.sum(w / xs))
+
+
+@_stands_for("statistics.median")
+def median(data):
+    """statistics.median."""
+    xs = np.sort(_data(data, 1, "no median for empty data;"))
+    n = len(xs)
+    return _as_its_elements(data, xs[n // 2] if n % 2 else (xs[n // 2 - 1] + xs[n // 2]) / 2)
+
+
+@_stands_for("statistics.median_low")
+def median_low(data):
+    """statistics.median_low."""
+    xs = np.sort(_data(data))
+    return _as_its_elements(data, xs[(len(xs) - 1) // 2])
+
+
+@_stands_for("statistics.median_high")
+def median_high(data):
+    """statistics.median_high."""
+    xs = np.sort(_data(data))
+    return _as_its_elements(data, xs[len(xs) // 2])
+
+
+def _squares(xs, centre):
+    d = xs - (np.mean(xs) if centre is None else centre)
+    return np.sum(d * d)
+
+
+@_stands_for("statistics.variance")
+def variance(data, xbar=None):
+    """statistics.variance."""
+    xs = _data(data, 2, "variance")
+    return _as_its_elements(data, _squares(xs, xbar) / (len(xs) - 1))
+
+
+@_stands_for("statistics.pvariance")
+def pvariance(data, mu=None):
+    """statistics.pvariance."""
+    xs = _data(data, 1, "pvariance")
+    return _as_its_elements(data, _squares(xs, mu) / len(xs))
+
+
+@_stands_for("statistics.stdev")
+def stdev(data, xbar=None):
+    """statistics.stdev."""
+    xs = _data(data, 2, "stdev")
+    return float(np.sqrt(_squares(xs, xbar) / (len(xs) - 1)))
+
+
+@_stands_for("statistics.pstdev")
+def pstdev(data, mu=None):
+    """statistics.pstdev."""
+    xs = _data(data, 1, "pstdev")
+    return float(np.sqrt(_squares(xs, mu) / len(xs)))
+
+
+def _pairs(x, y, what):
+    a, b = _data(x, 2, what), _data(y, 2, what)
+    if len(a) != len(b):
+        raise statistics.StatisticsError(f"{what} requires that both inputs have same number of data points")
+    return a - np.mean(a), b - np.mean(b)
+
+
+@_stands_for("statistics.covariance")
+def covariance(x, y):
+    """statistics.covariance."""
+    a, b = _pairs(x, y, "covariance")
+    return float(np.sum(a * b) / (len(a) - 1))
+
+
+@_stands_for("statistics.correlation")
+def correlation(x, y):
+    """statistics.correlation."""
+    a, b = _pairs(x, y, "correlation")
+    return float(np.sum(a * b) / np.sqrt(np.sum(a * a) * np.sum(b * b)))
+
+
+# ---- functools --------------------------------------------------------------------------------------------------------------
+
+
+class _ComparedBy:
+    """What functools.cmp_to_key makes of an element."""
+
+    def __init__(self, obj, compare):
+        self.obj, self.compare = obj, compare
+
+    def __lt__(self, other):
+        return self.compare(self.obj, other.obj) < 0
+
+    def __gt__(self, other):
+        return self.compare(self.obj, other.obj) > 0
+
+
+@_stands_for("functools.cmp_to_key")
+def cmp_to_key(mycmp):
+    """functools.cmp_to_key."""
+    return lambda obj: _ComparedBy(obj, mycmp)
