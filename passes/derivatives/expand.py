@@ -20,7 +20,7 @@ from irad.passes.clean.strong_zeros import weaken
 from irad.passes.derivatives import reverse_loops, reverse_rules  # noqa: F401  (they register the rules of control ops)
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.forward import linearized
-from irad.passes.derivatives.reverse import Differentiation, float_cotangents, joint
+from irad.passes.derivatives.reverse import Differentiation, float_cotangents, free_sites, joint
 from irad.passes.derivatives.spectral_tables import completed
 from irad.passes.derivatives.wholes import wholes
 from irad.passes.rebuild import rebuilt
@@ -68,7 +68,7 @@ def _has_transform(graph: Graph) -> bool:
 
 class _Expand:
     def __init__(self, program: Program, asked: Asked = NOTHING_ASKED):
-        self.program, self.asked = program, asked
+        self.program, self.asked, self.sites = program, asked, free_sites(program)
         self.done: Program = {}
         self.open: list[str] = []
         self.constants: dict[Value, Any] = {}
@@ -145,7 +145,7 @@ class _Expand:
         f = copy(completed(region), {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
         body = Graph((), f.nodes, f.results)
-        diff = Differentiation({**self.program, **self.done}, self.asked)
+        diff = Differentiation({**self.program, **self.done}, self.asked, self.sites)
         with Builder() as b:
             seeds = inputs[count:]
             if n.op.name == "vjp":

@@ -37,18 +37,25 @@ Cotangents = Sequence[Value | None]
 STRONG = (ew.szmul, ew.szmul2, ew.szdiv)
 
 
-class Differentiation:
-    """What is common to all functions of one differentiation: the functions made on the way, sites of the tape."""
+def free_sites(program: Program) -> Iterator[int]:
+    """Numbers of sites that no record of a program has."""
+    used = (n.attrs["site"] for g in program.values() for n in walk(g) if n.op.name in ("push", "pop"))
+    return itertools.count(max(used, default=-1) + 1)
 
-    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED):
-        self.program, self.asked = program, asked
+
+class Differentiation:
+    """What is common to all functions of one differentiation: the functions made on the way, sites of the tape.
+
+    `sites`: numbers for them, where there are other differentiations in one program.
+    """
+
+    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED, sites: Iterator[int] | None = None):
+        self.program, self.asked, self._sites = program, asked, sites or free_sites(program)
         self.made: Program = {}
         self.open_entries = open_entries(program)
         self.pairs: dict[Any, Any] = {}
         self.products: set[Node] = set()  # the strong products that the rules of the op table made
         self._adjoint_sites: dict[int, int] = {}
-        used = (n.attrs["site"] for g in program.values() for n in walk(g) if n.op.name in ("push", "pop"))
-        self._sites = itertools.count(max(used, default=-1) + 1)
 
     def new_site(self) -> int:
         return next(self._sites)
