@@ -24,7 +24,7 @@ from irad.passes.clean.unscatter import unscatter
 from irad.passes.complex.complex_parts import complex_parts
 from irad.passes.contractions.fuse_dot import fuse_dot
 from irad.passes.derivatives.autodiff import grad, vjp
-from irad.passes.derivatives.custom_rules import custom
+from irad.passes.derivatives.custom import custom
 from irad.passes.derivatives.expand import expand
 from irad.passes.fusion.fuse import fuse
 from irad.passes.fusion.recompute import recompute

@@ -148,3 +148,17 @@ def test_programs_without_roots_stay() -> None:
     program = parse("func @f(%x: f64) -> f64 {\n  %y: f64 = mul %x, %x\n  return %y\n}")
     assert wholes(program)["f"] is program["f"]
     assert "slope_of" in OPS and show(run(program, ["custom"])) == show(program)
+
+
+def test_nothing_is_kept_for_slopes_that_nobody_asks_for() -> None:
+    """A trip of a loop of logistic functions keeps its state and the exponential, not what only a slope's own slope would read."""
+
+    def f(x: Any, w: Any) -> Any:
+        for _ in range(20):
+            x = 1 / (1 + np.exp(-(w * x)))
+        return np.sum(x)
+
+    x = np.ones(40)
+    passes = irad.compile(f).lower(x, x, grad=True).passes
+    pushed = [line for name, text, _ in passes if name == "expand" for line in text.splitlines() if "push" in line]
+    assert len(pushed) == 1 and pushed[0].count("%") == 4, pushed  # the tape before and after, and two arrays

@@ -1,5 +1,4 @@
-"""Derivatives that the user gives: `custom_vjp`, `custom_jvp` and `stop_gradient`; and the pass that takes ops with a rule of their
-own apart once all derivatives have been taken.
+"""Derivatives that the user gives: the rules of `custom_vjp`, `custom_jvp` and `stop_gradient`.
 
 Either rule serves both modes. The backward of a custom_vjp is linear in its cotangent and the rule of a custom_jvp in its
 tangent, so the other mode is the transpose, which reverse mode gives (Radul et al., "You only linearize once", 2022).
@@ -9,78 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, captured, captures, copy, current, inline, walk
+from irad.core.ir import Graph, Node, Value, captured, captures, copy, current, inline
 from irad.errors import UnsupportedError
-from irad.ops.array import reshape
 from irad.ops.control import zero
 from irad.passes.analyses import activity
 from irad.passes.derivatives import forward, reverse
+from irad.passes.derivatives.custom import bound
 from irad.passes.derivatives.forward import Forward, Tangents
 from irad.passes.derivatives.region_pairs import Adjoint
 from irad.passes.derivatives.reverse import Cotangents, Reverse, joint
-
-CUSTOM = ("custom_vjp", "custom_jvp")
-
-
-# ---- the pass ---------------------------------------------------------------------------------------------------------------
-
-
-def custom(program: Program) -> Program:
-    """The program with ordinary nodes for custom functions, stopped gradients, and ops that are made of others (`expand` of
-    their row): they are ops for the sake of their derivatives, all of which have been taken."""
-    return {name: _plain(g) for name, g in program.items()}
-
-
-def _made_of_others(n: Node) -> bool:
-    return n.op.name in CUSTOM or n.op.name == "stop_gradient" or "expand" in n.op.extra
-
-
-def _plain(graph: Graph) -> Graph:
-    if not any(map(_made_of_others, walk(graph))):
-        return graph
-    nodes: list[Node] = []
-    for n in graph.nodes:
-        if n.op.name == "stop_gradient":
-            nodes.append(_same(n.inputs[0], n.outputs[0]))
-        elif n.op.name in CUSTOM:
-            nodes += bound(_plain(n.regions[0]), n.inputs, n.outputs)
-        elif "expand" in n.op.extra:
-            nodes += bound(_plain(_expanded(n)), n.inputs, n.outputs)
-        elif n.regions:
-            nodes.append(Node(n.op, n.inputs, n.outputs, n.attrs, tuple(map(_plain, n.regions)), n.loc, n.deriv))
-        else:
-            nodes.append(n)
-    return graph.replace(nodes=nodes)
-
-
-def _expanded(n: Node) -> Graph:
-    """The op as a graph of the ops that it is made of."""
-    params = tuple(Value(v.type, v.hint) for v in n.inputs)
-    with Builder(n.loc, n.deriv) as b:
-        results = n.op.extra["expand"](*params, **n.attrs)
-    return Graph(params, tuple(b.nodes), tuple(results))
-
-
-def _same(x: Value, y: Value) -> Node:
-    """y = x: a reshape to the shape that it has, which `simplify` drops."""
-    return Node(reshape, (x,), (y,), {"shape": y.type.shape})
-
-
-def bound(graph: Graph, args: Sequence[Value], outs: Sequence[Value]) -> list[Node]:
-    """The nodes of a copy of the graph at `args` whose results are the values `outs`."""
-    env = dict(zip(graph.params, args))
-    inside = {v for n in graph.nodes for v in n.outputs}
-    others: list[tuple[Value, Value]] = []
-    for r, o in zip(graph.results, outs):
-        if r in inside and r not in env:
-            env[r] = o
-        else:
-            others.append((r, o))
-    nodes = copy(Graph((), graph.nodes, ()), env).nodes
-    return [*nodes, *(_same(env.get(r, r), o) for r, o in others)]
-
-
-# ---- rules ------------------------------------------------------------------------------------------------------------------
 
 
 def _closed(ad: Reverse | Forward, node: Node) -> None:

@@ -6,7 +6,8 @@ the inner transform is expanded, its joint graph is ordinary nodes in the surrou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from irad.core.once import COMPILER
 from irad.errors import UnsupportedError
 from irad.ops.constant import const
 from irad.passes.clean.strong_zeros import weaken
-from irad.passes.derivatives import reverse_loops, reverse_rules  # noqa: F401  (they register the rules of control ops)
+from irad.passes.derivatives import custom_rules, reverse_loops, reverse_rules  # noqa: F401  (they register rules)
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.forward import linearized
 from irad.passes.derivatives.reverse import Differentiation, float_cotangents, free_sites, joint
@@ -71,6 +72,7 @@ class _Expand:
         self.program, self.asked, self.sites = program, asked, free_sites(program)
         self.done: Program = {}
         self.open: list[str] = []
+        self.inside = 0  # transforms around where we are
         self.constants: dict[Value, Any] = {}
         self.sparse: Node | None = None  # the Jacobian whose entries are wanted
         self.blocks: list[Block] = []
@@ -89,7 +91,8 @@ class _Expand:
                 f"@{name} differentiates itself: that needs derivatives of every order; pass the order down instead"
             )
         self.open.append(name)
-        self.done[name] = self.graph(g, {})
+        with self.within(name != next(iter(self.program))):  # a transform may call it
+            self.done[name] = self.graph(g, {})
         self.open.pop()
 
     def needs(self, region: Graph) -> None:
@@ -112,16 +115,22 @@ class _Expand:
         nodes: list[Node] = []
         for n in graph.nodes:
             if n.op.name in TRANSFORMS:
+                with self.within(n.op.name != "vmap"):
+                    region = self.graph(n.regions[0], env)
                 with Builder(n.loc) as b:
-                    env.update(
-                        zip(n.outputs, self.transform(n, [env.get(v, v) for v in n.inputs], self.graph(n.regions[0], env)))
-                    )
+                    env.update(zip(n.outputs, self.transform(n, [env.get(v, v) for v in n.inputs], region)))
                 nodes += b.nodes
             else:
                 nodes.append(self.node(n, env))
                 if n.op is const:
                     self.constant(n)
         return tuple(nodes), tuple(env.get(v, v) for v in graph.results)
+
+    @contextmanager
+    def within(self, transform: bool) -> Iterator[None]:
+        self.inside += transform
+        yield
+        self.inside -= transform
 
     def constant(self, n: Node) -> None:
         if np.all(n.attrs["value"]):
@@ -145,7 +154,7 @@ class _Expand:
         f = copy(completed(region), {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
         body = Graph((), f.nodes, f.results)
-        diff = Differentiation({**self.program, **self.done}, self.asked, self.sites)
+        diff = Differentiation({**self.program, **self.done}, self.asked, self.sites, last=not self.inside)
         with Builder() as b:
             seeds = inputs[count:]
             if n.op.name == "vjp":

@@ -30,6 +30,7 @@ from irad.ops.custom import host
 from irad.passes.analyses.activity import activity, carries, open_entries
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
+from irad.passes.derivatives.custom import taken_apart
 from irad.passes.derivatives.region_pairs import Adjoint, Frame
 from irad.passes.derivatives.save_or_recompute import choose, nearly_whole, remembered
 
@@ -46,11 +47,12 @@ def free_sites(program: Program) -> Iterator[int]:
 class Differentiation:
     """What is common to all functions of one differentiation: the functions made on the way, sites of the tape.
 
-    `sites`: numbers for them, where there are other differentiations in one program.
+    `sites`: numbers for them, where there are other differentiations in one program. `last`: what it makes is not
+    differentiated again.
     """
 
-    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED, sites: Iterator[int] | None = None):
-        self.program, self.asked, self._sites = program, asked, sites or free_sites(program)
+    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED, sites: Iterator[int] | None = None, last: bool = False):
+        self.program, self.asked, self._sites, self.last = program, asked, sites or free_sites(program), last
         self.made: Program = {}
         self.open_entries = open_entries(program)
         self.pairs: dict[Any, Any] = {}
@@ -284,7 +286,12 @@ class Backward:
         """Drop dead nodes; what is still read of the forward is recomputed or saved."""
         frame, ad = self.frame, self.ad
         live, self.results = {*results, frame.tape}, list(results)
-        for node in reversed(self.builder.nodes):
+        nodes: Sequence[Node] = self.builder.nodes
+        if ad.diff.last:
+            nodes = taken_apart(nodes)
+            frame.graph = frame.graph.replace(nodes=taken_apart(frame.graph.nodes, regions=False))
+            ad.enter(frame)
+        for node in reversed(nodes):
             if any(v in live for v in node.outputs):
                 self.nodes.append(node)
                 live.update(reads(node))

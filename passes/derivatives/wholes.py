@@ -102,12 +102,13 @@ class _Wholes:
         """The node, or its value with the slopes of the whole."""
         if n.op.name not in _RULES or not n.out.type.differentiable:
             return [n]
+        value = Value(n.out.type, n.out.hint)
+        self.defs[value] = first = Node(n.op, n.inputs, (value,), n.attrs, (), n.loc, n.deriv)
         with Builder(n.loc, True) as b:
-            whole = _RULES[n.op.name](self, n)
+            whole = _RULES[n.op.name](self, first)
             if whole is None:
                 return [n]
-            value = Value(n.out.type, n.out.hint)
-            b.nodes.insert(0, Node(n.op, n.inputs, (value,), n.attrs, (), n.loc, n.deriv))
+            b.nodes.insert(0, first)
             slope_of(value, whole)
         last = b.nodes.pop()
         return [*b.nodes, Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)]
@@ -238,7 +239,7 @@ def _quotient(w: _Wholes, n: Node) -> Value | None:
         for one, e in (d.inputs, d.inputs[::-1]):
             grown = w.defs.get(e)
             if w.constant(one) == 1 and grown is not None and grown.op.name == "exp":
-                return logistic_given(ew.div(x, y), e, grown.inputs[0])
+                return logistic_given(n.out, e, grown.inputs[0])
     return _product(w, n)
 
 
