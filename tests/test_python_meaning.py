@@ -338,3 +338,9 @@ def test_reductions_of_few_elements(name: str, dtype: str, n: int, kind: str) ->
         return
     assert made.dtype == method(x).dtype
     assert np.allclose(made, method(x), rtol=1e-3 if made.dtype == np.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0])
+def test_zero_to_an_infinite_power(x: float) -> None:
+    for y in (-INF, INF, -1.0):
+        agrees(lambda x, y: x**y, x, y)

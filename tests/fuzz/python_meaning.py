@@ -26,6 +26,7 @@ FEATURES = (
     "match",
     "lists",
     "dicts",
+    "collections",
     "closures",
     "effects",
     "exceptions",
@@ -47,6 +48,16 @@ LIMITS = (
     "is complex in Python",
     "of NaN, which has no order",
 )  # where Python goes on and irad raises, as documented
+
+COLLECTIONS = [  # (made, changes that keep the structure, read)
+    ("collections.Counter('aab')", ["{}.subtract('a')", "{}.update('ab')", "{}['a'] += 2", "{}.update(b=3)"], "{}['a'] * 1.5"),
+    ("collections.UserDict(a=1.0)", ["{}['a'] = 3.0", "{}.update(a=2.5)", "{}.__setitem__('a', 4.0)"], "{}['a']"),
+    ("collections.UserList([1.0, 2.0])", ["{}[0] = 3.0", "{}.reverse()", "{}.sort(reverse=True)"], "{}[0]"),
+    ("collections.ChainMap({'a': 1.0}, {'b': 2.0})", ["{}['a'] = 5.0", "{}.update(a=7.0)"], "({}['a'] + {}['b'])"),
+    ("[2.0, 1.0, 3.0]", ["heapq.heapify({})", "heapq.heapreplace({}, 5.0)", "list.reverse({})", "{}.__setitem__(0, 4.0)"], "{}[0]"),
+    ("{'a': 1.0}", ["dict.update({}, a=3.0)", "{}.__ior__({'a': 2.5})", "{}.update({'a': 9.0})"], "{}['a']"),
+    ("np.array([3.0, 1.0])", ["np.ndarray.sort({})", "{}.__setitem__(0, 9.0)", "{}.sort()", "np.add({}, 1, out={})"], "float({}[0])"),
+]  # fmt: skip
 
 # ---- what the programs call -------------------------------------------------------------------------------------------
 
@@ -320,6 +331,7 @@ class Program:
             kinds += [self.try_block] * 2 * ("exceptions" in self.has)
         kinds += [self.raises] * ("exceptions" in self.has) + [self.jump] * ("jumps" in self.has and self.loops > 0)
         kinds += [self.list_change] * 2 * ("lists" in self.has) + [self.dict_change] * ("dicts" in self.has)
+        kinds += [self.collection] * ("collections" in self.has)
         kinds += [self.closure] * ("closures" in self.has and not self.kept)
         self.r.choice(kinds)(depth, pad)
 
@@ -503,6 +515,13 @@ class Program:
             ]
         self.lines.append(pad + self.r.choice(forms))
 
+    def collection(self, depth: int, pad: str) -> None:
+        """A container of the library, changed on one path by code that is run and not read."""
+        made, changes, read = self.r.choice(COLLECTIONS)
+        q = self.name("q")
+        self.lines += [f"{pad}{q} = {made}", f"{pad}if {self.b(1)}:", f"{pad}    {self.r.choice(changes).replace('{}', q)}"]
+        self.lines.append(f"{pad}f0 = f0 + {read.replace('{}', q)}")
+
     def closure(self, depth: int, pad: str) -> None:
         g, v = self.name("g"), self.name("v")
         form = self.r.randrange(4)
@@ -574,6 +593,16 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     body = p.body()
     numpy = "numpy" in has and p.r.random() < 0.3
     calls = [p.arguments(numpy), p.arguments(numpy), p.arguments(False)]
-    head = ["import math", "", "import numpy as np", "", "from tests.fuzz.python_meaning import compared", "", ""]
+    head = [
+        "import collections",
+        "import heapq",
+        "import math",
+        "",
+        "import numpy as np",
+        "",
+        "from tests.fuzz.python_meaning import compared",
+        "",
+        "",
+    ]
     main = ["def main():", "    compared(", "        f,", *[f"        {c}," for c in calls], "    )"]
     return Case("python_meaning", seed, "\n".join([*head, *body, "", "", *main, ""]), has)

@@ -203,7 +203,8 @@ def _float_pow(x: Value, y: Value) -> Value:
         return _finite_power(ew.mul(x, x), x, y)
     if k is None or k < 0:
         words = "0.0 cannot be raised to a negative power"
-        raise_if(ew.logical_and(ew.eq(x, zero), ew.lt(y, zero)), exc="ZeroDivisionError", message=words)
+        negative = ew.logical_and(ew.lt(y, zero), ew.isfinite(y))  # to the power of -inf it is inf
+        raise_if(ew.logical_and(ew.eq(x, zero), negative), exc="ZeroDivisionError", message=words)
     if k is None or k != int(k):
         finite = ew.logical_and(ew.isfinite(x), ew.ne(y, ew.trunc(y)))
         raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=_COMPLEX)

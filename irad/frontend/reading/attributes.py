@@ -24,6 +24,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import change, settled, store
+from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
@@ -280,7 +281,7 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return MUTATING[m.name](r, x, *operands, **named)
     content = r.operand(x)
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
-        with np.errstate(all="ignore"):
+        with Watched(r, f"ndarray.{m.name}()", (), [content, *operands, *named.values()]), np.errstate(all="ignore"):
             out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=m.name in _ARRAYS)
     elif m.name in METHODS:
         if isinstance(content, Arr) and content.weak:
@@ -361,6 +362,7 @@ def _resize(r: Reader, x: Array, *shape: Any, **kwargs: Any) -> None:
 
 MUTATING: dict[str, Callable[..., Any]] = {
     "fill": _fill, "sort": _sort, "put": _put, "partition": _partition, "resize": _resize, "tolist": _tolist,
+    "__setitem__": store,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_library
+from irad.core.foreign import is_library
 from irad.core.once import import_later as imported
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Seq, iterator
@@ -18,10 +18,11 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader
 from irad.frontend.reading.attributes import call_method
-from irad.frontend.reading.subscripts import change
+from irad.frontend.reading.watched import Watched
 from irad.frontend.values.objects import Array, Callback, Method, Text, is_traced_deep
 
 _LONGEST = 1_000_000
+_OWN = (list, dict, set, collections.deque, collections.OrderedDict)
 
 # modules whose functions give another result each time
 _IMPURE = {
@@ -52,8 +53,12 @@ _FILES = {
 def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function implemented in C."""
     owner = getattr(fn, "__self__", None)
-    if isinstance(owner, (list, dict, set)) or type(owner).__name__ == "deque":
+    if isinstance(owner, _OWN) and not isinstance(owner, type):
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
+    if getattr(fn, "__objclass__", None) in _OWN and args and isinstance(args[0], _OWN):
+        return call_method(r, Method(args[0], fn.__name__), args[1:], kwargs)  # list.append(xs, x)
+    if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
+        return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
     if isinstance(owner, str) and fn.__name__ in TEXT_METHODS and (fn.__name__ == "join" or needs_reading([args, kwargs])):
         return imported("irad.frontend.python.text_formats").TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):
@@ -62,8 +67,6 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
             path = r.captures.path(fn)
             array = r.wrap(owner) if path is None else r.captures.take(owner, path.child("self"))
             return r.call(r.getattr(array, fn.__name__), args, kwargs)
-        if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
-            return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
         return r.without_source(fn, args, kwargs, "it is implemented in C")
     return run_native(r, fn, args, kwargs)
 
@@ -98,21 +101,13 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
     r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
-    before = [(x, _items(x)) for x in (owner, *args, *kwargs.values()) if _from_outside(r, x)]
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
-    copies = [(x, given, list(given)) for x, given in zip(args, operands) if type(x) is list and type(given) is list]
-    with np.errstate(all="ignore"):
+    with (
+        Watched(r, _name_of(fn), [owner, *args, *kwargs.values()], [owner, *operands, *named.values()]),
+        np.errstate(all="ignore"),
+    ):
         out = fn(*operands, **named)
-    for x, given, held in copies:
-        if len(given) != len(held) or any(a is not b for a, b in zip(given, held)):
-            change(r, x)
-            x[:] = r.wrap(given)
-    for x, items in before:
-        if len(items) != len(_items(x)) or any(a is not b for a, b in zip(items, _items(x))):
-            raise UnsupportedError(
-                f"{_name_of(fn)} changes a {type(x).__name__} from outside the function; make a copy and return the new value"
-            )
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
     return _iterated(r, out) if made_now else r.wrap(out)
 
@@ -134,20 +129,6 @@ def _differs(fn: Any, module: str, owner: Any) -> bool:
 def _name_of(fn: Any) -> str:
     name = str(getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__)
     return name if name.startswith("<") else f"{name}()"
-
-
-def _from_outside(r: Reader, x: Any) -> bool:
-    """Does a container stand for one from outside?"""
-    given = r.captures.inputs.get(id(x)) is x or id(x) in r.captures.originals
-    return given and is_container(x) and not isinstance(x, (tuple, frozenset))
-
-
-def _items(x: Any) -> list[Any]:
-    """What a container holds now."""
-    held = next((v for k, v in vars(x).items() if k in ("data", "maps")), None) if hasattr(x, "__dict__") else None
-    if held is not None:
-        return [held, *(e for m in (held if isinstance(x, collections.ChainMap) else [held]) for e in _items(m))]
-    return [*x, *x.values()] if isinstance(x, dict) else list(x)
 
 
 def _iterated(r: Reader, it: Iterator[Any]) -> Seq:

@@ -168,6 +168,10 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
 
 def change(r: Reader, container: Any) -> None:
     """Check that a container may be changed, and log it."""
+    if not hasattr(container, "clear"):
+        raise UnsupportedError(
+            f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
+        )
     original = r.captures.originals.get(id(container))
     given = r.captures.inputs.get(id(container)) is container
     if original is not None or given or r.captures.path(container) is not None:

@@ -20,6 +20,7 @@ from irad.core.foreign import is_container, is_instance, is_library, is_value, o
 CHANGES = {
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add", "discard",
     "appendleft", "popleft", "extendleft", "rotate", "difference_update", "intersection_update", "move_to_end", "subtract",
+    "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__ixor__", "__isub__",
 }  # fmt: skip
 _WRITERS = {
     "fill",

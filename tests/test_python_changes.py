@@ -1,0 +1,93 @@
+"""Containers and arrays that Python's own code changes while a program is read: only on the paths where it happens."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+
+def swap_first(d: Any) -> None:
+    d[0] = 3.0
+
+
+def set_a(d: Any) -> None:
+    d["a"] = 5.0
+
+
+def set_b(d: Any) -> None:
+    d["b"] = 5.0
+
+
+def add_one(d: Any) -> Any:
+    d += collections.Counter("a")
+
+
+CASES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "Counter.subtract": (lambda: collections.Counter("aab"), lambda d: d.subtract("a"), lambda d: d["a"]),
+    "Counter.update": (lambda: collections.Counter("aab"), lambda d: d.update("a"), lambda d: d["a"]),
+    "Counter.__iadd__": (lambda: collections.Counter("aab"), add_one, lambda d: d["a"]),
+    "UserDict": (lambda: collections.UserDict(a=1.0), set_a, lambda d: d["a"]),
+    "UserDict.update": (lambda: collections.UserDict(a=1.0), lambda d: d.update(a=3.0), lambda d: d["a"]),
+    "UserList": (lambda: collections.UserList([1.0, 2.0]), swap_first, lambda d: d[0]),
+    "UserList.reverse": (lambda: collections.UserList([1.0, 2.0]), lambda d: d.reverse(), lambda d: d[0]),
+    "ChainMap": (lambda: collections.ChainMap({"a": 1.0}, {"b": 2.0}), set_a, lambda d: d["a"] + d["b"]),
+    "set": (lambda: {1, 2}, lambda d: d.symmetric_difference_update({2, 3}), lambda d: 1.0 * sum(d)),
+    "dict.__setitem__": (lambda: {"a": 1.0}, lambda d: d.__setitem__("a", 4.0), lambda d: d["a"]),
+    "list.__setitem__": (lambda: [1.0, 2.0], lambda d: d.__setitem__(0, 3.0), lambda d: d[0]),
+    "dict.update": (lambda: {"a": 1.0}, lambda d: dict.update(d, a=3.0), lambda d: d["a"]),
+    "heapreplace": (lambda: [1.0, 2.0], lambda d: heapq.heapreplace(d, 5.0), lambda d: d[0]),
+    "ndarray.sort": (lambda: np.array([3.0, 2.0]), lambda d: np.ndarray.sort(d), lambda d: d[0]),
+    "ndarray.__setitem__": (lambda: np.array([3.0, 2.0]), lambda d: d.__setitem__(0, 9.0), lambda d: d[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_on_one_path(name: str) -> None:
+    made, change, read = CASES[name]
+
+    def f(x: Any) -> Any:
+        d = made()
+        if x > 0:
+            change(d)
+        return read(d) * x
+
+    try:
+        c = [irad.compile(f)(x) for x in (2.0, -2.0)]
+    except irad.UnsupportedError as e:
+        assert "depends on data" in str(e)
+        return
+    assert c == [f(2.0), f(-2.0)]
+    assert [irad.grad(f)(x) for x in (2.0, -2.0)] == [f(2.0) / 2.0, f(-2.0) / -2.0]
+
+
+def test_a_change_that_always_happens() -> None:
+    def f(x: Any) -> Any:
+        d, e = {"a": 1.0}, [1.0, 2.0]
+        dict.update(d, a=3.0)
+        bisect.insort(e, 1.5)
+        list.append(e, x)
+        return d["a"] + e[1] + e[-1]
+
+    assert irad.compile(f)(2.0) == f(2.0) == 6.5
+
+
+@pytest.mark.parametrize(
+    "change", [lambda d: d.setfield(7.0, np.float64), lambda d: d.byteswap(inplace=True), lambda d: d.__iadd__(1.0)]
+)
+def test_a_store_that_is_not_seen_is_refused(change: Any) -> None:
+    def f(x: Any) -> Any:
+        d = np.array([3.0, 2.0])
+        if x > 0:
+            change(d)
+        return d[0] * x
+
+    with pytest.raises(irad.UnsupportedError, match="stores into an array"):
+        irad.compile(f)(1.0)
