@@ -98,8 +98,10 @@ def test_memory_order_in_a_loop() -> None:
             a.ravel()[0] += 1.0
         return a
 
-    with pytest.raises(irad.IradError, match="memory layout"):  # another one in the first trip than in the second
-        irad.compile(f)(np.asfortranarray(np.arange(6.0).reshape(3, 2)), 3)
+    mine, theirs = (np.asfortranarray(np.arange(6.0).reshape(3, 2)) for _ in range(2))
+    assert np.array_equal(irad.compile(f)(mine, 7), f(theirs, 7)) and np.array_equal(
+        mine, theirs
+    )  # another one in the first trip
     mine, theirs = np.ones((3, 2)), np.ones((3, 2))
     assert np.array_equal(irad.compile(f)(mine, 3), f(theirs, 3)) and np.array_equal(mine, theirs)
 

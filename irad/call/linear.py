@@ -42,7 +42,7 @@ def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
         static = static_leaves(fn, options, args, kwargs)
-        plain = trace(fn, args, kwargs, static=static)
+        plain = trace(fn, args, kwargs, static=static, rows=False)
         if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
             raise IradTypeError("with has_aux=True the function must return (value, aux)")
         value = plain.out_tree.children[0]

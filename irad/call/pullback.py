@@ -37,7 +37,7 @@ def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
         static = static_leaves(fn, options, args, kwargs)
-        plain = trace(fn, args, kwargs, static=static)
+        plain = trace(fn, args, kwargs, static=static, rows=False)
         specs = [Spec(cotangent_type(plain, k)) for k in range(len(plain.results))]
         traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)), static=static)
         return VjpSpecialisation(joint, traced, specs, options)

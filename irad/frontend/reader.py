@@ -29,6 +29,7 @@ from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import State
 from irad.ops.intervals import definition
 
@@ -101,6 +102,19 @@ class Frame:
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
 
 
+_PASSES_ON = {"index", "update", "reshape", "cast"}
+
+
+def of_a_loop(e: UnsupportedError, v: Value) -> UnsupportedError:
+    """The error; it says that it would not be there if the loop were written out that v is a result of, or a part of one."""
+    node = definition(v)
+    while node is not None and node.op.name in _PASSES_ON:
+        v = node.inputs[0]
+        node = definition(v)
+    e.sources = {v}  # type: ignore[attr-defined]
+    return e
+
+
 def _content(x: Any) -> Any:
     """An operand with the types of its arrays in their place."""
     if isinstance(x, Array):
@@ -141,8 +155,10 @@ class Reader:
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
+        self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
         self.records: list[Any] = []  # functions that became graphs, see irad.frontend.reading.recursion
         self.graphs: dict[str, Graph] = {}
+        self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
         self.exceptions: dict[str, type[BaseException] | BaseException] = {"LinAlgError": np.linalg.LinAlgError}
@@ -201,7 +217,7 @@ class Reader:
         """
         found: set[Value] | None = getattr(e, "sources", None)
         if found is None and isinstance(e, NeedStatic):
-            found = e.sources = self._sources(e.arr.value)  # type: ignore[attr-defined]
+            found = e.sources = self.sources_of_number(e.arr.value)  # type: ignore[attr-defined]
         return found or set()
 
     def blame(self, e: Exception, *operands: Any) -> None:
@@ -211,13 +227,30 @@ class Reader:
             return
         found = [n for x in operands for n in whole_numbers(_content(x))]
         if isinstance(e, IradError):
-            e.sources = {v for n in found for v in self._sources(n.value)}  # type: ignore[attr-defined]
+            e.sources = {v for n in found for v in self.sources_of_number(n.value)}  # type: ignore[attr-defined]
         elif found and isinstance(e, (TypeError, AttributeError, ValueError)):
             raise NeedStatic(found[0], "a number given to a function of Python or NumPy that wants it") from e
 
+    def lock(self, obj: Any, origin: Value | None) -> None:
+        """A container that stands for an element of a list must not change; `origin`: where a loop keeps it."""
+        self.state.lock(obj)
+        if origin is not None:
+            self.origins[id(obj)] = obj, origin
+
+    def locked_error(self, obj: Any, message: str) -> UnsupportedError:
+        """The error for a change of a container that is locked."""
+        found = self.origins.get(id(obj))
+        if found is None or found[0] is not obj:
+            return UnsupportedError(message)
+        e = UnsupportedError(
+            f"a {type(obj).__name__} is changed that is also an element of a list which grew in a loop; put a copy into the list, "
+            "or give the list another element (xs[k] = ...)"
+        )
+        return of_a_loop(e, found[1])
+
     def needing_whole_numbers(self, e: IradError, x: Arr) -> IradError:
         """The error; if x is computed from whole numbers alone, it says that they must be known."""
-        sources = self._sources(x.value)
+        sources = self.sources_of_number(x.value)
         if all(v.type.dtype[0] in "iu" and not v.type.shape for v in sources):
             e.sources = sources  # type: ignore[attr-defined]
         return e
@@ -230,9 +263,10 @@ class Reader:
     def from_arguments(self, x: Arr) -> bool:
         """Is a number computed from scalar arguments and captures alone?"""
         scalars = {c.value for c in self.captures.params.values() if not c.type.shape}
-        return all(v in self.leaf_of or v in scalars for v in self._sources(x.value))
+        return all(v in self.leaf_of or v in scalars for v in self.sources_of_number(x.value))
 
-    def _sources(self, v: Value) -> set[Value]:
+    def sources_of_number(self, v: Value) -> set[Value]:
+        """What a number was computed from: values without a definition here, loop results."""
         out: set[Value] = set()
         todo, seen = [v], {v}
         while todo:
@@ -299,7 +333,7 @@ class Reader:
         if isinstance(x, Array):
             return self.read(x)
         if type(x) in (list, tuple):
-            return type(x)(map(self.operand, x))
+            return self.array_of(x) if has_run(x) else type(x)(map(self.operand, x))
         if isinstance(x, slice):
             return slice(*map(self.operand, (x.start, x.stop, x.step)))
         if type(x) is dict:
@@ -413,6 +447,10 @@ class Reader:
 
     def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
         """Call a function that cannot be read, on traced arguments."""
+        raise NotImplementedError
+
+    def array_of(self, xs: list[Any]) -> Arr:
+        """A list whose elements stand in arrays, as one array."""
         raise NotImplementedError
 
     def items(self, obj: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from irad.frontend.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand
 from irad.frontend.registry import TABLE, numpy
 from irad.frontend.values.arr import (
     Arr,
+    astype,
     irad_dtype,
     is_traced,
     lift,
@@ -22,10 +23,15 @@ from irad.frontend.values.arr import (
     retype_extents,
     shape_of,
     show_shape,
+    size_of,
     static_int,
 )
 from irad.frontend.values.index import getitem
-from irad.ops.array import concat, reshape_to, slice_axis
+from irad.ops.array import concat, dim_value, reshape_to, slice_axis
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import lt
+from irad.ops.intervals import dim_interval
 
 # ---- joining -------------------------------------------------------------------------------------------------------
 
@@ -38,6 +44,27 @@ def items_of(arrays: Any) -> list[Any]:
             raise UnsupportedError("an array with a run-time extent as a sequence of arrays: use it directly")
         return [Arr(reshape_to(slice_axis(arrays.value, 0, k, 1), arrays.shape[1:])) for k in range(n)]
     return list(arrays)
+
+
+def _of_rows(arrays: Any, dtype: Any, joined: Callable[[Arr], Arr]) -> Arr | None:
+    """The join of a traced array's rows, by operations on the whole array; None for other sequences of arrays."""
+    if not isinstance(arrays, Arr) or not arrays.ndim:
+        return None
+    n = arrays.shape[0]
+    if n == 0:
+        raise IradValueError("need at least one array to concatenate")
+    if dim_interval(n)[0] < 1:
+        empty = lt(dim_value(n), scalar(1, "i64"))
+        raise_if(empty, exc="ValueError", message="need at least one array to concatenate")
+    out = joined(Arr(arrays.value))
+    return out if dtype is None else astype(out, irad_dtype(dtype))
+
+
+def _row_after_row(x: Arr, axis: int) -> Arr:
+    """The rows of x one after the other along an axis of theirs."""
+    moved = moveaxis(x, 0, axis)
+    n, m = moved.shape[axis : axis + 2]
+    return Arr(reshape_to(moved.value, (*moved.shape[:axis], size_of((n, m)), *moved.shape[axis + 2 :])))
 
 
 def join_values(xs: Sequence[Any], axis: int, dtype: Any = None) -> Arr:
@@ -72,6 +99,9 @@ def lift_strong(x: Any) -> Any:
 @numpy("concatenate", "concat")
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.concatenate."""
+    if axis is not None and isinstance(arrays, Arr) and arrays.ndim > 1:
+        k = normalize_axis(axis, arrays.ndim - 1)
+        return _of_rows(arrays, dtype, lambda x: _row_after_row(x, k))  # type: ignore[return-value]
     xs = [lift_strong(x) for x in items_of(arrays)]
     if not xs:
         raise IradValueError("need at least one array to concatenate")
@@ -86,6 +116,9 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
 @numpy("stack")
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.stack: arrays of one shape along a new axis."""
+    if isinstance(arrays, Arr) and arrays.ndim:
+        k = normalize_axis(axis, arrays.ndim)
+        return _of_rows(arrays, dtype, lambda x: moveaxis(x, 0, k))  # type: ignore[return-value]
     xs = [lift_strong(x) for x in items_of(arrays)]
     if not xs:
         raise IradValueError("need at least one array to stack")
@@ -102,12 +135,18 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 @numpy("vstack", "row_stack")
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.vstack."""
+    made = _of_rows(tup, dtype, lambda x: expand_dims(x, 1) if x.ndim < 2 else x if x.ndim == 2 else _row_after_row(x, 0))
+    if made is not None:
+        return made
     return join_values([atleast_2d(lift_strong(x)) for x in items_of(tup)], 0, dtype)
 
 
 @numpy("hstack")
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.hstack."""
+    made = _of_rows(tup, dtype, lambda x: x if x.ndim < 2 else _row_after_row(x, 0 if x.ndim == 2 else 1))
+    if made is not None:
+        return made
     xs = [atleast_1d(lift_strong(x)) for x in items_of(tup)]
     return join_values(xs, 0 if xs[0].ndim == 1 else 1, dtype)
 
@@ -115,12 +154,26 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
 @numpy("dstack")
 def dstack(tup: Any) -> Arr:
     """np.dstack."""
+    made = _of_rows(tup, None, lambda x: _row_after_row(Arr(reshape_to(x.value, _three(x.shape))), 2))
+    if made is not None:
+        return made
     return join_values([atleast_3d(lift_strong(x)) for x in items_of(tup)], 2)
+
+
+def _three(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The shape of rows of this shape as np.atleast_3d makes them."""
+    n, *rest = shape
+    return (n, 1, 1) if not rest else (n, 1, *rest, 1) if len(rest) == 1 else (n, *rest, 1) if len(rest) == 2 else shape
 
 
 @numpy("column_stack")
 def column_stack(tup: Any) -> Arr:
     """np.column_stack: one-dimensional arrays become columns."""
+    made = _of_rows(
+        tup, None, lambda x: expand_dims(x, 0) if x.ndim == 1 else transpose(x) if x.ndim == 2 else _row_after_row(x, 1)
+    )
+    if made is not None:
+        return made
     columns = [lift(lift_strong(x)) for x in items_of(tup)]
     return join_values([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in columns], 1)
 

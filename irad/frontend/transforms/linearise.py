@@ -16,6 +16,7 @@ from irad.core.structured import Bytes, Structured
 from irad.core.tree import TreeDef, attributes, flatten, leaf_fields, parts, rebuild
 from irad.core.types import Type
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend.control.lists import with_items
 from irad.frontend.control.regions import Dead, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.transform import Transform
@@ -173,7 +174,7 @@ def object_of(v: Value, kind: str) -> Any:
 
 def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
     """A result as a tree of values; constants stay out of the graph's results unless they are numbers."""
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
+    found, tree = flatten(with_items(r, out, False), lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
     kinds: list[Any] = []
     results: list[Value] = []
     for x in found:
