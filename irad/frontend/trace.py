@@ -104,7 +104,7 @@ class SourceReader(Reader):
     array_of = lists.array_of
     fold = comprehensions.fold
     tabulated = comprehensions.tabulated
-    vectorized = comprehensions.vectorized
+    vectorized = lambda self, fn, args, kwargs: import_later("irad.frontend.reading.vectorize").vectorized(self, fn, args, kwargs)
 
     narrowed = nullable.narrowed
     one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed

@@ -9,6 +9,7 @@ import numpy as np
 
 from irad.core.types import DTYPES, Dim
 from irad.errors import IradValueError, ShapeError, UnsupportedError
+from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from irad.frontend.registry import TABLE, numpy
 from irad.frontend.values.arr import (
@@ -270,30 +271,70 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Arr, ...]:
 # ---- np.r_ and np.c_ -----------------------------------------------------------------------------------------------------------
 
 
-def _items(key: Any, what: str) -> tuple[list[Arr], str]:
-    """The items as arrays of one axis or more, and their dtype; numbers are weak, as in NumPy."""
-    items = list(key) if isinstance(key, (tuple, list)) else [key]
-    if any(isinstance(x, str) for x in items):
-        raise UnsupportedError(f"{what} with a string among its items: use np.concatenate or np.stack with axis=")
-    items = [np.r_[x] if isinstance(x, slice) else x for x in items]
-    return [atleast_1d(lift(lift_strong(x))) for x in items], result_dtype(*items)
+def _line(s: slice) -> Any:
+    """start:stop:step, or start:stop:5j with both ends."""
+    start, step = (0 if s.start is None else s.start), (1 if s.step is None else s.step)
+    if isinstance(step, (complex, np.complexfloating)):
+        n = int(abs(step))
+        width = apply_ufunc("subtract", s.stop, start)
+        return apply_ufunc(
+            "add", apply_ufunc("multiply", np.arange(n), apply_ufunc("divide", width, n - 1) if n > 1 else 0.0), start
+        )
+    bounds = [static_int(x, "a bound of a grid") if isinstance(x, Arr) else x for x in (start, s.stop, step)]
+    return np.arange(*bounds)
 
 
-def _rows(key: Any) -> Arr:
-    """np.r_[...]: arrays, numbers and slices one after the other along the first axis."""
-    arrays, name = _items(key, "np.r_")
-    return join_values(arrays, 0, DTYPES[name])
+def _items(key: Any) -> list[Any]:
+    """The items, arrays for the slices among them."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    return [(_line(x) if is_traced(x) else np.r_[x]) if isinstance(x, slice) else x for x in items]
 
 
-def _columns(key: Any) -> Arr:
-    """np.c_[...]: vectors become columns, and all are joined along the last axis."""
-    arrays, name = _items(key, "np.c_")
-    wide = [Arr(reshape_to(x.value, (*x.shape, 1))) if x.ndim == 1 else x for x in arrays]
-    return join_values(wide, wide[0].ndim - 1, DTYPES[name])
+def _directive(words: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Axis, least number of axes, and where new ones go, of a text such as "0,2"."""
+    if words in ("r", "c"):
+        raise UnsupportedError("np.r_ and np.c_ of matrices: use arrays")
+    try:
+        given = tuple(map(int, words.split(",")))
+    except ValueError:
+        raise IradValueError(f"unknown special directive {words!r}") from None
+    return (*given, *default[len(given) :])  # type: ignore[return-value]
+
+
+def _raised(x: Arr, least: int, place: int) -> Arr:
+    """An array with axes of extent 1 before the others, or with its own moved so that they begin at `place`."""
+    new = least - x.ndim
+    if new <= 0:
+        return x
+    at = 0 if place == -1 else new - min(place + new + 1 if place < 0 else place, new)
+    return Arr(reshape_to(x.value, (*(1,) * (new - at), *x.shape, *(1,) * at)))
 
 
 def _concatenator(which: Any, key: Any) -> Arr:
-    return _rows(key) if which is np.r_ else _columns(key)
+    """np.r_[...]: arrays, numbers and slices one after the other; np.c_[...]: vectors become columns first."""
+    axis, least, place = default = (0, 1, -1) if which is np.r_ else (-1, 2, 0)
+    items = _items(key)
+    if isinstance(items[0], str):
+        (axis, least, place), items = _directive(items[0], default), items[1:]
+    if any(isinstance(x, str) for x in items):
+        raise IradValueError("special directives must be the first entry.")
+    name = result_dtype(*items)  # numbers are weak, as in NumPy
+    arrays = [_raised(lift(lift_strong(x)), least, place) for x in items]
+    return join_values(arrays, normalize_axis(axis, arrays[0].ndim), DTYPES[name])
 
 
 TABLE[type(np.r_).__getitem__] = _concatenator
+
+
+def _grid(which: Any, key: Any) -> Any:
+    """np.mgrid[...] and np.ogrid[...]."""
+    lines = _items(key)
+    if not isinstance(key, tuple):
+        return lines[0]
+    name = result_dtype(*lines)
+    lines = [lift(x, name) for x in lines]
+    found = TABLE[np.meshgrid](*lines, indexing="ij", sparse=which is np.ogrid)
+    return found if which is np.ogrid else TABLE[np.stack](found)
+
+
+TABLE[type(np.mgrid).__getitem__] = _grid

@@ -478,6 +478,12 @@ def nditer_(r: Reader, *args: Any, **kwargs: Any) -> Any:
     return import_later("irad.frontend.reading.nditer").nditer(r, *args, **kwargs)
 
 
+@builtin(np.frompyfunc)
+def frompyfunc_(r: Reader, func: Any, /, nin: int, nout: int, **kwargs: Any) -> Any:
+    """A function on each element; its results are numbers, not Python objects."""
+    return np.vectorize(func)
+
+
 @builtin(np.errstate)
 def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
     return np.errstate(**kwargs)

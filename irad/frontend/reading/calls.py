@@ -381,7 +381,8 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and cls.__dataclass_params__.init:  # type: ignore[attr-defined]
         return _dataclass(r, cls, args, kwargs)
     if new is not object.__new__ or not isinstance(init, types.FunctionType):
-        return r.state.made(cls(*args, **kwargs))
+        out = cls(*args, **kwargs)
+        return r.state.made(r.wrap(out) if isinstance(out, np.ndarray) else out)
     obj = r.state.made(object.__new__(cls))
     r.call(init, [obj, *args], kwargs)
     return obj
