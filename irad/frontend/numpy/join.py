@@ -271,11 +271,11 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Arr, ...]:
 # ---- np.r_ and np.c_ -----------------------------------------------------------------------------------------------------------
 
 
-def _line(s: slice) -> Any:
+def _line(s: Any) -> Any:
     """start:stop:step, or start:stop:5j with both ends."""
     start, step = (0 if s.start is None else s.start), (1 if s.step is None else s.step)
     if isinstance(step, (complex, np.complexfloating)):
-        n = int(abs(step))
+        n = int(abs(complex(step)))
         width = apply_ufunc("subtract", s.stop, start)
         return apply_ufunc(
             "add", apply_ufunc("multiply", np.arange(n), apply_ufunc("divide", width, n - 1) if n > 1 else 0.0), start

@@ -18,7 +18,7 @@ from irad.frontend.values.arr import broadcast_shapes, static_int
 def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """fn(*args, **kwargs). The dtype is that of all results, not that of the first."""
     if fn.pyfunc is np._NoValue:  # type: ignore[attr-defined]  # a decorator with arguments
-        return np.vectorize(*args, otypes=fn.otypes, excluded=fn.excluded, signature=fn.signature, **kwargs)
+        return np.vectorize(args[0], otypes=fn.otypes, excluded=fn.excluded, signature=fn.signature)
     path = r.captures.path(fn)
     f = fn.pyfunc if path is None else r.captures.take(fn.pyfunc, path.child("attr", "pyfunc"))
     excluded = set(fn.excluded or ())
@@ -49,14 +49,14 @@ def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, A
 Parts = Callable[[Any], list[Any]]
 
 
-def _elements(r: Reader, arrays: list[Any]) -> tuple[tuple[int, ...], Parts]:
+def _elements(r: Reader, arrays: list[Any]) -> tuple[tuple[Any, ...], Parts]:
     """The shape that the arrays have together, and the elements at a flat position."""
     wide = r.call(np.broadcast_arrays, arrays) if len(arrays) > 1 else arrays
     flat = [r.call(np.ravel, [a]) for a in wide]
     return wide[0].shape if wide else (), lambda k: [r.getitem(a, k) for a in flat]
 
 
-def _parts(r: Reader, arrays: list[Any], signature: str) -> tuple[tuple[int, ...], Parts]:
+def _parts(r: Reader, arrays: list[Any], signature: str) -> tuple[tuple[Any, ...], Parts]:
     """The same of the parts that a signature such as "(m,n),(n)->(m)" names: the last axes of each array."""
     cores = re.findall(r"\(([^)]*)\)", signature.partition("->")[0])
     if len(cores) != len(arrays):
