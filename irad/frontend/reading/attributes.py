@@ -285,14 +285,14 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return views.BY_NAME[m.name](r, x, *operands, **named)
     if m.name in MUTATING and isinstance(x, Array):
         return MUTATING[m.name](r, x, *operands, **named)
-    content = r.operand(x)
+    content, arrays = r.operand(x), isinstance(x, Array) and m.name in _ARRAYS  # of a NumPy number they give one
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
         with Watched(r, f"ndarray.{m.name}()", (), [content, *operands, *named.values()]), np.errstate(all="ignore"):
-            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=m.name in _ARRAYS)
+            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=arrays)
     elif m.name in METHODS:
         if isinstance(content, Arr) and content.weak:
             content = Arr(content.value) if m.name not in _PYTHON else content
-        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=m.name in _ARRAYS)
+        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=arrays)
         out = of_operation(out, [x, *args, *kwargs.values()], m.name in KEEPING_METHODS)
     else:
         return _python_method_of_number(r, content, m.name, operands)

@@ -173,6 +173,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
 
 
 def writable(x: Array) -> None:
+    if not isinstance(x, Array):
+        raise IradTypeError(f"{describe(x)} does not support item assignment")
     if x.frozen:
         if "read-only" in x.frozen:
             raise ReadOnlyError(x.frozen)
