@@ -25,7 +25,7 @@ APART = LAYERS[3]  # never each other
 WITHIN: dict[str, list[set[str]]] = {
     "irad.core": [
         {"types", "lazy_dataclass", "garbage", "notes", "once", "structured", "switches", "foreign"},
-        {"ir", "tree"},
+        {"ir", "tree", "rows"},
     ],
     "irad.frontend": [
         {"registry", "values", "syntax"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type, surely_there
+from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type
 from irad.core.structured import field_type
 from irad.core.tree import flatten
 from irad.core.types import Type, type_of
@@ -42,11 +42,10 @@ def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
         static = static_leaves(fn, options, args, kwargs)
-        plain = trace(fn, args, kwargs, static=static)
+        plain = trace(fn, args, kwargs, static=static, rows=False)
         if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
             raise IradTypeError("with has_aux=True the function must return (value, aux)")
         value = plain.out_tree.children[0]
-        surely_there(plain.out_tree)
         specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
         traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
         return VjpSpecialisation(joint, traced, specs, options)

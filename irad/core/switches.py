@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 # Passes of irad.pipeline that may be left out, by their names, and decisions of the kernel form.
 SWITCHES = (
-    "inline", "simplify", "fold", "cse", "result_extents", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
+    "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
     "contractions", "blocks", "collapse", "skew", "taped", "parallel", "polls",
 )  # fmt: skip

@@ -29,6 +29,7 @@ from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import State
 from irad.ops.intervals import definition
 
@@ -67,26 +68,6 @@ class Guard:
 
 
 @dataclass(eq=False)
-class Rest:
-    """What follows a statement in its block: `follow` runs it, and `taken` says that it has been run.
-
-    `live`: the names that are read after that. `outer`: what follows the statement that the block is part of, if nothing decides at
-    run time whether the block runs (`plain`).
-    """
-
-    stmt: ast.stmt
-    follow: Callable[[], Any]
-    live: frozenset[str] | None
-    outer: Rest | None = None
-    plain: bool = False
-    taken: bool = False
-
-    def chain(self) -> list[Rest]:
-        """It, and what follows that."""
-        return [self, *(self.outer.chain() if self.outer is not None and self.outer.plain else ())]
-
-
-@dataclass(eq=False)
 class Final:
     """A clause that runs however its block is left: `finally`, or the exit of a `with`. `guards`, `loops`: how many try blocks with
     handlers, and loops, are around it; its flag "done" says that an exception has run it."""
@@ -114,12 +95,24 @@ class Frame:
     finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
     consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
     around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it
-    rest: Rest | None = None  # of the statement that is running
     iterated: list[Any] = field(default_factory=list)  # what the loops that are running go over
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
+
+
+_PASSES_ON = {"index", "update", "reshape", "cast"}
+
+
+def of_a_loop(e: UnsupportedError, v: Value) -> UnsupportedError:
+    """The error; it says that it would not be there if the loop were written out that v is a result of, or a part of one."""
+    node = definition(v)
+    while node is not None and node.op.name in _PASSES_ON:
+        v = node.inputs[0]
+        node = definition(v)
+    e.sources = {v}  # type: ignore[attr-defined]
+    return e
 
 
 def _content(x: Any) -> Any:
@@ -158,13 +151,14 @@ class Reader:
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
         self.tracked = tracked  # loop statements in which it is followed which array each variable holds
-        self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
+        self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
         self.records: list[Any] = []  # functions that became graphs, see irad.frontend.reading.recursion
         self.graphs: dict[str, Graph] = {}
+        self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
         self.exceptions: dict[str, type[BaseException] | BaseException] = {"LinAlgError": np.linalg.LinAlgError}
@@ -223,7 +217,7 @@ class Reader:
         """
         found: set[Value] | None = getattr(e, "sources", None)
         if found is None and isinstance(e, NeedStatic):
-            found = e.sources = self._sources(e.arr.value)  # type: ignore[attr-defined]
+            found = e.sources = self.sources_of_number(e.arr.value)  # type: ignore[attr-defined]
         return found or set()
 
     def blame(self, e: Exception, *operands: Any) -> None:
@@ -233,13 +227,30 @@ class Reader:
             return
         found = [n for x in operands for n in whole_numbers(_content(x))]
         if isinstance(e, IradError):
-            e.sources = {v for n in found for v in self._sources(n.value)}  # type: ignore[attr-defined]
+            e.sources = {v for n in found for v in self.sources_of_number(n.value)}  # type: ignore[attr-defined]
         elif found and isinstance(e, (TypeError, AttributeError, ValueError)):
             raise NeedStatic(found[0], "a number given to a function of Python or NumPy that wants it") from e
 
+    def lock(self, obj: Any, origin: Value | None) -> None:
+        """A container that stands for an element of a list must not change; `origin`: where a loop keeps it."""
+        self.state.lock(obj)
+        if origin is not None:
+            self.origins[id(obj)] = obj, origin
+
+    def locked_error(self, obj: Any, message: str) -> UnsupportedError:
+        """The error for a change of a container that is locked."""
+        found = self.origins.get(id(obj))
+        if found is None or found[0] is not obj:
+            return UnsupportedError(message)
+        e = UnsupportedError(
+            f"a {type(obj).__name__} is changed that is also an element of a list which grew in a loop; put a copy into the list, "
+            "or give the list another element (xs[k] = ...)"
+        )
+        return of_a_loop(e, found[1])
+
     def needing_whole_numbers(self, e: IradError, x: Arr) -> IradError:
         """The error; if x is computed from whole numbers alone, it says that they must be known."""
-        sources = self._sources(x.value)
+        sources = self.sources_of_number(x.value)
         if all(v.type.dtype[0] in "iu" and not v.type.shape for v in sources):
             e.sources = sources  # type: ignore[attr-defined]
         return e
@@ -252,9 +263,10 @@ class Reader:
     def from_arguments(self, x: Arr) -> bool:
         """Is a number computed from scalar arguments and captures alone?"""
         scalars = {c.value for c in self.captures.params.values() if not c.type.shape}
-        return all(v in self.leaf_of or v in scalars for v in self._sources(x.value))
+        return all(v in self.leaf_of or v in scalars for v in self.sources_of_number(x.value))
 
-    def _sources(self, v: Value) -> set[Value]:
+    def sources_of_number(self, v: Value) -> set[Value]:
+        """What a number was computed from: values without a definition here, loop results."""
         out: set[Value] = set()
         todo, seen = [v], {v}
         while todo:
@@ -321,7 +333,7 @@ class Reader:
         if isinstance(x, Array):
             return self.read(x)
         if type(x) in (list, tuple):
-            return type(x)(map(self.operand, x))
+            return self.array_of(x) if has_run(x) else type(x)(map(self.operand, x))
         if isinstance(x, slice):
             return slice(*map(self.operand, (x.start, x.stop, x.step)))
         if type(x) is dict:
@@ -435,6 +447,10 @@ class Reader:
 
     def without_source(self, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
         """Call a function that cannot be read, on traced arguments."""
+        raise NotImplementedError
+
+    def array_of(self, xs: list[Any]) -> Arr:
+        """A list whose elements stand in arrays, as one array."""
         raise NotImplementedError
 
     def items(self, obj: Any) -> list[Any]:

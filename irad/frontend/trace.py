@@ -19,10 +19,10 @@ from irad.core.notes import Notes
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
-from irad.core.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, register, structured_nodes
+from irad.core.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
 from irad.core.types import type_of
 from irad.errors import IradError, IradTypeError, Loc, UnsupportedError
-from irad.frontend.control import nullable, sequences, tries
+from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
 from irad.frontend.control.merge import structure
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
@@ -38,6 +38,7 @@ from irad.frontend.values.captures import RECORD, Captures, strides_of
 from irad.frontend.values.guards import INT32, Capture, Path
 from irad.frontend.values.kept import renumbered
 from irad.frontend.values.objects import (
+    UNFIT,
     AliasError,
     Array,
     Cell,
@@ -49,6 +50,7 @@ from irad.frontend.values.objects import (
     Stopped,
     Text,
     is_number,
+    unfit,
 )
 from irad.frontend.values.traced import Leaf, Mutation, Result, Spec, Traced
 from irad.ops.core import effects
@@ -64,9 +66,6 @@ for _name in (  # they register handlers of syntax and of calls
 _CALL: Any = ast.parse("lambda: None", mode="eval").body  # what is around the function: it may be one that has no source
 _RESTARTS = 50
 _STACK = 12_000
-
-
-register(Nullable, lambda x: ((x.there, x.value), None), lambda _, given: given[1] if given[0] else None)
 
 
 def _operator(r: Reader, name: str, *xs: Any) -> Any:
@@ -102,9 +101,10 @@ class SourceReader(Reader):
     put = subscripts.put
     choose = subscripts.choose
     items = sequences.items
+    array_of = lists.array_of
     fold = comprehensions.fold
     tabulated = comprehensions.tabulated
-    vectorized = comprehensions.vectorized
+    vectorized = lambda self, fn, args, kwargs: import_later("irad.frontend.reading.vectorize").vectorized(self, fn, args, kwargs)
 
     narrowed = nullable.narrowed
     one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed
@@ -143,12 +143,13 @@ def trace(
     live: frozenset[Path] = frozenset(),
     name: str = "",
     notes: Notes | None = None,
+    rows: bool = True,
 ) -> Traced:
     """Read `fn` for arguments like these.
 
     Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the
     program; others become so where the program's structure depends on them. `live`: paths of captured ints that
-    change from call to call. `notes`: where to say what is decided. Raises `IradError` kinds at the user's line for what is not supported; exceptions
+    change from call to call. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. Raises `IradError` kinds at the user's line for what is not supported; exceptions
     that the user's own static code raises come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
@@ -157,7 +158,7 @@ def trace(
     tracked: set[Any] = set()
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), frozenset(tracked), live)
+        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), frozenset(tracked), live, rows)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
@@ -194,7 +195,9 @@ class _Attempt:
         unroll: frozenset[Any],
         tracked: frozenset[Any],
         live: frozenset[Path],
+        rows: bool,
     ):
+        self.rows = rows
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
@@ -340,7 +343,8 @@ class _Attempt:
     # ---- results ----
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
-        leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
+        leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT))
+        out = lists.with_items(self.reader, _settled(out), self.rows)
         leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
@@ -366,6 +370,8 @@ class _Attempt:
             raise UnsupportedError(f"a part of the result cannot be returned: {x.message}")
         if isinstance(x, Text):
             raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
+        if isinstance(x, Nullable):
+            raise UnsupportedError(f"what is returned is {unfit(x)}")
         if isinstance(x, Array):
             itself = type(x) is Array and all(isinstance(s, Stopped) for s in x.steps)
             same = self._outside(x.cell) if itself else None

@@ -10,7 +10,11 @@ import random
 from tests.fuzz.case import Case
 
 HEAD = """import collections
+import dataclasses
+import functools
+import threading
 import types
+from typing import Any
 import irad
 import numpy as np
 
@@ -29,6 +33,11 @@ class Thing:
     @property
     def half(self):
         return self.k / 2
+
+@dataclasses.dataclass
+class Tagged:
+    w: Any
+    tags: Any = dataclasses.field(default=None, metadata={"nondiff": True})
 
 def scaled(k):
     return lambda x: x * k
@@ -59,11 +68,12 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
                "{}.__dict__.pop('extra', None)", "{}.method = lambda x: x * {c}", "{}.k = {n}"]),
     "array": ("np.arange(3.0)", ["{}", "len({})", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
               ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),
+    "tagged": ("Tagged(np.ones(3), [1.0, 2.0])", ["{}.w", "{}.tags[0]", "len({}.tags)", "(2.0 in {}.tags)"],
+               ["{}.tags.append({c})", "{}.tags[0] = {c}", "{}.tags = [{c}, {c}]", "{}.w[0] = {c}", "{} = Tagged(np.full(3, {c}), [{c}])"]),
     "number": ("2.0", ["{}", "({} is None)", "isinstance({}, float)", "np.full(3, {})"], ["{} = {c}", "{} = {n}", "{} = np.float64({c})"]),
     "function": ("scaled(2.0)", ["{}(x)", "{}({}(x))"], ["{} = scaled({c})", "{} = lambda x: x + {c}", "{} = np.sin"]),
 }  # fmt: skip
-CALLS = ["compile", "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "checkpoint", "nested"]
-FEATURES = (*STATE, *CALLS, "alias")
+FEATURES: tuple[str, ...]
 
 
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
@@ -82,6 +92,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     alias = bool(r.randrange(4) == 0) and (features is None or "alias" in features)
     lines += [*_checked(call), "", "def main():", f"    global {', '.join(['same', 'run', *names])}"]
     lines += ["    run = made()"] if call != "vjp" else []
+    steps: list[str] = []
     for _ in range(r.randrange(3, 8)):
         lines.append(f"    check({'s0' if alias and kinds[0] == 'array' else 'x0'})")
         for _ in range(r.randrange(3)):
@@ -89,21 +100,129 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
             change = (
                 r.choice(STATE[kind][2]).replace("{c}", repr(round(r.uniform(-2, 2), 2))).replace("{n}", str(r.randrange(1, 5)))
             )
-            lines.append(f"    change(lambda: exec({change.replace('{}', n)!r}, globals()))")
+            change = change.replace("{}", n)
+            if r.randrange(8) == 0:  # functions without source
+                lines.append(f"    change(lambda: exec({change!r}, globals()))")
+                continue
+            lines.append(f"    change(step{len(steps)})")
+            steps.append(change)
+    at = lines.index("def main():")
+    lines[at:at] = [
+        t for k, c in enumerate(steps) for t in (f"def step{k}():", f"    global {', '.join(['same', *names])}", f"    {c}", "")
+    ]
     lines.append("    check(x0)")
     return Case("api", seed, "\n".join(lines), frozenset({*kinds, call, *(["alias"] if alias else [])}))
 
 
+# name -> (what is made once, a pair of what is got and what is right)
 _RUNS: dict[str, tuple[str, str]] = {
     "compile": ("irad.compile(f)", "run(x), f(x)"),
     "grad": ("irad.grad(f)", "run(x), slopes(x)"),
     "value_and_grad": ("irad.value_and_grad(f)", "run(x), (f(x), slopes(x))"),
     "vjp": ("None", "pulled(x), (f(x), slopes(x), 2 * slopes(x))"),
     "jvp": ("lambda x: irad.jvp(f, (x,), (np.ones(3),))", "run(x), (f(x), np.sum(slopes(x)))"),
-    "linearize": ("lambda x: irad.linearize(f, x)[1](np.ones(3))", "run(x), np.sum(slopes(x))"),
+    "linearize": ("lambda x: irad.linearize(f, x)", "linear(x), (f(x), np.sum(slopes(x)), slopes(x)[0] * 2)"),
     "vmap": ("irad.vmap(f)", "run(np.stack([x, x + 1])), np.array([f(x.copy()), f(x + 1)])"),
+    "vmap of objects": (
+        "irad.vmap(lambda t: f(t.w) * t.k)",
+        "run(rows(x)), np.array([f(x.copy()) * 2.0, f(x + 1) * 3.0])",
+    ),
+    "grad of objects": ("irad.grad(lambda t: f(t.w) * t.k)", "parts(run(one(x))), (2.0 * slopes(x), f(x.copy()))"),
     "checkpoint": ("irad.grad(irad.checkpoint(f))", "run(x), slopes(x)"),
     "nested": ("irad.compile(lambda x: irad.grad(f)(x) * 2.0)", "run(x), 2 * slopes(x)"),
+    "donate": ("irad.compile(lambda x, y: (f(x), y * f(x)), donate=(1,))", "run(x, np.ones(3)), (f(x.copy()), np.full(3, f(x.copy())))"),
+    "static": ("irad.compile(lambda x, n: f(x) * n, static='n')", "(run(x, 2), run(x, 3)), (2 * f(x.copy()), 3 * f(x.copy()))"),
+    "threads": ("irad.compile(f, threads=2)", "together(x), (f(x.copy()), f(x + 1), f(x.copy()), f(x + 1))"),
+    "hessian": ("irad.hessian(f)", "run(x), curves(x)"),
+    "sparse": ("irad.jacobian(lambda x: np.sin(x) * f(x[:1] + np.zeros(3)), sparse=True)", "dense(run(x)), jacobian(x)"),
+    "callback": ("irad.compile(lambda x: f(x) + called(x))", "run(x), f(x.copy()) + np.sum(x) * 3.0"),
+    "custom_vjp": ("irad.grad(lambda x: f(x) * ruled(x))", "run(x), slopes(x) * np.sum(x) + 7.0 * f(x.copy())"),
+    "custom_jvp": ("irad.grad(lambda x: f(x) * tangent_ruled(x))", "run(x), slopes(x) * np.sum(x) + 7.0 * f(x.copy())"),
+    "ruled state": ("irad.grad(stateful)", "run(x), 2.0 * slopes(x)"),
+    "method": ("irad.compile(Holder().call)", "run(x), f(x.copy()) * 2.0"),
+    "partial": ("irad.compile(functools.partial(lambda k, x: f(x) * k, 2.0))", "run(x), f(x.copy()) * 2.0"),
+}  # fmt: skip
+CALLS = list(_RUNS)
+FEATURES = (*STATE, *CALLS, "alias")
+
+# What a call needs besides: the text is only in cases of that call.
+_HELPERS = {
+    "vjp": """def pulled(x):
+    y, back = irad.vjp(f, x)
+    first = back(1.0)[0].copy()
+    return y, first, back(2.0)[0]
+""",
+    "linearize": """def linear(x):
+    y, push = run(x)
+    return y, push(np.ones(3)), push(np.array([2.0, 0.0, 0.0]))
+""",
+    "vmap of objects": """class Row:
+    def __init__(self, w, k):
+        self.w, self.k = w, k
+
+def rows(x):
+    return Row(np.stack([x, x + 1]), np.array([2.0, 3.0]))
+""",
+    "grad of objects": """class Row:
+    def __init__(self, w, k):
+        self.w, self.k = w, k
+
+def one(x):
+    return Row(x, 2.0)
+
+def parts(g):
+    return g.w, g.k
+""",
+    "threads": """def together(x):
+    out = [None] * 4
+    def work(k):
+        out[k] = run(x.copy() if k % 2 == 0 else x + 1)
+    found = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in found:
+        t.start()
+    for t in found:
+        t.join()
+    if None in out:
+        run(x)  # what it raised
+    return tuple(out)
+""",
+    "hessian": """def curves(x):
+    h, e = 1e-4, np.eye(3)
+    return np.array([(slopes(x + h * d) - slopes(x - h * d)) / (2 * h) for d in e])
+""",
+    "sparse": """def dense(m):
+    return m.toarray() if hasattr(m, "toarray") else np.asarray(m)
+
+def jacobian(x):
+    g = lambda x: np.sin(x) * f(x[:1] + np.zeros(3))
+    h, e = 1e-5, np.eye(3)
+    return np.stack([(g(x + h * d) - g(x - h * d)) / (2 * h) for d in e], axis=1)
+""",
+    "callback": """called = irad.callback(lambda x: float(np.sum(x) * 3.0), np.float64)
+""",
+    "custom_vjp": """@irad.custom_vjp
+def ruled(x):
+    return np.sum(x)
+
+ruled.defvjp(lambda x: (np.sum(x), None), lambda saved, ct: (ct * np.full(3, 7.0),))
+""",
+    "custom_jvp": """@irad.custom_jvp
+def tangent_ruled(x):
+    return np.sum(x)
+
+tangent_ruled.defjvp(lambda primals, tangents: (np.sum(primals[0]), 7.0 * np.sum(tangents[0])))
+""",
+    "ruled state": """@irad.custom_jvp
+def stateful(x):
+    return f(x)
+
+stateful.defjvp(lambda primals, tangents: (f(primals[0]), 2.0 * irad.jvp(f, primals, tangents)[1]))
+""",
+    "method": """class Holder:
+    k = 2.0
+    def call(self, x):
+        return f(x) * self.k
+""",
 }
 
 
@@ -114,11 +233,7 @@ def _checked(call: str) -> list[str]:
     h, e = 1e-5, np.eye(3)
     return np.array([(f(x + h * d) - f(x - h * d)) / (2 * h) for d in e])
 
-def pulled(x):
-    y, back = irad.vjp(f, x)
-    first = back(1.0)[0].copy()
-    return y, first, back(2.0)[0]
-
+{_HELPERS.get(call, "")}
 def made():
     return {made}
 
@@ -139,4 +254,5 @@ def check(x):
         return
     got, want = {pair}
     got, want = flat(got), flat(want)
-    assert got.shape == want.shape and np.allclose(got, want, rtol=1e-5, atol=1e-5), f"{{got}}, right {{want}}"'''.split("\n")
+    tol = {2e-3 if call == "hessian" else 1e-5}
+    assert got.shape == want.shape and np.allclose(got, want, rtol=tol, atol=tol), f"{{got}}, right {{want}}"'''.split("\n")

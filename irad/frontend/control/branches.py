@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
-from irad.frontend.control.holders import known, names_of
-from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, arrays_in, holes, leaves, zero
+from irad.frontend.control.holders import names_of
+from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Same, Template, arrays_in, holes, leaves, zero
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError
+from irad.frontend.values.objects import STALE, Array, Cell, Either, StructureError
+from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Items, Name, Place, Region, Storage
 from irad.frontend.values.steps import At, Step
 from irad.ops.control import if_
@@ -47,15 +49,16 @@ class Merge:
 
     def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
-        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content))
+        lists = OfBranch(lambda v: a.defines(v) or b.defines(v))
+        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists)
+        self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
         self.exports = Exports(r, (a, b))
-        flag = Name(r.frame.flags, "return")
-        self.returned = [x.value(flag) is True for x in (a, b)]  # the side has returned: it needs its variables no more
         self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
 
     def run(self) -> Any:
         items = self._items()
+        self.taken = self._taken(items)
         templates = {id(t): t for i in items if not isinstance(i.place, Storage) for t in arrays_in(i.template)}
         self._pair(list(templates.values()))
         sides = [self._fill(region, items, k) for k, region in enumerate((self.a, self.b))]
@@ -74,23 +77,9 @@ class Merge:
             if self._dead_name(place):
                 continue
             a, b = self.a.value(place), self.b.value(place)
-            template = self._template(place, a, b)
-            if isinstance(template, Bad):
-                if isinstance(place, Items) and not known(self.r, place.owner, self.live):
-                    continue
-                a, b, template = self._of_one_side(place, a, b, template)
-            items.append(_Item(place, a, b, template))
+            items.append(_Item(place, a, b, self._template(place, a, b)))
         items.append(_Item(None, self.a.result, self.b.result, self.joiner.join(self.a.result, self.b.result)))
         return items
-
-    def _of_one_side(self, place: Place, a: Any, b: Any, t: Template) -> tuple[Any, Any, Template]:
-        """A variable of two kinds: it is what it is on the side that goes on, if the other has returned."""
-        own = isinstance(place, Name) and place.owner is self.r.frame.env and place.name not in self.r.frame.liveness.always
-        if not own or self.returned[0] == self.returned[1]:
-            return a, b, t
-        a, b = (a, UNDEFINED) if self.returned[1] else (UNDEFINED, b)
-        new = self.joiner.join(a, b)
-        return (a, b, new.child) if isinstance(new, Opt) else (a, b, new)
 
     def _dead_name(self, place: Place) -> bool:
         return (
@@ -104,7 +93,7 @@ class Merge:
         if self.a.stale(a) or self.b.stale(b):
             return Bad(STALE)
         t = self.joiner.join(a, b)
-        if isinstance(place, Items) and isinstance(t, Bad) and known(self.r, place.owner, self.live):
+        if isinstance(place, Items) and isinstance(t, Bad):
             raise StructureError(
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
@@ -118,9 +107,36 @@ class Merge:
         """
         inner = len(self.r.frames) > 2 and any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
         for a, b, node in self.joiner.ambiguous(lambda x: inner or names_of(self.r, x) > 0):
-            for x in (a, b, self.containers.get(id(node))):
-                if x is not None:
-                    self.r.state.lock(x)
+            self._lock_all(a, b, self.containers.get(id(node)))
+        taken = [t.containers for t in self.taken]
+        self._lock_all(*(x for found in taken for x in found.values()))
+        for a, b, node in self.joiner.pairs if any(taken) else ():
+            if id(a) in taken[0] or id(b) in taken[1]:
+                self._lock_all(self.containers.get(id(node)))
+
+    def _lock_all(self, *xs: Any) -> None:
+        for x in xs:
+            if x is not None:
+                self.r.state.lock(x)
+
+    def _taken(self, items: list[_Item]) -> tuple[Taken, Taken]:
+        """What lists that grow take on the two sides."""
+        out = Taken(self.a.content), Taken(self.b.content)
+        for taken, of in zip(out, ("a", "b")):
+            for i in items:
+                if not isinstance(i.place, Storage):
+                    for _, xs in grown_parts(i.template, getattr(i, of), taken.content):
+                        taken.take(xs)
+        return out
+
+    def _watch(self, runs: Iterable[Run]) -> None:
+        """Lists that took arrays which others know watch them."""
+        cells: list[Cell] = []
+        for taken, region in zip(self.taken, (self.a, self.b)):
+            for c in taken.cells.values():
+                cells += self.became.get(id(c), []) if self.r.state.born(c) is region.builder else [c]
+        for run in runs:
+            run.watch = tuple((c, c.content) for c in cells)
 
     def _made(self, obj: Any, node: Node) -> Any:
         self.containers[id(node)] = obj
@@ -152,14 +168,8 @@ class Merge:
         """The values that a side yields, made at its end."""
         seen: set[int] = set()
         with region.builder, region.log.replayed():
-            out = [v for i in items for v in self._leaves(i, side, seen)]
+            out = [v for i in items for v in leaves(i.template, i.side(side), self.r.read, seen)]
             return out + self.exports.values(side)
-
-    def _leaves(self, i: _Item, side: int, seen: set[int]) -> list[Value]:
-        x = i.side(side)
-        if x is UNDEFINED and not isinstance(i.template, (Opt, Same, Bad)):
-            return [zero(t) for t in holes(i.template, seen)]
-        return leaves(i.template, x, self.r.read, seen)
 
     def _place(self, items: list[_Item], outs: list[Value]) -> Any:
         n = len(outs) - len(self.exports.items)
@@ -178,10 +188,18 @@ class Merge:
                 self.r.state.assign(i.place, maker.make(i.template))
         for array, cells in self.exports.watching:
             array.watch = tuple((c, c.content) for c in cells)
+        self._watch(maker.runs.values())
         self._lock(items)
         return result
 
     def _array(self, t: Ary, value: Value) -> Array:
+        out = self._one_array(t, value)
+        for x in t.pair:
+            for c in x.cells() if isinstance(x, Array) else ():
+                self.became.setdefault(id(c), []).extend(out.cells())
+        return out
+
+    def _one_array(self, t: Ary, value: Value) -> Array:
         sides = self.rebuilt.get(id(t))
         if sides is None:
             return merged(Array(Cell(value)), *t.pair)

@@ -14,11 +14,12 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import references
+from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.merge import Ary, Node, Null, Opt, Template, arrays_in, structure
 from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable
+from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
 from irad.frontend.values.state import Name, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq, remainder
@@ -52,6 +53,21 @@ def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Any, Any]]:
             yield from containers(k, a, b)
 
 
+_TAKEN = (
+    "an array is put into a list in each trip of this loop, and also stored into; put a copy into the list (xs.append(x.copy()))"
+)
+
+
+class Reading:
+    """How the arrays of variables are read at the end of a trip; `elements`: how those in lists are."""
+
+    def __init__(self, read: Callable[[Array], Any], elements: Callable[[Array], Any]):
+        self.read, self.elements = read, elements
+
+    def __call__(self, x: Array) -> Any:
+        return self.read(x)
+
+
 class ArrayRules:
     """The array variables of one loop."""
 
@@ -65,6 +81,8 @@ class ArrayRules:
         self.disordered: set[int] = set()  # ids of templates of arrays that a trip makes in another memory order than C
         self.sole: dict[int, bool] = {}  # was the array known by one variable only before the loop?
         self.cycle: list[Any] = []  # carries whose arrays a trip permutes
+        self.shared: list[int] = []  # ids of templates of variables whose array is in a list too
+        self.lasting: list[Cell] = []  # storage that elements of lists share, and others know
         self.order: list[int] = []  # where the array of each of them goes
         self.tracked: Tracked | None = None  # where contents alone are not enough
 
@@ -91,7 +109,7 @@ class ArrayRules:
         return self._reader({id(h.init): (h, h.init) for h in arrays}, lambda h, x: start(h)), self.tracked.inits(arrays)
 
     def _reader(self, known: dict[int, tuple[Held, Any]], content: Callable[[Held, Array], Value]) -> Callable[[Array], Any]:
-        return lambda x: Arr(content(*known[id(x)])) if id(x) in known else self.r.read(x)
+        return Reading(lambda x: Arr(content(*known[id(x)])) if id(x) in known else self.r.read(x), self.r.read)
 
     # ---- trips ----
 
@@ -181,13 +199,14 @@ class ArrayRules:
     def _of_init(self, h: Held) -> set[Cell]:
         return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())
 
-    def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float]) -> None:
+    def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float], taken: Taken) -> None:
         """Raise AliasError for what the contents alone do not express. Runs in the final state of a trip."""
         self.doubts, self.cycle = {}, []
+        self._check_taken(carries, body, taken)
         if self.tracked is not None or self._permutation(body):
             return
         arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
-        ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())]
+        ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())] + list(taken.cells)
         for h in arrays:
             phi = self.phis[id(h.template)]
             fresh = self._fresh(h.final, body) and ends.count(id(h.final.cell)) == 1  # type: ignore[union-attr]
@@ -204,6 +223,51 @@ class ArrayRules:
                     tuple(cells),
                 )
         self._doubt(bool(self.doubts))
+
+    def _check_tracked(self, carries: dict[Any, Any], body: Region, taken: Taken) -> None:
+        """The same where it is followed which array each variable holds."""
+        assert self.tracked is not None
+        slots = {id(x.cell): x.cell for x in self.tracked.slots.values()}
+        ends = {id(h.template): h.final for h in self.held(carries, body) if h.final is not None}
+        shared = {k for k, x in ends.items() if any(id(c) in taken.cells for c in x.shared())}
+        self.shared = [k for k in self.tracked.slots if k in shared]
+        known = set(slots) | {id(c) for k in shared for c in ends[k].shared()}
+        if any(c.written for c in slots.values()) and any(k in known for k in taken.cells):
+            raise StructureError(_TAKEN)
+        self.lasting = [c for k, c in taken.cells.items() if k not in slots and self.r.state.born(c) is not body.builder]
+        self.lasting += [c for k in taken.cells if k in slots for x in self.tracked.outer.values() for y in x for c in y.shared()]
+        if any(Storage(c).key in body.log.old for c in self.lasting):
+            raise StructureError(_TAKEN)
+
+    def of_lists(self) -> list[Cell]:
+        """Storage that elements of lists share after the loop, and others know."""
+        if self.tracked is None:
+            return self.lasting
+        return [*self.lasting, *(self.tracked.slots[k].cell for k in self.shared)]
+
+    def _check_taken(self, carries: dict[Any, Any], body: Region, taken: Taken) -> None:
+        """Arrays that lists take in each trip must keep their content; `lasting` are those that others know after the loop."""
+        if not taken.cells:
+            self.lasting, self.shared = [], []
+            return
+        if self.tracked is not None:
+            self._check_tracked(carries, body, taken)
+            return
+        phis = {id(p.cell): key for key, p in self.phis.items()}
+        init = {id(h.template): h for h in self.held(carries, body)}
+        finals = {key: h.final for key, h in init.items()}
+        self.lasting = []
+        for c in taken.cells.values():
+            key = phis.get(id(c))
+            if key is not None:
+                self.lasting += [*self.shares.get(key, ()), *self._of_init(init[key])] if key in init else []
+                kept = finals.get(key)
+                changes = c.written and kept is not None and any(c is d for d in kept.shared())
+            else:
+                changes = self.r.state.born(c) is not body.builder and Storage(c).key in body.log.old
+                self.lasting += [] if self.r.state.born(c) is body.builder else [c]
+            if changes:
+                raise StructureError(_TAKEN)
 
     def _fresh(self, x: Any, body: Region) -> bool:
         """Made in this trip, and whole."""

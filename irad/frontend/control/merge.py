@@ -16,7 +16,7 @@ from irad.core.foreign import is_instance
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, parts, rebuild
-from irad.core.types import BOOL, Type, complex_dtype, is_complex, is_float, promote
+from irad.core.types import BOOL, I64, Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, dtype_of, lift
 from irad.frontend.values.objects import (
@@ -28,14 +28,30 @@ from irad.frontend.values.objects import (
     Method,
     Nullable,
     Poison,
+    StructureError,
     Text,
     describe,
     is_number,
 )
+from irad.frontend.values.runs import (
+    Run,
+    empty_column,
+    has_run,
+    head,
+    larger,
+    length_of,
+    most_of,
+    stacked,
+    tail,
+    with_room,
+    with_row,
+)
 from irad.frontend.values.state import same
+from irad.ops.array import dim_value
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to
+from irad.ops.intervals import affine_of, bound, dim_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +107,34 @@ class Node(Template):
 
 
 @dataclass(frozen=True, eq=False)
+class Grown(Template):
+    """A list of another length on each path or trip: elements of one template, in arrays with room for `rows` of them.
+
+    Its length is `base + rate * trip`, or a hole if `rate` is None. In a loop a trip adds at most `growth` elements; at the start
+    of a trip there are at most `most`, after the loop `after`.
+    """
+
+    element: Template
+    rows: Dim
+    base: Dim
+    rate: int | None
+    most: Dim
+    after: Dim
+    growth: int = 0
+
+    def run(self, columns: Sequence[Value], length: Dim, most: Dim) -> Run:
+        return Run(self.element, columns, length, most)
+
+
+class Grower:
+    """What a loop or branch does with a list whose length differs; see irad.frontend.control.list_rules."""
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        """The template of a list that was x (or had a template), and is y. May be `Bad`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
 class Words(Template):
     """A string with numbers in it."""
 
@@ -142,11 +186,17 @@ def _itself(obj: Any) -> Any:
 class Joiner:
     """Joins pairs of things. A pair of mutable things that is met twice gives one template, so aliases stay aliases."""
 
-    def __init__(self, lasting: Callable[[Any, int], bool] | None = None, contents: Sequence[Content] = (_itself, _itself)):
+    def __init__(
+        self,
+        lasting: Callable[[Any, int], bool] | None = None,
+        contents: Sequence[Content] = (_itself, _itself),
+        grower: Grower | None = None,
+    ):
+        self.grower = grower
         self.lasting = lasting  # of a branch: was a container there before it?
         self.contents = contents  # what a container holds on each side
         self.memo: dict[tuple[int, int], Template] = {}
-        self.pairs: list[tuple[Any, Any, Node]] = []  # containers that were joined, and their template
+        self.pairs: list[tuple[Any, Any, Template]] = []  # containers that were joined, and their template
         self.partners: dict[tuple[int, int], set[int]] = {}  # (side, id): what it is joined with
         self.keep: list[Any] = []
 
@@ -162,12 +212,12 @@ class Joiner:
 
     def _note(self, a: Any, b: Any, t: Template) -> None:
         node = bare(t)
-        if isinstance(node, Node) and node.cls is not tuple:
+        if isinstance(node, Grown) or (isinstance(node, Node) and node.cls is not tuple):
             self.pairs.append((a, b, node))
             self.partners.setdefault((0, id(a)), set()).add(id(b))
             self.partners.setdefault((1, id(b)), set()).add(id(a))
 
-    def ambiguous(self, known: Callable[[Any], bool]) -> Iterator[tuple[Any, Any, Node]]:
+    def ambiguous(self, known: Callable[[Any], bool]) -> Iterator[tuple[Any, Any, Template]]:
         """Containers joined to a new one though they live on, or are one on one side only: none of them may change any more.
 
         `known(x)`: does a variable hold a container from before the branch, after it?
@@ -254,7 +304,7 @@ class Joiner:
         elif isinstance(t, Words) or isinstance(a, Text):
             return self._words(t, a, b)
         else:
-            node = self._nodes(t, a, b)
+            node = self._lists(t, a, b) or self._nodes(t, a, b)
             if node is not None:
                 return node
         return Bad(f"it is {show(t)} on one path and {describe(b)} on the other")
@@ -271,6 +321,27 @@ class Joiner:
             return Bad("it is a string that depends on data")
         return Words(template, tuple(self.join(x, y) for x, y in zip(kids, b.operands)))
 
+    def _lists(self, t: Template, a: Any, b: Any) -> Template | None:
+        """Of lists that differ in length, or whose elements stand in different arrays."""
+        if self.grower is None or type(b) is not list:
+            return None
+        old, x, y = (t if isinstance(t, Grown) else None), None, self.contents[1](b)
+        if old is None:
+            if type(a) is not list:
+                return None
+            x = self.contents[0](a)
+            if len(x) == len(y) and head(x) is head(y):
+                return None
+        element = old.element if old is not None else None
+        for k, xs in ((0, x), (1, y)):
+            if xs is not None:
+                element = elements_of(xs, element, self.contents[k])
+        if element is None:
+            element = Same(None)
+        if isinstance(element, Bad):
+            return Bad(f"it is a list that grows, and of an element {element.message}")
+        return self.grower.grown(old, element, x, y)
+
     def _nodes(self, t: Template, a: Any, b: Any) -> Template | None:
         if isinstance(t, Node):
             cls, meta, kids = t.cls, t.meta, list(t.kids)
@@ -286,6 +357,67 @@ class Joiner:
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
         return Node(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
+
+
+class _OfElements(Grower):
+    """Of lists that are elements of a list."""
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        rows = _room(x) if old is None else old.rows
+        length = length_of(x) if old is None else old.base if old.rate is not None else None
+        other = _room(y)
+        most = None if rows is None or other is None else larger(rows, other)
+        if most is None:
+            return Bad("it is a list of a length that is not known")
+        same = length is not None and length == length_of(y) and isinstance(length, int)
+        return Grown(element, most, length if same else 0, 0 if same else None, most, most)  # type: ignore[arg-type]
+
+
+def _room(xs: list[Any]) -> Dim | None:
+    return larger(most_of(xs), xs[0].rows) if has_run(xs) else len(xs)
+
+
+class _Apart(Joiner):
+    """Joins things of which none may be another's part: each template stands for one thing."""
+
+    def join(self, a: Any, b: Any) -> Template:
+        return self._join(a if isinstance(a, Template) else Same(a), b)
+
+
+def elements_of(xs: list[Any], element: Template | None, content: Content = _itself) -> Template | None:
+    """The template of the elements of a list (and of others, which is `element`); None if there are none."""
+    run = head(xs)
+    if run is not None:
+        element = run.element if element is None else meet(element, run.element)
+    for x in tail(xs):
+        if isinstance(x, Poison):
+            return Bad(x.message)
+        element = (
+            open_(x, None, None, content) if element is None else _Apart(None, (content, content), _OfElements()).join(element, x)
+        )
+    return element
+
+
+def meet(a: Template, b: Template) -> Template:
+    """The template of what has either of two templates."""
+    if a is b or isinstance(a, Bad) or equal(a, b):
+        return a
+    if isinstance(b, Bad):
+        return b
+    if isinstance(a, Num) and isinstance(b, Num):
+        return join_numbers(a, b)
+    if isinstance(a, Null) or isinstance(b, Null):
+        inner = meet(*(x.child if isinstance(x, Null) else x for x in (a, b)))
+        return inner if isinstance(inner, Bad) else Null(inner)
+    if isinstance(a, Grown) and isinstance(b, Grown):
+        element, rows = meet(a.element, b.element), larger(a.rows, b.rows)
+        if isinstance(element, Bad) or rows is None:
+            return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
+        same = a.rate == b.rate == 0 and a.base == b.base
+        return Grown(element, rows, a.base if same else 0, 0 if same else None, rows, rows)
+    if isinstance(a, Node) and isinstance(b, Node) and a.cls is b.cls and a.meta == b.meta and len(a.kids) == len(b.kids):
+        return Node(a.cls, a.meta, tuple(map(meet, a.kids, b.kids)))
+    return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
 
 
 def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
@@ -339,11 +471,24 @@ def open_(
         return Null(open_(obj.value, side, lasting, content))
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
+    if isinstance(obj, list) and has_run(content(obj)):
+        return _open_run(content(obj), content)
     found = structure(content(obj))
     if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
         return Same(obj)
     kids = tuple(open_(c, side, lasting, content) for c in found[2])
     return Node(found[0], found[1], kids)
+
+
+def _open_run(xs: list[Any], content: Content) -> Template:
+    """Of a list with elements in arrays."""
+    element = elements_of(xs, None, content)
+    assert element is not None
+    most, length, rows = most_of(xs), length_of(xs), _room(xs)
+    if isinstance(element, Bad) or rows is None:
+        return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
+    static = isinstance(length, int)
+    return Grown(element, rows, length if static else 0, 0 if static else None, most, most)
 
 
 def bare(t: Template) -> Template:
@@ -364,14 +509,6 @@ def arrays_in(t: Template) -> Iterator[Ary]:
             yield from arrays_in(k)
 
 
-def disagrees(t: Template) -> str:
-    """Why some part of a template is not one thing, else ""."""
-    if isinstance(t, Bad):
-        return t.message
-    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Node) else ()
-    return next(filter(None, map(disagrees, kids)), "")
-
-
 def show(t: Template) -> str:
     if isinstance(t, Same):
         return describe(t.obj)
@@ -381,7 +518,12 @@ def show(t: Template) -> str:
         return describe(Arr(Value(Type(t.dtype)), t.weak))
     if isinstance(t, Ary):
         return f"an array {t.type}"
+    if isinstance(t, Grown):
+        return "a list"
     return f"a {t.cls.__name__}" if isinstance(t, Node) else "perhaps undefined" if isinstance(t, Opt) else "a string"
+
+
+_LENGTHS = ("rows", "base", "rate", "most", "after", "growth")
 
 
 def equal(a: Template, b: Template) -> bool:
@@ -396,6 +538,8 @@ def equal(a: Template, b: Template) -> bool:
         return a.type == b.type  # type: ignore[attr-defined]
     if isinstance(a, (Opt, Null)):
         return equal(a.child, b.child)  # type: ignore[attr-defined]
+    if isinstance(a, Grown):
+        return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]
     if isinstance(a, (Node, Words)):
         return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
     return True
@@ -427,6 +571,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
     if isinstance(t, Ary):
         content = read(obj)
         return [content.value if isinstance(content, Arr) else constant(content)]
+    if isinstance(t, Grown):
+        return _run_leaves(t, obj, read)
     kids = obj.operands if isinstance(t, Words) else structure(obj)[2]  # type: ignore[index]
     return [v for k, x in zip(t.kids, kids) for v in leaves(k, x, read, seen)]  # type: ignore[attr-defined]
 
@@ -441,6 +587,9 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     if isinstance(t, (Same, Bad)) or id(t) in seen:
         return []
     seen.add(id(t))
+    if isinstance(t, Grown):
+        columns = [Type(h.dtype, (t.rows, *h.shape)) for h in holes(t.element)]
+        return columns if t.rate is not None else [I64, *columns]
     return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
 
 
@@ -456,10 +605,69 @@ def zero(t: Type) -> Value:
     return const(value=0, type=t)
 
 
-class Maker:
-    """Builds things back from the values of their holes; `array(template, value)` makes an array object."""
+# ---- lists whose elements stand in arrays ------------------------------------------------------------------------
 
-    def __init__(self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj):
+
+def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
+    """The length, unless it follows from the trip, and the columns of a list."""
+    if has_run(xs) and xs[0].stale:
+        raise StructureError(STALE_LIST)
+    read = getattr(read, "elements", read)
+    types = holes(t.element)
+    rows = [leaves(t.element, x, read) for x in tail(xs)]
+    if has_run(xs):
+        start = xs[0].length
+        columns = [with_room(c, t.rows) for c in widened(xs[0], t.element)]
+        for k, values in enumerate(rows):
+            columns = [with_row(c, start + k, v) for c, v in zip(columns, values)]
+    else:
+        columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
+    return columns if t.rate is not None else [dim_value(length_of(xs)), *columns]
+
+
+STALE_LIST = (
+    "an array was put into this list, and has been changed since, or may be one that has; "
+    "put a copy into the list (xs.append(x.copy()))"
+)
+
+
+def widened(run: Run, element: Template) -> list[Value]:
+    """The columns of a run as those of a wider template of its elements."""
+    return _widened(run.element, element, iter(run.columns), run.rows)
+
+
+def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim) -> list[Value]:
+    if isinstance(have, Num) and isinstance(want, Num):
+        return [cast_to(next(columns), want.dtype)]
+    if equal(have, want):
+        return [next(columns) for _ in holes(have)]
+    flag = lambda there: const(value=there, type=Type("bool", (rows,)))
+    if isinstance(want, Null):
+        if isinstance(have, Null):
+            return [next(columns), *_widened(have.child, want.child, columns, rows)]
+        if isinstance(have, Same) and have.obj is None:
+            return [flag(False), *(empty_column(h, rows) for h in holes(want.child))]
+        return [flag(True), *_widened(have, want.child, columns, rows)]
+    if isinstance(want, Grown) and isinstance(have, Grown) and equal(have.element, want.element):
+        lengths = [next(columns)] if have.rate is None else [const(value=have.base, type=Type("i64", (rows,)))]
+        inner = [next(columns) for _ in holes(have.element)]
+        return [*(lengths if want.rate is None else []), *(with_room(c, want.rows, 1) for c in inner)]
+    if isinstance(want, Node) and isinstance(have, Node) and len(want.kids) == len(have.kids):
+        return [v for a, b in zip(have.kids, want.kids) for v in _widened(a, b, columns, rows)]
+    raise StructureError(f"a list of {show(have)} becomes a list of {show(want)}")
+
+
+class Maker:
+    """Builds things back from the values of their holes; `array(template, value)` makes an array object.
+
+    `trip`: the number of trips made, where what is built stands at the start of a trip; or after `all` of a loop's.
+    """
+
+    def __init__(
+        self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj, trip: Dim | None = None, all: bool = True
+    ):
+        self.trip, self.all = trip, all
+        self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
         self.values: Iterator[Value] = iter(values)
         self.array, self.made = array, made
         self.memo: dict[int, Any] = {}
@@ -486,8 +694,22 @@ class Maker:
             return self.array(t, next(self.values))
         if isinstance(t, Words):
             return Text(t.template, tuple(map(self.make, t.kids)))
+        if isinstance(t, Grown):
+            return self.made([self._run(t)], t)
         assert isinstance(t, Node)
         return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
+
+    def _run(self, t: Grown) -> Run:
+        most = t.after if self.all else t.most
+        if t.rate is None:
+            n = next(self.values)
+            bound(n, 0, dim_interval(most)[1])
+            length: Dim = affine_of(n)
+        else:
+            assert self.trip is not None or not t.rate
+            length = t.base + (self.trip * t.rate if self.trip is not None else 0)
+        out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most)
+        return out
 
 
 def fresh_array(t: Ary, value: Value) -> Array:

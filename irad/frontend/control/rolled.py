@@ -8,39 +8,24 @@ from typing import Any
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass
-from irad.core.types import I64
+from irad.core.types import I64, affine
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.control.holders import names_of
+from irad.frontend.control.list_rules import OfLoop, Taken, grown_parts, lock_taken
 from irad.frontend.control.loop_arrays import ArrayRules, containers
-from irad.frontend.control.merge import (
-    Ary,
-    Bad,
-    Joiner,
-    Maker,
-    Node,
-    Num,
-    Opt,
-    Same,
-    Template,
-    disagrees,
-    equal,
-    holes,
-    leaves,
-    open_,
-    zero,
-)
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
-from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
+from irad.frontend.values.state import Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
 from irad.ops.core import effects
 from irad.ops.elementwise import add, cast_to, logical_and, logical_not, lt, sub
-from irad.ops.intervals import bound, interval
+from irad.ops.intervals import affine_of, bound, interval
 
 _ATTEMPTS = 12
 LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
@@ -115,6 +100,7 @@ class Rolled:
         if self.r.quiet:
             raise Emitted
         self.count = self._count()
+        self.lists = OfLoop(None if self.count is None else affine_of(self.count), self._unbounded)
         self._take_hints()
         if self.loop.stmt in self.r.tracked:
             self.arrays.track()
@@ -148,6 +134,8 @@ class Rolled:
         """A trial trip with the carries as parameters."""
         index = Value(I64, self.loop.name) if self.seq is not None else None
         phis = [Value(t, name) for t, name in self._holes()]
+        if index is not None and self.seq is not None and isinstance(self.seq.length, Arr):
+            self.r.counts[index] = self.seq.length
         self.r.loop_of.update((v, self.loop.stmt) for v in [*phis, *([index] if index is not None else [])])
         try:
             region = run_region(self.r, lambda: self._trip(index, phis))
@@ -159,6 +147,13 @@ class Rolled:
             raise always_raises(region, "every trip of this loop")
         region.params = (*([index] if index is not None else []), *phis)
         return region
+
+    def _unbounded(self) -> NeedStatic:
+        """The error for a loop that fills a list: its trips must be known, or those of the loops around that they depend on."""
+        assert self.count is not None
+        length, found = Arr(self.count, True), self.r.sources_of_number(self.count)
+        outer = next((self.r.counts[v] for v in found if v in self.r.counts), length)
+        return NeedStatic(outer, "the number of trips of a loop that fills a list")
 
     def _skip(self) -> None:
         """No trip returns as far as is known: what comes after the loop is read for no trips, if there may be none."""
@@ -175,12 +170,13 @@ class Rolled:
             out += [(t, str(name or "")) for t in holes(c.template, seen)]
         return out + [(t, "") for t in self.arrays.flags(self.carries)]
 
-    def _enter(self, phis: Sequence[Value]) -> None:
+    def _enter(self, phis: Sequence[Value], index: Value | None) -> None:
         """Let the carried places hold the parameters."""
+        trip = None if index is None else affine(0, {index: 1})
         self.arrays.begin(self.carries)
         self.arrays.decided(self.carries, phis)
         self.containers: list[Any] = []
-        maker = Maker(phis, self.arrays.phi, self._container)
+        maker = Maker(phis, self.arrays.phi, self._container, trip, False)
         for c in self.carries.values():
             held = len(self.containers)
             value = next(maker.values) if isinstance(c.place, Storage) and isinstance(c.template, Ary) else maker.make(c.template)
@@ -192,6 +188,7 @@ class Rolled:
                 del self.containers[held:]  # its items; the container itself stays
             else:
                 self.r.state.assign(c.place, value)
+        self.lists.starts.update(maker.runs)
         self.arrays.entered()
         self.watched = self.arrays.watched()
 
@@ -202,7 +199,7 @@ class Rolled:
         return self.r.state.made(obj)
 
     def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
-        self._enter(phis)
+        self._enter(phis, index)
         with self.r.kept.carried(self.watched) as self.numbers:
             self._entered_trip(index)
 
@@ -238,7 +235,7 @@ class Rolled:
 
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
-        joiner, changed = Joiner(contents=(lambda x: x, body.content)), False
+        joiner, changed = Joiner(contents=(lambda x: x, body.content), grower=self.lists), False
         for key, (place, init) in body.log.old.items():
             old = self.carries.get(key)
             if old is None and self._temporary(place):
@@ -247,9 +244,8 @@ class Rolled:
             new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
             if new is None:
                 continue
-            why = disagrees(new.template)
-            if why and self._needed(place) and (isinstance(new.template, Bad) or self.loop.stmt not in self.r.lenient):
-                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {why}")
+            if isinstance(new.template, Bad) and self._needed(place):
+                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {new.template.message}")
             if old is None or not equal(old.template, new.template) or old.filled != new.filled:
                 self.carries[key], changed = new, True
         return changed
@@ -257,7 +253,7 @@ class Rolled:
     def _needed(self, place: Place) -> bool:
         """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
         head = self._live(place)[0]
-        return isinstance(place, (Items, Attribute)) or (isinstance(place, Name) and head is not None and place.name in head)
+        return isinstance(place, Items) or (isinstance(place, Name) and head is not None and place.name in head)
 
     def _live(self, place: Place) -> tuple[Live, Live]:
         """Which variables of the function that a place belongs to are live before a trip, and after the loop."""
@@ -335,8 +331,9 @@ class Rolled:
         if any(id(x) in self.r.state.changed for x in self.containers if not isinstance(x, tuple)):
             self._check_containers(body)
         with body.builder, body.log.replayed():
+            self.taken = self._taken(body)
             try:
-                self.arrays.check(self.carries, body, self._trips())
+                self.arrays.check(self.carries, body, self._trips(), self.taken)
             except AliasError:
                 raise _Track from None
             ends = self._finals(body)
@@ -348,6 +345,21 @@ class Rolled:
         inits = self._inits(body)
         outs = self._op(body, inits, ends)
         self._leave(outs)
+        self._lock(body, outs)
+
+    def _taken(self, body: Region) -> Taken:
+        """What a trip puts into lists that grow. Runs in the final state of a trip."""
+        taken = Taken()
+        for k, c in self.carries.items():
+            if not isinstance(c.place, Storage):
+                for _, xs in grown_parts(c.template, self._content(c, body, k)):
+                    taken.take(xs)
+        for x in taken.containers.values():
+            if self.r.state.born(x) is not body.builder and not any(x is y for y in self.containers) and body.changes(x):
+                raise StructureError(
+                    f"a {type(x).__name__} is put into a list in each trip of this loop, and changed; put a copy into the list"
+                )
+        return taken
 
     def _check_containers(self, body: Region) -> None:
         """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given."""
@@ -445,7 +457,7 @@ class Rolled:
         self.r.loop_of.update((v, self.loop.stmt) for v in phis)
 
         def decide() -> Value:
-            self._enter(phis)
+            self._enter(phis, index)
             with self.r.kept.carried(self.watched) as self.numbers:
                 return entered()
 
@@ -485,7 +497,7 @@ class Rolled:
     def _leave(self, outs: list[Value]) -> None:
         """Let the carried places hold the results."""
         self.arrays.decided(self.carries, outs)
-        maker = Maker(outs, self.arrays.result, self.r.state.made)
+        maker = Maker(outs, self.arrays.result, self.r.state.made, None if self.trips is None else affine_of(self.trips))
         for c in self.carries.values():
             if isinstance(c.place, Storage):
                 self.r.state.assign(c.place, next(maker.values))
@@ -495,8 +507,21 @@ class Rolled:
             else:
                 self.r.state.assign(c.place, maker.make(c.template))
         self.arrays.finish(self.trips)
+        cells = self.arrays.of_lists()
+        for run in maker.runs.values():
+            run.watch = tuple((c, c.content) for c in cells)
         if self.endless:
             settle(self.r)
+
+    def _lock(self, body: Region, outs: list[Value]) -> None:
+        """Containers that are in a list that grew may not change any more, nor what stands for them after the loop."""
+        taken = self.taken.containers
+        for x in taken.values():
+            if self.r.state.born(x) is not body.builder:
+                self.r.lock(x, outs[0])
+        for key, c in self.carries.items() if taken else ():
+            if not isinstance(c.place, Storage):
+                lock_taken(c.template, body.log.new.get(key, c.init), c.place.get(), taken, lambda x: self.r.lock(x, outs[0]))
 
 
 def _unchanged(t: Template) -> bool:

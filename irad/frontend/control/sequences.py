@@ -11,9 +11,11 @@ from irad.core.foreign import is_library
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control.lists import at, whole
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
 from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
@@ -230,6 +232,8 @@ def collected(r: Reader, stream: Stream) -> Any:
 
 def _plain(r: Reader, obj: Any) -> Seq:
     """A Python iterable of static length: its elements now."""
+    if has_run(obj):
+        return elements(r, obj)
     if isinstance(obj, (list, tuple)):
         items = list(obj)
         return Seq(len(items), lambda i: items[i], False)
@@ -249,9 +253,15 @@ def _plain(r: Reader, obj: Any) -> Seq:
     return Seq(len(items), lambda i: items[i], False)
 
 
+def elements(r: Reader, xs: list[Any]) -> Seq:
+    """Of a list whose elements stand in arrays, as they are now."""
+    run = whole(r, xs)
+    return Seq(from_dim(run.length), lambda i: at(r, run, i.value if isinstance(i, Arr) else i))
+
+
 def items(r: Reader, obj: Any) -> list[Any]:
     """The elements of an iterable of static length."""
-    if isinstance(obj, (list, tuple)):
+    if isinstance(obj, (list, tuple)) and not has_run(obj):
         return list(obj)
     seq = iterate(r, obj)
     return [seq.get(i) for i in range(static_length(seq))]

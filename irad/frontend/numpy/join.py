@@ -9,10 +9,12 @@ import numpy as np
 
 from irad.core.types import DTYPES, Dim
 from irad.errors import IradValueError, ShapeError, UnsupportedError
+from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from irad.frontend.registry import TABLE, numpy
 from irad.frontend.values.arr import (
     Arr,
+    astype,
     irad_dtype,
     is_traced,
     lift,
@@ -22,10 +24,15 @@ from irad.frontend.values.arr import (
     retype_extents,
     shape_of,
     show_shape,
+    size_of,
     static_int,
 )
 from irad.frontend.values.index import getitem
-from irad.ops.array import concat, reshape_to, slice_axis
+from irad.ops.array import concat, dim_value, reshape_to, slice_axis
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import lt
+from irad.ops.intervals import dim_interval
 
 # ---- joining -------------------------------------------------------------------------------------------------------
 
@@ -38,6 +45,27 @@ def items_of(arrays: Any) -> list[Any]:
             raise UnsupportedError("an array with a run-time extent as a sequence of arrays: use it directly")
         return [Arr(reshape_to(slice_axis(arrays.value, 0, k, 1), arrays.shape[1:])) for k in range(n)]
     return list(arrays)
+
+
+def _of_rows(arrays: Any, dtype: Any, joined: Callable[[Arr], Arr]) -> Arr | None:
+    """The join of a traced array's rows, by operations on the whole array; None for other sequences of arrays."""
+    if not isinstance(arrays, Arr) or not arrays.ndim:
+        return None
+    n = arrays.shape[0]
+    if n == 0:
+        raise IradValueError("need at least one array to concatenate")
+    if dim_interval(n)[0] < 1:
+        empty = lt(dim_value(n), scalar(1, "i64"))
+        raise_if(empty, exc="ValueError", message="need at least one array to concatenate")
+    out = joined(Arr(arrays.value))
+    return out if dtype is None else astype(out, irad_dtype(dtype))
+
+
+def _row_after_row(x: Arr, axis: int) -> Arr:
+    """The rows of x one after the other along an axis of theirs."""
+    moved = moveaxis(x, 0, axis)
+    n, m = moved.shape[axis : axis + 2]
+    return Arr(reshape_to(moved.value, (*moved.shape[:axis], size_of((n, m)), *moved.shape[axis + 2 :])))
 
 
 def join_values(xs: Sequence[Any], axis: int, dtype: Any = None) -> Arr:
@@ -72,6 +100,9 @@ def lift_strong(x: Any) -> Any:
 @numpy("concatenate", "concat")
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.concatenate."""
+    if axis is not None and isinstance(arrays, Arr) and arrays.ndim > 1:
+        k = normalize_axis(axis, arrays.ndim - 1)
+        return _of_rows(arrays, dtype, lambda x: _row_after_row(x, k))  # type: ignore[return-value]
     xs = [lift_strong(x) for x in items_of(arrays)]
     if not xs:
         raise IradValueError("need at least one array to concatenate")
@@ -86,6 +117,9 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
 @numpy("stack")
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.stack: arrays of one shape along a new axis."""
+    if isinstance(arrays, Arr) and arrays.ndim:
+        k = normalize_axis(axis, arrays.ndim)
+        return _of_rows(arrays, dtype, lambda x: moveaxis(x, 0, k))  # type: ignore[return-value]
     xs = [lift_strong(x) for x in items_of(arrays)]
     if not xs:
         raise IradValueError("need at least one array to stack")
@@ -102,12 +136,18 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 @numpy("vstack", "row_stack")
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.vstack."""
+    made = _of_rows(tup, dtype, lambda x: expand_dims(x, 1) if x.ndim < 2 else x if x.ndim == 2 else _row_after_row(x, 0))
+    if made is not None:
+        return made
     return join_values([atleast_2d(lift_strong(x)) for x in items_of(tup)], 0, dtype)
 
 
 @numpy("hstack")
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
     """np.hstack."""
+    made = _of_rows(tup, dtype, lambda x: x if x.ndim < 2 else _row_after_row(x, 0 if x.ndim == 2 else 1))
+    if made is not None:
+        return made
     xs = [atleast_1d(lift_strong(x)) for x in items_of(tup)]
     return join_values(xs, 0 if xs[0].ndim == 1 else 1, dtype)
 
@@ -115,12 +155,26 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Arr:
 @numpy("dstack")
 def dstack(tup: Any) -> Arr:
     """np.dstack."""
+    made = _of_rows(tup, None, lambda x: _row_after_row(Arr(reshape_to(x.value, _three(x.shape))), 2))
+    if made is not None:
+        return made
     return join_values([atleast_3d(lift_strong(x)) for x in items_of(tup)], 2)
+
+
+def _three(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The shape of rows of this shape as np.atleast_3d makes them."""
+    n, *rest = shape
+    return (n, 1, 1) if not rest else (n, 1, *rest, 1) if len(rest) == 1 else (n, *rest, 1) if len(rest) == 2 else shape
 
 
 @numpy("column_stack")
 def column_stack(tup: Any) -> Arr:
     """np.column_stack: one-dimensional arrays become columns."""
+    made = _of_rows(
+        tup, None, lambda x: expand_dims(x, 0) if x.ndim == 1 else transpose(x) if x.ndim == 2 else _row_after_row(x, 1)
+    )
+    if made is not None:
+        return made
     columns = [lift(lift_strong(x)) for x in items_of(tup)]
     return join_values([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in columns], 1)
 
@@ -217,30 +271,70 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Arr, ...]:
 # ---- np.r_ and np.c_ -----------------------------------------------------------------------------------------------------------
 
 
-def _items(key: Any, what: str) -> tuple[list[Arr], str]:
-    """The items as arrays of one axis or more, and their dtype; numbers are weak, as in NumPy."""
-    items = list(key) if isinstance(key, (tuple, list)) else [key]
-    if any(isinstance(x, str) for x in items):
-        raise UnsupportedError(f"{what} with a string among its items: use np.concatenate or np.stack with axis=")
-    items = [np.r_[x] if isinstance(x, slice) else x for x in items]
-    return [atleast_1d(lift(lift_strong(x))) for x in items], result_dtype(*items)
+def _line(s: Any) -> Any:
+    """start:stop:step, or start:stop:5j with both ends."""
+    start, step = (0 if s.start is None else s.start), (1 if s.step is None else s.step)
+    if isinstance(step, (complex, np.complexfloating)):
+        n = int(abs(complex(step)))
+        width = apply_ufunc("subtract", s.stop, start)
+        return apply_ufunc(
+            "add", apply_ufunc("multiply", np.arange(n), apply_ufunc("divide", width, n - 1) if n > 1 else 0.0), start
+        )
+    bounds = [static_int(x, "a bound of a grid") if isinstance(x, Arr) else x for x in (start, s.stop, step)]
+    return np.arange(*bounds)
 
 
-def _rows(key: Any) -> Arr:
-    """np.r_[...]: arrays, numbers and slices one after the other along the first axis."""
-    arrays, name = _items(key, "np.r_")
-    return join_values(arrays, 0, DTYPES[name])
+def _items(key: Any) -> list[Any]:
+    """The items, arrays for the slices among them."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    return [(_line(x) if is_traced(x) else np.r_[x]) if isinstance(x, slice) else x for x in items]
 
 
-def _columns(key: Any) -> Arr:
-    """np.c_[...]: vectors become columns, and all are joined along the last axis."""
-    arrays, name = _items(key, "np.c_")
-    wide = [Arr(reshape_to(x.value, (*x.shape, 1))) if x.ndim == 1 else x for x in arrays]
-    return join_values(wide, wide[0].ndim - 1, DTYPES[name])
+def _directive(words: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Axis, least number of axes, and where new ones go, of a text such as "0,2"."""
+    if words in ("r", "c"):
+        raise UnsupportedError("np.r_ and np.c_ of matrices: use arrays")
+    try:
+        given = tuple(map(int, words.split(",")))
+    except ValueError:
+        raise IradValueError(f"unknown special directive {words!r}") from None
+    return (*given, *default[len(given) :])  # type: ignore[return-value]
+
+
+def _raised(x: Arr, least: int, place: int) -> Arr:
+    """An array with axes of extent 1 before the others, or with its own moved so that they begin at `place`."""
+    new = least - x.ndim
+    if new <= 0:
+        return x
+    at = 0 if place == -1 else new - min(place + new + 1 if place < 0 else place, new)
+    return Arr(reshape_to(x.value, (*(1,) * (new - at), *x.shape, *(1,) * at)))
 
 
 def _concatenator(which: Any, key: Any) -> Arr:
-    return _rows(key) if which is np.r_ else _columns(key)
+    """np.r_[...]: arrays, numbers and slices one after the other; np.c_[...]: vectors become columns first."""
+    axis, least, place = default = (0, 1, -1) if which is np.r_ else (-1, 2, 0)
+    items = _items(key)
+    if isinstance(items[0], str):
+        (axis, least, place), items = _directive(items[0], default), items[1:]
+    if any(isinstance(x, str) for x in items):
+        raise IradValueError("special directives must be the first entry.")
+    name = result_dtype(*items)  # numbers are weak, as in NumPy
+    arrays = [_raised(lift(lift_strong(x)), least, place) for x in items]
+    return join_values(arrays, normalize_axis(axis, arrays[0].ndim), DTYPES[name])
 
 
 TABLE[type(np.r_).__getitem__] = _concatenator
+
+
+def _grid(which: Any, key: Any) -> Any:
+    """np.mgrid[...] and np.ogrid[...]."""
+    lines = _items(key)
+    if not isinstance(key, tuple):
+        return lines[0]
+    name = result_dtype(*lines)
+    lines = [lift(x, name) for x in lines]
+    found = TABLE[np.meshgrid](*lines, indexing="ij", sparse=which is np.ogrid)
+    return found if which is np.ogrid else TABLE[np.stack](found)
+
+
+TABLE[type(np.mgrid).__getitem__] = _grid

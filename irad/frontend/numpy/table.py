@@ -47,7 +47,7 @@ for _name in (
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
     "numpy.einsum", "numpy.fft", "numpy.bincount", "library.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
-    "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "numpy.sets",
+    "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "numpy.sets",
     "numpy.unsupported",
 ]  # fmt: skip
 _scipy = {"scipy.special": "scipy.special", "scipy.linalg": "scipy.linalg"}  # modules not registered yet

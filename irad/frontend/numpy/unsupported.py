@@ -28,7 +28,6 @@ _GROUPS = {
     "NumPy's own state does not reach compiled code, which warns of nothing": (
         "seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions printoptions nested_iters"
     ),
-    "a Python function of arrays: write the loop, or irad.callback": "apply_along_axis apply_over_axes frompyfunc fromfunction",
 }
 
 

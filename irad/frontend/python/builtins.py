@@ -54,8 +54,9 @@ from irad.frontend.values.objects import (
     python_method,
     reads_traced,
 )
-from irad.ops.control import print_
-from irad.ops.elementwise import select
+from irad.frontend.values.runs import Run, has_run, length_of
+from irad.ops.control import print_, raise_if
+from irad.ops.elementwise import maximum, minimum, select
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
 
@@ -105,6 +106,8 @@ def len_(r: Reader, obj: Any) -> Any:
         return obj.length(r)
     if isinstance(obj, Text):
         raise obj.unknown()
+    if has_run(obj):
+        return from_dim(length_of(obj))
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
     method = python_method(obj, "__len__")
@@ -117,7 +120,7 @@ def len_(r: Reader, obj: Any) -> Any:
 
 @builtin(list)
 def list_(r: Reader, obj: Any = ()) -> Any:
-    return r.state.made(r.items(obj))
+    return r.state.made(list(obj) if has_run(obj) else r.items(obj))
 
 
 @builtin(tuple)
@@ -205,8 +208,8 @@ def deepcopy_(r: Reader, x: Any, memo: Any = None) -> Any:
 
 
 def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
-    if isinstance(x, Arr) or is_value(x):
-        return x
+    if isinstance(x, (Arr, Run)) or is_value(x):
+        return x  # the elements of a run are copies
     if id(x) in memo:
         return memo[id(x)]
     own = python_method(x, "__deepcopy__")
@@ -289,6 +292,8 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
     obj = args[0] if len(args) == 1 else args
     if isinstance(obj, (Arr,)):
         raise TypeError(f"{describe(obj)} is not iterable")
+    if key is None and len(args) == 1 and has_run(obj):
+        obj = _some(r, iterate(r, obj), native.__name__, kwargs)
     if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
         seq = iterate(r, obj)
         return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
@@ -318,6 +323,16 @@ def _best(r: Reader, stream: Stream, better: str, native: Any, key: Any, kwargs:
     return where_found(r, found, "ValueError", f"{native.__name__}() iterable argument is empty", *default)
 
 
+def _some(r: Reader, seq: Seq, name: str, kwargs: dict[str, Any]) -> Seq:
+    """A sequence of which the extreme element is wanted: ValueError where it is empty."""
+    if isinstance(seq.length, Arr):
+        if "default" in kwargs:
+            raise UnsupportedError(f"{name}(default=...) of a list whose length depends on data: test its length with if")
+        empty = r.operator("eq", seq.length, 0)
+        raise_if(empty.value, exc="ValueError", message=f"{name}() iterable argument is empty")
+    return seq
+
+
 def _long(obj: Any) -> bool:
     n = obj.shape[0] if isinstance(obj, Array) and obj.shape else obj.length if isinstance(obj, Seq) else 0
     return not isinstance(n, int) or n > 8
@@ -328,6 +343,8 @@ def _better(r: Reader, name: str, best: Any, x: Any) -> Any:
     if not isinstance(wins, Arr):
         return x if wins else best
     both = _alike(x, best)
+    if both is not None and both[0].type.dtype[0] in "iu":
+        return Arr((maximum if name == "gt" else minimum)(*both[:2]), both[2])
     if both is not None:
         return Arr(select(wins.value, *both[:2]), both[2])
     return branch(r, wins, lambda: x, lambda: best)
@@ -459,6 +476,12 @@ def printed(r: Reader, args: Sequence[Any], sep: Any = " ") -> Text | str:
 @builtin(np.nditer)
 def nditer_(r: Reader, *args: Any, **kwargs: Any) -> Any:
     return import_later("irad.frontend.reading.nditer").nditer(r, *args, **kwargs)
+
+
+@builtin(np.frompyfunc)
+def frompyfunc_(r: Reader, func: Any, /, nin: int, nout: int, **kwargs: Any) -> Any:
+    """A function on each element; its results are numbers, not Python objects."""
+    return np.vectorize(func)
 
 
 @builtin(np.errstate)

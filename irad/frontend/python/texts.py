@@ -8,13 +8,15 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from irad.core.foreign import is_library
 from irad.errors import UnsupportedError
 from irad.frontend.control.regions import braces_doubled as escape
 from irad.frontend.python.text_pieces import characters, marked, padded, together
 from irad.frontend.reader import Reader, expression
 from irad.frontend.values.arr import Arr, constant
-from irad.frontend.values.objects import Array, Text, describe, is_traced_deep, python_method
+from irad.frontend.values.objects import Array, Text, class_of_number, describe, is_traced_deep, python_method
 
 
 @expression(ast.JoinedStr)
@@ -73,7 +75,8 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
         return value if not inside else repr(value) if isinstance(value, str) else together(["'", value, "'"])
     if isinstance(value, (Arr, Array)):
         content = r.operand(value)
-        return Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))
+        text = Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))
+        return _named(text, value) if isinstance(value, Arr) and (inside or how == "!r") else text
     named = isinstance(value, tuple) and hasattr(value, "_fields")
     if type(value) in (list, tuple, dict) or (named and type(value).__repr__ is not tuple.__repr__):
         return _container(r, value)
@@ -88,6 +91,13 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
     if method is not None:
         return r.call(method, [value])  # type: ignore[no-any-return]
     raise UnsupportedError(f"{describe(value)} that holds traced numbers cannot be formatted; format its numbers one by one")
+
+
+def _named(text: Text, x: Arr) -> Text | str:
+    """What repr() says of a number: NumPy 2 names the class of its own."""
+    if x.weak or x.mixed or x.shape or not repr(np.float64(0)).startswith("np."):
+        return text
+    return together(["np.", text, "_"]) if x.name == "bool" else together([f"np.{class_of_number(x).__name__}(", text, ")"])
 
 
 def _generated(method: types.FunctionType) -> bool:

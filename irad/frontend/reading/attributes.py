@@ -15,6 +15,7 @@ from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control import lists
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
@@ -23,18 +24,15 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
-from irad.frontend.reading.subscripts import change, settled, store
+from irad.frontend.reading.subscripts import change, extend, settled, store
 from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
-    STALE,
-    AliasError,
     Array,
     Either,
     Method,
     Native,
-    Poison,
     Text,
     describe,
     holds_traced,
@@ -43,7 +41,11 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Attribute, Name
+from irad.ops.array import any_, argmax, sum_
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, logical_not
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -165,9 +167,6 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
         return r.call(found.fget, [obj])
     own = getattr(obj, "__dict__", None)
     if own is not None and name in own and not _decides(found):
-        if isinstance(own[name], Poison):
-            kind = AliasError if own[name].message is STALE else UnsupportedError
-            raise kind(f"the attribute '{name}' cannot be used here: {own[name].message}")
         return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
@@ -249,9 +248,10 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             "or store into an array attribute in place (self.x[...] = ...)"
         )
     if r.state.locked(obj):
-        raise UnsupportedError(
+        raise r.locked_error(
+            obj,
             f"an attribute of a {type(obj).__name__} is assigned that is one of several, depending on data; "
-            "make a new one on each path, or choose between their attributes"
+            "make a new one on each path, or choose between their attributes",
         )
     found = next((vars(k)[name] for k in type(obj).__mro__ if name in vars(k)), None)
     if isinstance(found, property):
@@ -285,14 +285,14 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return views.BY_NAME[m.name](r, x, *operands, **named)
     if m.name in MUTATING and isinstance(x, Array):
         return MUTATING[m.name](r, x, *operands, **named)
-    content = r.operand(x)
+    content, arrays = r.operand(x), isinstance(x, Array) and m.name in _ARRAYS  # of a NumPy number they give one
     if not isinstance(content, Arr) and not is_traced_deep([*operands, *named.values()]):
         with Watched(r, f"ndarray.{m.name}()", (), [content, *operands, *named.values()]), np.errstate(all="ignore"):
-            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=m.name in _ARRAYS)
+            out = r.wrap(getattr(content, m.name)(*operands, **named), zero_d=arrays)
     elif m.name in METHODS:
         if isinstance(content, Arr) and content.weak:
             content = Arr(content.value) if m.name not in _PYTHON else content
-        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=m.name in _ARRAYS)
+        out = r.wrap(METHODS[m.name](content, *operands, **named), zero_d=arrays)
         out = of_operation(out, [x, *args, *kwargs.values()], m.name in KEEPING_METHODS)
     else:
         return _python_method_of_number(r, content, m.name, operands)
@@ -381,11 +381,12 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         raise owner.unknown()
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
+    if m.name == "extend":
+        return extend(r, owner, *args)
+    if has_run(owner) and m.name in LIST_METHODS:
+        return LIST_METHODS[m.name](r, owner, *args, **kwargs)
     if m.name in CHANGES:
         change(r, owner)
-    if m.name == "extend":
-        owner.extend(r.items(args[0]))
-        return None
     if m.name == "sort" or (m.name in ("index", "count", "remove") and is_traced_deep([owner, args])):
         return _sorted_in_place(r, owner, kwargs) if m.name == "sort" else _search(r, m.name, owner, args)
     args = [
@@ -394,6 +395,41 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     ]
     out = getattr(owner, m.name)(*args, **kwargs)
     return r.state.made(out) if m.name == "copy" else out
+
+
+def _reversed_in_place(r: Reader, xs: list[Any]) -> None:
+    new = lists.item(r, xs, slice(None, None, -1))
+    change(r, xs)
+    xs[:] = new
+
+
+def _index(r: Reader, xs: list[Any], x: Any, *bounds: Any) -> Any:
+    """xs.index(x)."""
+    if bounds:
+        raise UnsupportedError("list.index between bounds of a list that grows in a loop; write xs[a:b].index(x) + a")
+    hits = lists.equal_to(r, xs, x)
+    raise_if(logical_not(any_(hits, axes=(0,))), exc="ValueError", message="list.index(x): x not in list")
+    return Arr(argmax(hits, axis=0), True)
+
+
+def _count(r: Reader, xs: list[Any], x: Any) -> Any:
+    return Arr(sum_(cast_to(lists.equal_to(r, xs, x), "i64"), axes=(0,)), True)
+
+
+def _remove(r: Reader, xs: list[Any], x: Any) -> None:
+    lists.remove_at(r, xs, _index(r, xs, x))
+
+
+def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
+    new = r.call(sorted, [xs], kwargs)
+    change(r, xs)
+    xs[:] = new
+
+
+LIST_METHODS: dict[str, Callable[..., Any]] = {
+    "pop": lists.pop, "insert": lists.insert, "reverse": _reversed_in_place, "index": _index, "count": _count,
+    "remove": _remove, "sort": _sort_run,
+}  # fmt: skip
 
 
 def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> None:

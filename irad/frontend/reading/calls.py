@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import inspect
 import types
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, conjunction, flag
 from irad.frontend.control.generators import start
+from irad.frontend.control.lists import with_items
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.reading.attributes import call_method, note_method
@@ -54,7 +56,7 @@ MAX_DEPTH = 400
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
     fn = r.expr(e.func)
-    given = r.perhaps if _is_read(fn) else r.expr
+    given = r.perhaps if _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque))) else r.expr
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
     for k in e.keywords:
@@ -102,6 +104,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return fn.run(*args, **kwargs) if isinstance(fn, Native) else r.call(fn.fn, args, kwargs)
     if isinstance(fn, Method):
         return call_method(r, fn, args, kwargs)
+    if isinstance(fn, (Pullback, Transform, Special)) or hashed(CALLS, fn) is not None:
+        args = with_items(r, args, False)
     if isinstance(fn, Pullback):
         return fn.pull(r, *args)
     if isinstance(fn, Closure):
@@ -377,7 +381,8 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and cls.__dataclass_params__.init:  # type: ignore[attr-defined]
         return _dataclass(r, cls, args, kwargs)
     if new is not object.__new__ or not isinstance(init, types.FunctionType):
-        return r.state.made(cls(*args, **kwargs))
+        out = cls(*args, **kwargs)
+        return r.state.made(r.wrap(out) if isinstance(out, np.ndarray) else out)
     obj = r.state.made(object.__new__(cls))
     r.call(init, [obj, *args], kwargs)
     return obj

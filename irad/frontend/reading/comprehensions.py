@@ -264,37 +264,24 @@ def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
     return absorb(r, region)
 
 
-def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Array:
-    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type."""
+def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Any:
+    """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type; one of each, if they are tuples."""
     probe = run_region(r, lambda: element(0)).result
-    if not (is_number(probe) or isinstance(probe, Array)):
+    parts = probe if type(probe) is tuple else (probe,)
+    if not all(is_number(x) or isinstance(x, Array) for x in parts):
         raise StructureError("the elements are no numbers and no arrays")
-    dtype, shape = (probe.type.dtype, probe.shape) if isinstance(probe, Array) else (dtype_of(probe), ())
-    out = Array(Cell(zero(Type(dtype, (n, *shape)))))
+    kinds = [(x.type.dtype, x.shape) if isinstance(x, Array) else (dtype_of(x), ()) for x in parts]
+    outs = [Array(Cell(zero(Type(dtype, (n, *shape))))) for dtype, shape in kinds]
 
     def body(k: Any) -> None:
-        x = element(k)
-        if (x.type.dtype if isinstance(x, Array) else dtype_of(x)) != dtype:
-            raise StructureError("the elements differ in dtype")
-        r.setitem(out, k, x)
+        found = element(k)
+        for out, (dtype, _), x in zip(outs, kinds, found if type(probe) is tuple else (found,)):
+            if (x.type.dtype if isinstance(x, Array) else dtype_of(x)) != dtype:
+                raise StructureError("the elements differ in dtype")
+            r.setitem(out, k, x)
 
-    run_for(r, Loop(out, body, None, None, None), Seq(n, lambda k: k))
-    return out
-
-
-def vectorized(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """np.vectorize(f)(*arrays): f on each element, in a loop."""
-    if fn.signature is not None or fn.excluded or kwargs:
-        raise UnsupportedError("np.vectorize with signature=, excluded= or keyword arguments; write a loop")
-    arrays = r.call(np.broadcast_arrays, args) if len(args) > 1 else [r.call(np.asarray, args)]
-    shape = arrays[0].shape
-    flat = [r.call(np.ravel, [a]) for a in arrays]
-    path = r.captures.path(fn)
-    f = fn.pyfunc if path is None else r.captures.take(fn.pyfunc, path.child("attr", "pyfunc"))
-    out = table(r, flat[0].shape[0], lambda k: r.call(f, [r.getitem(a, k) for a in flat]))
-    if fn.otypes:
-        out = r.call(r.getattr(out, "astype"), [fn.otypes])
-    return r.call(np.reshape, [out, shape])
+    run_for(r, Loop(outs[0], body, None, None, None), Seq(n, lambda k: k))
+    return tuple(outs) if type(probe) is tuple else outs[0]
 
 
 def along_axis(r: Reader, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from irad.core.foreign import is_library
 from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control import nullable
+from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
@@ -41,6 +41,7 @@ from irad.frontend.values.objects import (
     python_method,
 )
 from irad.frontend.values.result_layout import of_operation
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import logical_not
@@ -234,6 +235,9 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     """Operators on lists and tuples that hold traced numbers, and on text."""
     if any(isinstance(x, Text) for x in xs):
         return _text_operator(name, *xs)
+    if name == "add" and all(type(x) is list for x in xs) and any(map(has_run, xs)):
+        return r.state.made(lists.joined(r, *xs))
+    xs = tuple(r.items(x) if has_run(x) else x for x in xs)
     if name in ("add", "mul") and all(isinstance(x, (list, tuple, int, np.integer)) for x in xs):
         return r.state.made(getattr(operator, name)(*xs))
     if name == "or_" and all(isinstance(x, dict) for x in xs):
@@ -384,5 +388,5 @@ def dict_(r: Reader, e: ast.Dict) -> Any:
             out.update(r.expr(v))
         else:
             key = r.expr(k)
-            out[static_value(key, "a key of a dict")] = r.perhaps(v)
+            out[static_value(key, "a key of a dict")] = r.expr(v)
     return r.state.made(out)

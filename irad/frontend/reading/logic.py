@@ -10,14 +10,14 @@ import numpy as np
 
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
-from irad.frontend.control import nullable
+from irad.frontend.control import lists, nullable
 from irad.frontend.control.facts import assume
 from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
-from irad.frontend.values.arr import Arr, dtype_of, static_value
+from irad.frontend.values.arr import Arr, dtype_of, from_dim, static_value
 from irad.frontend.values.objects import (
     Array,
     Either,
@@ -30,7 +30,9 @@ from irad.frontend.values.objects import (
     is_traced_deep,
     python_method,
 )
+from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Region
+from irad.ops.array import any_ as any_of
 from irad.ops.core import effects
 
 COMPARE: dict[type[ast.cmpop], str] = {
@@ -125,6 +127,8 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
     if isinstance(container, dict):
         static_value(x, "a key of a dict")
         return x in container
+    if has_run(container):
+        return Arr(any_of(lists.equal_to(r, container, x), axes=(0,)), True)
     if isinstance(container, (list, tuple, set, frozenset)):
         out: Any = False
         for y in container:
@@ -222,6 +226,8 @@ def truth(r: Reader, x: Any) -> Any:
         method = python_method(x, dunder)
         if method is not None:
             return r.truth(r.call(method, [x]))
+    if has_run(x):
+        return r.truth(from_dim(length_of(x)))
     if r.captures.opaque(x) and not _always_true(x):
         r.captures.hand("a test", x)
     return bool(x)

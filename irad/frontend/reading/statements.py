@@ -10,6 +10,7 @@ import numpy as np
 
 from irad.core.foreign import CODE, is_value
 from irad.errors import UnsupportedError
+from irad.frontend.control import lists
 from irad.frontend.control.flow import block
 from irad.frontend.control.loops import run_for, run_while
 from irad.frontend.control.nullable import definite, needed
@@ -25,6 +26,7 @@ from irad.frontend.reading.expressions import (
 from irad.frontend.reading.subscripts import augmented, augmented_item, change, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Attribute, Name
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------
@@ -164,6 +166,9 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             obj, key = r.expr(t.value), r.expr(t.slice)
             if isinstance(obj, Array):
                 raise ValueError("cannot delete array elements")
+            if has_run(obj):
+                lists.remove_at(r, obj, key)
+                continue
             change(r, obj)
             del obj[key]
         elif isinstance(t, ast.Attribute):

@@ -10,12 +10,12 @@ import numpy as np
 
 from irad.core.structured import Bytes, Field, Layout, Structured, fields, is_structured, why_not
 from irad.core.types import promote
-from irad.errors import UnsupportedError
+from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.reading.records import get_field, node_item, set_node_item
 from irad.frontend.values.arr import Arr, from_dim, normalize_axis
 from irad.frontend.values.fields import array_class, made, stand_in
-from irad.frontend.values.objects import Array, Method, describe
+from irad.frontend.values.objects import Array, Method, describe, is_traced_deep
 
 Node = Structured | Bytes
 
@@ -176,6 +176,8 @@ def call_structured(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any])
     made_of = fn in _MAKERS and _structured_dtype(fn, args, kwargs)
     if made_of:
         return _MAKERS[fn](r, made_of, *_without_dtype(fn, args), **{k: v for k, v in kwargs.items() if k != "dtype"})
+    if fn in _RECARRAYS and is_traced_deep([args, kwargs]):
+        return _RECARRAYS[fn](r, *args, **kwargs)
     if not any(map(_holds, (*args, *kwargs.values()))):
         return NotImplemented
     if fn in FUNCTIONS:
@@ -269,6 +271,49 @@ def _array(r: Reader, dtype: np.dtype, value: Any, **kwargs: Any) -> Any:
 
 _MAKERS: dict[Any, Callable[..., Any]] = {
     np.zeros: _filled(np.zeros), np.empty: _filled(np.empty), np.ones: _filled(np.ones), np.array: _array, np.asarray: _array,
+}  # fmt: skip
+
+
+def _from_arrays(r: Reader, arrayList: Any, dtype: Any = None, shape: Any = None, formats: Any = None, names: Any = None) -> Any:
+    """np.rec.fromarrays: a field for each array."""
+    columns = [r.call(np.asarray, [x]) for x in r.items(arrayList)]
+    dims = columns[0].shape if shape is None else shape
+    if dtype is None:
+        given = names.split(",") if isinstance(names, str) else list(names or ())
+        named = [n.strip() for n in given] + [f"f{k}" for k in range(len(given), len(columns))]
+        kinds = (
+            [x.strip() for x in formats.split(",")] if isinstance(formats, str) else formats or [x.type.numpy for x in columns]
+        )
+        dtype = list(zip(named, kinds))
+    out = _filled(np.zeros)(r, np.dtype(dtype), dims)
+    for k, (name, x) in enumerate(zip(out.layout.dtype.names or (), columns)):
+        if x.shape != (*dims, *out.layout.dtype[name].shape):
+            raise IradValueError(f'array-shape mismatch in array {k} ("{name}")')
+        set_node_item(r, out, name, x)
+    return r.state.made(made(out, out.children, np.recarray))
+
+
+def _from_records(r: Reader, recList: Any, dtype: Any = None, shape: Any = None, formats: Any = None, names: Any = None) -> Any:
+    """np.rec.fromrecords: of rows, each a tuple."""
+    rows = r.items(recList)
+    if dtype is not None:
+        out = _array(r, np.dtype(dtype), [tuple(r.items(row)) for row in rows])
+        return r.state.made(made(out, out.children, np.recarray))
+    columns = [r.call(np.array, [list(column)]) for column in zip(*map(r.items, rows))]
+    return _from_arrays(r, columns, None, shape, formats, names)
+
+
+def _record_array(r: Reader, obj: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """np.rec.array of a structured array, of rows, or of arrays."""
+    if isinstance(obj, Structured):
+        out = copied(r, obj) if dtype is None else _astype(r, obj, dtype)
+        return r.state.made(made(out, out.children, np.recarray))
+    first = r.items(obj)[0]
+    return (_from_records if isinstance(first, tuple) else _from_arrays)(r, obj, dtype, **kwargs)
+
+
+_RECARRAYS: dict[Any, Callable[..., Any]] = {
+    np.rec.fromarrays: _from_arrays, np.rec.fromrecords: _from_records, np.rec.array: _record_array,
 }  # fmt: skip
 
 

@@ -12,13 +12,14 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control import nullable
+from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
+from irad.frontend.control.lists import change
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
-from irad.frontend.reader import Reader
+from irad.frontend.reader import Reader, of_a_loop
 from irad.frontend.values.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.values.objects import (
     AliasError,
@@ -35,6 +36,7 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.positions import check_position
 from irad.frontend.values.result_layout import of_gather
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Storage
 from irad.ops.intervals import interval
 
@@ -57,6 +59,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(key, Array):
         key = r.operand(key)
         key = Arr(key.value) if isinstance(key, Arr) and not key.shape else key.item() if isinstance(key, np.ndarray) else key
+    if has_run(obj) or (type(obj) is list and isinstance(key, slice) and is_traced_deep(key) and obj):
+        return lists.item(r, obj, key)
     if isinstance(key, Arr):
         return _traced_position(r, obj, key)
     r.captures.pin(key)
@@ -69,8 +73,6 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, collections.defaultdict) and key not in obj:
         return _missing(r, obj, key)
     out = obj[key]
-    if isinstance(out, Poison):
-        raise UnsupportedError(f"an item of this {type(obj).__name__} cannot be used here: {out.message}")
     return r.state.made(out) if isinstance(key, slice) else out
 
 
@@ -159,6 +161,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     method = python_method(obj, "__setitem__")
     if method is not None:
         r.call(method, [obj, key, value])
+    elif has_run(obj):
+        lists.store(r, obj, r.operand(key), value)
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
         position = static_int(key, f"an index into a {type(obj).__name__}") if isinstance(key, Arr) else key
         r.captures.pin(key)
@@ -168,30 +172,14 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         raise IradTypeError(f"{describe(obj)} does not support item assignment")
 
 
-def change(r: Reader, container: Any) -> None:
-    """Check that a container may be changed, and log it."""
-    if not hasattr(container, "clear"):
-        raise UnsupportedError(
-            f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
-        )
-    original = r.captures.originals.get(id(container))
-    given = r.captures.inputs.get(id(container)) is container
-    if original is not None or given or r.captures.path(container) is not None:
-        raise UnsupportedError(
-            f"a {type(container).__name__} from outside the function is changed; return the new value, "
-            "or change the arrays in it in place (x[...] = ...)"
-        )
-    if r.state.locked(container):
-        raise UnsupportedError(
-            f"a {type(container).__name__} is changed that is one of several, depending on data; "
-            "make a new one on each path, or choose between their items"
-        )
-    r.state.touch(container)
-
-
 def writable(x: Array) -> None:
+    if not isinstance(x, Array):
+        raise IradTypeError(f"{describe(x)} does not support item assignment")
     if x.frozen:
-        raise AliasError(x.frozen) if "read-only" not in x.frozen else ReadOnlyError(x.frozen)
+        if "read-only" in x.frozen:
+            raise ReadOnlyError(x.frozen)
+        e, content = AliasError(x.frozen), x.cell.content
+        raise of_a_loop(e, content) if isinstance(content, Value) else e
 
 
 class ReadOnlyError(UnsupportedError, ValueError):
@@ -319,13 +307,22 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if method is not None:
         return r.call(method, [old, value])
     if isinstance(old, list) and name == "add":
-        change(r, old)
-        old.extend(r.items(value))
+        extend(r, old, value)
         return old
     if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
         change(r, old)
         return getattr(operator, _INPLACE[name])(old, value)
     return r.operator(name, old, value)
+
+
+def extend(r: Reader, xs: Any, more: Any) -> None:
+    """xs.extend(more) of a list or deque."""
+    if has_run(more) and type(xs) is list:
+        lists.extend(r, xs, more)
+        return
+    items = r.items(more)
+    change(r, xs)
+    xs.extend(items)
 
 
 def choose(r: Reader, cond: Arr, a: list[Any], b: list[Any]) -> list[Value]:

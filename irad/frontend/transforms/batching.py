@@ -14,6 +14,7 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.tree import TreeDef, attributes, flatten, parts, structured_nodes
 from irad.core.types import Dim, Type
 from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedError
+from irad.frontend.control.lists import with_items
 from irad.frontend.control.regions import dead_end, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.linearise import is_leaf, opened
@@ -120,7 +121,7 @@ def _element(x: Any, p: Value, batched: bool) -> Any:
 
 
 def _results(r: Reader, out: Any) -> tuple[TreeDef, list[Value]]:
-    found, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
+    found, tree = flatten(with_items(r, out, False), lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
     for x in found:
         if isinstance(x, UNFIT):
             raise UnsupportedError(f"the function under vmap returns {unfit(x)}")

@@ -21,6 +21,7 @@ from irad.core.types import Dim, Type, type_of
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.layout import c_strides, is_c
+from irad.frontend.values.runs import Run
 from irad.frontend.values.steps import Step, Stopped
 
 
@@ -290,13 +291,15 @@ class Stand:
     cls: type
 
 
-UNFIT = (Poison, Text, Nullable)  # what no number or array of the graph stands for
+UNFIT = (Poison, Text, Nullable, Run)  # what no number or array of the graph stands for
 
 
 def unfit(x: Any) -> str:
     """What one of those is, in an error about a result."""
     if isinstance(x, Nullable):
         return f"{describe(x)}{x.where}; return a number that means none, or a bool beside it"
+    if isinstance(x, Run):
+        return "a list whose length depends on data; return an array of its elements"
     return x.message if isinstance(x, Poison) else "a string"
 
 
@@ -383,7 +386,7 @@ def is_traced_deep(x: Any) -> bool:
         return is_traced_deep(x.bytes)
     if isinstance(x, BaseException):
         return any(map(is_traced_deep, x.args))
-    return isinstance(x, (Text, Maybe, Nullable, Poison, Stand))
+    return isinstance(x, (Text, Maybe, Nullable, Poison, Stand, Run))
 
 
 def holds_traced(x: Any) -> bool:

@@ -68,12 +68,18 @@ def traced_position(v: Value, n: Dim, axis: int) -> int | Value:
     return _wrap(v, size)
 
 
-def check_position(v: Value, n: int, message: str) -> None:
+def check_position(v: Value, n: Dim, message: str) -> None:
     """Raise IndexError with a text of one's own for a traced index into n items; afterwards it is known to be one of theirs."""
     bad = _outside(v, n, dim_value(n))
     if bad is not None:
         raise_if(bad, exc="IndexError", message=message)
-        bound(v, -n, n - 1)
+        top = dim_interval(n)[1]
+        bound(v, -top, top - 1)
+
+
+def wrapped_position(v: Value, n: Dim) -> Value:
+    """An index that was checked, counted from the front."""
+    return v if _at_least_zero(affine_of(v)) else _wrap(cast_to(v, "i64"), dim_value(n))
 
 
 def _at_least_zero(d: Dim) -> bool:

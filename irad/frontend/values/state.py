@@ -264,6 +264,10 @@ class Region:
                     self._assigned.setdefault(id(place.owner), {})[place.name] = self.log.new[key]
         return self._assigned
 
+    def changes(self, obj: Any) -> bool:
+        """Was a container or instance changed in the region?"""
+        return (Items.__name__, id(obj), None) in self.log.new or id(obj) in self._attributes()
+
     def stale(self, x: Any) -> bool:
         """Is x an array whose content is not known any more at the end of the region?"""
         if not isinstance(x, Array) or not (x.watch or isinstance(x, Either)):

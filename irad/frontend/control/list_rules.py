@@ -1,0 +1,142 @@
+"""Lists that grow in a loop or on one path of a branch: how much room their arrays need, and that no element is changed later.
+
+What is put into such a list is copied into its arrays. That means the same as Python's reference to the object as long as nobody
+changes the object afterwards: the list watches the arrays that others may know, and containers must not change any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from irad.core.ir import Value
+from irad.core.types import Dim
+from irad.frontend.control.merge import Bad, Grower, Grown, Node, Null, Opt, Template, mutable, structure
+from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
+from irad.frontend.values.runs import Run, has_run, head, larger, length_of, most_of, tail
+from irad.ops.intervals import dim_interval
+
+MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
+_NO_BOUND = "a list grows in it, and how often the loop runs is not bounded; write for k in range(limit) and break"
+
+
+class OfBranch(Grower):
+    """Of the two sides of a branch."""
+
+    def __init__(self, inside: Callable[[Value], bool]):
+        self.inside = inside  # is a value made in a side?
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        assert old is None
+        most, rows = larger(most_of(x), most_of(y)), None
+        if most is not None:
+            rows = most
+            for run in filter(None, map(head, (x, y))):
+                rows = None if rows is None else larger(rows, run.rows)
+        if most is None or rows is None or any(map(self._local, (most, rows))):
+            return Bad("it is a list whose length is computed on one path only; append in a loop of known length, under an if")
+        a, b = length_of(x), length_of(y)
+        same = a == b and not self._local(a)
+        return Grown(element, rows, a if same else 0, 0 if same else None, most, most)
+
+    def _local(self, d: Dim) -> bool:
+        return not isinstance(d, int) and any(self.inside(v) for v, _ in d.terms)
+
+
+class OfLoop(Grower):
+    """Of a loop of at most `trips` trips (None: not bounded). `unbounded` gives the error where those may be very many."""
+
+    def __init__(self, trips: Dim | None, unbounded: Callable[[], Exception]):
+        self.trips, self.unbounded = trips, unbounded
+        self.starts: dict[int, Run] = {}  # id of a template -> what its list holds at the start of a trip
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        bounded, highest = self.trips is not None, 0 if self.trips is None else dim_interval(self.trips)[1]
+        if self.trips is not None and not isinstance(self.trips, int) and highest > MOST:
+            raise self.unbounded()
+        trips = int(highest)
+        start = self.starts.get(id(old)) if old is not None else None
+        length, most = (start.length, start.most) if start is not None else (length_of(x), most_of(x))
+        more, rate = most_of(y) - most, length_of(y) - length
+        highest = dim_interval(more)[1]
+        if highest == float("inf") or (not bounded and highest > 0):
+            return Bad(_NO_BOUND)
+        growth = max(0, int(highest), old.growth if old is not None else 0)
+        constant = isinstance(rate, int) and (old is None or old.rate == rate) and (bounded or rate == 0)
+        if old is not None:
+            base, first, room = old.base, old.after - trips * old.growth, old.rows
+        else:
+            base, first, room = length_of(x), most_of(x), head(x).rows if has_run(x) else 0  # type: ignore[union-attr]
+        after = first + trips * growth
+        rows = after if room == 0 else larger(after, room)
+        if rows is None:
+            return Bad("it is a list whose greatest length is not known")
+        before = after - growth
+        return Grown(element, rows, base, rate if constant else None, before, after, growth)  # type: ignore[arg-type]
+
+
+def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x) -> Iterator[tuple[Grown, list[Any]]]:
+    """The lists that grow in a thing of a template, and what they hold."""
+    x = content(x)
+    if isinstance(x, (Maybe, Nullable)):
+        x = x.value
+    if isinstance(t, Grown):
+        if type(x) is list:
+            yield t, x
+    elif isinstance(t, (Opt, Null)):
+        yield from grown_parts(t.child, x, content)
+    elif isinstance(t, Node):
+        found = structure(x)
+        if found is not None and len(found[2]) == len(t.kids):
+            for k, part in zip(t.kids, found[2]):
+                yield from grown_parts(k, part, content)
+
+
+class Taken:
+    """What lists took into their arrays: arrays, and containers that may be changed."""
+
+    def __init__(self, content: Callable[[Any], Any] = lambda x: x) -> None:
+        self.content = content
+        self.cells: dict[int, Cell] = {}
+        self.containers: dict[int, Any] = {}
+
+    def take(self, xs: list[Any]) -> None:
+        """The items of a list that are plain so far, and what its arrays took earlier."""
+        run = head(xs)
+        if run is not None:
+            self.cells.update((id(c), c) for c, _ in run.watch)
+        for x in tail(xs):
+            self._take(x)
+
+    def _take(self, x: Any) -> None:
+        if isinstance(x, (Maybe, Nullable)):
+            x = x.value
+        if isinstance(x, Array):
+            self.cells.update((id(c), c) for c in x.shared())
+            return
+        if id(x) in self.containers:
+            return
+        found = structure(self.content(x))
+        if found is None:
+            return
+        if mutable(x):
+            self.containers[id(x)] = x
+        for part in found[2]:
+            if type(part) is Run:
+                self.cells.update((id(c), c) for c, _ in part.watch)
+            else:
+                self._take(part)
+
+
+def lock_taken(t: Template, x: Any, made: Any, taken: dict[int, Any], lock: Callable[[Any], None]) -> None:
+    """Lock the containers of `made`, which stands for x from now on, that stand for ones that were taken."""
+    x, made = (y.value if isinstance(y, (Maybe, Nullable)) else y for y in (x, made))
+    if isinstance(t, (Opt, Null)):
+        lock_taken(t.child, x, made, taken, lock)
+    elif isinstance(t, Node):
+        if id(x) in taken:
+            lock(made)
+        found, other = structure(x), structure(made)
+        if found is not None and other is not None:
+            for k, a, b in zip(t.kids, found[2], other[2]):
+                lock_taken(k, a, b, taken, lock)

@@ -1,0 +1,340 @@
+"""What Python does with lists, for those whose elements stand in arrays (irad.frontend.values.runs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from itertools import islice
+from typing import Any
+
+from irad.core.ir import Value
+from irad.core.rows import Rows
+from irad.core.tree import parts, rebuild
+from irad.core.types import Dim
+from irad.errors import IradTypeError, UnsupportedError
+from irad.frontend.control.merge import (
+    STALE_LIST,
+    Ary,
+    Grown,
+    Maker,
+    Node,
+    Num,
+    Template,
+    elements_of,
+    holes,
+    leaves,
+    meet,
+    show,
+    widened,
+)
+from irad.frontend.numpy.join import stack
+from irad.frontend.reader import Reader, of_a_loop
+from irad.frontend.values.arr import Arr, from_dim, lift
+from irad.frontend.values.index import getitem
+from irad.frontend.values.objects import Array, Cell, StructureError
+from irad.frontend.values.positions import check_position, resolve_slice, wrapped_position
+from irad.frontend.values.runs import (
+    Run,
+    has_run,
+    head,
+    larger,
+    length_of,
+    most_of,
+    row,
+    tail,
+    with_room,
+    with_row,
+    with_rows,
+)
+from irad.ops.array import dim_value, slice_axis
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import lt
+from irad.ops.intervals import dim_interval
+
+FROZEN = (
+    "an array that is an element of a list which grows in a loop is stored into; give the list another one "
+    "(xs[k] = xs[k] + ...), or keep the arrays in one array"
+)
+
+
+def whole(r: Reader, xs: list[Any]) -> Run:
+    """All elements of a list in arrays; the list itself stays as it is."""
+    run = head(xs)
+    if run is not None and run.stale:
+        raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
+    if run is not None and len(xs) == 1:
+        return run
+    element = elements_of(xs, None)
+    if element is None or type(element).__name__ == "Bad":
+        raise StructureError("the elements of this list are of several kinds: " + getattr(element, "message", "there are none"))
+    return _run(r, xs, element, most_of(xs))
+
+
+def _run(r: Reader, xs: list[Any], element: Template, rows: Dim) -> Run:
+    """The elements of a list in arrays with room for so many."""
+    run, most = head(xs), most_of(xs)
+    if run is not None:
+        room = larger(rows, run.rows)
+        rows = rows if room is None else room
+    length = length_of(xs)
+    t = Grown(element, rows, length, 0, most, most)
+    watch = [(c, c.content) for x in tail(xs) for c in arrays_in(x)]
+    return Run(element, leaves(t, xs, r.read), length, most, [*(run.watch if run is not None else ()), *watch])
+
+
+def arrays_in(x: Any) -> Iterator[Cell]:
+    """The storage of the arrays in an element."""
+    if isinstance(x, Array):
+        yield from x.shared()
+    elif isinstance(x, (list, tuple)):
+        for e in x:
+            yield from arrays_in(e) if type(e) is not Run else (c for c, _ in e.watch)
+    elif isinstance(x, dict):
+        for e in x.values():
+            yield from arrays_in(e)
+    elif hasattr(x, "__dict__") and not isinstance(x, type):
+        for e in vars(x).values():
+            yield from arrays_in(e)
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def at(r: Reader, run: Run, position: Dim | Value) -> Any:
+    """The element at a position that is known to be there."""
+
+    def made(obj: Any, node: Any) -> Any:
+        r.lock(r.state.made(obj), run.columns[0])
+        return obj
+
+    values = [row(c, position) for c in run.columns]
+    return Maker(values, lambda t, v: Array(Cell(v), frozen=FROZEN), made).make(run.element)
+
+
+def length(xs: list[Any]) -> Any:
+    """len(xs)."""
+    return from_dim(length_of(xs))
+
+
+def item(r: Reader, xs: list[Any], key: Any) -> Any:
+    """xs[key], of a position or a slice."""
+    if isinstance(key, slice):
+        return r.state.made(_slice(r, xs, key))
+    if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
+        return xs[key]
+    n = xs[0].length
+    if isinstance(key, int) and key >= 0 and isinstance(n, int) and n <= key < n + len(xs) - 1:
+        return xs[1 + key - n]
+    run = whole(r, xs) if not (isinstance(key, int) and _in_run(key, xs)) else xs[0]
+    if run.stale:
+        raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
+    return at(r, run, position(key, length_of(xs), "list index out of range"))
+
+
+def _in_run(key: int, xs: list[Any]) -> bool:
+    """Is the element surely in the arrays?"""
+    return key < -(len(xs) - 1) or 0 <= key < dim_interval(xs[0].length)[0]
+
+
+def position(key: Any, n: Dim, message: str) -> Dim | Value:
+    """An index counted from the front, checked."""
+    v = key.value if isinstance(key, Arr) else None
+    if v is None:
+        k = key.__index__()
+        lo, hi = dim_interval(n)
+        need = k + 1 if k >= 0 else -k
+        if hi < need:
+            raise IndexError(message)
+        if lo < need:
+            raise_if(lt(dim_value(n), scalar(need, "i64")), exc="IndexError", message=message)
+        return k if k >= 0 else n + k
+    if key.name[0] not in "iu":
+        raise IradTypeError(f"list indices must be integers or slices, not {key.name}")
+    check_position(v, n, message)
+    return wrapped_position(v, n)
+
+
+def _slice(r: Reader, xs: list[Any], key: slice) -> list[Any]:
+    if key.start is None and key.stop is None and key.step is None:
+        return list(xs)
+    run = whole(r, xs)
+    start, size, step = resolve_slice(key, run.length)
+    if size == 0:
+        return []
+    if step == 1 and isinstance(start, int) and isinstance(run.most, int):
+        room = size if isinstance(size, int) else run.most - start  # what is behind the last element is never read
+        columns = [slice_axis(c, 0, start, room) for c in run.columns]
+        return [Run(run.element, columns, size, room, run.watch)] if room > 0 else []
+    columns = [getitem(Arr(slice_axis(c, 0, 0, run.length)), key).value for c in run.columns]
+    n = columns[0].type.shape[0] if columns else size
+    return [Run(run.element, columns, n, n, run.watch)]
+
+
+def array_of(r: Reader, xs: list[Any]) -> Arr:
+    """np.array(xs)."""
+    run = whole(r, xs)
+    columns = iter([slice_axis(c, 0, 0, run.length) for c in run.columns])
+    return _array(run.element, columns)
+
+
+def _array(t: Template, columns: Iterator[Value], depth: int = 1) -> Arr:
+    """The elements of a template, whose columns have so many axes for positions, as one array."""
+    if isinstance(t, (Num, Ary)):
+        return Arr(next(columns))
+    if isinstance(t, Node) and t.cls in (list, tuple):
+        return stack([_array(k, columns, depth) for k in t.kids], axis=depth)
+    if isinstance(t, Grown) and t.rate == 0:
+        cut = (slice_axis(c, depth, 0, t.base) for c in islice(columns, len(holes(t.element))))
+        return _array(t.element, cut, depth + 1)
+    if isinstance(t, Grown):
+        raise UnsupportedError("an array of lists whose lengths depend on data; fill an array of the final size instead")
+    raise IradTypeError(f"an array of a list whose elements are {show(t)}; make one of the numbers in them")
+
+
+# ---- changing --------------------------------------------------------------------------------------------------------
+
+
+def change(r: Reader, container: Any) -> None:
+    """Check that a container may be changed, and log it."""
+    if not hasattr(container, "clear"):
+        raise UnsupportedError(
+            f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
+        )
+    original = r.captures.originals.get(id(container))
+    given = r.captures.inputs.get(id(container)) is container
+    if original is not None or given or r.captures.path(container) is not None:
+        raise UnsupportedError(
+            f"a {type(container).__name__} from outside the function is changed; return the new value, "
+            "or change the arrays in it in place (x[...] = ...)"
+        )
+    if r.state.locked(container):
+        raise r.locked_error(
+            container,
+            f"a {type(container).__name__} is changed that is one of several, depending on data; "
+            "make a new one on each path, or choose between their items",
+        )
+    r.state.touch(container)
+
+
+def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
+    """xs[key] = value."""
+    if isinstance(key, slice):
+        raise UnsupportedError("assigning to a slice of a list that grows in a loop; assign its elements, or use an array")
+    if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
+        change(r, xs)
+        xs[key] = value
+        return
+    run, n = whole(r, xs), length_of(xs)
+    element = meet(run.element, elements_of([value], None))  # type: ignore[arg-type]
+    if type(element).__name__ == "Bad":
+        raise StructureError("an element of a list that grows is given another kind: " + element.message)  # type: ignore[attr-defined]
+    at_ = position(key, n, "list assignment index out of range")
+    values = leaves(element, value, r.read)
+    columns = [with_row(c, at_, v) for c, v in zip(widened(run, element), values)]
+    watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
+    change(r, xs)
+    xs[:] = [Run(element, columns, run.length, run.most, watch)]
+
+
+def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
+    """xs.pop(key)."""
+    if isinstance(key, int) and key == -1:
+        change(r, xs)
+        if len(xs) > 1:
+            return xs.pop()
+        run = xs[0]
+        out = at(r, run, position(-1, run.length, "pop from empty list"))
+        xs[:] = [Run(run.element, run.columns, run.length - 1, run.most - 1 if run.most != 0 else 0, run.watch)]
+        return out
+    out = item(r, xs, key)
+    remove_at(r, xs, key)
+    return out
+
+
+def remove_at(r: Reader, xs: list[Any], key: Any) -> None:
+    """del xs[key]."""
+    if isinstance(key, slice):
+        raise UnsupportedError("deleting a slice of a list that grows in a loop; keep what is left (xs = xs[k:])")
+    after = r.operator("add", key, 1)
+    rest = [] if isinstance(after, int) and after == 0 else _slice(r, xs, slice(after, None))
+    new = joined(r, _slice(r, xs, slice(None, key)), rest)
+    change(r, xs)
+    xs[:] = new
+
+
+def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
+    """xs.insert(key, value)."""
+    new = joined(r, [*_slice(r, xs, slice(None, key)), value], _slice(r, xs, slice(key, None)))
+    change(r, xs)
+    xs[:] = new
+
+
+def extend(r: Reader, xs: list[Any], other: list[Any]) -> None:
+    """xs.extend(other), where elements of either stand in arrays."""
+    new = joined(r, xs, other)
+    change(r, xs)
+    xs[:] = new
+
+
+def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:
+    """xs + ys."""
+    if not has_run(ys):
+        return [*xs, *ys]
+    if not xs:
+        return list(ys)
+    second = whole(r, ys)
+    element = meet(elements_of(xs, None), second.element)  # type: ignore[arg-type]
+    if type(element).__name__ == "Bad":
+        raise StructureError("two lists of other elements are put together: " + element.message)  # type: ignore[attr-defined]
+    n, most = length_of(xs), most_of(xs) + second.rows
+    first = _run(r, xs, element, most)
+    pairs = zip(first.columns, widened(second, element))
+    columns = [with_rows(with_room(a, most), n, b) for a, b in pairs]
+    both = Run(element, columns, n + second.length, most_of(xs) + second.most, [*first.watch, *second.watch])
+    return [both]
+
+
+def numbers(xs: list[Any]) -> bool:
+    """Are the elements numbers?"""
+    return isinstance(elements_of(xs, None), Num)
+
+
+def equal_to(r: Reader, xs: list[Any], x: Any) -> Value:
+    """Which elements equal x."""
+    out = r.operand(r.operator("eq", r.wrap(array_of(r, xs)), x))
+    return lift(out).value
+
+
+# ---- where lists leave the program ------------------------------------------------------------------------------------------
+
+
+_FEW = 16  # elements that are returned one by one
+
+
+def with_items(r: Reader, x: Any, rows: bool) -> Any:
+    """x with the elements of its lists one by one; with `rows` long lists as `Rows`, which become lists after the call."""
+    if has_run(x):
+        n = length_of(x)
+        form = _form(elements_of(x, None)) if rows and not (isinstance(n, int) and n <= _FEW) else None
+        if form is not None:
+            run = whole(r, x)
+            return Rows(form, [Array(Cell(slice_axis(c, 0, 0, run.length))) for c in run.columns])
+        return [with_items(r, e, rows) for e in r.items(x)]
+    found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
+    if found is None or isinstance(x, (Arr, Array)):
+        return x
+    kids = [with_items(r, e, rows) for e in found[2]]
+    return x if all(a is b for a, b in zip(kids, found[2])) else rebuild(found[0], found[1], kids)
+
+
+def _form(t: Template | None) -> Any:
+    """How an element is made of its columns; None if it is made one by one."""
+    if isinstance(t, Num):
+        return "python" if t.weak else "numpy"
+    if isinstance(t, Ary):
+        return "array"
+    if not isinstance(t, Node) or not t.kids or not (t.cls in (list, tuple, dict) or hasattr(t.cls, "_fields")):
+        return None
+    kids = tuple(map(_form, t.kids))
+    return None if None in kids else (t.cls, t.meta, kids)

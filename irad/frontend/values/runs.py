@@ -1,0 +1,130 @@
+"""Lists whose length differs from trip to trip, or depends on data: their elements stand in arrays.
+
+Such a list holds a `Run` as its first item: one array for each number or array of an element, with room for as many elements as
+there may be. What was appended since follows it as plain items. Only the first item of a list may be a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irad.core.ir import Value
+from irad.core.types import Dim, Type
+from irad.ops.array import Slice, concat, dim_value, index, reshape_to, slice_axis, update, zeros
+from irad.ops.intervals import dim_interval
+
+
+class Run:
+    """The first `length` elements of a list: `element` is their template, `columns` hold what fills its holes, one row each.
+
+    `most`: a bound of `length` that is in scope wherever the list is; `watch`: storage that elements may share, with its content.
+    """
+
+    __slots__ = ("element", "columns", "length", "most", "watch")
+
+    def __init__(self, element: Any, columns: Sequence[Value], length: Dim, most: Dim, watch: Sequence[tuple[Any, Any]] = ()):
+        self.element, self.columns, self.length, self.most = element, tuple(columns), length, most
+        self.watch = tuple(watch)
+
+    @property
+    def rows(self) -> Dim:
+        """How many elements there is room for."""
+        return self.columns[0].type.shape[0] if self.columns else self.most
+
+    @property
+    def stale(self) -> bool:
+        """Has storage been changed that elements may share?"""
+        return any(cell.content is not content for cell, content in self.watch)
+
+
+def has_run(x: Any) -> bool:
+    """Is x a list with elements in arrays?"""
+    return isinstance(x, list) and len(x) > 0 and type(x[0]) is Run
+
+
+def head(xs: list[Any]) -> Run | None:
+    return xs[0] if has_run(xs) else None
+
+
+def tail(xs: list[Any]) -> list[Any]:
+    """The plain items of a list, after its run."""
+    return xs[1:] if has_run(xs) else xs
+
+
+def length_of(xs: list[Any]) -> Dim:
+    return xs[0].length + (len(xs) - 1) if has_run(xs) else len(xs)
+
+
+def most_of(xs: list[Any]) -> Dim:
+    return xs[0].most + (len(xs) - 1) if has_run(xs) else len(xs)
+
+
+def larger(a: Dim, b: Dim) -> Dim | None:
+    """The larger of two extents; None if that depends."""
+    lo, hi = dim_interval(a - b)
+    return a if lo >= 0 else b if hi <= 0 else None
+
+
+# ---- columns ------------------------------------------------------------------------------------------------------------
+
+
+def row(column: Value, position: Dim | Value) -> Value:
+    """The row of a column at a position that is known to be there."""
+    at, spec = _place(column, position)
+    return index(column, *at, spec=spec)
+
+
+def with_row(column: Value, position: Dim | Value, v: Value) -> Value:
+    """A column with another row at a position."""
+    at, spec = _place(column, position)
+    return update(column, v, *at, spec=spec)
+
+
+def _place(column: Value, position: Dim | Value) -> tuple[list[Value], tuple[Any, ...]]:
+    rest = tuple(Slice(0, n) for n in column.type.shape[1:])
+    if isinstance(position, int):
+        return [], (position, *rest)
+    return [position if isinstance(position, Value) else dim_value(position)], ("i", *rest)
+
+
+def with_rows(column: Value, start: Dim, rows: Value) -> Value:
+    """A column with other rows from a position on."""
+    rest = tuple(Slice(0, n) for n in column.type.shape[1:])
+    size = rows.type.shape[0]
+    if isinstance(start, int):
+        return update(column, rows, spec=(Slice(start, size), *rest))
+    return update(column, rows, dim_value(start), spec=(Slice(None, size), *rest))
+
+
+def empty_column(of: Type, rows: Dim) -> Value:
+    """A column with room for `rows` elements of a type."""
+    return zeros(Type(of.dtype, (rows, *of.shape)))
+
+
+def with_room(column: Value, rows: Dim, axis: int = 0) -> Value:
+    """A column that has room for `rows` elements: the very value if it has."""
+    have = column.type.shape[axis]
+    if have == rows:
+        return column
+    if isinstance(have, int) and isinstance(rows, int) and have > rows:
+        return slice_axis(column, axis, 0, rows)
+    if axis:
+        shape = tuple(rows - have if k == axis else d for k, d in enumerate(column.type.shape))
+        return concat(column, zeros(Type(column.type.dtype, shape)), axis=axis)
+    return with_rows(empty_column(Type(column.type.dtype, column.type.shape[1:]), rows), 0, column)
+
+
+_FEW = 8  # rows that are stored one by one
+
+
+def stacked(values: Sequence[Value], of: Type, rows: Dim) -> Value:
+    """A column that begins with these rows."""
+    if len(values) > _FEW:
+        parts = [reshape_to(v, (1, *of.shape)) for v in values]
+        room = rows - len(values)
+        return concat(*parts, *([] if room == 0 else [empty_column(of, room)]), axis=0)
+    column = empty_column(of, rows)
+    for k, v in enumerate(values):
+        column = with_row(column, k, v)
+    return column
