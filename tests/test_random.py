@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -405,3 +406,47 @@ def test_long_loops() -> None:
         return s
 
     slope(f, X)
+
+
+# ---- Python's module random -----------------------------------------------------------------------------------------
+
+
+def python_samples(x: np.ndarray) -> Any:
+    random.seed(3)
+    s = random.random() * x[0] + random.uniform(x[0], x[1]) + random.gauss(x[0], x[1]) + random.normalvariate(x[1], 2.0)
+    s += (
+        random.expovariate(x[0])
+        + random.lognormvariate(0.1 * x[0], 0.5)
+        + random.gammavariate(2.0, x[1])
+        + random.betavariate(2, 3) * x[0]
+    )
+    s += random.paretovariate(3 * x[0] + 1) + random.weibullvariate(x[0], 1.5) + random.triangular(0, 1, 0.5) * x[1]
+    return s + random.randint(1, 6) * x[0] + random.randrange(5) * x[1] + x[random.randrange(0, 5)] ** 2
+
+
+def python_picks(x: np.ndarray) -> Any:
+    gen, order = random.Random("seed"), [1, 2, 3, 4]
+    gen.shuffle(order)
+    at, drawn, two = gen.sample(range(5), 3), gen.choices([10, 20, 30], weights=[1, 2, 3], k=4), gen.sample(list(x), 2)
+    s = order[0] * x[0] + order[3] * x[1] + x[at[0]] * x[at[1]] + sum(drawn) * x[3] + two[0] * two[1]
+    for _ in range(20):
+        if gen.random() < 0.5:
+            s = s + gen.choice([1.0, 2.0]) * x[0]
+        s = s + gen.choice(x) * 0.1
+    return s
+
+
+@pytest.mark.parametrize("f", [python_samples, python_picks], ids=lambda f: f.__name__)
+def test_module_random(f: Callable[..., Any]) -> None:
+    check(f, X)
+
+
+def test_state_of_the_module_random() -> None:
+    c = irad.compile(lambda x: x * random.random() + random.gauss(0, 1))
+    random.seed(1)
+    got = [c(2.0), c(2.0)]
+    random.seed(1)
+    assert got == [2.0 * random.random() + random.gauss(0, 1) for _ in range(2)]
+    own, twin = random.Random(5), random.Random(5)
+    d = irad.compile(lambda x, gen: x * gen.random())
+    assert [d(1.0, own), d(1.0, own)] == [twin.random(), twin.random()]

@@ -23,9 +23,11 @@ _lock = threading.Lock()
 
 
 def is_stream(x: Any) -> bool:
-    """Is it a numpy.random.Generator or RandomState?"""
-    module = sys.modules.get("numpy.random")
-    return module is not None and isinstance(x, (module.Generator, module.RandomState))
+    """Is it a numpy.random.Generator or RandomState, or one of Python's random.Random?"""
+    module, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+    return (module is not None and isinstance(x, (module.Generator, module.RandomState))) or (
+        python is not None and isinstance(x, python.Random)
+    )
 
 
 def number(stream: Any) -> np.int64:

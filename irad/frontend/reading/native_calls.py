@@ -12,6 +12,7 @@ import numpy as np
 
 from irad.core.foreign import is_library
 from irad.core.once import import_later as imported
+from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Seq, iterator
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
@@ -53,6 +54,8 @@ _FILES = {
 def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function implemented in C."""
     owner = getattr(fn, "__self__", None)
+    if is_stream(owner):
+        return r.call(r.getattr(r.captures.take(owner, r.captures.origin(owner)), fn.__name__), args, kwargs)
     if isinstance(owner, _OWN) and not isinstance(owner, type):
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
     if getattr(fn, "__objclass__", None) in _OWN and args and isinstance(args[0], _OWN):

@@ -13,6 +13,7 @@ import numpy as np
 
 from irad.core import random_streams as streams
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.types import Type, dtype_name
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.stands import Stands
@@ -42,18 +43,20 @@ def draws(*names: str) -> Callable[[Draw], Draw]:
 class Stream(Stands):
     """A generator, by its number."""
 
+    draws = DRAWS
+
     def __init__(self, number: Arr):
         self.number = number
 
     def attribute(self, r: Reader, name: str) -> Any:
-        if name in DRAWS and hasattr(self.cls, name):
-            self.METHODS.setdefault(name, DRAWS[name])
+        if name in self.draws and hasattr(self.cls, name):
+            self.METHODS.setdefault(name, self.draws[name])
         return super().attribute(r, name)
 
     def call(self, r: Reader, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if name not in DRAWS or not hasattr(self.cls, name):
+        if name not in self.draws or not hasattr(self.cls, name):
             raise UnsupportedError(f"{self.cls.__name__}.{name} is not supported in compiled code; call it outside")
-        return DRAWS[name](r, self, *args, **kwargs)
+        return self.draws[name](r, self, *args, **kwargs)
 
 
 class Modern(Stream):
@@ -72,6 +75,8 @@ class Legacy(Stream):
 
 def stand_for(obj: Any, number: Value) -> Stream:
     """What stands for a generator from outside, of which `number` is the number."""
+    if not type(obj).__module__.startswith("numpy"):
+        return import_later("irad.frontend.reading.python_random").Python(Arr(number))  # type: ignore[no-any-return]
     return (Modern if isinstance(obj, np.random.Generator) else Legacy)(Arr(number))
 
 
@@ -89,7 +94,7 @@ def _seed(r: Reader, seed: Any) -> tuple[Any, list[Value]]:
     return None, [v]
 
 
-def _making(make: Callable[..., Any], stand: type[Stream]) -> Callable[..., Stream]:
+def making(make: Callable[..., Any], stand: type[Stream]) -> Callable[..., Stream]:
     """np.random.default_rng and its kin: a new object each time that the program comes here."""
 
     def call(r: Reader, seed: Any = None) -> Stream:
@@ -126,8 +131,8 @@ class Bits(Stands):
         return _made(r, self.seed, lambda seed: make(self.cls(seed)), stand, self.cls.__name__)
 
 
-builtin(np.random.default_rng)(_making(np.random.default_rng, Modern))
-builtin(np.random.RandomState)(_making(np.random.RandomState, Legacy))
+builtin(np.random.default_rng)(making(np.random.default_rng, Modern))
+builtin(np.random.RandomState)(making(np.random.RandomState, Legacy))
 for _bits in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64):
     builtin(_bits)(lambda r, seed=None, _bits=_bits: Bits(_bits, seed))
 
@@ -159,8 +164,8 @@ def seed_globally(r: Reader, seed: Any = None) -> None:
 def reseed(r: Reader, s: Stream, seed: Any = None) -> None:
     """RandomState.seed: from now on the numbers of that seed."""
     key, operands = _seed(r, seed)
-    if not operands:
-        np.random.RandomState(seed)
+    if not operands and seed is not None:
+        s.cls(seed) if s.cls is not np.random.Generator else None
 
     def run(n: int, *given: Any) -> list[Any]:
         streams.stream(n).seed(given[0] if given else seed)

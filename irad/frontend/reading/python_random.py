@@ -1,0 +1,198 @@
+"""Python's module `random`: its own object, and objects of the class Random, draw at run time as NumPy's generators do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Value
+from irad.core.types import Type
+from irad.errors import UnsupportedError
+from irad.frontend.python.numbers import builtin
+from irad.frontend.reader import Reader
+from irad.frontend.reading.random_streams import Draw, Stream, ask, constant, making, parameter, reseed
+from irad.frontend.values.arr import Arr, static_int
+from irad.frontend.values.objects import Array, describe
+from irad.ops.intervals import bound
+
+DRAWS: dict[str, Draw] = {"seed": reseed}
+
+
+def draws(*names: str) -> Callable[[Draw], Draw]:
+    """Register the decorated function for methods of Random."""
+
+    def register(f: Draw) -> Draw:
+        DRAWS.update((n, f) for n in names)
+        return f
+
+    return register
+
+
+class Python(Stream):
+    """random.Random, the one behind the functions of the module among them."""
+
+    cls = random.Random
+    METHODS: dict[str, Any] = {}
+    draws = DRAWS
+
+
+builtin(random.Random)(making(random.Random, Python))
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _float(s: Stream, name: str, *fixed: float) -> Arr:
+    return Arr(ask(s, name, lambda draw: draw(*fixed), [], Type("f64"), fixed), True)
+
+
+@draws("random")
+def uniform_01(r: Reader, s: Stream) -> Any:
+    return _float(s, "random")
+
+
+@draws("uniform")
+def uniform(r: Reader, s: Stream, a: Any, b: Any) -> Any:
+    return r.operator("add", a, r.operator("mul", r.operator("sub", b, a), _float(s, "random")))
+
+
+def _located(name: str) -> None:
+    def draw(r: Reader, s: Stream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+        return r.operator("add", mu, r.operator("mul", _float(s, name, 0.0, 1.0), sigma))
+
+    draws(name)(draw)
+
+
+_located("gauss")
+_located("normalvariate")
+
+
+@draws("lognormvariate")
+def lognormvariate(r: Reader, s: Stream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    return r.call(float, [r.call(np.exp, [DRAWS["normalvariate"](r, s, mu, sigma)])])
+
+
+@draws("expovariate")
+def expovariate(r: Reader, s: Stream, lambd: Any = 1.0) -> Any:
+    return r.operator("truediv", _float(s, "expovariate", 1.0), lambd)
+
+
+@draws("gammavariate")
+def gammavariate(r: Reader, s: Stream, alpha: Any, beta: Any) -> Any:
+    shape = parameter(r, alpha, "f64").value
+    return r.operator("mul", Arr(ask(s, "gammavariate", lambda draw, a: draw(a, 1.0), [shape], Type("f64"), ()), True), beta)
+
+
+@draws("paretovariate")
+def paretovariate(r: Reader, s: Stream, alpha: Any) -> Any:
+    return r.operator("pow", r.operator("sub", 1.0, _float(s, "random")), r.operator("truediv", -1.0, alpha))
+
+
+@draws("weibullvariate")
+def weibullvariate(r: Reader, s: Stream, alpha: Any, beta: Any) -> Any:
+    return r.operator("mul", alpha, r.operator("pow", _float(s, "expovariate", 1.0), r.operator("truediv", 1.0, beta)))
+
+
+def _hosted(name: str, count: int) -> None:
+    """Derivatives by the parameters are refused."""
+
+    def draw(r: Reader, s: Stream, *args: Any) -> Any:
+        if len(args) != count:
+            raise TypeError(f"{name}() takes {count} numbers here")
+        values = [parameter(r, x, "f64").value for x in args]
+        return Arr(ask(s, name, lambda method, *xs: method(*xs), values, Type("f64"), ()), True)
+
+    draws(name)(draw)
+
+
+for _name, _count in (("triangular", 3), ("betavariate", 2), ("vonmisesvariate", 2)):
+    _hosted(_name, _count)
+
+
+def _integer(s: Stream, name: str, args: Sequence[Any], r: Reader) -> Arr:
+    values = [constant(parameter(r, x)) for x in args]
+    return Arr(ask(s, name, lambda draw, *xs: draw(*xs), values, Type("i64"), ()), True)
+
+
+@draws("randint")
+def randint(r: Reader, s: Stream, a: Any, b: Any) -> Any:
+    out = _integer(s, "randint", (a, b), r)
+    if isinstance(a, int) and isinstance(b, int):
+        bound(out.value, a, max(a, b))
+    return out
+
+
+@draws("randrange")
+def randrange(r: Reader, s: Stream, *args: Any) -> Any:
+    out = _integer(s, "randrange", args, r)
+    if len(args) < 3 and all(isinstance(x, int) for x in args):
+        lo, hi = (0, args[0]) if len(args) == 1 else args
+        bound(out.value, lo, max(lo, hi - 1))
+    return out
+
+
+# ---- picks ----------------------------------------------------------------------------------------------------------
+
+
+def _length(r: Reader, seq: Any) -> int:
+    return static_int(r.call(len, [seq]), "the length of what random picks from")
+
+
+def _positions(s: Stream, name: str, count: int, n: int, pick: Callable[..., Any], key: Any, *operands: Any) -> Value:
+    """Positions below n, in an array."""
+    v = ask(s, name, pick, list(operands), Type("i64", (count,)), (n, key))
+    bound(v, 0, max(n - 1, 0))
+    return v
+
+
+def _picked(r: Reader, seq: Any, v: Any, count: int) -> list[Any]:
+    at = r.wrap(Arr(v))
+    return r.state.made([r.getitem(seq, Arr(r.operand(r.getitem(at, k)).value, True)) for k in range(count)])  # type: ignore[no-any-return]
+
+
+@draws("choice")
+def choice(r: Reader, s: Stream, seq: Any) -> Any:
+    n = _length(r, seq)
+    if not n:
+        raise IndexError("Cannot choose from an empty sequence")
+    v = ask(s, "choice", lambda draw: draw(range(n)), [], Type("i64"), n)
+    bound(v, 0, n - 1)
+    return r.getitem(seq, Arr(v, True))
+
+
+@draws("choices")
+def choices(r: Reader, s: Stream, population: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1) -> Any:
+    n, count = _length(r, population), static_int(k, "the number of choices")
+    given = weights if weights is not None else cum_weights
+    operands = [] if given is None else [constant(parameter(r, r.call(np.asarray, [given])))]
+    name = "weights" if weights is not None else "cum_weights"
+    pick = lambda draw, *w: draw(range(n), **({name: w[0].tolist()} if w else {}), k=count)
+    return _picked(r, population, _positions(s, "choices", count, n, pick, (name, count), *operands), count)
+
+
+@draws("sample")
+def sample(r: Reader, s: Stream, population: Any, k: Any, **rest: Any) -> Any:
+    if rest:
+        raise UnsupportedError("random.sample(counts=) in compiled code; repeat the elements")
+    n, count = _length(r, population), static_int(k, "the size of a sample")
+    return _picked(r, population, _positions(s, "sample", count, n, lambda draw: draw(range(n), count), count), count)
+
+
+@draws("shuffle")
+def shuffle(r: Reader, s: Stream, x: Any) -> None:
+    if not isinstance(x, list) and not (isinstance(x, Array) and len(x.shape) == 1):
+        raise UnsupportedError(
+            f"random.shuffle of {describe(x)}; of a list of numbers or an array of one axis, or np.random.shuffle"
+        )
+    n = _length(r, x)
+
+    def pick(draw: Any) -> list[int]:
+        order = list(range(n))
+        draw(order)
+        return order
+
+    items = _picked(r, r.call(list, [x]), _positions(s, "shuffle", n, n, pick, n), n)
+    for k, v in enumerate(items):
+        r.setitem(x, k, v)
