@@ -421,15 +421,6 @@ def test_random_numbers_are_refused():
     assert "argument" in error(lambda x: x + np.random.rand(3), X).message
 
 
-def test_global_assignment_is_refused():
-    def f(x):
-        global SCALE
-        SCALE = 1.0
-        return x * SCALE
-
-    assert "return the new value" in error(f, X).message
-
-
 def test_own_exceptions_come_out_unchanged():
     def f(x):
         raise KeyError("mine")

@@ -54,7 +54,7 @@ class Writer:
         root: Path = CALLED,
         donated: Mapping[int, int] = MappingProxyType({}),
     ):
-        if native.tapes or not native.direct or any(not t.static for t in (*native.params, *native.outputs)):
+        if traced.writes or native.tapes or not native.direct or any(not t.static for t in (*native.params, *native.outputs)):
             raise NoProgram
         self.traced, self.native, self.fn, self.root = traced, native, fn, root
         self.infos = traced.in_leaves[: args.size + kwargs.size]

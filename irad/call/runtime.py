@@ -104,7 +104,7 @@ class Cache:
             return cache_for(fn, self.options).call(fn, *args, **kwargs)
         try:
             s, leaves, rest = self.find(fn, args, kwargs)
-            return s(fn, leaves, rest)
+            return s(fn, leaves, rest, (args, kwargs)) if s.traced.writes else s(fn, leaves, rest)
         except Exception as e:
             raise shortened(e)  # noqa: B904
 

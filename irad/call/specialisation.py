@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call import write_back
 from irad.call.fastcall import write
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import Native
@@ -22,7 +23,7 @@ from irad.errors import IradError, IradValueError
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Capture, Path
-from irad.frontend.values.traced import Leaf, Result, Traced, record_of, with_own
+from irad.frontend.values.traced import GIVEN, Leaf, Result, Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
@@ -113,9 +114,14 @@ class Specialisation:
         except RaisedInGraph as e:
             raise user_exception(e, self.traced.exceptions) from None
 
-    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
-        """Run on argument leaves; results in the structure that the function returns, arguments changed as it does."""
+    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = ((), {})) -> Any:
+        """Run on argument leaves; results in the structure that the function returns, arguments changed as it does.
+
+        `given`: the arguments themselves, whose containers the function may change.
+        """
         t = self.traced
+        if t.writes and write_back.ambiguous(t, fn, rest, given):
+            return fn(*given[0], **given[1])
         targets = [self._target(m.target, fn, leaves, rest) for m in t.mutated]
         if targets and self._overlaps(targets, fn, leaves, rest):
             return self._exact(fn, leaves, rest)
@@ -136,7 +142,10 @@ class Specialisation:
                     a[...] = kept[m.index]
         for a, m in zip(targets, t.mutated):
             a[...] = out[m.index]
-        results = [self._result(r, out, fn, leaves, rest) for r in t.results]
+        found = lambda r: self._result(r, out, fn, leaves, rest, given)
+        results = [found(r) for r in t.results]
+        if t.writes:
+            write_back.write(t.writes, found, fn, rest, given)
         return t.out_tree.unflatten(results)
 
     def _own(self, args: list[np.ndarray]) -> None:
@@ -152,10 +161,14 @@ class Specialisation:
             return k.get(fn, rest)
         return leaves[k] if kind == "arg" else self.traced.captures[k].get(fn, rest)
 
-    def _result(self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+    def _result(
+        self, r: Result, out: Sequence[np.ndarray], fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = None
+    ) -> Any:
         if r.kind == "static":
             return r.value
         if r.same_as is not None:
+            if r.same_as[0] == "path" and r.same_as[1].root == GIVEN:
+                return write_back.find(r.same_as[1], fn, rest, given)
             return self._target(r.same_as, fn, leaves, rest)
         assert r.index is not None
         return finish(r.kind, out[r.index])

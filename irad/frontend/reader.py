@@ -29,6 +29,7 @@ from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
+from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import State
 from irad.ops.intervals import definition
@@ -148,6 +149,7 @@ class Reader:
         self.captures = captures
         self.state = State()
         self.kept = Kept(captures.cells)
+        self.outside = Outside()  # what is assigned outside of the program
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
         self.tracked = tracked  # loop statements in which it is followed which array each variable holds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,6 +16,7 @@ import numpy as np
 from irad.core.foreign import is_container, is_foreign_array
 from irad.core.ir import Builder, Graph, Program, Value, walk
 from irad.core.ir import captures as free
+from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
@@ -30,6 +32,7 @@ from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.returned import check_returned
+from irad.frontend.reading.write_back import written_back
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
 from irad.frontend.syntax.source import Source
@@ -52,7 +55,7 @@ from irad.frontend.values.objects import (
     is_number,
     unfit,
 )
-from irad.frontend.values.traced import Leaf, Mutation, Result, Spec, Traced
+from irad.frontend.values.traced import GIVEN, Leaf, Mutation, Result, Spec, Traced, Write
 from irad.ops.core import effects
 from irad.ops.intervals import bound
 
@@ -207,6 +210,7 @@ class _Attempt:
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
         self.records: list[Structured] = []  # the structured arrays among the arguments
+        self.shared: dict[int, Result] = {}  # id of a new array's storage -> the result that it is
         self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
 
     def run(self, name: str) -> Traced:
@@ -216,8 +220,10 @@ class _Attempt:
             self._arguments()
             taken = iter([self._static(x, Path(k)) for k, x in enumerate(_statics(self.in_tree))])
             args, kwargs = _with_statics(self.in_tree, taken).unflatten(self.objects)
-            for x in (*args, *kwargs.values()):
-                self._inputs(x)
+            for k, x in enumerate(args):
+                self._inputs(x, Path(GIVEN, (("item", 0), ("item", k))))
+            for name_of, x in kwargs.items():
+                self._inputs(x, Path(GIVEN, (("item", 1), ("item", name_of))))
             r.captures.note(self.fn, Path())
             try:
                 out = r.call(self.fn, list(args), dict(kwargs))
@@ -240,10 +246,11 @@ class _Attempt:
                 r.captures.check_callbacks(self.fn, _statics(self.in_tree))
                 results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
+                writes = written_back(self.reader, lambda x: self._assigned(x, values))
             except IradError as e:
                 raise e.at(_definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
-        return self._traced(name, nodes, values, results, out_tree, mutated, own)
+        return self._traced(name, nodes, values, results, out_tree, mutated, own, writes)
 
     def _raised_late(self, b: Builder, e: Exception) -> bool:
         """Raise at run time what reading raised after the program has done something: raised under a condition, printed, or
@@ -282,8 +289,8 @@ class _Attempt:
             self.reader.captures.note(x, path)
         return x
 
-    def _inputs(self, x: Any) -> None:
-        """Containers of the caller: what stands for them must not be changed, but for structured arrays."""
+    def _inputs(self, x: Any, path: Path) -> None:
+        """Containers of the caller, and where they are found from the arguments."""
         if isinstance(x, Structured):
             self.records.append(x)
             return
@@ -291,8 +298,9 @@ class _Attempt:
         if found is not None:
             if not isinstance(x, tuple):
                 self.reader.captures.inputs[id(x)] = x
-            for child in found[2]:
-                self._inputs(child)
+                self.reader.captures.given[id(x)] = path
+            for step, child in _steps(x, found):
+                self._inputs(child, Path(path.root, (*path.steps, step)))
 
     def _parameter(self, k: int, x: Any, name: str, field: bool, frozen: str) -> None:
         """`field`: of a structured array, in either byte order; `frozen`: why it cannot be stored into."""
@@ -378,12 +386,21 @@ class _Attempt:
             if same is not None:
                 return Result("ndarray", same_as=same)
             values.append(self.reader.value(x))
+            if type(x) is Array and not x.steps:
+                self.shared[id(x.cell)] = Result("ndarray", len(values) - 1)
             return Result("ndarray", len(values) - 1)
         if not isinstance(x, Arr):
             return Result("static", value=x)
         values.append(x.value)
         kind = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}[x.name] if x.weak else "generic"
         return Result(kind, len(values) - 1)
+
+    def _assigned(self, x: Any, values: list[Value]) -> Result:
+        """Like a result; an array that is one, too, is the same array."""
+        key = id(x.cell) if type(x) is Array and not x.steps else None
+        if key not in self.shared or key is None:
+            return self._result(x, values)
+        return self.shared[key]
 
     def _outside(self, cell: Cell) -> tuple[str, Any] | None:
         for k, obj in enumerate(self.objects):
@@ -407,15 +424,24 @@ class _Attempt:
         return out
 
     def _traced(
-        self, name: str, nodes: Any, values: list[Value], results: list[Result], out_tree: TreeDef, mutated: Any, own: Any
+        self,
+        name: str,
+        nodes: Any,
+        values: list[Value],
+        results: list[Result],
+        out_tree: TreeDef,
+        mutated: Any,
+        own: Any,
+        writes: list[Write],
     ) -> Traced:
-        captures = self._used(nodes, values, results, mutated)
+        captures = self._used(nodes, values, [*results, *(x for w in writes for x in w.results)], mutated)
         used = {c.path for c in captures}
         for c in self.reader.captures.params.values():
             if c.path not in used:  # nothing is computed of it, but that it is there, of this type, may have decided something
                 self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
+        fixed = lambda x: Result(x.kind, x.index, x.value, fix(x.same_as))
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
         program = _reachable(name, graph, self.reader.graphs)
         return Traced(
@@ -425,11 +451,12 @@ class _Attempt:
             tuple(captures),
             tuple(self.reader.captures.guards.values()),
             out_tree,
-            tuple(Result(x.kind, x.index, x.value, fix(x.same_as)) for x in results),
+            tuple(map(fixed, results)),
             tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]
             tuple(own),
             dict(self.reader.exceptions),
             tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
+            tuple(replace(w, results=tuple(map(fixed, w.results))) for w in writes),
         )
 
     def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:
@@ -438,6 +465,18 @@ class _Attempt:
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
+
+
+def _steps(x: Any, found: Any) -> list[tuple[tuple[str, Any], Any]]:
+    """The parts of a container or object among the arguments, and how each is found in it."""
+    names = getattr(found[1], "names", None)
+    if isinstance(x, dict):
+        keys: Any = list(x)
+    elif isinstance(x, (list, tuple, deque)) or not names:
+        keys = range(len(found[2]))
+    else:
+        return [(("attr", name), child) for name, child in zip(names, found[2])]
+    return [(("item", key), child) for key, child in zip(keys, found[2])]
 
 
 def refusal(x: Any) -> str:

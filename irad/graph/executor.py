@@ -260,7 +260,12 @@ class _Planner:
             traced = trace(_compute(node), (node, specs))
         except UnsupportedError:
             return None
-        if any(m.target[0] == "capture" for m in traced.mutated) or len(traced.program) > 1 or traced.out_tree.cls is not None:
+        if (
+            traced.writes
+            or any(m.target[0] == "capture" for m in traced.mutated)
+            or len(traced.program) > 1
+            or traced.out_tree.cls is not None
+        ):
             return None
         self.reads.append(Read(node, traced))
         self.exceptions.update(traced.exceptions)

@@ -32,6 +32,7 @@ from irad.frontend.reader import Reader, of_a_loop
 from irad.frontend.values.arr import Arr, from_dim, lift
 from irad.frontend.values.index import getitem
 from irad.frontend.values.objects import Array, Cell, StructureError
+from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import check_position, resolve_slice, wrapped_position
 from irad.frontend.values.runs import (
     Run,
@@ -203,7 +204,10 @@ def change(r: Reader, container: Any) -> None:
         )
     original = r.captures.originals.get(id(container))
     given = r.captures.inputs.get(id(container)) is container
-    if original is not None or given or r.captures.path(container) is not None:
+    found = r.captures.given.get(id(container)) if given else r.captures.path(original)
+    if (original is not None or given) and found is not None and isinstance(container, CONTAINERS):
+        r.outside.hold(container, found)
+    elif original is not None or given or r.captures.path(container) is not None:
         raise UnsupportedError(
             f"a {type(container).__name__} from outside the function is changed; return the new value, "
             "or change the arrays in it in place (x[...] = ...)"

@@ -29,6 +29,7 @@ from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
+    UNDEFINED,
     Array,
     Either,
     Method,
@@ -65,6 +66,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):
         return _iterator_attr(r, obj, name)
+    if isinstance(obj, types.ModuleType) and name in r.outside.names(vars(obj)):
+        return r.outside.names(vars(obj))[name]
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
         return _static_attr(r, obj, name)
     return _instance_attr(r, obj, name)
@@ -159,6 +162,9 @@ def _module_of(obj: Any) -> str:
 
 def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
+    assigned = r.outside.names(obj)
+    if name in assigned:
+        return assigned[name]
     found = _of_class(obj, name)
     library = is_library(type(obj).__module__)
     path = _place(r, obj)
@@ -242,10 +248,9 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Stands):
         obj.assign(r, name, value)
         return
-    if r.captures.path(obj) is not None or r.captures.inputs.get(id(obj)) is obj:
+    if isinstance(obj, (type, types.ModuleType)):
         raise UnsupportedError(
-            f"attribute {name} of an object from outside the function is assigned; return the new value, "
-            "or store into an array attribute in place (self.x[...] = ...)"
+            f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
     if r.state.locked(obj):
         raise r.locked_error(
@@ -265,7 +270,21 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     elif getattr(type(obj), "__dataclass_params__", None) is not None and type(obj).__dataclass_params__.frozen:
         raise AttributeError(f"cannot assign to field '{name}'")
     else:
-        r.state.assign(Attribute(obj, name), value)
+        r.state.assign(place_of_attribute(r, obj, name), value)
+
+
+def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:
+    """Where an attribute that is assigned is kept: for objects from outside, in the state of the program."""
+    path = _place(r, obj)
+    given = r.captures.given.get(id(obj)) if r.captures.inputs.get(id(obj)) is obj else None
+    if given is not None:
+        r.outside.hold(obj, given)
+    if path is None:
+        return Attribute(obj, name)
+    now = UNDEFINED
+    if name not in r.outside.names(obj) and name in own_names(obj):
+        now = _instance_attr(r, obj, name)
+    return Name(r.outside.env(obj, path, "attr", name, now), name)
 
 
 def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ from irad.frontend.control.lists import with_items
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
 from irad.frontend.reading.attributes import call_method, note_method
-from irad.frontend.reading.expressions import elements
+from irad.frontend.reading.expressions import elements, lookup_name
 from irad.frontend.reading.native_calls import call_builtin, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
 from irad.frontend.reading.recursion import recursive_call
@@ -55,7 +55,7 @@ MAX_DEPTH = 400
 
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
-    fn = r.expr(e.func)
+    fn = _appended(r, e.func) or r.expr(e.func)
     given = r.perhaps if _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque))) else r.expr
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
@@ -73,6 +73,20 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
         if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(fn.__module__):
             r.blame(error, getattr(fn, "owner", None), args, kwargs)
         raise
+
+
+def _appended(r: Reader, func: ast.expr) -> Any:
+    """`append` of a list from outside, found by a name or an attribute, which is not read by this; None of anything else."""
+    if not isinstance(func, ast.Attribute) or func.attr != "append" or not isinstance(func.value, (ast.Name, ast.Attribute)):
+        return None
+    node = func.value
+    owner = r.expr(node.value) if isinstance(node, ast.Attribute) else None
+    r.captures.appending = isinstance(node, ast.Name) or type(getattr(owner, "__dict__", {}).get(node.attr)) is list
+    try:
+        x = r.getattr(owner, node.attr) if isinstance(node, ast.Attribute) else lookup_name(r, node.id)
+    finally:
+        r.captures.appending = False
+    return r.getattr(r.definite(x, node) if type(x) is Nullable else x, "append")
 
 
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)

@@ -80,6 +80,9 @@ def captured_name(r: Reader, name: str) -> Any:
         return r.wrap(found) if found is not UNDEFINED else getattr(builtins, name)
     path = r.captures.origin(fn)
     free = fn.__code__.co_freevars
+    assigned = r.outside.names(fn.__closure__[free.index(name)] if name in free else fn.__globals__)
+    if name in assigned:
+        return assigned[name]
     if name in free:
         try:
             obj = fn.__closure__[free.index(name)].cell_contents

@@ -18,8 +18,10 @@ from irad.frontend.control.rolled import Loop
 from irad.frontend.control.sequences import iterate, static_length
 from irad.frontend.control.tries import head
 from irad.frontend.reader import Reader, statement
+from irad.frontend.reading.attributes import place_of_attribute
 from irad.frontend.reading.expressions import (
     BINARY,
+    captured_name,
     lookup_name,
     make_closure,
 )
@@ -27,7 +29,7 @@ from irad.frontend.reading.subscripts import augmented, augmented_item, change, 
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
 from irad.frontend.values.runs import has_run
-from irad.frontend.values.state import Attribute, Name
+from irad.frontend.values.state import Name
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------
 
@@ -77,12 +79,21 @@ def variable(r: Reader, name: str) -> Name:
             if name in outer.locals:
                 return Name(outer, name)
             outer = outer.parent
-        raise UnsupportedError(
-            f"'{name}' belongs to a function outside of the compiled one; return the new value instead of assigning it as nonlocal"
-        )
-    if name in r.frame.liveness.globals:
-        raise UnsupportedError(f"'{name}' is a global variable; return the new value instead of assigning it")
-    return Name(env, name)
+        return _outside(r, name, "cell")
+    return _outside(r, name, "global") if name in r.frame.liveness.globals else Name(env, name)
+
+
+def _outside(r: Reader, name: str, kind: str) -> Name:
+    """The place of a variable of a function around the compiled one, or of a global variable."""
+    fn = r.frame.globals_of
+    owner = fn.__globals__ if kind == "global" else fn.__closure__[fn.__code__.co_freevars.index(name)]
+    now = UNDEFINED
+    if name not in r.outside.names(owner):
+        try:
+            now = captured_name(r, name)
+        except NameError:
+            pass
+    return Name(r.outside.env(owner, r.captures.origin(fn), kind, name, now), name)
 
 
 def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
@@ -172,7 +183,9 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             change(r, obj)
             del obj[key]
         elif isinstance(t, ast.Attribute):
-            r.state.assign(Attribute(r.expr(t.value), t.attr), UNDEFINED)
+            obj = r.expr(t.value)
+            r.getattr(obj, t.attr)
+            r.state.assign(place_of_attribute(r, obj, t.attr), UNDEFINED)
 
 
 # ---- simple statements ------------------------------------------------------------------------------------------------------

@@ -44,6 +44,9 @@ class Captures:
         self.frozen: set[Path] = set()  # captured numbers that must be known at compile time
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
+        self.appending = False  # is the list that is taken next appended to, and nothing else?
+        self.read: set[int] = set()  # ids of lists that are not only appended to
+        self.given: dict[int, Path] = {}  # where containers of the arguments are found, from the arguments themselves
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
         self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
         self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
@@ -171,6 +174,9 @@ class Captures:
 
     def take(self, obj: Any, path: Path) -> Any:
         """What stands for a captured object in the program."""
+        appending, self.appending = self.appending, False
+        if type(obj) is list and not appending:
+            self.read.add(id(obj))
         if id(obj) in self.mirrors and not isinstance(obj, (int, float, complex, np.generic)):
             self.note(obj, path)
             return self.mirrors[id(obj)]
@@ -270,6 +276,14 @@ class Captures:
         self.note(obj, path)
         self.originals[id(stand_in)] = obj
         self.kept.append(stand_in)
+
+    def forget(self, path: Path) -> None:
+        """The program does not rely on what a list holds that is only appended to, but that it is one."""
+        inside = lambda p: p.root == path.root and p.steps[: len(path.steps)] == path.steps
+        for key in [k for k, g in self.guards.items() if inside(g.path) and g.kind not in ("same", "other")]:
+            del self.guards[key]
+        self.params = {p: c for p, c in self.params.items() if not inside(p)}
+        self.guard(path, "type", list)
 
     def _container(self, obj: Any, path: Path) -> Any:
         """A container of the same class that holds what stands for its items."""

@@ -63,6 +63,22 @@ class Mutation:
     index: int
 
 
+GIVEN = "given"
+"""The root of paths from the arguments of a call, the pair of the positional and the named ones."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """What a call assigns when it ends: the attribute, global or variable `name` of what is found at `path` (kind "attr", "global",
+    "cell"; without a tree it is deleted), or what the container there holds ("items"), or what is added to it ("append"); its parts are results, nested as `tree` says."""
+
+    path: Path
+    kind: str
+    name: str
+    tree: TreeDef | None
+    results: tuple[Result, ...]
+
+
 @dataclass(frozen=True)
 class Traced:
     """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures.
@@ -82,6 +98,7 @@ class Traced:
     own: tuple[tuple[int, Path], ...] = ()
     exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
     identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
+    writes: tuple[Write, ...] = ()
 
     @property
     def graph(self) -> Graph:

@@ -1,0 +1,74 @@
+"""Assigning what a call changes outside: attributes, globals, variables of functions around, containers."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from irad.core.foreign import fill, is_instance, own_names
+from irad.frontend.values.guards import Fixed, Path
+from irad.frontend.values.traced import GIVEN, Result, Traced, Write
+
+_HOLD = ("len", "keys", "elements", "attributes")  # kinds of guards on containers
+
+
+def find(path: Path, fn: Any, rest: Sequence[Any], given: Any) -> Any:
+    """What is at a path now; `given`: the arguments of the call."""
+    return Path(Fixed(given), path.steps).get(fn) if path.root == GIVEN else path.get(fn, rest)
+
+
+def write(writes: Sequence[Write], result: Callable[[Result], Any], fn: Any, rest: Sequence[Any], given: Any) -> None:
+    """Assign the results of a call: all are found before the first is assigned."""
+    made = [
+        (w, find(w.path, fn, rest, given), None if w.tree is None else w.tree.unflatten([result(x) for x in w.results]))
+        for w in writes
+    ]
+    for w, owner, value in made:
+        if w.kind == "items":
+            _refill(owner, value)
+        elif w.kind == "append":
+            owner.extend(value)
+        elif w.kind == "attr":
+            object.__delattr__(owner, w.name) if w.tree is None else object.__setattr__(owner, w.name, value)
+        elif w.kind == "global":
+            if w.tree is None:
+                del owner.__globals__[w.name]
+            else:
+                owner.__globals__[w.name] = value
+        else:
+            owner.__closure__[owner.__code__.co_freevars.index(w.name)].cell_contents = value
+
+
+def _refill(container: Any, value: Any) -> None:
+    if isinstance(container, dict):
+        dict.clear(container) if not isinstance(container, collections.OrderedDict) else container.clear()
+        fill(container, value.items())
+    else:
+        container.clear()
+        container.extend(value)
+
+
+def ambiguous(traced: Traced, fn: Any, rest: Sequence[Any], given: Any) -> bool:
+    """Is a container that the call changes among the arguments found in another place, too? The program takes the two for several."""
+    changed = [w.path for w in traced.writes if w.path.root == GIVEN]
+    if not changed:
+        return False
+    seen: collections.Counter[int] = collections.Counter(map(id, _containers(given)))
+    captured = {id(g.path.get(fn, rest)) for g in traced.guards if g.kind in _HOLD}
+    return any(seen[id(x)] > 1 or id(x) in captured for x in (find(p, fn, rest, given) for p in changed))
+
+
+def _containers(x: Any) -> Iterator[Any]:
+    """All lists, dicts and the like in the arguments, as often as they are found."""
+    if isinstance(x, (list, tuple, collections.deque)):
+        yield x
+        for e in x:
+            yield from _containers(e)
+    elif isinstance(x, dict):
+        yield x
+        for e in x.values():
+            yield from _containers(e)
+    elif is_instance(x):
+        for name in own_names(x):
+            yield from _containers(getattr(x, name))

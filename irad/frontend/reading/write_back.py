@@ -1,0 +1,97 @@
+"""What a call assigns outside when it ends, as results of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irad.core.tree import TreeDef, flatten
+from irad.errors import UnsupportedError
+from irad.frontend.control.lists import with_items
+from irad.frontend.reader import Reader
+from irad.frontend.reading.returned import check_returned
+from irad.frontend.values.objects import UNDEFINED, UNFIT, Array, Maybe, Poison, describe, is_number, unfit
+from irad.frontend.values.outside import CONTAINERS, Held
+from irad.frontend.values.runs import has_run
+from irad.frontend.values.traced import Result, Write
+
+
+def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
+    """All that is assigned outside; `result` makes a result of a number or array.
+
+    Raises UnsupportedError for what cannot be assigned, and where a callback could read what was there before.
+    """
+    out = []
+    for a, name, value in r.outside.assigned():
+        tree, leaves = (None, []) if value is UNDEFINED else _taken(r, name, value, result)
+        out.append(Write(a.path, a.kind, name, tree, tuple(leaves)))
+    for h in r.outside.held():
+        if _only_appended(r, h):
+            new = r.getitem(h.container, slice(len(h.first), None)) if h.first or not has_run(h.container) else h.container
+            tree, leaves = _taken(r, "a list from outside", new, result)
+            out.append(Write(h.path, "append", "", tree, tuple(leaves)))
+            r.captures.forget(h.path)
+            continue
+        whole = dict(h.container) if isinstance(h.container, dict) else h.container if has_run(h.container) else list(h.container)
+        tree, leaves = _taken(r, f"a {type(h.container).__name__} from outside", whole, result)
+        out.append(Write(h.path, "items", "", tree, tuple(leaves)))
+    if out and r.captures.callbacks:
+        raise UnsupportedError(
+            f"{out[0].name or out[0].path} is assigned, and the program calls back into Python, which would still see what was there "
+            "before; return the new value"
+        )
+    return out
+
+
+def _only_appended(r: Reader, h: Held) -> bool:
+    original = r.captures.originals.get(id(h.container))
+    return type(original) is list and id(original) not in r.captures.read
+
+
+def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) -> tuple[TreeDef, list[Result]]:
+    """The structure of an assigned value, and what is in it."""
+    for x in (value.value if isinstance(value, Maybe) else value,):
+        if isinstance(value, Maybe) or isinstance(x, UNFIT):
+            why = "it is assigned on some paths only, and was not there before" if isinstance(value, Maybe) else _why(x)
+            raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {why}")
+    value = _listed(r, value)
+    leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)) or _from_outside(r, x) is not None
+    leaves, tree = flatten(value, leaf, r.is_opened, nondiff=True)
+    parts = _statics(tree)
+    check_returned(r, parts)
+    r.captures.pin(*parts)
+    return tree, [_result(r, name, x, result) for x in leaves]
+
+
+def _listed(r: Reader, x: Any) -> Any:
+    """x with its lists that grew in loops as the caller gets them; containers of the caller's in it stay themselves."""
+    if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(x, "_fields"):
+        return with_items(r, x, True)
+    if isinstance(x, dict):
+        return {k: v if _from_outside(r, v) is not None else _listed(r, v) for k, v in x.items()}
+    return type(x)(v if _from_outside(r, v) is not None else _listed(r, v) for v in x)
+
+
+def _why(x: Any) -> str:
+    return f"what it becomes depends on data in its structure: {x.message}" if isinstance(x, Poison) else f"it is {unfit(x)}"
+
+
+def _result(r: Reader, name: str, x: Any, result: Callable[[Any], Result]) -> Result:
+    path = _from_outside(r, x)
+    if path is not None:
+        return Result("ndarray", same_as=("path", path))
+    if isinstance(x, UNFIT):
+        raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: a part of it is {describe(x)}")
+    return result(x)
+
+
+def _from_outside(r: Reader, x: Any) -> Any:
+    """Where a container of the caller's is found, which is to stay itself."""
+    if not isinstance(x, CONTAINERS):
+        return None
+    given = r.captures.given.get(id(x)) if r.captures.inputs.get(id(x)) is x else None
+    return given or (r.captures.path(r.captures.originals[id(x)]) if id(x) in r.captures.originals else None)
+
+
+def _statics(tree: TreeDef) -> list[Any]:
+    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]

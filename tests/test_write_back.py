@@ -1,0 +1,328 @@
+"""What a call assigns outside: the same objects after the same calls, compiled and in plain Python."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import UnsupportedError
+
+
+class Momentum:
+    def __init__(self) -> None:
+        self.rate, self.t, self.m, self.history, self.seen = 0.1, 0, np.zeros(3), [], {}
+
+    def step(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+        self.t += 1
+        self.m = 0.9 * self.m + 0.1 * g
+        self.history.append(float(np.sum(g)))
+        self.seen["last"] = w
+        return w - self.rate * self.m / (1 - 0.9**self.t)
+
+    def counted(self, x: np.ndarray) -> Any:
+        for v in x:
+            if v > 0.5:
+                self.t += 2
+        self.best = max(getattr(self, "best", 0.0), np.max(x))
+        return np.sum(x)
+
+    def __call__(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return self.step(self.step(w, g), g) * self.counted(w)
+
+
+def state(x: Any) -> Any:
+    """All that an object holds, arrays as lists, with the classes of numbers."""
+    if isinstance(x, np.ndarray):
+        return "array", x.dtype.name, np.round(x, 12).tolist()
+    if isinstance(x, (list, tuple, collections.deque)):
+        return type(x).__name__, [state(v) for v in x]
+    if isinstance(x, dict):
+        return {k: state(v) for k, v in x.items()}
+    if hasattr(x, "__dict__"):
+        return type(x).__name__, state(vars(x))
+    return type(x).__name__, round(float(x), 12)
+
+
+@pytest.mark.parametrize("method", ["step", "__call__"])
+def test_attributes(method: str) -> None:
+    held = []
+    for compiled in (False, True):
+        m, w = Momentum(), np.ones(3)
+        f = getattr(m, method) if not compiled else irad.compile(getattr(m, method))
+        for k in range(4):
+            w = f(w, np.arange(3.0) + k)
+        held.append(state([m, w]))
+    assert held[0] == held[1]
+
+
+def test_an_object_among_the_arguments() -> None:
+    def step(m: Any, g: np.ndarray) -> Any:
+        return np.sum(m.step(np.ones(3), g))
+
+    a, b, c = Momentum(), Momentum(), irad.compile(step)
+    for _ in range(3):
+        assert np.isclose(step(a, np.arange(3.0)), c(b, np.arange(3.0)))
+    assert state(a) == state(b)
+
+
+COUNT, TOTAL = 0, 0.0
+
+
+def counting(x: float) -> float:
+    global COUNT, TOTAL
+    COUNT += 1
+    TOTAL = TOTAL + x
+    return TOTAL * COUNT
+
+
+def test_globals() -> None:
+    global COUNT, TOTAL
+    COUNT, TOTAL = 0, 0.0
+    c = irad.compile(counting)
+    assert [c(v) for v in (1.0, 2.0, 3.0, 4.0)] == [1.0, 6.0, 18.0, 40.0]
+    assert (COUNT, TOTAL) == (4, 10.0) and type(COUNT) is int
+
+
+def counter() -> tuple[Callable[[float], float], Callable[[], Any]]:
+    n, few = 0, []
+
+    def count(x: float) -> float:
+        nonlocal n
+        n += 1
+        if len(few) < 2:
+            few.append(n)
+        return x * n
+
+    return count, lambda: (n, few)
+
+
+def test_variables_of_functions_around() -> None:
+    for compiled in (False, True):
+        count, see = counter()
+        f = irad.compile(count) if compiled else count
+        assert [f(2.0) for _ in range(4)] == [2.0, 4.0, 6.0, 8.0] and see() == (4, [1, 2])
+
+
+def changed(items: list, table: dict, x: float) -> Any:
+    items.append(x**2)
+    items[0] = items[0] + 1
+    table["k"] = x
+    table["inner"][0] = 7.0
+    return sum(items)
+
+
+def test_lists_and_dicts_among_the_arguments() -> None:
+    held = []
+    for f in (changed, irad.compile(changed)):
+        items, inner = [1.0, 2.0], [1.0]
+        table = {"inner": inner}
+        results = [f(items, table, 3.0 + k) for k in range(3)]
+        assert table["inner"] is inner
+        held.append(state([items, table, results]))
+    assert held[0] == held[1]
+
+
+def test_a_list_given_twice_is_one_list() -> None:
+    def both(a: list, b: list, x: float) -> int:
+        a.append(x)
+        return len(b)
+
+    items = [1.0]
+    assert irad.compile(both)(items, items, 2.0) == 2 and items == [1.0, 2.0]
+
+
+def test_other_containers() -> None:
+    held = []
+    for compiled in (False, True):
+        last = collections.deque([0.0], maxlen=3)
+        ordered = collections.OrderedDict(a=1.0, b=2.0)
+        numbers = collections.defaultdict(float, z=1.0)
+
+        def put(x: float, last: Any = last, ordered: Any = ordered, numbers: Any = numbers) -> Any:
+            last.append(x)
+            ordered["c"] = x
+            ordered["a"] = ordered["a"] * 2
+            numbers["z"] += x
+            return sum(last) + sum(ordered.values())
+
+        f = irad.compile(put) if compiled else put
+        results = [f(1.0 + k) for k in range(5)]
+        held.append((state(results), state(last), list(ordered.items()), dict(numbers), last.maxlen, type(numbers)))
+    assert held[0] == held[1]
+
+
+@dataclasses.dataclass
+class State:
+    x: np.ndarray
+    v: float
+    seen: list = dataclasses.field(default_factory=list)
+
+
+def advanced(s: State, dt: float) -> State:
+    s.x = s.x + dt * s.v
+    s.v *= 0.5
+    s.seen.append(s.v)
+    return s
+
+
+def test_dataclasses_among_the_arguments() -> None:
+    held = []
+    for f in (advanced, irad.compile(advanced)):
+        s = State(np.ones(2), 1.0)
+        results = [copy.deepcopy(f(s, 0.1)) for _ in range(3)]
+        held.append(state([s, results]))
+    assert held[0] == held[1]
+
+
+def test_a_gradient_changes_nothing() -> None:
+    m = Momentum()
+
+    def loss(w: np.ndarray, m: Momentum = m) -> Any:
+        return np.sum(m.step(w, w) ** 2)
+
+    before = state(m)
+    value, slope = irad.value_and_grad(loss)(np.ones(3))
+    assert state(m) == before
+    s = State(np.ones(2), 1.0)
+    by_state = irad.grad(lambda s: np.sum(advanced(s, 0.5).x ** 2))(s)
+    assert by_state.x.tolist() == [3.0, 3.0] and by_state.v == 3.0
+    assert state(s) == state(State(np.ones(2), 1.0))
+    irad.compile(loss)(np.ones(3))
+    assert m.t == 1 and np.isclose(value, 3 * (1 - 0.1 * 0.1 / 0.1) ** 2)
+    assert slope.shape == (3,)
+
+
+def test_arrays_keep_their_identity() -> None:
+    h = types.SimpleNamespace(w=np.ones(2), z=np.zeros(3))
+
+    def renewed(x: np.ndarray) -> Any:
+        old = h.w
+        h.w = x * 2
+        return h.w, old
+
+    first = h.w
+    new, old = irad.compile(renewed)(np.ones(2))
+    assert new is h.w and old is first and new.tolist() == [2.0, 2.0]
+
+    def exchanged() -> None:
+        h.w, h.z = h.z, h.w
+
+    w, z = h.w, h.z
+    irad.compile(exchanged)()
+    assert h.w is z and h.z is w
+
+    def kept(x: np.ndarray) -> None:
+        h.w = x
+
+    x = np.ones(4)
+    irad.compile(kept)(x)
+    assert h.w is x
+
+
+def test_properties_and_chains() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.n, self._v = 0, 1.0
+
+        @property
+        def v(self) -> float:
+            return self._v
+
+        @v.setter
+        def v(self, value: float) -> None:
+            self._v = value * 2
+
+        def bump(self, k: int = 1) -> Counter:
+            self.n += k
+            return self
+
+        def __call__(self, x: float) -> float:
+            self.bump().bump(2)
+            self.v = self.v + x
+            return x * self.n
+
+    a, b = Counter(), Counter()
+    c = irad.compile(b)
+    assert [a(2.0) for _ in range(3)] == [c(2.0) for _ in range(3)] and vars(a) == vars(b)
+
+
+def test_a_list_that_is_only_appended_to_is_not_read() -> None:
+    losses: list[float] = []
+
+    def record(x: float) -> float:
+        losses.append(x * 2)
+        return x
+
+    c = irad.compile(record)
+    for k in range(6):
+        c(float(k))
+    assert losses == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert len(irad.call.runtime.cache_for(record).entries) == 1
+
+
+def test_conditions_and_loops() -> None:
+    h = types.SimpleNamespace(last=0.0, total=0.0)
+
+    def noted(x: float) -> float:
+        if x > 0:
+            h.last = x
+        for i in range(10):
+            h.total = h.total + i * x
+        return x
+
+    c = irad.compile(noted)
+    c(2.0), c(-3.0)
+    assert (h.last, h.total) == (2.0, -45.0)
+
+
+def test_what_cannot_be_assigned() -> None:
+    h = types.SimpleNamespace()
+
+    def sometimes(x: float) -> float:
+        if x > 0:
+            h.found = x
+        return x
+
+    class Made:
+        pass
+
+    def made(x: float) -> float:
+        h.made = Made()
+        return x
+
+    def of_a_class(x: float) -> float:
+        Made.count = x
+        return x
+
+    for f, words in [(sometimes, "on some paths only"), (made, "class Made"), (of_a_class, "of the class Made is assigned")]:
+        with pytest.raises(UnsupportedError, match=words) as e:
+            irad.compile(f)(1.0)
+        assert "test_write_back.py" in str(e.value)
+    assert vars(h) == {}
+
+
+def test_lists_that_grow_in_loops() -> None:
+    held = []
+    for compiled in (False, True):
+        history: list[Any] = [0.0]
+        table: dict[str, Any] = {"seen": [], "other": 1.0}
+
+        def grown(x: np.ndarray, n: int, history: Any = history, table: Any = table) -> Any:
+            for i in range(n):
+                history.append(x[0] * i)
+                table["seen"].append(x * i)
+            table["squares"] = [v**2 for v in x]
+            return len(table["seen"])
+
+        f = irad.compile(grown) if compiled else grown
+        results = [f(np.arange(3.0) + k, 40) for k in range(2)]
+        held.append(state([results, history, table]))
+    assert held[0] == held[1]
