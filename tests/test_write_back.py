@@ -309,20 +309,23 @@ def test_what_cannot_be_assigned() -> None:
     assert vars(h) == {}
 
 
+def recorder() -> tuple[Callable[..., int], list[Any]]:
+    history: list[Any] = [0.0]
+    table: dict[str, Any] = {"seen": [], "other": 1.0}
+
+    def record(x: np.ndarray, n: int) -> int:
+        for i in range(n):
+            history.append(x[0] * i)
+            table["seen"].append(x * i)
+        table["squares"] = [v**2 for v in x]
+        return len(table["seen"])
+
+    return record, [history, table]
+
+
 def test_lists_that_grow_in_loops() -> None:
-    held = []
-    for compiled in (False, True):
-        history: list[Any] = [0.0]
-        table: dict[str, Any] = {"seen": [], "other": 1.0}
-
-        def grown(x: np.ndarray, n: int, history: Any = history, table: Any = table) -> Any:
-            for i in range(n):
-                history.append(x[0] * i)
-                table["seen"].append(x * i)
-            table["squares"] = [v**2 for v in x]
-            return len(table["seen"])
-
-        f = irad.compile(grown) if compiled else grown
-        results = [f(np.arange(3.0) + k, 40) for k in range(2)]
-        held.append(state([results, history, table]))
-    assert held[0] == held[1]
+    (plain, a), (compiled, b) = recorder(), recorder()
+    c = irad.compile(compiled)
+    for k in range(2):
+        assert plain(np.arange(3.0) + k, 40) == c(np.arange(3.0) + k, 40)
+    assert state(a) == state(b)

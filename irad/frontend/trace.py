@@ -437,7 +437,9 @@ class _Attempt:
         captures = self._used(nodes, values, [*results, *(x for w in writes for x in w.results)], mutated)
         used = {c.path for c in captures}
         for c in self.reader.captures.params.values():
-            if c.path not in used:  # nothing is computed of it, but that it is there, of this type, may have decided something
+            if (
+                c.path not in used and c.path not in self.reader.captures.forgotten
+            ):  # nothing is computed of it, but that it is there, of this type, may have decided something
                 self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t

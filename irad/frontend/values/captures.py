@@ -45,6 +45,7 @@ class Captures:
         self.paths: dict[int, tuple[Any, Path]] = {}  # provenance; keeps the objects alive
         self.mirrors: dict[int, Any] = {}  # id of a captured container or array -> what stands for it here
         self.appending = False  # is the list that is taken next appended to, and nothing else?
+        self.forgotten: set[Path] = set()  # of numbers and arrays that decide nothing, if nothing is computed of them
         self.read: set[int] = set()  # ids of lists that are not only appended to
         self.given: dict[int, Path] = {}  # where containers of the arguments are found, from the arguments themselves
         self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
@@ -282,7 +283,7 @@ class Captures:
         inside = lambda p: p.root == path.root and p.steps[: len(path.steps)] == path.steps
         for key in [k for k, g in self.guards.items() if inside(g.path) and g.kind not in ("same", "other")]:
             del self.guards[key]
-        self.params = {p: c for p, c in self.params.items() if not inside(p)}
+        self.forgotten |= {p for p in self.params if inside(p)}
         self.guard(path, "type", list)
 
     def _container(self, obj: Any, path: Path) -> Any:
