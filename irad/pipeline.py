@@ -7,6 +7,7 @@ from collections.abc import Set
 from irad.codegen.call.native import Native, Signature, build
 from irad.core.ir import Graph, Program, types
 from irad.core.notes import Notes
+from irad.core.promotion import of_numpy_2
 from irad.core.switches import on
 from irad.options import DEFAULT, Options, checks_memory
 from irad.passes.analyses.capacity import capacities
@@ -54,7 +55,8 @@ def optimise(
     notes: Notes | None = None,
 ) -> Program:
     """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run."""
-    return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes, options.memory_budget)
+    with of_numpy_2():
+        return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes, options.memory_budget)
 
 
 def signature(entry: Graph) -> Signature:

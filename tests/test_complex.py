@@ -23,6 +23,9 @@ X = np.array([0.5, -1.25, 2.0, 3.5, -0.75, 1.0])
 MASK = np.array([True, False, True, True, False, False])
 
 
+OLD = np.__version__.startswith("1.")
+
+
 def close(got: Any, want: Any, tol: float = 1e-13) -> None:
     """Same structure, dtype and shape, and numbers within tol of the largest."""
     if isinstance(want, tuple):
@@ -38,6 +41,9 @@ def close(got: Any, want: Any, tol: float = 1e-13) -> None:
         np.testing.assert_array_equal(got, want)
     elif np.size(want):
         single = np.asarray(want).dtype in (np.float32, np.complex64)
+        if _largest(want) > 1e300:  # sizes of differences overflow
+            np.testing.assert_array_equal(got, want)
+            return
         np.testing.assert_allclose(got, want, rtol=0, atol=(1e-6 if single else tol) * max(1.0, _largest(want)))
 
 
@@ -246,6 +252,8 @@ def test_branch_cuts_zeros_and_infinities_are_numpys(name: str) -> None:
         want = getattr(np, name)(z)
     got = irad.compile(lambda z: getattr(np, name)(z))(z)
     for v, g, w in zip(z, got, want):
+        if name == "arccosh" and OLD and v.real == 0 and np.isnan(v.imag):
+            continue  # NumPy 1 loses the imaginary part, pi / 2
         assert _same(g.real, w.real, w) and _same(g.imag, w.imag, w), (v, g, w)
 
 

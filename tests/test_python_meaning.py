@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -344,3 +348,19 @@ def test_reductions_of_few_elements(name: str, dtype: str, n: int, kind: str) ->
 def test_zero_to_an_infinite_power(x: float) -> None:
     for y in (-INF, INF, -1.0):
         agrees(lambda x, y: x**y, x, y)
+
+
+def test_known_numbers_promote_as_numpy_2_does() -> None:
+    """Whatever version of NumPy computes them while the function is read."""
+
+    def f(x: float) -> Any:
+        a = np.ones(3, np.float32)
+        return a * np.float64(2.0), a * 2.5, np.float32(3) * 1e10, np.array([1], np.int8) * np.int64(1), x
+
+    dtypes = [np.asarray(v).dtype.name for v in irad.compile(f)(1.0)]
+    assert dtypes[:4] == ["float64", "float32", "float32", "int64"]
+    program = "import numpy as np, irad\nprint(irad.compile(lambda x: np.ones(3, np.float32) * np.float64(2.0) + x * 0)(np.float32(1)).dtype)"
+    environment = {k: v for k, v in os.environ.items() if k != "NPY_PROMOTION_STATE"}
+    root = str(Path(irad.__file__).parents[1])
+    out = subprocess.run([sys.executable, "-c", program], env=environment | {"PYTHONPATH": root}, capture_output=True, text=True)
+    assert out.stdout == "float64\n", out.stderr

@@ -162,7 +162,9 @@ def test_close(name: str, dtype: str) -> None:
             size = np.abs(want)
             if name.startswith("logaddexp"):  # a sum, which may cancel
                 largest = np.fmax(args[0], args[1])
-                size = np.fmax(size, np.where(np.isfinite(largest), np.fmax(np.abs(largest), np.abs(want - largest)), 0))
+                size = np.fmax(
+                    size, np.where(np.isfinite(largest), np.fmax(np.abs(largest), np.abs(want - largest)), size.dtype.type(0))
+                )
             off = np.abs(got.astype(np.longdouble) - wide) / np.spacing(size).astype(np.longdouble)
         plain = np.isfinite(want) & np.isfinite(got)
         assert np.max(off[plain]) <= 3.0, (name, [a[plain][np.argmax(off[plain])] for a in args], np.max(off[plain]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Graph, Node, Program, Value
+from irad.core.promotion import of_numpy_2
 from irad.core.types import Dim, Extent
 
 
@@ -20,7 +21,7 @@ def interpret(program: Program | Graph, *args: Any) -> list[Any]:
         program = {program.name or "f": program}
     entry = next(iter(program.values()))
     args = tuple(a if p.type.dtype == "tape" else np.asarray(a, p.type.numpy)[()] for a, p in zip(args, entry.params))
-    with np.errstate(all="ignore"):
+    with of_numpy_2(), np.errstate(all="ignore"):
         return _Frame(program).graph(entry, args, {})
 
 

@@ -19,6 +19,7 @@ from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.core.once import import_later
+from irad.core.promotion import of_numpy_2
 from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Bytes, Structured, field_type, why_not
 from irad.core.tree import Static, TreeDef, flatten, is_leaf, leaf_fields, structured_nodes
@@ -166,7 +167,7 @@ def trace(
         if notes is not None:
             notes.forget("mode")
         try:
-            with _deep_stack():
+            with _deep_stack(), of_numpy_2():
                 return attempt.run(label)
         except Restart as again:
             fixed |= again.static

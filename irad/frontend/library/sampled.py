@@ -73,7 +73,7 @@ def convolve(a, v, mode="full"):
 @written("numpy.correlate")
 def correlate(a, v, mode="valid"):
     """np.correlate: the second operand is conjugated."""
-    x, y = _lines(a, np.conj(v))
+    x, y = _lines(a, np.conj(v) if np.iscomplexobj(v) else v)
     if len(y) <= len(x):
         return _part(x, y[::-1], len(y) - 1 - len(y) // 2, mode)
     # NumPy swaps the operands and reverses the result
