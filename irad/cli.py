@@ -368,10 +368,10 @@ def _bisect(a: argparse.Namespace) -> int:
 
 
 def _ops(a: argparse.Namespace) -> int:
-    rows = [("op", "reverse", "forward", "effects", "lowering", "notes")]
+    rows = [("op", "reverse", "forward", "effects", "cost", "notes")]
     for op in OPS.values():
         rule = lambda r, op=op: "pass" if op.regions or op.name in ("call", "push", "pop", "tape") else "yes" if r else "-"
-        rows.append((op.name, rule(op.vjp), rule(op.jvp), op.effects, op.lowering or "own", op.doc))
+        rows.append((op.name, rule(op.vjp), rule(op.jvp), op.effects, f"{op.cost:g}", op.doc))
     widths = [max(map(len, column)) for column in zip(*rows)][:-1]
     for row in rows:
         print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[-1]]).rstrip())

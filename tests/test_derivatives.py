@@ -356,7 +356,7 @@ def _accepts(op: Op, t: Type, attrs: dict[str, Any]) -> bool:
 
 def test_an_op_without_derivative_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("irad.ops.core.OPS", {})
-    wright = Op("wright", lambda x: (x,), lambda x: x, lowering="rule", elementwise=True)
+    wright = Op("wright", lambda x: (x,), lambda x: x, elementwise=True)
     program = {"f": build([F64], lambda x: wright(x), "f")}
     for transform in (vjp, jvp):
         with pytest.raises(UnsupportedError, match="`wright` has no derivative"):

@@ -49,16 +49,16 @@ from irad.codegen.kernel.form import (
 from irad.codegen.libraries.pool import PARALLEL
 from irad.codegen.llvm_text import LLVM, MEMORY, Val, split_declared
 from irad.codegen.math import rare as poly_rare
-from irad.codegen.math.poly import FUNCTIONS
 from irad.codegen.math.scalar import RULES
 from irad.core.types import bits, is_float
 from irad.errors import IradError, VerifyError
+from irad.ops.core import HEAVY, cost_of
 
 _AFFINE = {"add": 1, "sub": -1}
 _CONTRACT = frozenset(("add", "sub", "mul", "szmul"))
 _LINE = 64  # bytes of a cache line
-LONG = 256  # weight of the statements in a basic block: 1, or HEAVY for a transcendental function, which is some 20 instructions
-HEAVY = 16
+LONG = 256  # weight of the statements in a basic block: 1, or FUNCTION for what costs HEAVY, which is some 20 instructions
+FUNCTION = 16
 
 
 def emit(
@@ -183,7 +183,7 @@ class Emitter(Control):
         for s in body:
             table[type(s)](s)
             if type(s) is Let:
-                weight += HEAVY if type(s.expr) is Apply and s.expr.op in FUNCTIONS else 1
+                weight += FUNCTION if type(s.expr) is Apply and cost_of(s.expr.op) >= HEAVY else 1
                 if weight >= LONG and self.pointer and not self.mixing:
                     self._cut()
                     weight = 0

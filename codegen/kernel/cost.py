@@ -12,6 +12,7 @@ from math import inf
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Aff, Apply, Const
 from irad.core.lazy_dataclass import replace
+from irad.ops.core import cost_of
 
 LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
 POLL = "irad_poll"
@@ -21,7 +22,7 @@ INTERRUPTED = -1  # the status of a kernel that a signal has stopped
 
 _POLLED = 5e7  # ns; loops known to be shorter are left alone
 _CHUNK = 1 << 20  # ns of work between two polls
-_COSTLY = {"exp": 10, "log": 10, "sin": 10, "cos": 10, "tanh": 15, "pow": 30, "div": 4, "sqrt": 4, "lgamma": 50, "digamma": 50}
+_ADDITION = 0.5  # ns, of a vector of eight
 
 
 def work(body: Sequence[kf.Stmt]) -> float:
@@ -31,7 +32,7 @@ def work(body: Sequence[kf.Stmt]) -> float:
 
 def _cost(s: kf.Stmt) -> float:
     if isinstance(s, kf.Let):
-        return _COSTLY.get(s.expr.op, 0.5) if isinstance(s.expr, Apply) else 0.5
+        return _ADDITION * (max(1.0, cost_of(s.expr.op)) if isinstance(s.expr, Apply) else 1.0)
     if isinstance(s, kf.For):
         trips = _trips(s)
         vectors = max(1, s.lanes // 8)

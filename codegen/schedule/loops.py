@@ -24,6 +24,7 @@ from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.switches import on
 from irad.core.types import BOOL, DTYPES, I64, bits
+from irad.ops.core import HEAVY
 from irad.ops.loop import Map, Out, load
 
 REGISTER = 64  # bytes
@@ -388,7 +389,7 @@ class FlatLoop:
     def _lanes(self, trip: int | None) -> int:
         """Lanes of the vector loop."""
         ops = len(self.body.nodes)
-        heavy = any(n.op.lowering.startswith("poly") or n.op.name in HEAVY for n in self.body.nodes)
+        heavy = any(n.op.cost >= HEAVY for n in self.body.nodes)
         folds = any(r.out.kind != "store" for r in self.results)
         most = self._register_lanes() * 4
         few = all(e.const is not None for e in self.extents) and prod(e.const or 0 for e in self.extents) < FEW_TRIPS * most
@@ -407,9 +408,6 @@ class FlatLoop:
 def _inside(order: Sequence[int], kept: set[int]) -> bool:
     """Do the axes of `kept` come first, so that the others reduce in registers?"""
     return set(order[: len(kept)]) == kept
-
-
-HEAVY = {"pow", "logaddexp", "logaddexp2", "expit", "xlogy", "xlog1py"}
 
 
 def element(f: Frame, n: Node) -> None:

@@ -15,11 +15,12 @@ from irad.codegen.lower.control import over
 from irad.codegen.lower.graph import Frame, Place, rule
 from irad.codegen.lower.tape import make_room
 from irad.codegen.schedule.contractions import lower_contraction
-from irad.codegen.schedule.loops import HEAVY, REGISTER, FlatLoop, Result, accumulator, element, results
+from irad.codegen.schedule.loops import REGISTER, FlatLoop, Result, accumulator, element, results
 from irad.codegen.schedule.notes import note_rows
 from irad.core.ir import Node, Value, captured, uses
 from irad.core.switches import on
 from irad.ops.array import copy as copy_op
+from irad.ops.core import HEAVY
 from irad.ops.loop import Out, loop
 
 L1_SHARE = 28672  # bytes of a block's rows
@@ -222,7 +223,7 @@ class BlockedNest:
     def _block(self) -> int:
         n = self.extents[-1].const
         scalars = [m for kind, nodes in self.stages if kind == "scalar" for m in nodes]
-        heavy = any(m.op.lowering.startswith("poly") or m.op.name in HEAVY for m in scalars)
+        heavy = any(m.op.cost >= HEAVY for m in scalars)
         if not heavy or not on("blocks") or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
             return 1
         width = max((_row_bytes(m, self.f) for m in self.body.nodes if m.op is loop), default=8)
@@ -444,7 +445,7 @@ class BlockedNest:
 
     def _lanes(self, nodes: Sequence[Node], rows: int) -> int:
         widest = max((v.type.numpy.itemsize for n in nodes for v in n.outputs), default=8)
-        heavy = any(m.op.lowering.startswith("poly") or m.op.name in HEAVY for m in nodes)
+        heavy = any(m.op.cost >= HEAVY for m in nodes)
         lanes = REGISTER // widest * (4 if heavy else 1)
         while lanes > 1 and lanes // 2 >= rows:
             lanes //= 2

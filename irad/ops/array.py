@@ -67,7 +67,7 @@ iota = Op(
     ).copy(),
     cheap=True, intervals=lambda *, type, axis: (0, float("inf") if isinstance(type.shape[axis], Extent) else max(0, type.shape[axis] - 1)),
     vjp=lambda ad, node, cts, adj: None, jvp=lambda ad, node, tan: [None],
-    doc="position along `axis`, as an array of `type`",
+    cost=0, zero_at="anywhere", doc="position along `axis`, as an array of `type`",
 )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _vjp_broadcast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 broadcast = Op("broadcast", _infer_broadcast, _eval_broadcast, _vjp_broadcast, _linear(1), cheap=True, linear=True,
-               intervals=lambda a, **_: a, doc="axis k of the operand becomes axis dims[k]; extent 1 stretches")  # fmt: skip
+               intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="axis k of the operand becomes axis dims[k]; extent 1 stretches")  # fmt: skip
 
 
 def broadcast_to(x: Value, shape: Sequence[Dim]) -> Value:
@@ -128,7 +128,7 @@ def _infer_reshape(t: Type, *, shape: tuple[Dim, ...]) -> tuple[Type, ...]:
 
 reshape = Op("reshape", _infer_reshape, lambda x, *, shape: np.reshape(x, shape).copy(),
              lambda ad, node, cts, adj: adj.add(node.inputs[0], reshape_to(cts[0], node.inputs[0].type.shape)), _linear(1),
-             cheap=True, linear=True, intervals=lambda a, **_: a, doc="C order")  # fmt: skip
+             cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="C order")  # fmt: skip
 
 
 def reshape_to(x: Value, shape: Sequence[Dim]) -> Value:
@@ -144,7 +144,7 @@ def _infer_transpose(t: Type, *, perm: tuple[int, ...]) -> tuple[Type, ...]:
 
 transpose = Op("transpose", _infer_transpose, lambda x, *, perm: np.transpose(x, perm).copy(),
                lambda ad, node, cts, adj: adj.add(node.inputs[0], transpose_to(cts[0], _inverse(node.attrs["perm"]))), _linear(1),
-               cheap=True, linear=True, intervals=lambda a, **_: a, doc="result axis k is operand axis perm[k]")  # fmt: skip
+               cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="result axis k is operand axis perm[k]")  # fmt: skip
 
 
 def _inverse(perm: Sequence[int]) -> tuple[int, ...]:
@@ -184,7 +184,7 @@ def _vjp_concat(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 concat = Op("concat", _infer_concat, lambda *xs, axis: np.concatenate(xs, axis), _vjp_concat,
             lambda ad, node, tan: _jvp_concat(node, tan), linear=True,
-            intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)))  # fmt: skip
+            intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)), finite=True)  # fmt: skip
 
 
 def _jvp_concat(node: Any, tan: Any) -> list[Value | None]:
@@ -350,11 +350,12 @@ def _vjp_update_add(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 index = Op("index", _infer_index, lambda x, *idx, spec: np.array(np.asarray(x)[numpy_key(idx, spec)])[()], _vjp_index, _linear(1),
-           linear=True, intervals=lambda a, *_, **__: a)  # fmt: skip
+           linear=True, intervals=lambda a, *_, **__: a, finite=True, moves=True, zero_at=0)  # fmt: skip
 update = Op("update", _infer_update, _eval_update, _vjp_update, _linear(2), linear=True,
-            intervals=lambda a, b, *_, **__: (min(a[0], b[0]), max(a[1], b[1])), doc="of repeated gather positions the last wins")  # fmt: skip
+            intervals=lambda a, b, *_, **__: (min(a[0], b[0]), max(a[1], b[1])), finite=True, doc="of repeated gather positions the last wins")  # fmt: skip
 update_add = Op("update_add", _infer_update, _eval_update_add, _vjp_update_add, _linear(2), linear=True,
-                doc="of repeated gather positions all add")  # fmt: skip
+                zero_at=0, doc="of repeated gather positions all add")  # fmt: skip
+STORES = (update, update_add)  # what makes a new version of its first operand
 
 
 def slice_axis(x: Value, axis: int, start: int | Value | Dim, size: Dim, step: int = 1) -> Value:
@@ -503,18 +504,35 @@ def _jvp_prod(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [sum_(szmul(d, back(_others(flat, flat.type.rank - 1))), axes=axes)]
 
 
-argmax = Op("argmax", _infer_arg, lambda x, *, axis: np.argmax(x, axis), doc="the first one; a NaN counts as largest")
-argmin = Op("argmin", _infer_arg, lambda x, *, axis: np.argmin(x, axis), doc="the first one; a NaN counts as smallest")
-sum_ = Op(
-    "sum", _infer_reduce("iufc"), lambda x, *, axes: np.sum(x, axes, dtype=np.asarray(x).dtype), _vjp_sum, _linear(1), linear=True
+argmax = Op(
+    "argmax", _infer_arg, lambda x, *, axis: np.argmax(x, axis), fold="argmax", doc="the first one; a NaN counts as largest"
 )
-prod_ = Op("prod", _infer_reduce("iufc"), lambda x, *, axes: np.prod(x, axes, dtype=np.asarray(x).dtype), _vjp_prod, _jvp_prod)
+argmin = Op(
+    "argmin", _infer_arg, lambda x, *, axis: np.argmin(x, axis), fold="argmin", doc="the first one; a NaN counts as smallest"
+)
+sum_ = Op(
+    "sum",
+    _infer_reduce("iufc"),
+    lambda x, *, axes: np.sum(x, axes, dtype=np.asarray(x).dtype),
+    _vjp_sum,
+    _linear(1),
+    linear=True,
+    fold="add",
+)
+prod_ = Op(
+    "prod",
+    _infer_reduce("iufc"),
+    lambda x, *, axes: np.prod(x, axes, dtype=np.asarray(x).dtype),
+    _vjp_prod,
+    _jvp_prod,
+    fold="mul",
+)
 max_ = Op("max", _infer_reduce("biuf"), lambda x, *, axes: np.max(x, axes), _vjp_extreme(argmax), _jvp_extreme(argmax),
-          intervals=lambda a, **_: a, doc="NaN if any is; the slope goes to the first largest element")  # fmt: skip
+          intervals=lambda a, **_: a, fold="maximum", doc="NaN if any is; the slope goes to the first largest element")  # fmt: skip
 min_ = Op("min", _infer_reduce("biuf"), lambda x, *, axes: np.min(x, axes), _vjp_extreme(argmin), _jvp_extreme(argmin),
-          intervals=lambda a, **_: a, doc="NaN if any is; the slope goes to the first smallest element")  # fmt: skip
-any_ = Op("any", _infer_reduce("b"), lambda x, *, axes: np.any(x, axes))
-all_ = Op("all", _infer_reduce("b"), lambda x, *, axes: np.all(x, axes))
+          intervals=lambda a, **_: a, fold="minimum", doc="NaN if any is; the slope goes to the first smallest element")  # fmt: skip
+any_ = Op("any", _infer_reduce("b"), lambda x, *, axes: np.any(x, axes), fold="logical_or")
+all_ = Op("all", _infer_reduce("b"), lambda x, *, axes: np.all(x, axes), fold="logical_and")
 
 # ---- scans along one axis -------------------------------------------------------------------------------------
 
@@ -613,7 +631,7 @@ cumsum = Op("cumsum", _infer_scan, _eval_scan(np.add), _vjp_cumsum, _linear(1), 
             doc="running sum; reverse: from the end; exclusive: without the element itself")  # fmt: skip
 cumprod = Op("cumprod", _infer_scan, _eval_scan(np.multiply), _vjp_cumprod, _jvp_cumprod, doc="running product")
 linrec = Op("linrec", _infer_linrec, _eval_linrec, _vjp_linrec, _jvp_linrec,
-            doc="linear recurrence y[k] = a[k]*y[k-1] + b[k], y[-1] = 0; reverse: from the end")  # fmt: skip
+            zero_at=1, doc="linear recurrence y[k] = a[k]*y[k-1] + b[k], y[-1] = 0; reverse: from the end")  # fmt: skip
 
 # ---- contraction ---------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ def _jvp_part(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 def _part(name: str, eval: Callable[..., Any], vjp: Callable[..., None]) -> Op:
-    return Op(name, _infer_part, eval, vjp, _jvp_part, cheap=True, linear=True)
+    return Op(name, _infer_part, eval, vjp, _jvp_part, cheap=True, linear=True, zero_at="anywhere")
 
 
 complex_ = Op("complex", _infer_complex, _eval_complex, _vjp_complex, _jvp_complex, cheap=True, linear=True,

@@ -1,4 +1,4 @@
-"""What an op is: one row with its name, type rule, meaning, derivative and lowering; and the op table.
+"""What an op is: one row with all that is known of it, its name, type rule, meaning, derivative and cost; and the op table.
 
 `infer(*input types, **attrs, **regions) -> result types`   raises an `IradError` that states both types
 `eval(*arrays, **attrs) -> array or tuple of arrays`        the meaning, in NumPy; never changes its arguments
@@ -8,8 +8,10 @@
     adj.scatter(v, c, idx, spec)  add c at a place of array v, in place, see irad.ops.array
     adj[v] = c    put an accumulator back                           cts[k]        cotangent of output k, None is a symbolic zero
 `jvp(ad, node, tan) -> tangents of the outputs`             forward rule: `tan.get(v)` is the tangent of v, None a symbolic zero
-`lowering`                                                  elementwise: how codegen emits it, see irad.codegen.math.scalar
 `intervals`                                                 integers: (lo, hi) of the result from those of the operands
+
+How native code of an op looks is irad.codegen's, by the op's name. What passes ask about an op is a fact on its row, never a table
+of names elsewhere.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from irad.core.types import Type
 from irad.errors import IradTypeError
 
 OPS: dict[str, Op] = {}
+HEAVY = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,17 @@ class Op:
     commutes: bool = False
     elementwise: bool = False
     cheap: bool = False  # recompute in the backward rather than save
-    lowering: str = ""
     linear: bool = False  # linear in the inputs that the jvp differentiates: nothing is saved
     domain: tuple[tuple[float, float], ...] = ()  # per input, where tests sample it
     intervals: Callable[..., tuple[float, float]] | None = None
+    cost: float = 1.0  # of an element, in additions, about; 0 where nothing is computed. From HEAVY on it is a library function
+    unit: Any = None  # elementwise: the operand that changes nothing, where that is one number for all dtypes
+    fold: str = ""  # reductions: the elementwise op that they are made of; argmax and argmin name themselves
+    moves: bool = False  # the elements of the result are elements of the first operand
+    flat: bool = False  # elementwise: the slope is 0 everywhere
+    finite: bool = False  # finite where the float operands are
+    # Where a result may be 0: where "any" or "all" operands are, where the operand of that number is, "anywhere", "nowhere".
+    zero_at: str | int = "any"
     doc: str = ""
     partials: Callable[..., Sequence[Any]] | None = None  # elementwise only: d out / d input, see `elementwise`
     extra: dict[str, Any] = field(default_factory=dict)
@@ -58,6 +68,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def cost_of(name: str) -> float:
+    """`Op.cost` by name; 1 for what is no row."""
+    return OPS[name].cost if name in OPS else 1.0
 
 
 Keeps = tuple[int, ...]  # numbers of results of the program

@@ -108,14 +108,13 @@ def compares(kinds: str) -> Callable[..., tuple[Type, ...]]:
 def elementwise(
     name: str,
     eval: Callable[..., Any],
-    lowering: str,
     partials: Callable[..., Sequence[Any]] | None = None,
     *,
     kinds: str = "f",
     infer: Callable[..., tuple[Type, ...]] | None = None,
     **row: Any,
 ) -> Op:
-    """One row. `kinds`: dtype kinds of the operands; `lowering`: see irad.codegen.math.scalar."""
+    """One row. `kinds`: dtype kinds of the operands."""
     return Op(
         name,
         infer or same(kinds),
@@ -123,7 +122,6 @@ def elementwise(
         vjp=_vjp(partials) if partials else None,
         jvp=_jvp(partials) if partials else None,
         partials=partials,
-        lowering=lowering,
         elementwise=True,
         **row,
     )
@@ -147,57 +145,67 @@ def _floordiv_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[
 
 
 add = elementwise(
-    "add", np.add, "add", lambda x, y, o: (ONE, ONE), kinds="biufc", commutes=True, cheap=True,
-    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "add", np.add, lambda x, y, o: (ONE, ONE), kinds="biufc", commutes=True, cheap=True,
+    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]), unit=0, zero_at="all",
 )  # fmt: skip
 sub = elementwise(
-    "sub", np.subtract, "sub", lambda x, y, o: (ONE, MINUS_ONE), kinds="iufc", cheap=True,
-    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "sub", np.subtract, lambda x, y, o: (ONE, MINUS_ONE), kinds="iufc", cheap=True,
+    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]), zero_at="all",
 )  # fmt: skip
 mul = elementwise(
-    "mul", np.multiply, "mul", lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval,
+    "mul", np.multiply, lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval, unit=1,
 )  # fmt: skip
 div = elementwise(
-    "div", np.divide, "fdiv",
-    lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: neg(szmul(szdiv(ct, y), o))), kinds="fc",
+    "div", np.divide,
+    lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: neg(szmul(szdiv(ct, y), o))), kinds="fc", cost=8, zero_at=0,
 )  # fmt: skip
 neg = elementwise(
-    "neg", np.negative, "neg", lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0])
+    "neg", np.negative, lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0]), finite=True
 )
 szmul = elementwise(
-    "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()], "rule",
+    "szmul", lambda c, p: np.where(c == 0, np.zeros_like(c), c * p)[()],
     lambda c, p, o: (p, lambda ct: szmul2(c, ct)), kinds="fc", cheap=True,
     doc="c * p, but 0 where c is 0, whatever p is: the product of a cotangent and a partial (strong zero)",
 )  # fmt: skip
 szmul2 = elementwise(
-    "szmul2", lambda x, y: np.where((x == 0) | (y == 0), np.zeros_like(x), x * y)[()], "rule",
+    "szmul2", lambda x, y: np.where((x == 0) | (y == 0), np.zeros_like(x), x * y)[()],
     lambda x, y, o: (lambda ct: szmul2(ct, y), lambda ct: szmul2(x, ct)), kinds="fc", cheap=True, commutes=True,
     doc="x * y, but 0 where either is 0, whatever the other is: what `szmul` becomes when its partial is differentiated",
 )  # fmt: skip
 szdiv = elementwise(
-    "szdiv", lambda c, p: np.where(c == 0, np.zeros_like(c), c / p)[()], "rule",
+    "szdiv", lambda c, p: np.where(c == 0, np.zeros_like(c), c / p)[()],
     lambda c, p, o: (lambda ct: szdiv(ct, p), lambda ct: neg(szmul2(szdiv(ct, p), o))), kinds="fc",
-    doc="c / p, but 0 where c is 0, whatever p is: a cotangent by the reciprocal of a partial, see `szmul`",
+    cost=8, zero_at=0, doc="c / p, but 0 where c is 0, whatever p is: a cotangent by the reciprocal of a partial, see `szmul`",
 )  # fmt: skip
 floor_divide = elementwise(
-    "floor_divide", np.floor_divide, "rule", lambda x, y, o: (ZERO, ZERO), kinds="iuf", intervals=_floordiv_interval,
-    doc="NumPy's floor division; an integer divided by 0 gives 0",
+    "floor_divide", np.floor_divide, lambda x, y, o: (ZERO, ZERO), kinds="iuf", intervals=_floordiv_interval,
+    cost=8, flat=True, zero_at="anywhere", doc="NumPy's floor division; an integer divided by 0 gives 0",
 )  # fmt: skip
 remainder = elementwise(
-    "remainder", np.remainder, "rule", lambda x, y, o: (ONE, neg(floor_divide(x, y))), kinds="iuf",
+    "remainder", np.remainder, lambda x, y, o: (ONE, neg(floor_divide(x, y))), kinds="iuf",
     intervals=lambda a, b: (0, b[1] - 1) if b[0] >= 1 else (-INF, INF),
-    doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
+    cost=8, doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
 )  # fmt: skip
 fmod = elementwise(
-    "fmod", np.fmod, "rule", lambda x, y, o: (ONE, neg(trunc(div(x, y)))), kinds="iuf", doc="sign of the dividend, as C's fmod",
+    "fmod", np.fmod, lambda x, y, o: (ONE, neg(trunc(div(x, y)))), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
 )  # fmt: skip
-abs_ = elementwise("abs", np.abs, "rule", lambda x, o: (sign(x),), kinds="iuf", cheap=True,
-                   intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))))  # fmt: skip
-sign = elementwise("sign", np.sign, "rule", lambda x, o: (ZERO,), kinds="iuf", cheap=True, doc="0 at 0, NaN at NaN")
-copysign = elementwise("copysign", np.copysign, "llvm.copysign", lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
-nextafter = elementwise("nextafter", np.nextafter, "rule", lambda x, y, o: (ONE, ZERO))
+abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
+                   intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
+sign = elementwise(
+    "sign",
+    np.sign,
+    lambda x, o: (ZERO,),
+    kinds="iuf",
+    cheap=True,
+    flat=True,
+    finite=True,
+    zero_at="anywhere",
+    doc="0 at 0, NaN at NaN",
+)
+copysign = elementwise("copysign", np.copysign, lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
+nextafter = elementwise("nextafter", np.nextafter, lambda x, y, o: (ONE, ZERO))
 heaviside = elementwise(
-    "heaviside", np.heaviside, "rule", lambda x, h, o: (ZERO, select(eq(x, full(0.0, x)), full(1.0, x), full(0.0, x)))
+    "heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, full(0.0, x)), full(1.0, x), full(0.0, x))), zero_at="anywhere"
 )
 
 
@@ -234,8 +242,8 @@ def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 select = Op(
     "select", _infer_select, lambda c, x, y: np.asarray(np.where(c, x, y))[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
-    lowering="rule", linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
-    doc="x where c, else y; the branch not chosen contributes nothing",
+    linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    finite=True, doc="x where c, else y; the branch not chosen contributes nothing",
 )  # fmt: skip
 
 
@@ -261,26 +269,26 @@ def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[V
 
 
 maximum = elementwise(
-    "maximum", np.maximum, "rule", _share(_or_nan(lambda x, y: gt(x, y), True)), kinds="biuf", commutes=True,
-    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), doc="NaN if either is NaN; at a tie half the slope each",
+    "maximum", np.maximum, _share(_or_nan(lambda x, y: gt(x, y), True)), kinds="biuf", commutes=True,
+    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", np.minimum, "rule", _share(_or_nan(lambda x, y: lt(x, y), True)), kinds="biuf", commutes=True,
-    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), doc="NaN if either is NaN; at a tie half the slope each",
+    "minimum", np.minimum, _share(_or_nan(lambda x, y: lt(x, y), True)), kinds="biuf", commutes=True,
+    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 fmax = elementwise(
-    "fmax", np.fmax, "rule", _share(_or_nan(lambda x, y: gt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
+    "fmax", np.fmax, _share(_or_nan(lambda x, y: gt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
 )
 fmin = elementwise(
-    "fmin", np.fmin, "rule", _share(_or_nan(lambda x, y: lt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
+    "fmin", np.fmin, _share(_or_nan(lambda x, y: lt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
 )
 
 # ---- rounding -------------------------------------------------------------------------------------------
 
-floor = elementwise("floor", np.floor, "llvm.floor", lambda x, o: (ZERO,), cheap=True)
-ceil = elementwise("ceil", np.ceil, "llvm.ceil", lambda x, o: (ZERO,), cheap=True)
-trunc = elementwise("trunc", np.trunc, "llvm.trunc", lambda x, o: (ZERO,), cheap=True)
-rint = elementwise("rint", np.rint, "llvm.rint", lambda x, o: (ZERO,), cheap=True, doc="half to even")
+floor = elementwise("floor", np.floor, lambda x, o: (ZERO,), cheap=True, flat=True, zero_at="anywhere")
+ceil = elementwise("ceil", np.ceil, lambda x, o: (ZERO,), cheap=True, flat=True, zero_at="anywhere")
+trunc = elementwise("trunc", np.trunc, lambda x, o: (ZERO,), cheap=True, flat=True, zero_at="anywhere")
+rint = elementwise("rint", np.rint, lambda x, o: (ZERO,), cheap=True, flat=True, zero_at="anywhere", doc="half to even")
 
 # ---- powers, exponentials, logarithms ---------------------------------------------------------------------
 
@@ -294,48 +302,50 @@ def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
 
 
 sqrt = elementwise(
-    "sqrt", np.sqrt, "llvm.sqrt", lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,)
+    "sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,), cost=8
 )
-cbrt = elementwise("cbrt", np.cbrt, "poly.cbrt", lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,))
-pow_ = elementwise("pow", np.power, "rule", _pow_partials, kinds="iufc", domain=(_POS, _ANY),
-                   doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
-exp = elementwise("exp", np.exp, "poly.exp", lambda x, o: (o,), kinds="fc", domain=(_ANY,))
-exp2 = elementwise("exp2", np.exp2, "poly.exp2", lambda x, o: (mul(o, full(math.log(2), o)),), kinds="fc", domain=(_ANY,))
-expm1 = elementwise("expm1", np.expm1, "poly.expm1", lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,))
-log = elementwise("log", np.log, "poly.log", lambda x, o: (lambda ct: szdiv(ct, x),), kinds="fc", domain=(_POS,))
-log2 = elementwise("log2", np.log2, "poly.log2", lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,))
-log10 = elementwise(
-    "log10", np.log10, "poly.log10", lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,)
+cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,), cost=25)
+pow_ = elementwise("pow", np.power, _pow_partials, kinds="iufc", domain=(_POS, _ANY),
+                   cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
+exp = elementwise("exp", np.exp, lambda x, o: (o,), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
+exp2 = elementwise(
+    "exp2", np.exp2, lambda x, o: (mul(o, full(math.log(2), o)),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere"
 )
-log1p = elementwise(
-    "log1p", np.log1p, "poly.log1p", lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),)
-)
+expm1 = elementwise("expm1", np.expm1, lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,), cost=25)
+log = elementwise("log", np.log, lambda x, o: (lambda ct: szdiv(ct, x),), kinds="fc", domain=(_POS,), cost=20)
+log2 = elementwise("log2", np.log2, lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,), cost=20)
+log10 = elementwise("log10", np.log10, lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,), cost=20)
+log1p = elementwise("log1p", np.log1p, lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),), cost=25)
 
 # ---- trigonometric and hyperbolic -------------------------------------------------------------------------
 
-sin = elementwise("sin", np.sin, "poly.sin", lambda x, o: (cos(x),), kinds="fc", domain=(_ANY,))
-cos = elementwise("cos", np.cos, "poly.cos", lambda x, o: (neg(sin(x)),), kinds="fc", domain=(_ANY,))
-tan = elementwise("tan", np.tan, "poly.tan", lambda x, o: (add(full(1.0, o), _square(o)),), kinds="fc", domain=((-1.4, 1.4),))
+sin = elementwise("sin", np.sin, lambda x, o: (cos(x),), kinds="fc", domain=(_ANY,), cost=20)
+cos = elementwise("cos", np.cos, lambda x, o: (neg(sin(x)),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
+tan = elementwise("tan", np.tan, lambda x, o: (add(full(1.0, o), _square(o)),), kinds="fc", domain=((-1.4, 1.4),), cost=30)
 arcsin = elementwise(
-    "arcsin", np.arcsin, "poly.arcsin", lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,)
+    "arcsin", np.arcsin, lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,), cost=30
 )
 arccos = elementwise(
-    "arccos", np.arccos, "poly.arccos", lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),), kinds="fc", domain=(_UNIT,)
+    "arccos",
+    np.arccos,
+    lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),),
+    kinds="fc",
+    domain=(_UNIT,),
+    cost=30,
+    zero_at="nowhere",
 )
 arctan = elementwise(
-    "arctan", np.arctan, "poly.arctan", lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,)
+    "arctan", np.arctan, lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,), cost=30
 )
-sinh = elementwise("sinh", np.sinh, "poly.sinh", lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,))
-cosh = elementwise("cosh", np.cosh, "poly.cosh", lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,))
-tanh = elementwise("tanh", np.tanh, "poly.tanh", lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,))
+sinh = elementwise("sinh", np.sinh, lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,), cost=30)
+cosh = elementwise("cosh", np.cosh, lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,), cost=30, zero_at="nowhere")
+tanh = elementwise("tanh", np.tanh, lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,), cost=30)
 arcsinh = elementwise(
-    "arcsinh", np.arcsinh, "poly.arcsinh", lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,)
+    "arcsinh", np.arcsinh, lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,), cost=40
 )
-arccosh = elementwise("arccosh", np.arccosh, "poly.arccosh",
-                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), kinds="fc", domain=(_GE1,))  # fmt: skip
-arctanh = elementwise(
-    "arctanh", np.arctanh, "poly.arctanh", lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,)
-)
+arccosh = elementwise("arccosh", np.arccosh,
+                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), kinds="fc", domain=(_GE1,), cost=40)  # fmt: skip
+arctanh = elementwise("arctanh", np.arctanh, lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,), cost=40)
 
 
 def _one_minus_square(x: Value) -> Value:
@@ -360,9 +370,9 @@ def _arctan2_partials(y: Value, x: Value, o: Value) -> Sequence[Any]:
     return _over_hypot(_over_hypot(x, h), h), neg(_over_hypot(_over_hypot(y, h), h))
 
 
-arctan2 = elementwise("arctan2", np.arctan2, "poly.arctan2", _arctan2_partials, domain=(_ANY, _ANY), doc="slopes 0 at (0, 0)")
-hypot = elementwise("hypot", np.hypot, "poly.hypot", lambda x, y, o: (_over_hypot(x, o), _over_hypot(y, o)),
-                    domain=(_ANY, _ANY), commutes=True, doc="never over- or underflows on the way; slopes 0 at (0, 0)")  # fmt: skip
+arctan2 = elementwise("arctan2", np.arctan2, _arctan2_partials, domain=(_ANY, _ANY), cost=40, doc="slopes 0 at (0, 0)")
+hypot = elementwise("hypot", np.hypot, lambda x, y, o: (_over_hypot(x, o), _over_hypot(y, o)),
+                    domain=(_ANY, _ANY), commutes=True, cost=12, doc="never over- or underflows on the way; slopes 0 at (0, 0)")  # fmt: skip
 
 # ---- sums of exponentials and special functions -------------------------------------------------------------
 
@@ -391,54 +401,50 @@ def _lift(name: str) -> Callable[..., Any]:
     return lambda *xs: np.asarray(getattr(special, name)(*xs)).astype(np.asarray(xs[0]).dtype)[()]
 
 
-logaddexp = elementwise("logaddexp", np.logaddexp, "rule", _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True)
+logaddexp = elementwise("logaddexp", np.logaddexp, _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True, cost=45)
 logaddexp2 = elementwise(
-    "logaddexp2", np.logaddexp2, "rule", _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True
+    "logaddexp2", np.logaddexp2, _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True, cost=45
 )
-expit = elementwise("expit", _expit_eval, "rule", _expit_partials, domain=(_ANY,), doc="1 / (1 + exp(-x))")
-erf = elementwise("erf", _lift("erf"), "poly.erf",
-                  lambda x, o: (mul(full(2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,))  # fmt: skip
-erfc = elementwise("erfc", _lift("erfc"), "poly.erfc",
-                   lambda x, o: (mul(full(-2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,))  # fmt: skip
-gammaln = elementwise(
-    "gammaln", _lift("gammaln"), "poly.gammaln", lambda x, o: (digamma(x),), domain=(_POS,), doc="log |gamma(x)|"
-)
-digamma = elementwise("digamma", _lift("digamma"), "poly.digamma", lambda x, o: (trigamma(x),), domain=(_POS,))
-trigamma = elementwise("trigamma", _lift("trigamma"), "poly.trigamma", lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,))
+expit = elementwise("expit", _expit_eval, _expit_partials, domain=(_ANY,), cost=35, zero_at="nowhere", doc="1 / (1 + exp(-x))")
+erf = elementwise("erf", _lift("erf"),
+                  lambda x, o: (mul(full(2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,), cost=40)  # fmt: skip
+erfc = elementwise("erfc", _lift("erfc"),
+                   lambda x, o: (mul(full(-2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,), cost=40, zero_at="nowhere")  # fmt: skip
+gammaln = elementwise("gammaln", _lift("gammaln"), lambda x, o: (digamma(x),), domain=(_POS,), cost=100, doc="log |gamma(x)|")
+digamma = elementwise("digamma", _lift("digamma"), lambda x, o: (trigamma(x),), domain=(_POS,), cost=100)
+trigamma = elementwise("trigamma", _lift("trigamma"), lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,), cost=100)
 xlogy = elementwise(
-    "xlogy", _lift("xlogy"), "rule",
-    lambda x, y, o: (log(y), OPS["zero_or_div"](x, y)), domain=(_ANY, _POS), doc="x*log(y), 0 where x is 0",
+    "xlogy", _lift("xlogy"),
+    lambda x, y, o: (log(y), OPS["zero_or_div"](x, y)), domain=(_ANY, _POS), cost=25, doc="x*log(y), 0 where x is 0",
 )  # fmt: skip
 xlog1py = elementwise(
-    "xlog1py", _lift("xlog1py"), "rule",
-    lambda x, y, o: (log1p(y), OPS["zero_or_div"](x, add(full(1.0, y), y))), domain=(_ANY, _POS),
+    "xlog1py", _lift("xlog1py"),
+    lambda x, y, o: (log1p(y), OPS["zero_or_div"](x, add(full(1.0, y), y))), domain=(_ANY, _POS), cost=30,
 )  # fmt: skip
 
 # ---- comparison, logic, bits: no derivative, it stops here ---------------------------------------------------
 
-lt = elementwise("lt", np.less, "cmp lt", kinds="biuf", infer=compares("biuf"), cheap=True)
-le = elementwise("le", np.less_equal, "cmp le", kinds="biuf", infer=compares("biuf"), cheap=True)
-gt = elementwise("gt", np.greater, "cmp gt", kinds="biuf", infer=compares("biuf"), cheap=True)
-ge = elementwise("ge", np.greater_equal, "cmp ge", kinds="biuf", infer=compares("biuf"), cheap=True)
-eq = elementwise("eq", np.equal, "cmp eq", kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
-ne = elementwise("ne", np.not_equal, "cmp ne", kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
-isnan = elementwise("isnan", np.isnan, "rule", infer=compares("f"), cheap=True)
-isinf = elementwise("isinf", np.isinf, "rule", infer=compares("f"), cheap=True)
-isfinite = elementwise("isfinite", np.isfinite, "rule", infer=compares("f"), cheap=True)
-signbit = elementwise("signbit", np.signbit, "rule", infer=compares("f"), cheap=True)
-logical_and = elementwise("logical_and", np.logical_and, "and", kinds="b", cheap=True, commutes=True)
-logical_or = elementwise("logical_or", np.logical_or, "or", kinds="b", cheap=True, commutes=True)
-logical_xor = elementwise("logical_xor", np.logical_xor, "xor", kinds="b", cheap=True, commutes=True)
-logical_not = elementwise("logical_not", np.logical_not, "rule", kinds="b", cheap=True)
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, "and", kinds="iu", cheap=True, commutes=True,
+lt = elementwise("lt", np.less, kinds="biuf", infer=compares("biuf"), cheap=True)
+le = elementwise("le", np.less_equal, kinds="biuf", infer=compares("biuf"), cheap=True)
+gt = elementwise("gt", np.greater, kinds="biuf", infer=compares("biuf"), cheap=True)
+ge = elementwise("ge", np.greater_equal, kinds="biuf", infer=compares("biuf"), cheap=True)
+eq = elementwise("eq", np.equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
+ne = elementwise("ne", np.not_equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
+isnan = elementwise("isnan", np.isnan, infer=compares("f"), cheap=True)
+isinf = elementwise("isinf", np.isinf, infer=compares("f"), cheap=True)
+isfinite = elementwise("isfinite", np.isfinite, infer=compares("f"), cheap=True)
+signbit = elementwise("signbit", np.signbit, infer=compares("f"), cheap=True)
+logical_and = elementwise("logical_and", np.logical_and, kinds="b", cheap=True, commutes=True, unit=True)
+logical_or = elementwise("logical_or", np.logical_or, kinds="b", cheap=True, commutes=True, unit=False)
+logical_xor = elementwise("logical_xor", np.logical_xor, kinds="b", cheap=True, commutes=True)
+logical_not = elementwise("logical_not", np.logical_not, kinds="b", cheap=True)
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, kinds="iu", cheap=True, commutes=True,
                           intervals=lambda a, b: (0, min(a[1], b[1])) if a[0] >= 0 and b[0] >= 0 else (-INF, INF))  # fmt: skip
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, "or", kinds="iu", cheap=True, commutes=True)
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "xor", kinds="iu", cheap=True, commutes=True)
-invert = elementwise("invert", np.invert, "rule", kinds="iu", cheap=True)
-left_shift = elementwise(
-    "left_shift", np.left_shift, "rule", kinds="iu", cheap=True, doc="0 if shifted by the width or more, as NumPy"
-)
-right_shift = elementwise("right_shift", np.right_shift, "rule", kinds="iu", cheap=True)
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, kinds="iu", cheap=True, commutes=True)
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, kinds="iu", cheap=True, commutes=True)
+invert = elementwise("invert", np.invert, kinds="iu", cheap=True)
+left_shift = elementwise("left_shift", np.left_shift, kinds="iu", cheap=True, doc="0 if shifted by the width or more, as NumPy")
+right_shift = elementwise("right_shift", np.right_shift, kinds="iu", cheap=True)
 
 # ---- casts --------------------------------------------------------------------------------------------------
 
@@ -480,7 +486,7 @@ def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 cast = Op(
-    "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, lowering="rule", linear=True,
+    "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, linear=True,
     intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
 )  # fmt: skip
 

@@ -99,7 +99,7 @@ def formula(
     extra = {"expand": lambda *xs, **attrs: (expand(*xs, **attrs),), "sample": sample or {}}
     if sample:
         row["infer"] = taking(same(row.get("kinds", "f")), list(sample))
-    return elementwise(name, evaluated(expand), "", partials, domain=domain, extra=extra, **row)
+    return elementwise(name, evaluated(expand), partials, domain=domain, extra=extra, **row)
 
 
 def taking(infer: Callable[..., tuple[Type, ...]], names: Sequence[str]) -> Callable[..., tuple[Type, ...]]:
@@ -133,8 +133,10 @@ def _quotient_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
     return lambda ct: szdiv(ct, y), lambda ct: neg(szmul2(szdiv(ct, y), o))
 
 
-div_or_0 = formula("div_or_0", _div_or_0, _quotient_partials, (_ANY, _POS), doc="x / h, 0 where h is 0")
-zero_or_div = formula("zero_or_div", _zero_or_div, _quotient_partials, (_ANY, _POS), kinds="fc", doc="x / y, 0 where x is 0")
+div_or_0 = formula("div_or_0", _div_or_0, _quotient_partials, (_ANY, _POS), zero_at="anywhere", doc="x / h, 0 where h is 0")
+zero_or_div = formula(
+    "zero_or_div", _zero_or_div, _quotient_partials, (_ANY, _POS), kinds="fc", zero_at="anywhere", doc="x / y, 0 where x is 0"
+)
 
 
 def _difference(x: Value, y: Value) -> Value:
@@ -151,7 +153,7 @@ def _product_partials(c: Value, p: Value, o: Value) -> Sequence[Any]:
 
 
 zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), _product_partials, (_ANY, _ANY), kinds="fc",
-                      doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
+                      zero_at="anywhere", doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
 
 # ---- what is smooth though its parts are not ------------------------------------------------------------------------------------
 
@@ -207,9 +209,16 @@ def _density(x: Value) -> Value:
     return mul(logistic(x), logistic_of_neg(x))
 
 
-logistic = formula("logistic", lambda x: _logistic(x, False), lambda x, o: (_density(x),), (_ANY,), doc="1 / (1 + exp(-x))")
+logistic = formula(
+    "logistic", lambda x: _logistic(x, False), lambda x, o: (_density(x),), (_ANY,), zero_at="nowhere", doc="1 / (1 + exp(-x))"
+)
 logistic_of_neg = formula(
-    "logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (neg(_density(x)),), (_ANY,), doc="1 / (1 + exp(x))"
+    "logistic_of_neg",
+    lambda x: _logistic(x, True),
+    lambda x, o: (neg(_density(x)),),
+    (_ANY,),
+    zero_at="nowhere",
+    doc="1 / (1 + exp(x))",
 )
 
 
@@ -268,10 +277,10 @@ def _pow_slope_y(x: Value, y: Value, o: Value) -> Value:
 
 pow_slope = formula("pow_slope", _pow_slope,
                     lambda x, y, o, *, n, m: (pow_slope(x, y, n=n + 1, m=m), pow_slope(x, y, n=n, m=m + 1)), (_POS, _ANY), kinds="fc",
-                    sample={"n": 2, "m": 1}, doc="derivative of x**y of order n in x, m in y; 0 where x is 0 and n is 0")  # fmt: skip
+                    sample={"n": 2, "m": 1}, zero_at="anywhere", doc="derivative of x**y of order n in x, m in y; 0 where x is 0 and n is 0")  # fmt: skip
 pow_slope_y = formula("pow_slope_y", _pow_slope_y,
                       lambda x, y, p, o: (pow_slope(x, y, n=1, m=1), pow_slope(x, y, n=0, m=2), ZERO), (_POS, _ANY, _POS), kinds="fc",
-                      doc="slope of p = x**y in y; 0 where x is 0; p counts as what it is")  # fmt: skip
+                      zero_at="anywhere", doc="slope of p = x**y in y; 0 where x is 0; p counts as what it is")  # fmt: skip
 
 # ---- (exp(t) - 1) / t and Box and Cox's powers -----------------------------------------------------------------------------------
 

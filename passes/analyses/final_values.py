@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, affine
-from irad.ops.array import Slice, Spec
+from irad.ops.array import STORES, Slice, Spec
 from irad.passes.analyses.polyhedron import is_empty
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
@@ -125,7 +125,7 @@ class FinalValues:
         return self._earlier[v]
 
     def _made_from(self, node: Node, v: Value) -> Value | None:
-        if node.op.name in ("update", "update_add"):
+        if node.op in STORES:
             return node.inputs[0]
         if node.op.name in ("for", "while"):
             k = node.outputs.index(v)
@@ -191,7 +191,7 @@ class FinalValues:
 
     def _stores(self, node: Node, v: Value) -> Iterator[Access]:
         """The places that a node writes on the way to the version v that it makes."""
-        if node.op.name in ("update", "update_add"):
+        if node.op in STORES:
             yield self.access(node.inputs[2:], node.attrs["spec"])
             return
         k = node.outputs.index(v)

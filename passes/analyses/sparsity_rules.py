@@ -9,6 +9,7 @@ import numpy as np
 
 from irad.core.ir import Node
 from irad.core.types import Type
+from irad.ops import OPS
 from irad.ops.array import numpy_key
 from irad.passes.analyses.pattern import Pattern
 from irad.passes.analyses.sparsity import RULES, Analysis, Fact
@@ -171,10 +172,9 @@ def _sort(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | Non
     return _smeared(facts[0].deps, t, [n.attrs["axis"]]) if facts[0].deps is not None else None
 
 
-_FLAT = ("floor", "ceil", "trunc", "rint", "sign", "floor_divide")  # slope 0 everywhere
 RULES.update(
     {
-        **dict.fromkeys(_FLAT, _nowhere),
+        **dict.fromkeys((op.name for op in OPS.values() if op.flat), _nowhere),
         "mul": _product,
         "szmul": _product,
         "szmul2": _product,

@@ -16,8 +16,7 @@ from irad.ops.constant import const
 from irad.passes.rewrite import bits_of, rebuild
 
 RESULT, OPERANDS = 1024, 100_000  # elements: results up to the first are folded, from operands up to the second
-_MOVE = {"broadcast", "reshape", "transpose", "index"}  # elements of the result are elements of the first operand
-_PICK = {"max", "min", "any", "all"}  # the same, where the reduced axes are not empty
+_PICK = {"max", "min", "any", "all"}  # as `Op.moves`, where the reduced axes are not empty
 
 Constants = dict[Value, Any]  # a NumPy scalar for a splat, else an array
 
@@ -71,7 +70,7 @@ def _value(node: Node, known: Constants) -> Any:
     t, name = node.outputs[0].type, node.op.name
     operands = [known.get(v) for v in node.inputs]
     splats = [isinstance(c, np.generic) for c in operands]
-    if splats[0] and (name in _MOVE or (name in _PICK and _nonempty(node.inputs[0].type))):
+    if splats[0] and (node.op.moves or (name in _PICK and _nonempty(node.inputs[0].type))):
         return operands[0]
     if any(c is None for c in operands):
         return None

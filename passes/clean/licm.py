@@ -14,7 +14,6 @@ from irad.ops.array import Slice
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import rebuild, splat_of
 
-_FREE = {"const", "empty", "iota", "broadcast", "reshape", "transpose"}
 _MAY_NOT_END = {"while", "call", "vjp", "jvp"}
 _DIVIDE = {"floor_divide", "remainder", "fmod", "pow"}
 
@@ -57,7 +56,7 @@ class _Licm:
             if any(v in variant for v in reads(node)) or not self.movable(node, sure):
                 variant.update(node.outputs)
                 sure = sure and not self.acts(node)
-            elif node.op.name in _FREE:
+            elif node.op.cost == 0:
                 free[node.outputs[0]] = node
             else:
                 self.move(node, free, moved, before)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Graph, Node, Program, Value
+from irad.ops.constant import const
 from irad.ops.elementwise import div, mul, szdiv, szmul, szmul2
 
 
@@ -84,43 +85,16 @@ class _Flow:
 
 # ---- masked zeros ---------------------------------------------------------------------------------------
 
-_BY_CONVENTION = {
-    "empty",
-    "sign",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-    "floor_divide",
-    "heaviside",
-    "iota",
-    "real",
-    "imag",
-    "pow_slope",
-    "pow_slope_y",
-    "div_or_0",
-    "zero_or_div",
-    "zero_or_mul",
-}
-_NEVER_ZERO = {"exp", "exp2", "cos", "cosh", "expit", "erfc", "arccos", "logistic", "logistic_of_neg"}
-_OPERAND = {"div": 0, "szdiv": 0, "index": 0, "update_add": 0, "pow": 0, "linrec": 1}  # the one operand that decides
-
 
 def _may_be_masked(n: Node, masked: set[Any]) -> bool:
-    name = n.op.name
-    if name == "const":
+    if n.op is const:
         return not np.all(n.attrs["value"])
-    if name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
+    if n.op.name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
         return True
-    if name in _BY_CONVENTION:
-        return True
-    if name in _NEVER_ZERO:
-        return False
-    if name in ("add", "sub"):
-        return all(v in masked for v in n.inputs)
-    if name in _OPERAND:
-        return n.inputs[_OPERAND[name]] in masked
-    return any(v in masked for v in n.inputs)
+    rule, ins = n.op.zero_at, n.inputs
+    if isinstance(rule, int):
+        return ins[rule] in masked
+    return {"anywhere": True, "nowhere": False, "all": all(v in masked for v in ins)}.get(rule, any(v in masked for v in ins))
 
 
 def _branches(f: _Flow, n: Node) -> None:
@@ -164,28 +138,13 @@ _FLOWS: dict[str, Callable[[_Flow, Node], None]] = {
 
 # ---- finite values ----------------------------------------------------------------------------------------
 
-_KEEPS_FINITE = {
-    "neg",
-    "abs",
-    "sign",
-    "select",
-    "broadcast",
-    "reshape",
-    "transpose",
-    "concat",
-    "index",
-    "update",
-    "maximum",
-    "minimum",
-}
-
 
 def _is_finite(n: Node, finite: set[Value]) -> bool:
     name = n.op.name
-    if name == "const":
+    if n.op is const:
         return bool(np.all(np.isfinite(n.attrs["value"])))
     if name == "iota":
         return n.outputs[0].type.dtype != "f16"
     if name == "cast":
         return n.attrs["dtype"] != "f16" and not n.inputs[0].type.differentiable
-    return name in _KEEPS_FINITE and all(v in finite for v in n.inputs if v.type.differentiable)
+    return n.op.finite and all(v in finite for v in n.inputs if v.type.differentiable)

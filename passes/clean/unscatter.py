@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Sequence
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, uses
-from irad.ops.array import Slice, index, update
+from irad.ops.array import STORES, Slice, index, update
 from irad.ops.constant import const
 from irad.ops.elementwise import add
 from irad.passes.clean.unscatter_sweep import unscatter_sweeps
@@ -47,7 +47,7 @@ def _graph(graph: Graph) -> Graph:
 
 def _box(n: Node) -> Box | None:
     """The rectangle that a store node writes, if it is one with unit steps and elements in it."""
-    if n.op.name not in ("update", "update_add") or not n.out.type.static or len(n.inputs) != 2 or 0 in n.inputs[1].type.shape:
+    if n.op not in STORES or not n.out.type.static or len(n.inputs) != 2 or 0 in n.inputs[1].type.shape:
         return None
     if not all(isinstance(s, Slice) and s.step == 1 and s.start is not None and isinstance(s.size, int) for s in n.attrs["spec"]):
         return None

@@ -19,7 +19,7 @@ from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.once import COMPILER
 from irad.core.types import I64, Dim, Type
-from irad.ops.array import Slice
+from irad.ops.array import STORES, Slice
 from irad.ops.constant import const, empty
 from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
@@ -176,7 +176,7 @@ class _Contractions:
             return False
         if not self._element_by_element(units):
             return False
-        update = n.op.name in ("update", "update_add")
+        update = n.op in STORES
         place = self._stored_at(n, units) if update else self._place(n, units)
         if place is None:
             return False

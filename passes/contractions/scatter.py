@@ -18,7 +18,7 @@ from irad.core.ir import Builder, Graph, Node, Value, current, defs, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, size_text
 from irad.core.types import I64, Dim, Type, is_float
-from irad.ops.array import Slice, dot, index, iota, transpose_to, update, zeros
+from irad.ops.array import STORES, Slice, dot, index, iota, transpose_to, update, zeros
 from irad.ops.elementwise import add, mul
 from irad.passes.contractions import patches as fuse_dot_patches
 from irad.passes.contractions.merge import split_merged
@@ -105,7 +105,7 @@ class _Unscatter:
             d = self.defs[v]
             if d is last:
                 return out
-            v = d.inputs[1] if d.op.name in ("update", "update_add") else d.inputs[0]
+            v = d.inputs[1] if d.op in STORES else d.inputs[0]
 
     # ---- the choice --------------------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class _Unscatter:
                 walked = [v for x in at if not isinstance(x, int) for v, _ in x.terms]
                 apart = len(walked) == len(index) == len({*walked})  # not a diagonal, or places that fall together
                 return _Columns(d, index, tuple(at)) if windows and known and apart else None
-            source = d.inputs[d.op.name in ("update", "update_add")] if d.inputs else v
+            source = d.inputs[d.op in STORES] if d.inputs else v
             inner = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(source.type.rank)]
             pos = self._positions(d, tuple(map(as_dim, inner)), first=d is n)
             if pos is None:

@@ -24,7 +24,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, copy, current, em
 from irad.core.types import TAPE, Type
 from irad.errors import UnsupportedError, VerifyError
 from irad.ops import elementwise as ew
-from irad.ops.array import Spec
+from irad.ops.array import STORES, Spec
 from irad.ops.control import pop, tape_new
 from irad.ops.custom import host
 from irad.passes.analyses.activity import activity, carries, open_entries
@@ -229,7 +229,7 @@ def no_derivative(node: Node) -> Exception:
 def consumed(graph: Graph) -> Iterator[Value]:
     """Arrays that may be overwritten in place: keeping one for the backward would cost a copy."""
     for n in walk(graph):
-        if n.op.name in ("update", "update_add"):
+        if n.op in STORES:
             yield n.inputs[0]
         elif n.op.name in ("for", "while", "call"):
             yield from n.inputs

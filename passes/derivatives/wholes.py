@@ -28,8 +28,7 @@ from irad.passes.rewrite import rebuild, splat_of
 
 LARGEST = 64  # factors of a monomial
 DEPTH = 32  # operations back that are compared
-MOVES = ("broadcast", "reshape", "transpose", "index", "cast")
-PASS_ON = (*MOVES, "mul", "div", "neg", "pow")
+PASS_ON = ("cast", "mul", "div", "neg", "pow")  # and what moves elements
 
 
 def wholes(program: Program) -> Program:
@@ -83,7 +82,9 @@ class _Wholes:
             n = rebuild(n, {}, tuple(map(self.graph, n.regions)))
             self.defs.update((v, n) for v in n.outputs)
             made = self.node(n)
-            if len(made) == 1 and (n.op.name in ROOTS or n.op.name in PASS_ON and any(v in self.rooted for v in n.inputs)):
+            if len(made) == 1 and (
+                n.op.name in ROOTS or (n.op.moves or n.op.name in PASS_ON) and any(v in self.rooted for v in n.inputs)
+            ):
                 self.rooted.update(n.outputs)
             nodes += made
         return graph.replace(nodes=nodes)
@@ -131,7 +132,7 @@ class _Wholes:
             return None
         if n.op.name in ROOTS and n.out.type.dtype[0] == "f":
             return self.key(v), lambda: ROOTS[n.op.name](n)
-        if n.op.name in MOVES and n.out.type.dtype[0] == "f":
+        if _moves(n) and n.out.type.dtype[0] == "f":
             inner = self.root(n.inputs[0])
             return None if inner is None else (self.key(v), _moved(n, inner[1]))
         return None
@@ -143,7 +144,7 @@ class _Wholes:
             return None
         if n.op.name == "log":
             return lambda: n.inputs[0]
-        if n.op.name in MOVES or n.op.name == "sum" and all(n.inputs[0].type.shape[k] == 1 for k in n.attrs["axes"]):
+        if _moves(n) or n.op.name == "sum" and all(n.inputs[0].type.shape[k] == 1 for k in n.attrs["axes"]):
             inner = self.exponential(n.inputs[0])
             return None if inner is None else _moved(n, inner)
         if n.op.name == "add":
@@ -181,6 +182,10 @@ def _grown(s: Value, m: Value) -> Value:
 def _moved(n: Node, make: Callable[[], Value]) -> Callable[[], Value]:
     """What n does to its operand, of another one."""
     return lambda: n.op(make(), *n.inputs[1:], **n.attrs)
+
+
+def _moves(n: Node) -> bool:
+    return n.op.moves or n.op.name == "cast"
 
 
 def _keeps(cast: Node) -> bool:

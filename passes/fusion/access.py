@@ -13,7 +13,7 @@ from math import prod
 from irad.core.ir import Node, Value, current, emit
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, affine
-from irad.ops.array import Slice, dim_value
+from irad.ops.array import STORES, Slice, dim_value
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, mul
 from irad.ops.loop import Map, load
@@ -21,10 +21,6 @@ from irad.passes.fusion.windows import only_units, static_position
 
 Position = tuple[Dim, ...]
 
-FOLDS = {
-    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and",
-    "argmax": "argmax", "argmin": "argmin",
-}  # fmt: skip
 SMALL_DOT = 2048  # multiplications: below this a contraction is cheaper as a loop than as a call
 
 
@@ -60,13 +56,13 @@ def is_view(node: Node) -> bool:
 def classify(node: Node) -> Member | None:
     """The node as a loop member, or None (scalars, views, and everything that is not dense computation)."""
     op, name = node.op, node.op.name
-    if name in FOLDS:
+    if op.fold:
         (x,) = node.inputs
         axes = node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
-        return Member(node, x.type.shape, FOLDS[name], tuple(k for k in range(x.type.rank) if k not in axes))
+        return Member(node, x.type.shape, op.fold, tuple(k for k in range(x.type.rank) if k not in axes))
     if name == "dot":
         return _classify_dot(node)
-    if name in ("update", "update_add"):
+    if node.op in STORES:
         v = node.inputs[1].type
         if not v.shape:
             return None  # one element: a plain store
@@ -115,9 +111,6 @@ def inlinable(node: Node) -> bool:
     return is_view(node) or node.op.name in ("cast", "neg") or node.op.name in ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-_ELSEWHERE = {*FOLDS, "update", "update_add"}
-
-
 class Elements:
     """Emits scalar code for elements. `computed`: how a value not in memory is computed, others are loaded; `made`: the node of any.
 
@@ -158,7 +151,7 @@ class Elements:
                 seen.add(x)
                 node = self.computed(x)
                 todo.append((x, node, True))
-                if node is not None and self._rule(node) is None and node.op.name not in _ELSEWHERE:
+                if node is not None and self._rule(node) is None and not node.op.fold and node.op not in STORES:
                     todo += [(operand, None, False) for operand in reversed(node.inputs)]
         return out
 
@@ -180,13 +173,13 @@ class Elements:
         """One element of the node's result (for a reduction: of what it folds, at a position of the iteration space)."""
         b = current()
         b.loc, b.deriv = node.loc, node.deriv
-        name, ins = node.op.name, node.inputs
+        ins = node.inputs
         rule = self._rule(node)
         if rule is not None:
             return rule(node, pos)
-        if name in FOLDS:
+        if node.op.fold:
             return self.at(ins[0], pos)
-        if name in ("update", "update_add"):
+        if node.op in STORES:
             return self.at(ins[1], pos)
         return emit(node.op, *(self.at(x, pos) for x in ins), **node.attrs)[0]
 

@@ -15,7 +15,8 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, current, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.types import I64, Dim, Type, is_float
-from irad.ops.array import Slice, dim_value, update
+from irad.ops import OPS
+from irad.ops.array import STORES, Slice, dim_value, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
 from irad.passes.fusion.access import Elements, Member, Position, as_dim, classify
@@ -26,8 +27,6 @@ from irad.passes.fusion.notes import note_unit
 from irad.passes.fusion.windows import static_position
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
-
-IDENTITY = {"add": 0, "mul": 1, "logical_or": False, "logical_and": True}
 
 
 def fuse(program: Program, notes: Notes | None = None) -> Program:
@@ -115,7 +114,7 @@ class Fusion:
         node, pos = m.node, tuple(as_dim(v) for v in idx)
         value = el.at(node.out, pos) if is_elementwise(m) else el.compute(node, pos)
         inner = idx[prefix:]
-        if node.op.name in ("update", "update_add"):
+        if node.op in STORES:
             x, where = node.inputs[0], self._where(el, node, pos)
             extra = list(dict.fromkeys(s for d in where if not isinstance(d, int) for s, _ in d.terms if s not in inner))
             rows = Map(tuple(_row(d, [*inner, *extra]) for d in where))
@@ -190,7 +189,7 @@ class Fusion:
     def _piece_reads(self, el: Elements, m: Member, idx: Sequence[Value]) -> None:
         pos = tuple(as_dim(v) for v in idx)
         el.compute(m.node, pos)
-        if m.node.op.name in ("update", "update_add"):
+        if m.node.op in STORES:
             self._where(el, m.node, pos)
             el.reads.append((m.node.inputs[0], ()))
 
@@ -289,8 +288,8 @@ def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
 
 
 def _identity(kind: str, dtype: str) -> object:
-    if kind in IDENTITY:
-        return IDENTITY[kind]
+    if OPS[kind].unit is not None:
+        return OPS[kind].unit
     return _worst(dtype, "argmax" if kind == "maximum" else "argmin")
 
 

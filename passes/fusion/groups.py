@@ -14,13 +14,14 @@ from irad.core.ir import Graph, Node, Value, defs, reads
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.types import Dim
-from irad.ops.core import effects
-from irad.passes.fusion.access import FOLDS, Member, classify, dot_axes, inlinable, is_view
+from irad.ops.array import STORES
+from irad.ops.core import HEAVY, effects
+from irad.passes.fusion.access import Member, classify, dot_axes, inlinable, is_view
 from irad.passes.fusion.notes import why_apart
 from irad.passes.fusion.versions import overwritten
 from irad.passes.fusion.windows import is_window
 
-MOST = 1000  # operations in the body of a loop (a transcendental function counts as POLY): registers and compile time are bounded
+MOST = 1000  # operations in the body of a loop (one of cost HEAVY counts as POLY): registers and compile time are bounded
 POLY = 12
 SMALL_SPACE = 4096  # elements: loops this small are merged even if they share no memory
 
@@ -74,7 +75,7 @@ class Grouping:
         for n in self.graph.nodes:
             if n not in self.members and not self.is_view(n):
                 must.update(v for v in reads(n) if v.type.shape)
-            elif n.op.name in ("update", "update_add"):
+            elif n.op in STORES:
                 must.add(n.inputs[0])
         return must
 
@@ -110,7 +111,7 @@ class Grouping:
             yield from self.roots(x, straight)
 
     def _reads(self, node: Node, m: Member | None) -> Iterator[tuple[Value, bool]]:
-        in_place = node.inputs[:1] if node.op.name in ("update", "update_add") else ()
+        in_place = node.inputs[:1] if node.op in STORES else ()
         for x, identity in _operands(node, m):
             if m is None or x in in_place:
                 yield x, False
@@ -286,7 +287,7 @@ def _positions(mask: int) -> Iterator[int]:
 
 
 def _weight(node: Node) -> int:
-    return POLY if node.op.lowering.startswith("poly") else 1
+    return POLY if node.op.cost >= HEAVY else 1
 
 
 def is_elementwise(m: Member) -> bool:
@@ -305,11 +306,11 @@ def _operands(node: Node, m: Member | None) -> Iterator[tuple[Value, bool]]:
         whole = list(range(len(m.space)))
         yield node.inputs[0], at_a == whole
         yield node.inputs[1], at_b == whole
-    elif name in ("update", "update_add"):
+    elif node.op in STORES:
         yield from ((x, k == 1) for k, x in enumerate(node.inputs))
     elif name == "index":
         yield from ((x, k > 0 and x.type.shape == m.space) for k, x in enumerate(node.inputs))
-    elif name in FOLDS or node.op.elementwise:
+    elif node.op.fold or node.op.elementwise:
         yield from ((x, True) for x in node.inputs)
     else:
         yield from ((x, False) for x in node.inputs)

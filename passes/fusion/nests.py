@@ -12,6 +12,7 @@ from math import prod
 
 from irad.core.ir import Value
 from irad.core.types import Dim
+from irad.ops.array import STORES
 from irad.passes.fusion.access import Member, Position, as_dim
 from irad.passes.fusion.groups import Group, Grouping, Nest, topological
 
@@ -45,7 +46,7 @@ class _Merger:
 
     def _home(self, g: Group) -> Nest | None:
         """The nest that group g can be a further part of."""
-        if not g.space or any(m.node.op.name in ("update", "update_add") for m in g.members):
+        if not g.space or any(m.node.op in STORES for m in g.members):
             return None
         idx, reads = self.accesses(g, g.members)
         sources: list[Nest] = []
@@ -93,7 +94,7 @@ class _Merger:
         """Over how many leading axes do the nest and g run row by row? 0: not at all."""
         assert g.space is not None
         own = {v: m for q in nest.parts for m in q.members for v in m.node.outputs}
-        if any(m.node.op.name in ("update", "update_add") for m in own.values()):
+        if any(m.node.op in STORES for m in own.values()):
             return 0
         p = min([nest.prefix or len(nest.parts[0].space or ()), len(g.space)])
         spaces = [q.space or () for q in nest.parts]

@@ -14,6 +14,7 @@ from math import prod
 from irad.core.ir import Graph, Node, Program, Value, captured, defs, reads
 from irad.core.notes import Notes
 from irad.ops.array import index, one_place
+from irad.ops.constant import const
 from irad.ops.loop import Map, load, loop
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import Env
@@ -21,28 +22,6 @@ from irad.passes.rewrite import Env
 MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
 MAX_READS = 3  # times that it is computed, in all
 LARGE = 2048  # elements: a smaller producer stays in cache, where reading it back is as cheap
-_CHEAP = {
-    *(
-        "add",
-        "sub",
-        "mul",
-        "neg",
-        "szmul",
-        "szmul2",
-        "abs",
-        "maximum",
-        "minimum",
-        "select",
-        "cast",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq",
-        "ne",
-    ),
-    *("logical_and", "logical_or", "logical_not", "isnan", "const", "load"),
-}
 
 
 def recompute(program: Program, notes: Notes | None = None) -> Program:
@@ -96,7 +75,7 @@ def _is_cheap(n: Node) -> bool:
     own = [m for m in body.nodes if m.op.name not in ("load", "const")]
     return (
         len(own) <= MAX_OPERATIONS
-        and all(m.op.name in _CHEAP and not m.regions for m in body.nodes)
+        and all(m.op in (load, const) or m.op.elementwise and m.op.cost <= 1 for m in body.nodes)
         and all(_plain_load(m, params) if m.op is load else not params & set(m.inputs) for m in body.nodes)
     )
 

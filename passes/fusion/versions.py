@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from irad.core.ir import Graph, Node, Program, Value, reads, substitute_node, uses
+from irad.ops.array import STORES, index
 from irad.ops.array import copy as copy_op
-from irad.ops.array import index
 from irad.ops.core import effects
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.fusion.access import classify, is_view
@@ -28,7 +28,7 @@ def versions(program: Program) -> Program:
 
 def overwritten(node: Node) -> tuple[Value, ...]:
     """The arrays whose memory the node writes over: that of a store, those that a loop carries."""
-    if node.op.name in ("update", "update_add"):
+    if node.op in STORES:
         return node.inputs[:1]
     if node.op.name in ("for", "while"):
         return tuple(v for v in node.inputs if v.type.shape)
@@ -111,12 +111,12 @@ class _Block:
     def swaps(self, x: Value) -> bool:
         """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
         (irad.passes.memory.pingpong), and all reads are best made of the old one."""
-        while x in self.made and self.made[x].op.name in ("update", "update_add") and len(self.made[x].inputs) == 2:
+        while x in self.made and self.made[x].op in STORES and len(self.made[x].inputs) == 2:
             x = self.made[x].inputs[0]
         if x not in self.source.params:
             return False
         while x not in self.source.results:
-            stores = [n for n in self.after.get(x, ()) if n.op.name in ("update", "update_add") and n.inputs[0] is x]
+            stores = [n for n in self.after.get(x, ()) if n.op in STORES and n.inputs[0] is x]
             if len(stores) != 1 or len(stores[0].inputs) != 2:
                 return False
             x = stores[0].out
@@ -139,7 +139,7 @@ class _Block:
 
     def apart(self, read: Node, store: Node) -> bool:
         """Does the store leave alone what is read?"""
-        if read.op is not index or store.op.name not in ("update", "update_add"):
+        if read.op is not index or store.op not in STORES:
             return False
         places = self.function.places
         here = places.access(read.inputs[1:], read.attrs["spec"])
@@ -177,6 +177,4 @@ def _floats(node: Node) -> bool:
     """Is it computed where its result is read?"""
     if len(node.outputs) != 1 or not node.out.type.shape:
         return False
-    return (
-        is_view(node) or node.op.name not in ("update", "update_add") and (m := classify(node)) is not None and m.kind == "store"
-    )
+    return is_view(node) or node.op not in STORES and (m := classify(node)) is not None and m.kind == "store"

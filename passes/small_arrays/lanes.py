@@ -17,7 +17,7 @@ from typing import Any
 from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
 from irad.ops.array import Slice
-from irad.passes.small_arrays.scalarize_rules import FOLD, MAX_SIZE, RULES, static_spec
+from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, static_spec
 
 SIZES = (4, 8, 16)  # extents that fill vectors: axes of other extents are never lanes
 
@@ -162,7 +162,7 @@ def written_out(n: Node) -> bool:
         return False
     if n.op.name in ("index", "update", "update_add"):
         return static_spec(n.attrs["spec"])
-    return n.op.elementwise or n.op.name in RULES or n.op.name in FOLD
+    return n.op.elementwise or n.op.name in RULES or fold_of(n.op) is not None
 
 
 # ---- which axes of operands are axes of the result ----------------------------------------------------------------
@@ -173,7 +173,7 @@ def ties(n: Node) -> Ties:
     name, arrays = n.op.name, [(k, v.type) for k, v in enumerate(n.inputs) if v.type.shape]
     if n.op.elementwise:
         return [(k, a, a) for k, t in arrays for a in range(t.rank)], set()
-    if name in FOLD:
+    if fold_of(n.op) is not None:
         kept = [a for a in range(n.inputs[0].type.rank) if a not in n.attrs["axes"]]
         return [(0, a, b) for b, a in enumerate(kept)], set()
     if name == "broadcast":

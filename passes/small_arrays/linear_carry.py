@@ -30,7 +30,7 @@ EXTRA = 4  # operations a trip that a shorter chain may cost
 WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
 _LINEAR = ("add", "sub", "neg", "mul", "szmul", "div", "szdiv")
 _VECTORS = tuple((n,) for n in SIZES)
-_COST = {"div": 4, "szdiv": 4}  # of a link in the chain, in multiplications
+_LONGEST = 4.0  # link of a chain, in multiplications: what costs more is shared by the lanes
 
 Factor = Value | float  # numbers stand for constants until they are needed
 Numbers = Mapping[Value, Any]  # constants and what they are
@@ -285,7 +285,7 @@ class _Forms:
         self.of[n.out] = form
         fused = n.op.name in ("add", "sub")  # with a product
         links = [self.length[v] - (fused and v in self.products) for v in n.inputs if v in self.of]
-        self.length[n.out] = max(links) + _COST.get(n.op.name, 1)
+        self.length[n.out] = max(links) + min(n.op.cost, _LONGEST)
         if n.op.name in ("mul", "szmul"):
             self.products.add(n.out)
 

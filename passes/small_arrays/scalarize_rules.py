@@ -16,14 +16,18 @@ from irad.core.ir import Node, Value, emit
 from irad.core.types import Type
 from irad.ops.array import Slice, broadcast, numpy_key
 from irad.ops.constant import const, scalar
-from irad.ops.core import OPS
+from irad.ops.core import OPS, Op
 from irad.ops.elementwise import add, mul
 
 MAX_SIZE = 20  # elements up to which an array is written out
 
 Elements = Any  # a NumPy array of Values, in the array's shape
 
-FOLD = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
+
+def fold_of(op: Op) -> Op | None:
+    """The elementwise op that a reduction is made of."""
+    made_of = OPS.get(op.fold)
+    return made_of if made_of is not None and made_of.elementwise else None
 
 
 def empty_elements(shape: tuple[int, ...]) -> Any:
@@ -40,8 +44,8 @@ def elements_of(n: Node, arrays: Sequence[Any], lane: int | None = None) -> Any:
     """The elements of the result of n, given those of its operands. `lane`: the result's lane axis."""
     if n.op.elementwise:
         out = _map(lambda *xs: apply(n.op, *xs, **n.attrs), arrays)
-    elif n.op.name in FOLD:
-        out = _fold(OPS[FOLD[n.op.name]], arrays[0], n.attrs["axes"])
+    elif (made_of := fold_of(n.op)) is not None:
+        out = _fold(made_of, arrays[0], n.attrs["axes"])
     else:
         out = RULES[n.op.name](n, *arrays)
     t = n.out.type
