@@ -21,10 +21,10 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
-from irad.ops.array import zeros
-from irad.ops.complex import complex_, imag
+from irad.ops.array import broadcast, dim_value, iota, max_, zeros
+from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import add, neg, sub
+from irad.ops.elementwise import abs_, add, eq, full, hypot, le, logical_and, mul, neg, select, sub
 from irad.ops.matrix import (
     check_float,
     cj,
@@ -284,31 +284,72 @@ def _not_full(node: Any) -> None:
         )
 
 
+def _divisor(r: Value, whole: bool) -> Value:
+    """R as it is divided by: its last element 1 if Q is square, where nothing depends on it, and NaN where it is singular up to rounding."""
+    k, n = r.type.rank, r.type.shape[-1]
+    i, j = (iota(type=r.type.with_dtype("i64"), axis=a) for a in (k - 2, k - 1))
+    size = abs_(r) if not is_complex(r.type.dtype) else hypot(real(r), imag(r))
+    if not n or any(d == 0 for d in r.type.shape):
+        return r
+    top = broadcast(max_(size, axes=(k - 2, k - 1)), shape=size.type.shape, dims=tuple(range(k - 2)))
+    eps = float(np.finfo(size.type.numpy).eps) * (n if isinstance(n, int) else 4)
+    gone = logical_and(eq(i, j), le(size, mul(top, full(eps, top))))
+    out = select(gone, full(np.nan, r), r)
+    end = broadcast(dim_value(n), shape=i.type.shape, dims=())
+    last = logical_and(eq(i, j), eq(add(i, full(1, i)), end))
+    return select(last, full(1.0, r), out) if whole else out
+
+
 def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = (Q' + Q sym(R R'^H - Q'^H Q)) R^-H, sym made from the lower triangle, with a real diagonal as R has."""
+    """A' = (Q' + Q sym(R R'^H - Q'^H Q)) R^-H, sym made from the lower triangle, with a real diagonal as R has.
+
+    If Q is square and real, with B = Q^T Q' - R' R^T: A' = Q tril(B - B^T, -1) R^-T + Q R', where the last element of R plays no part.
+    """
     _not_full(node)
     (a,), (cq, cr) = node.inputs, (None if c is None else cj(c) for c in cts)
     if not ad.active(a):
         return
     q, r = map(ad.need, node.outputs)
-    m = plus(None if cr is None else mmh(r, triangle(cr, lower=False)), None if cq is None else neg(hmm(cq, q)))
+    upper = None if cr is None else triangle(cr, lower=False)
+    over_r = lambda y, d: mt(triangular_solve(cj(d), mt(y), lower=False, trans=False, unit=False))
+    if _square_q(node):
+        b = plus(None if cq is None else mm(q, cq, ta=True), None if upper is None else neg(mm(upper, r, tb=True)))
+        assert b is not None
+        turned = mm(q, over_r(triangle(sub(b, mt(b)), strict=True), _divisor(r, True)))
+        total = plus(turned, None if upper is None else mm(q, upper))
+        assert total is not None
+        adj.add(a, total)
+        return
+    m = plus(None if upper is None else mmh(r, upper), None if cq is None else neg(hmm(cq, q)))
     assert m is not None
     y = plus(cq, mm(q, symmetrised(m)))
     assert y is not None
-    adj.add(a, cj(mt(triangular_solve(cj(r), mt(y), lower=False, trans=False, unit=False))))
+    adj.add(a, cj(over_r(y, _divisor(r, False))))
+
+
+def _square_q(node: Any) -> bool:
+    t = node.outputs[0].type
+    return t.shape[-1] == t.shape[-2] and not is_complex(t.dtype)
 
 
 def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With M = dA R^-1, C = Q^H M and W = tril(C, -1) - tril(C, -1)^H + i Im diag C: dQ = M + Q (W - C), dR = (C - W) R."""
+    """With M = dA R^-1, C = Q^H M and W = tril(C, -1) - tril(C, -1)^H + i Im diag C: dQ = M + Q (W - C), dR = (C - W) R.
+
+    If Q is square and real: dQ = Q W and dR = Q^T dA - W R, as for the reverse.
+    """
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None]
     _not_full(node)
     q, r = node.outputs
-    m = mt(triangular_solve(r, mt(da), lower=False, trans=True, unit=False))
+    whole = _square_q(node)
+    m = mt(triangular_solve(_divisor(r, whole), mt(da), lower=False, trans=True, unit=False))
     c = hmm(q, m)
     low = triangle(c, strict=True)
-    rest = sub(c, sub(low, mh(low)))
+    turned = sub(low, mh(low))
+    if whole:
+        return [mm(q, turned), triangle(sub(hmm(q, da), mm(turned, r)), lower=False)]
+    rest = sub(c, turned)
     if is_complex(c.type.dtype):
         turn = imag(diagonal(c))
         rest = sub(rest, from_diagonal(complex_(zeros(turn.type), turn), c.type))

@@ -28,11 +28,11 @@ Defs = MutableMapping[Value, Node]  # never written to
 class Chain:
     """How vectors are made of w, element by element, of constants and of scalars. `vectors`: of the type of w, but for its dtype.
 
-    `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
+    `pieces`: parts of w, put together again in their places, are as good. `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
     """
 
-    def __init__(self, defs: Defs, vectors: Sequence[Value], w: Value):
-        self.defs, self.w, self.shape = defs, w, w.type.shape
+    def __init__(self, defs: Defs, vectors: Sequence[Value], w: Value, pieces: bool = False):
+        self.defs, self.w, self.shape, self.pieces = defs, w, w.type.shape, pieces
         self.nodes: list[Node] = []
         self.roots: list[Value] = []  # w, or w as a constant
         self.scalars: dict[Value, Value] = {}  # by the broadcast that spreads it
@@ -56,7 +56,14 @@ class Chain:
             if splat_of(self.defs.get(n.inputs[0])) is None and n.out.type.differentiable:
                 self.scalars[v] = n.inputs[0]
                 return n.out.type.dtype[0] == "f"
-        elif not (n.op.elementwise or n.op.name in ("reshape", "broadcast") and self._moves(n)):
+        elif not (
+            n.op.elementwise
+            or n.op.name in ("reshape", "broadcast")
+            and self._moves(n)
+            or self.pieces
+            and n.op.name in ("index", "concat", "update", "update_add")
+            and n.out.type.rank == 1
+        ):
             return False
         elif not all([self._visit(x) for x in n.inputs]):
             return False
@@ -137,7 +144,7 @@ def _completed(graph: Graph, defs: dict[Value, Node]) -> Graph:
 def complete(defs: Defs, n: Node) -> bool:
     """Emit the node with all that its derivative needs; False if that is not seen."""
     p = parts(n)
-    chain = Chain(defs, p.table, p.of.w)
+    chain = Chain(defs, p.table, p.of.w, pieces=True)
     sources = [_unfixed(defs, c) for c in dict.fromkeys(chain.scalars.values())]
     if chain.hidden or any(c not in p.of.scalars for c in sources):
         return False

@@ -1,5 +1,6 @@
-"""What is made of one `eigh` and is a function of the matrix: products V diag(f(w)) V^T and sums of f(w), so that they are differentiated as
-such, see irad.ops.matrix_functions. By w and V alone the derivative is not determined where eigenvalues are equal."""
+"""What is made of one `eigh` or `svd` and is a function of the matrix: products V diag(f(w)) V^T, U diag(f(s)) V^T and sums of f, so
+that they are differentiated as such, see irad.ops.matrix_functions. By w and V alone the derivative is not determined where
+eigenvalues are equal."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ import numpy as np
 from irad.core.ir import Node, Value, current
 from irad.ops import OPS, matrix
 from irad.ops import elementwise as ew
-from irad.ops.array import broadcast, reshape_to, sum_
+from irad.ops.array import Slice, broadcast, concat, index, reshape_to, sum_, zeros
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
-from irad.ops.matrix import mm
+from irad.ops.matrix import mm, mt
 from irad.ops.matrix_functions import (
     Spectrum,
     function_of,
     spectral_matrix,
     sum_of_function,
 )
-from irad.ops.spectral import eigh
+from irad.ops.spectral import eigh, svd
 from irad.passes.derivatives.spectral_tables import Chain, Defs
 from irad.passes.rewrite import splat_of
 
@@ -42,7 +43,7 @@ def matrix_function_of(defs: Defs, n: Node) -> Value | None:
     if n.out.type.dtype not in ("f32", "f64"):
         return None
     found = _both(defs, n)
-    out = _function(defs, *found) if found is not None else _applied(defs, n)
+    out = _function(defs, *found) if found is not None else _singular_function(defs, n) or _applied(defs, n)
     return None if out is None else ew.cast_to(out, n.out.type.dtype)
 
 
@@ -52,7 +53,7 @@ def _both(defs: Defs, n: Node) -> tuple[Value, list[Value]] | None:
     if k < 0 or batch != (tuple(range(k)),) * 2 or any(len(c) != 1 for c in over):
         return None
     x, y = (_factor(defs, v) for v in n.inputs)
-    if x is None or y is None or x[0] is not y[0] or not x[2] + y[2]:
+    if x is None or y is None or x[0] is not y[0] or not x[2] + y[2] or defs[x[0]].op is not eigh:
         return None
     right = over[0][0] == (k if x[1] else k + 1) and over[1][0] == (k if y[1] else k + 1)
     return (x[0], x[2] + y[2]) if right else None
@@ -68,7 +69,7 @@ def _applied(defs: Defs, n: Node) -> Value | None:
             continue
         at = n.attrs["contract"][other][0]
         inner = _projected(defs, n.inputs[other], at)
-        if inner is not None and inner[0] is outer[0] and outer[2] + inner[1]:
+        if inner is not None and inner[0] is outer[0] and outer[2] + inner[1] and defs[outer[0]].op is eigh:
             m, (b, over) = _function(defs, outer[0], outer[2] + inner[1]), inner[2:]
             sides = ((m, 1), (b, over)) if k == 0 else ((b, over), (m, 0))
             return OPS["dot"](
@@ -135,7 +136,9 @@ def spectral_element_of(defs: Defs, n: Node) -> Value | None:
     if n.op.name == "index":
         (k,) = n.attrs["spec"]
     else:
-        k = (-1 if n.op.name == "max" else 0) if _eigenvalues(defs, f) is f else None
+        largest = n.op.name == "max"
+        falls = f in defs and defs[f].op.name in ("svd", "svdvals")
+        k = -int(largest != falls) if _eigenvalues(defs, f) is f else None
     if not isinstance(k, int) or _eigenvalues(defs, f) is None:
         return None
     chosen = np.zeros(f.type.dims, bool)
@@ -159,6 +162,8 @@ def _sum(defs: Defs, f: Value) -> Value | None:
         return _quadratic(defs, f)
     chain = Chain(defs, [f], w)
     node = defs[w]
+    if node.op.name in ("svd", "svdvals"):
+        return None if chain.hidden or chain.mixed and node.op is svd else _sum_of_singular(chain, f, node)
     if chain.hidden or chain.mixed and node.op is eigh:  # single eigenvalues may scale single vectors, out of sight
         return _quadratic(defs, f)
     (a,), lower = node.inputs, node.attrs["lower"]
@@ -194,7 +199,11 @@ def _quadratic(defs: Defs, f: Value) -> Value | None:
 
     if f.type.rank == 1:
         visit(f)
-    if len(found) != 2 or found[0][0] is not found[1][0] or any(b.type.rank != 1 for _, _, b, _ in found):
+    if (
+        len(found) != 2
+        or found[0][0] is not found[1][0]
+        or any(b.type.rank != 1 or defs[v].op is not eigh for v, _, b, _ in found)
+    ):
         return None
     (v, some, b, _), (_, more, c, _) = found
     m = _function(defs, v, [*scales, *some, *more] or [ew.full(1.0, f)])
@@ -211,11 +220,106 @@ def _eigenvalues(defs: Defs, f: Value) -> Value | None:
         if v in seen or n is None:
             continue
         seen.add(v)
-        if n.op.name in ("eigh", "eigvalsh"):
-            return v if v is n.outputs[0] and n.inputs[0].type.dtype in ("f32", "f64") else None
+        if n.op.name in ("eigh", "eigvalsh", "svd", "svdvals"):
+            return v if v is n.outputs[n.op is svd] and n.inputs[0].type.dtype in ("f32", "f64") else None
         if n.op.elementwise or n.op.name in ("reshape", "broadcast") and v.type.shape == f.type.shape:
             todo += n.inputs
     return None
+
+
+# ---- singular values ----------------------------------------------------------------------------------------------------------------
+
+TALL = 2  # times as high as wide, or as wide as high, are matrices beyond which this would cost too much
+
+
+class Jordan:
+    """The symmetric matrix [[0, A], [A^T, 0]] (C. Jordan, 1874): its eigenvalues are the singular values s, -s and zeros, and an odd function of
+    it has the blocks U f(s) V^T, an even one U f(s) U^T and V f(s) V^T."""
+
+    def __init__(self, node: Node):
+        (a,) = node.inputs
+        self.m, self.n = a.type.dims
+        self.k = min(self.m, self.n)
+        square = self.m == self.n
+        u, s, vt, _ = node.outputs if node.op is svd and square else svd(a if square else stop_gradient(a), full=not square)
+        self.a = self._blocks([[None, a], [mt(a), None]])
+        zeros_ = self.m + self.n - 2 * self.k
+        self.w = concat(ew.neg(s), s, *([zeros(s.type.with_shape((zeros_,)))] if zeros_ else []), axis=0)
+        half = lambda x: ew.mul(x, ew.full(0.5**0.5, x))
+        first = lambda x: index(x, spec=(Slice(0, x.type.dims[0]), Slice(0, self.k)))
+        rest = lambda x: index(x, spec=(Slice(0, x.type.dims[0]), Slice(self.k, x.type.dims[1] - self.k)))
+        v = mt(vt)
+        left, right = half(first(u)), half(first(v))
+        rows = [[left, left, rest(u) if self.m > self.n else None], [ew.neg(right), right, rest(v) if self.n > self.m else None]]
+        self.v = self._blocks([row[: 2 + bool(zeros_)] for row in rows])
+
+    def _blocks(self, rows: list[list[Value | None]]) -> Value:
+        """A matrix of blocks, None being zeros."""
+        like = next(x for x in rows[0] if x is not None)
+        heights = [next(x.type.shape[0] for x in row if x is not None) for row in rows]
+        widths = [next(row[k].type.shape[1] for row in rows if row[k] is not None) for k in range(len(rows[0]))]  # type: ignore[union-attr]
+        return concat(*(
+            concat(*(zeros(like.type.with_shape((h, w))) if x is None else x for x, w in zip(row, widths)), axis=1)
+            for row, h in zip(rows, heights)
+        ), axis=0)  # fmt: skip
+
+    def function(self, chain: Chain, f: Value, even: bool) -> tuple[Spectrum, list[Value]]:
+        """The spectrum, and the table of f of the size of the eigenvalues, with the sign of the eigenvalue if not `even`."""
+        scalars = chain.spread_scalars()
+        fixed, w = [stop_gradient(c) for c in scalars], stop_gradient(self.w)
+        piece = lambda at: index(w, spec=(Slice(at, self.k),))
+        low, high = (chain.again([f], x, fixed)[0] for x in (ew.neg(piece(0)), piece(self.k)))
+        pieces = [ew.cast_to(x, w.type.dtype) for x in (low if even else ew.neg(low), high)]
+        more = self.m + self.n - 2 * self.k
+        table = concat(*pieces, *([zeros(w.type.with_shape((more,)))] if more else []), axis=0)
+        return Spectrum(self.a, self.w, self.v, scalars, True, True), [table]
+
+    def block(self, x: Value, row: int, column: int) -> Value:
+        places = (Slice(0, self.m), Slice(self.m, self.n))
+        return index(x, spec=(places[row], places[column]))
+
+
+def _within(node: Node) -> bool:
+    """May a Jordan matrix be made?"""
+    t = node.inputs[0].type
+    return t.rank == 2 and t.static and t.dtype in ("f32", "f64") and 0 < max(t.dims) <= TALL * min(t.dims)
+
+
+def _sum_of_singular(chain: Chain, f: Value, node: Node) -> Value | None:
+    """The sum of f(s) as half of that of f(|w|)."""
+    if not _within(node):
+        return None
+    spectrum, table = Jordan(node).function(chain, f, even=True)
+    total = sum_of_function(spectrum, table)
+    return ew.cast_to(ew.mul(total, ew.full(0.5, total)), f.type.dtype)
+
+
+def _singular_function(defs: Defs, n: Node) -> Value | None:
+    """U f(s) V^T, its transpose, U f(s) U^T and V f(s) V^T as blocks of a function of the Jordan matrix."""
+    if n.out.type.rank != 2 or n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
+        return None
+    sides = [_factor(defs, v) for v in n.inputs]
+    if any(x is None for x in sides):
+        return None
+    (x, x_first, some), (y, y_first, more) = sides  # type: ignore[misc]
+    node = defs[x]
+    thin = node.op is svd and (
+        not node.attrs["full"] or n.inputs and node.inputs[0].type.shape[0] == node.inputs[0].type.shape[1]
+    )
+    over = tuple(c[0] for c in n.attrs["contract"])
+    if not thin or defs[y] is not node or over != (0 if x_first else 1, 0 if y_first else 1) or not _within(node):
+        return None
+    if x is y and not some + more:
+        return None
+    s = node.outputs[1]
+    f = reduce(ew.mul, [*some, *more]) if some + more else ew.full(1.0, s)
+    chain = Chain(ChainMap(_made(), defs), [f], s)
+    if chain.hidden or chain.mixed:
+        return None
+    jordan = Jordan(node)
+    spectrum, table = jordan.function(chain, f, even=x is y)
+    row, column = (int(v is node.outputs[2]) for v in (x, y))
+    return jordan.block(function_of(spectrum, table), row, column)
 
 
 # ---- how it is found ----------------------------------------------------------------------------------------------------------------
@@ -228,6 +332,8 @@ def _factor(defs: Defs, v: Value) -> Factor | None:
         return None
     if n.op.name == "eigh" and v is n.outputs[1]:
         return v, False, []
+    if n.op is svd and v in (n.outputs[0], n.outputs[2]):
+        return v, v is n.outputs[2], []
     if n.op.name == "cast" and n.inputs[0].type.dtype[0] == "f":
         return _factor(defs, n.inputs[0])
     if n.op.name == "transpose" and n.attrs["perm"] == (*range(v.type.rank - 2), v.type.rank - 1, v.type.rank - 2):

@@ -195,7 +195,7 @@ def _keeps(cast: Node) -> bool:
 
 
 def _interesting(graph: Graph) -> bool:
-    names = {*ROOTS, "exp", "eigh", "eigvalsh"}
+    names = {*ROOTS, "exp", "eigh", "eigvalsh", "svd", "svdvals"}
     return any(n.op.name in names or any(map(_interesting, n.regions)) for n in graph.nodes)
 
 
