@@ -53,7 +53,8 @@ class NotInterpreted(Exception):
 class Machine:
     """Kernels that may call each other, with what they call outside (`symbols`: addresses) and memory by its address.
 
-    `most`: statements to run at most.
+    `most`: statements to run at most. What has been run: `done` statements, among them `operations` on numbers; `moved`: bytes
+    loaded and stored.
     """
 
     kernels: Mapping[str, kf.Kernel] = field(default_factory=dict)
@@ -61,6 +62,8 @@ class Machine:
     memory: dict[int, np.ndarray] = field(default_factory=dict)
     most: float = float("inf")
     done: int = 0
+    operations: int = 0
+    moved: int = 0
 
     def run(self, kernel: kf.Kernel, *args: Any) -> int:
         """Run on arrays (changed in place) and numbers; the kernel's code. vec, par and unroll loops run in order.
@@ -116,12 +119,14 @@ class _Frame:
     def let(self, s: kf.Let, env: dict[str, Any]) -> None:
         e = s.expr
         if isinstance(e, kf.Load):
-            env[s.name] = _element(env[e.buf], _at(e.idx, env), s)
+            env[s.name] = x = _element(env[e.buf], _at(e.idx, env), s)
+            self.machine.moved += x.itemsize
         elif isinstance(e, kf.Part):
             env[s.name] = env[e.fold][1][_at(e.idx, env)][e.k]
         elif isinstance(e, kf.LinScan):
             env[e.var] = env[s.name] = _value(e.k, env) * env[e.var] + _value(e.x, env)
         else:
+            self.machine.operations += 1
             args = [_value(a, env) for a in e.args]
             env[s.name] = (
                 OPS["cast"].eval(args[0], dtype=s.dtype) if e.op == "cast" else OPS[e.op].eval(*args)  # type: ignore[misc]
@@ -142,6 +147,7 @@ class _Frame:
 
     def combine(self, s: kf.Combine, env: dict[str, Any]) -> None:
         comb, slots = env[s.fold]
+        self.machine.operations += 1
         at, new = _at(s.idx, env), [_value(v, env) for v in s.values]
         if at not in slots:
             raise KernelFault(f"{s.fold}{list(at)} is outside of its tile")
@@ -159,6 +165,7 @@ class _Frame:
     def store(self, s: kf.Store, env: dict[str, Any]) -> None:
         at, v, buf = _at(s.idx, env), _value(s.value, env), env[s.buf]
         old = _element(buf, at, s)
+        self.machine.moved += buf.itemsize * (2 if s.add else 1)
         buf[at] = old + v if s.add else v
 
     def buffer(self, s: kf.Buffer, env: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Does a fused loop read elements of its own destination that it stores to in another trip? If not, it may run in place.
 
-A history, `U[n+1] = f(U[n])`, reads row n and stores row n+1: nothing is read that the loop writes. Positions are affine in
+A history, `U[n+1] = f(U[n])`, reads row n and stores row n+1: nothing is read that the loop writes. A step of an elimination,
+`A[i, k:] -= A[i, k] * A[j, k:]`, reads each element before it is written, and row j. Positions are affine in
 indices and in what stands outside; a clash is a set of integer points, which irad.passes.analyses.polyhedron shows to be empty.
 """
 
@@ -27,7 +28,7 @@ class LoopStores:
         return FinalValues(self._graph)
 
     def apart(self, node: Node, k: int, x: Value) -> bool:
-        """Does the loop read elements of x only that its out k stores to in no trip?"""
+        """Does the loop read elements of x only that its out k stores to in no other trip? What a trip reads it reads first."""
         (body,) = node.regions
         out, extra = node.attrs["outs"][k], _extra(node, k)
         reads = list(self._reads(body, node.attrs["extents"], x, []))
@@ -42,9 +43,14 @@ class LoopStores:
         fresh = lambda e: e if isinstance(e, int) else e.rename(lambda v: other.get(v, v))
         stored = [fresh(self._row(row, [*body.params, *extra])) for row in out.map.rows]
         trip = [fresh(e) for e in self._ranges(body, node.attrs["extents"])]
-        return all(
-            self._never([self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows], stored, [*known, *trip]) for n, known in reads
-        )
+        ways = [[]] if out.kind != "store" else [[affine(1, {a: s, other[a]: -s})] for a in body.params for s in (1, -1)]
+
+        def never(n: Node, known: list[Dim]) -> bool:
+            read = [self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows]
+            known = [*known, *trip]
+            return self._never(read, stored, known) or all(self._never(read, stored, [*known, *way]) for way in ways)
+
+        return all(never(n, known) for n, known in reads)
 
     def _reads(self, body: Graph, extents: Sequence[Dim], x: Value, known: list[Dim]) -> Iterator[tuple[Node, list[Dim]]]:
         """The nodes that read x, with the ranges of the loops around them: of no others, which may have no trips."""
