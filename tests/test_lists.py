@@ -185,6 +185,63 @@ def test_what_is_done_with_them(f):
     agrees(f)
 
 
+def test_loops_over_long_lists_stay_loops():
+    def f(p, ts):
+        y = p[:2]
+        for t0, t1 in zip(ts[:-1], ts[1:]):
+            h = t1 - t0
+            y = y + h * np.array([y[1], -p[2] * y[0] + np.sin(t0)])
+        for a, b in [(k * 0.1, p * k) for k in range(20)]:
+            y = y + a * b[1]
+        return np.sum(y**2)
+
+    agrees(lambda p: f(p, [0.1 * k for k in range(40)]))
+    body = [show(trace(f, (P, [0.1 * k for k in range(n)])).program).count("sin ") for n in (40, 80)]
+    assert body == [1, 1]
+
+
+def test_elements_of_long_lists_are_references():
+    def f(p):
+        rows = [p * k for k in range(20)]
+        kept, total = [], 0.0
+        for row in rows:
+            kept.append(row)
+            total += row[1]
+        for row in rows:
+            row[2] = 1.0
+        rows[3][0] = 9.0
+        return total + kept[3][0] + rows[5][2]
+
+    assert np.isclose(irad.compile(f)(P), f(P.copy()))
+
+
+class Adam:
+    def __init__(self, rate):
+        self.rate, self.m, self.v, self.t = rate, {}, {}, 0
+
+    def step(self, params, slopes):
+        self.t += 1
+        for k in params:
+            if k not in self.m:
+                self.m[k], self.v[k] = np.zeros_like(params[k]), np.zeros_like(params[k])
+            self.m[k] = 0.9 * self.m[k] + 0.1 * slopes[k]
+            self.v[k] = 0.99 * self.v[k] + 0.01 * slopes[k] ** 2
+            scale = np.sqrt(self.v[k] / (1 - 0.99**self.t)) + 1e-3
+            params[k] = params[k] - self.rate * self.m[k] / (1 - 0.9**self.t) / scale
+
+
+def test_a_first_trip_that_fills_a_dict():
+    def f(p, n):
+        params, optimiser, losses = {"w": p, "b": np.sum(p)}, Adam(0.05), []
+        for _ in range(n):
+            optimiser.step(params, {"w": 2 * params["w"], "b": params["b"] * params["w"][0]})
+            losses.append(np.sum(params["w"] ** 2) + params["b"])
+        return losses[-1] + losses[3]
+
+    agrees(lambda p: f(p, 12))
+    assert np.isclose(irad.compile(f)(P, 12), f(P, 12)) and np.isclose(irad.compile(f)(P, 4), f(P, 4))
+
+
 def test_searching():
     def f(p):
         xs = []

@@ -30,7 +30,7 @@ from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Env, Nullable, is_traced_deep
 from irad.frontend.values.outside import Outside
-from irad.frontend.values.runs import has_run
+from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import State
 from irad.ops.intervals import definition
 
@@ -101,19 +101,6 @@ class Frame:
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
-
-
-_PASSES_ON = {"index", "update", "reshape", "cast"}
-
-
-def of_a_loop(e: UnsupportedError, v: Value) -> UnsupportedError:
-    """The error; it says that it would not be there if the loop were written out that v is a result of, or a part of one."""
-    node = definition(v)
-    while node is not None and node.op.name in _PASSES_ON:
-        v = node.inputs[0]
-        node = definition(v)
-    e.sources = {v}  # type: ignore[attr-defined]
-    return e
 
 
 def _content(x: Any) -> Any:

@@ -28,7 +28,7 @@ from irad.frontend.control.merge import (
     widened,
 )
 from irad.frontend.numpy.join import stack
-from irad.frontend.reader import Reader, of_a_loop
+from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift
 from irad.frontend.values.index import getitem
 from irad.frontend.values.objects import Array, Cell, StructureError
@@ -41,6 +41,7 @@ from irad.frontend.values.runs import (
     larger,
     length_of,
     most_of,
+    of_a_loop,
     row,
     tail,
     with_room,
@@ -109,8 +110,13 @@ def at(r: Reader, run: Run, position: Dim | Value) -> Any:
         r.lock(r.state.made(obj), run.columns[0])
         return obj
 
+    def array(t: Ary, v: Value) -> Array:
+        out = Array(Cell(v), frozen=FROZEN)
+        out.watch = run.watch
+        return out
+
     values = [row(c, position) for c in run.columns]
-    return Maker(values, lambda t, v: Array(Cell(v), frozen=FROZEN), made).make(run.element)
+    return Maker(values, array, made).make(run.element)
 
 
 def length(xs: list[Any]) -> Any:

@@ -59,6 +59,10 @@ def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
         Rolled(r, loop, seq, 0).run()
     except Unrollable as e:
         raise e.cause from None
+    except StructureError as e:
+        if isinstance(seq.length, Arr) and not isinstance(e, AliasError):  # the first trip, or all, may have to be written out
+            e.sources = r.sources_of_number(seq.length.value)  # type: ignore[attr-defined]
+        raise
 
 
 def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:

@@ -100,6 +100,8 @@ class Rolled:
         if self.r.quiet:
             raise Emitted
         self.count = self._count()
+        if self.seq is not None:
+            self.seq.prepare()
         self.lists = OfLoop(None if self.count is None else affine_of(self.count), self._unbounded)
         self._take_hints()
         if self.loop.stmt in self.r.tracked:

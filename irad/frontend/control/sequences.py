@@ -7,15 +7,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from irad.core.foreign import is_library
+from irad.core.ir import current
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.lists import at, whole
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
-from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe
-from irad.frontend.values.runs import has_run
+from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe, in_scope
+from irad.frontend.values.runs import Run, has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq, full
@@ -30,12 +33,19 @@ class Seq:
     """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced.
 
     `state` of an iterator, which gives its elements once: how many were taken `at` this point, and whether it is `gone` over.
+    `of`: the sequences and tables that its elements are taken from.
     """
 
     length: int | Arr
     get: Callable[[Any], Any]
     rolls: bool = True
     state: Env | None = None
+    of: tuple[Seq | Table, ...] = ()
+
+    def prepare(self) -> None:
+        """Positions will be traced: put elements of lists into arrays now, outside of the loop."""
+        for x in self.of:
+            x.prepare()
 
     def __len__(self) -> int:
         return static_length(self)
@@ -92,7 +102,7 @@ def new_state(r: Reader) -> Env:
 
 def iterator(r: Reader, seq: Seq) -> Seq:
     """The sequence as an iterator that is still at its beginning."""
-    return Seq(seq.length, seq.get, seq.rolls, new_state(r))
+    return Seq(seq.length, seq.get, seq.rolls, new_state(r), (seq,))
 
 
 def _position(state: Env) -> Any:
@@ -115,9 +125,9 @@ def rest(r: Reader, seq: Seq) -> Seq:
     """The elements of a sequence; of an iterator those that are left, which are gone over by this."""
     at = 0 if seq.state is None else go_over(r, seq.state)
     if isinstance(at, int) and at == 0:
-        return Seq(seq.length, seq.get, seq.rolls)
+        return Seq(seq.length, seq.get, seq.rolls, of=(seq,))
     length = ENDLESS if isinstance(seq.length, int) and seq.length == ENDLESS else r.operator("sub", seq.length, at)
-    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls)
+    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls, of=(seq,))
 
 
 def element(seq: Seq, position: Any) -> Any:
@@ -235,8 +245,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if has_run(obj):
         return elements(r, obj)
     if isinstance(obj, (list, tuple)):
-        items = list(obj)
-        return Seq(len(items), lambda i: items[i], False)
+        return of_items(r, list(obj))
     method = getattr(type(obj), "__iter__", None)
     if getattr(method, "__code__", None) is not None and not is_library(type(obj).__module__):
         return iterate(r, r.call(method, [obj]))
@@ -251,6 +260,60 @@ def _plain(r: Reader, obj: Any) -> Seq:
     except RecursionError:
         raise UnsupportedError(f"{describe(obj)} has no end") from None
     return Seq(len(items), lambda i: items[i], False)
+
+
+def of_items(r: Reader, items: list[Any]) -> Seq:
+    """Of Python objects; long lists of numbers and small arrays that are alike can be gone over by a loop."""
+    if not Table.serves(items):
+        return Seq(len(items), items.__getitem__, False)
+    table = Table(r, items)
+    return Seq(len(items), table.get, of=(table,))
+
+
+class Table:
+    """The items of a list, which are put into arrays if a loop goes over them."""
+
+    def __init__(self, r: Reader, items: list[Any]):
+        self.r, self.items = r, items
+        self.made: tuple[Run, Any] | None = None  # and the builder in which it was made
+
+    @staticmethod
+    def serves(items: list[Any]) -> bool:
+        """Are they many, and numbers or small arrays, or tuples of those, of one type?"""
+        if len(items) <= _FEW:
+            return False
+        first = _kind(items[0])
+        return first is not None and all(_kind(x) == first for x in items)
+
+    def prepare(self) -> None:
+        if self.made is None or not in_scope(self.made[1]):
+            self.made = whole(self.r, self.items), current()
+
+    def get(self, position: Any) -> Any:
+        """The item at a position, static or traced."""
+        if not isinstance(position, Arr):
+            return self.items[position]
+        self.prepare()
+        assert self.made is not None
+        return at(self.r, self.made[0], position.value)
+
+
+_FEW = 16  # items of a list, up to which a loop over it is written out
+_SMALL = 64  # elements of an array that is copied into a table
+
+
+def _kind(x: Any) -> Any:
+    """What must be the same of all items of a table; None if there can be none."""
+    if isinstance(x, Arr):
+        return x.type, x.weak, x.mixed
+    if isinstance(x, Array):
+        return x.type if x.type.static and x.type.size <= _SMALL else None
+    if type(x) in (float, int, complex) or isinstance(x, np.number):
+        return type(x)
+    if type(x) is tuple and x:
+        kinds = tuple(map(_kind, x))
+        return None if None in kinds else kinds
+    return None
 
 
 def elements(r: Reader, xs: list[Any]) -> Seq:
@@ -272,7 +335,7 @@ def items(r: Reader, obj: Any) -> list[Any]:
 
 def enumerate_(r: Reader, iterable: Any, start: Any = 0) -> Seq:
     seq = iterate(r, iterable)
-    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls)
+    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls, of=(seq,))
 
 
 def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
@@ -284,18 +347,18 @@ def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
     if strict and len(set(static)) > 1:
         raise ValueError("zip() arguments have different lengths")
     length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
-    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs))
+    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs), of=tuple(seqs))
 
 
 def reversed_(r: Reader, iterable: Any) -> Seq:
     seq = iterate(r, iterable)
     last = r.operator("sub", seq.length, 1)
-    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls)
+    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls, of=(seq,))
 
 
 def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
     seq = zip_(r, *iterables)
-    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls)
+    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls, of=(seq,))
 
 
 def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
@@ -331,7 +394,7 @@ def product_(r: Reader, *iterables: Any, repeat: int = 1) -> Seq:
         positions = [i, *reversed(at)] if sizes else []
         return tuple(s.get(p) for s, p in zip(seqs, positions))
 
-    return Seq(total, get, all(s.rolls for s in seqs))
+    return Seq(total, get, all(s.rolls for s in seqs), of=tuple(seqs))
 
 
 def positions_of(r: Reader, *shape: Any) -> Seq:

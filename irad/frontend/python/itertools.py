@@ -47,7 +47,7 @@ def count(r: Reader, start: Any = 0, step: Any = 1) -> Seq:
 def cycle(r: Reader, iterable: Any) -> Seq:
     seq = iterate(r, iterable)
     n = static_length(seq)
-    return Seq(ENDLESS, lambda i: element(seq, r.operator("mod", i, n)), seq.rolls) if n else seq
+    return Seq(ENDLESS, lambda i: element(seq, r.operator("mod", i, n)), seq.rolls, of=(seq,)) if n else seq
 
 
 @_register(itertools.repeat)
@@ -62,9 +62,9 @@ def islice(r: Reader, iterable: Any, *bounds: Any) -> Seq:
         return _taken(r, iterable, start, stop)
     seq = iterate(r, iterable)
     if seq.length == ENDLESS and stop is None:
-        return Seq(ENDLESS, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
+        return Seq(ENDLESS, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls, of=(seq,))
     n = len(range(start, min(stop, static_length_or(seq)) if stop is not None else static_length(seq), step))
-    return Seq(n, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls)
+    return Seq(n, lambda i: element(seq, r.operator("add", start, r.operator("mul", i, step))), seq.rolls, of=(seq,))
 
 
 def bounds_of_islice(bounds: tuple[Any, ...]) -> tuple[int, int | None, int]:
@@ -87,7 +87,7 @@ def _taken(r: Reader, it: Seq, start: int, stop: int) -> Seq:
     """The next elements of an iterator, which goes on behind them."""
     if it.length != ENDLESS and static_length(it) < stop:
         seq = rest(r, it)
-        return islice(r, Seq(seq.length, seq.get, seq.rolls), start, stop)
+        return islice(r, Seq(seq.length, seq.get, seq.rolls, of=(seq,)), start, stop)
     found = [r.call(next, [it]) for _ in range(stop)]
     return listed(found[start:])
 
@@ -96,13 +96,13 @@ def _taken(r: Reader, it: Seq, start: int, stop: int) -> Seq:
 def pairwise(r: Reader, iterable: Any) -> Seq:
     seq = iterate(r, iterable)
     n = seq.length if seq.length == ENDLESS else r.call(max, [0, r.operator("sub", seq.length, 1)])
-    return Seq(n, lambda i: (seq.get(i), seq.get(r.operator("add", i, 1))), seq.rolls)
+    return Seq(n, lambda i: (seq.get(i), seq.get(r.operator("add", i, 1))), seq.rolls, of=(seq,))
 
 
 @_register(itertools.starmap)
 def starmap(r: Reader, fn: Any, iterable: Any) -> Seq:
     seq = iterate(r, iterable)
-    return Seq(seq.length, lambda i: r.call(fn, r.items(seq.get(i))), seq.rolls)
+    return Seq(seq.length, lambda i: r.call(fn, r.items(seq.get(i))), seq.rolls, of=(seq,))
 
 
 @_register(itertools.zip_longest)

@@ -19,7 +19,7 @@ from irad.frontend.control.lists import change
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
-from irad.frontend.reader import Reader, of_a_loop
+from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, check_scalar, lift, static_int
 from irad.frontend.values.objects import (
     AliasError,
@@ -36,7 +36,7 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.positions import check_position
 from irad.frontend.values.result_layout import of_gather
-from irad.frontend.values.runs import has_run
+from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import Storage
 from irad.ops.intervals import interval
 
@@ -179,7 +179,7 @@ def writable(x: Array) -> None:
         if "read-only" in x.frozen:
             raise ReadOnlyError(x.frozen)
         e, content = AliasError(x.frozen), x.cell.content
-        raise of_a_loop(e, content) if isinstance(content, Value) else e
+        raise of_a_loop(e, content)
 
 
 class ReadOnlyError(UnsupportedError, ValueError):

@@ -21,7 +21,7 @@ from irad.core.types import Dim, Type, type_of
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.layout import c_strides, is_c
-from irad.frontend.values.runs import Run
+from irad.frontend.values.runs import Run, of_a_loop
 from irad.frontend.values.steps import Step, Stopped
 
 
@@ -103,7 +103,7 @@ class Array:
         """The content now: a NumPy array (not to be changed) or an `Arr`."""
         content = self.cell.content
         if self.stale:
-            raise AliasError(STALE)
+            raise of_a_loop(AliasError(STALE), self.changed.cell.content)
         if not self.steps:
             return content if isinstance(content, np.ndarray) else Arr(content)
         if self._memo is not None and self._memo[0] is content and in_scope(self._memo[1]):
@@ -155,6 +155,11 @@ class Array:
         """Has storage been changed that it may share?"""
         return any(cell.content is not content for cell, content in self.watch)
 
+    @property
+    def changed(self) -> Array:
+        """The array, of those that a stale one may be, that is stale."""
+        return self
+
     def cells(self) -> tuple[Cell, ...]:
         return (self.cell,)
 
@@ -196,6 +201,10 @@ class Either(Array):
     @property
     def stale(self) -> bool:
         return self.left.stale or self.right.stale
+
+    @property
+    def changed(self) -> Array:
+        return self.left.changed if self.left.stale else self.right.changed
 
     def shared(self) -> tuple[Cell, ...]:
         return (*self.left.shared(), *self.right.shared())
