@@ -50,6 +50,24 @@ class Slot:
         return self.kind(text == "True") if issubclass(self.kind, (bool, np.bool_)) else self.kind(text)
 
 
+_NEXT, _OPEN, _CLOSE = "\x1e", "\x02", "\x03"  # before each string of a choice; braces in them
+
+
+def choice_field(options: Iterable[str]) -> str:
+    """A field that shows one of the strings: that of the number given for it."""
+    return "{:" + "".join(_NEXT + o.replace("{", _OPEN).replace("}", _CLOSE) for o in options) + "}"
+
+
+def choices_of(template: str) -> tuple[str, ...] | None:
+    """The strings of a template that is such a field; None for any other."""
+    found = re.fullmatch(r"\{:(\x1e[^{}]*)\}", template)
+    return None if found is None else _choices(found[1])
+
+
+def _choices(spec: str) -> tuple[str, ...]:
+    return tuple(o.replace(_OPEN, "{").replace(_CLOSE, "}") for o in spec[1:].split(_NEXT))
+
+
 class _Filler(string.Formatter):
     def __init__(self, values: Iterator[Any]):
         self.values = values
@@ -60,6 +78,9 @@ class _Filler(string.Formatter):
             return x
         z = complex(x, next(self.values))
         return np.complex64(z) if isinstance(x, np.float32) else z
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return _choices(format_spec)[int(value)] if format_spec[:1] == _NEXT else str(format(value, format_spec))
 
 
 def _plain(x: Any) -> Any:

@@ -50,8 +50,9 @@ from irad.frontend.values.state import same
 from irad.ops.array import dim_value
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to
+from irad.ops.elementwise import cast_to, eq, select
 from irad.ops.intervals import affine_of, bound, dim_interval
+from irad.ops.text import choice_field, choices_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,13 @@ class Words(Template):
 
     template: str
     kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Template):
+    """One of some strings, by its number."""
+
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,6 +301,9 @@ class Joiner:
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
         a = t.obj if isinstance(t, Same) else None
+        have, other = t.options if isinstance(t, Pick) else choices(a), choices(b)
+        if have is not None and other is not None:
+            return _one_of((*have, *(o for o in other if o not in have)))
         if isinstance(t, Num) or is_number(a) or (_is_zero_d(a) and is_number(b)):
             if is_number(b) or (isinstance(b, Array) and not b.shape):
                 return join_numbers(t if isinstance(t, Num) else number(a), number(b))
@@ -509,6 +520,31 @@ def arrays_in(t: Template) -> Iterator[Ary]:
             yield from arrays_in(k)
 
 
+MOST_STRINGS = 16
+
+
+def choices(x: Any) -> tuple[str, ...] | None:
+    """The strings that a variable may be: itself, or those that it is chosen from; None for anything else."""
+    return (x,) if type(x) is str else choices_of(x.template) if isinstance(x, Text) else None
+
+
+def _one_of(options: tuple[str, ...]) -> Template:
+    return Pick(options) if len(options) <= MOST_STRINGS else Bad(f"it is one of more than {MOST_STRINGS} strings")
+
+
+def _chosen(options: tuple[str, ...], x: Any) -> Value:
+    """The number of a string among the options."""
+    if isinstance(x, str):
+        return scalar(options.index(x), "i64")
+    own, v = choices(x) or (), x.operands[0].value
+    if own == options[: len(own)]:
+        return v  # type: ignore[no-any-return]
+    out = scalar(options.index(own[0]), "i64")
+    for k, o in enumerate(own[1:], 1):
+        out = select(eq(v, scalar(k, "i64")), scalar(options.index(o), "i64"), out)
+    return out
+
+
 def show(t: Template) -> str:
     if isinstance(t, Same):
         return describe(t.obj)
@@ -536,6 +572,8 @@ def equal(a: Template, b: Template) -> bool:
         return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
     if isinstance(a, Ary):
         return a.type == b.type  # type: ignore[attr-defined]
+    if isinstance(a, Pick):
+        return a.options == b.options  # type: ignore[attr-defined]
     if isinstance(a, (Opt, Null)):
         return equal(a.child, b.child)  # type: ignore[attr-defined]
     if isinstance(a, Grown):
@@ -555,6 +593,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
         return [number_value(read(obj) if isinstance(obj, Array) else obj, t.dtype)]
     if isinstance(t, (Same, Bad)):
         return []
+    if isinstance(t, Pick):
+        return [_chosen(t.options, obj)]
     if isinstance(t, Opt):
         if obj is UNDEFINED:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
@@ -582,6 +622,8 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     seen = set() if seen is None else seen
     if isinstance(t, Num):
         return [Type(t.dtype)]
+    if isinstance(t, Pick):
+        return [I64]
     if isinstance(t, (Opt, Null)):
         return [BOOL, *holes(t.child, seen)]
     if isinstance(t, (Same, Bad)) or id(t) in seen:
@@ -679,6 +721,8 @@ class Maker:
             return Poison(t.message)
         if isinstance(t, Num):
             return Arr(next(self.values), t.weak, t.mixed)
+        if isinstance(t, Pick):
+            return Text(choice_field(t.options), (Arr(next(self.values), True),))
         if isinstance(t, Opt):
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)

@@ -10,6 +10,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.regions import braces_doubled
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text
+from irad.ops.text import choice_field, choices_of
 
 _FIRST = 0xF0000  # marks are characters for private use
 
@@ -82,6 +83,9 @@ _OF_NUMBER = re.compile(r"([-+ ]?#?)((?:\.\d+)?[a-zA-Z%]?)")
 
 def padded(t: Text, spec: str) -> Text:
     """format(t, spec): the field of a single number gets the width. Raises NeedStatic where the length of the text decides."""
+    options = choices_of(t.template)
+    if options is not None:
+        return Text(choice_field(format(o, spec) for o in options), t.operands)
     wanted = _OF_TEXT.fullmatch(spec)
     if wanted is not None and wanted[3] is None:
         return t

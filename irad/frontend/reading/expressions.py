@@ -7,7 +7,7 @@ import builtins
 import numbers
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
-from irad.frontend.control.flow import branch, conjunction, negated
+from irad.frontend.control.flow import branch, conjunction, disjunction, negated
+from irad.frontend.control.merge import choices
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
@@ -237,7 +238,7 @@ def _check_operands(name: str, xs: list[Any]) -> None:
 def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     """Operators on lists and tuples that hold traced numbers, and on text."""
     if any(isinstance(x, Text) for x in xs):
-        return _text_operator(name, *xs)
+        return _text_operator(r, name, *xs)
     if name == "add" and all(type(x) is list for x in xs) and any(map(has_run, xs)):
         return r.state.made(lists.joined(r, *xs))
     xs = tuple(r.items(x) if has_run(x) else x for x in xs)
@@ -287,7 +288,10 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.truth(r.operator(strict, a[0], b[0])))
 
 
-def _text_operator(name: str, *xs: Any) -> Any:
+def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
+    options = [choices(x) for x in xs]
+    if name in ("eq", "ne") and None not in options:
+        return _same_choice(r, name, xs, options)
     if name in ("eq", "ne"):
         return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
     if name == "mul" and any(isinstance(x, int) for x in xs):
@@ -296,6 +300,17 @@ def _text_operator(name: str, *xs: Any) -> Any:
     if name != "add" or not all(isinstance(x, (Text, str)) for x in xs):
         raise next(x for x in xs if isinstance(x, Text)).unknown()
     return together(xs)
+
+
+def _same_choice(r: Reader, name: str, xs: Sequence[Any], options: Sequence[Any]) -> Any:
+    """x == y of strings that are chosen from some."""
+    (x, y), (a, b) = xs, options
+    found: Any = False
+    for k, o in enumerate(a):
+        if o in b:
+            here = [r.operator("eq", t.operands[0], n) for t, n in ((x, k), (y, b.index(o))) if isinstance(t, Text)]
+            found = disjunction(found, here[0] if len(here) == 1 else conjunction(*here))
+    return found if name == "eq" else negated(found) if isinstance(found, Arr) else not found
 
 
 def _user_operator(r: Reader, name: str, *xs: Any) -> Any:

@@ -34,6 +34,7 @@ from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Region
 from irad.ops.array import any_ as any_of
 from irad.ops.core import effects
+from irad.ops.text import choices_of
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"
@@ -219,6 +220,8 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, Nullable):
         return nullable.truth(r, x)
     if isinstance(x, Text):
+        if (options := choices_of(x.template)) is not None:
+            return r.truth(r.getitem([bool(o) for o in options], x.operands[0]))
         raise x.unknown()
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")

@@ -39,6 +39,7 @@ from irad.frontend.values.result_layout import of_gather
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import Storage
 from irad.ops.intervals import interval
+from irad.ops.text import choices_of
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -63,6 +64,9 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         return lists.item(r, obj, key)
     if isinstance(key, Arr):
         return _traced_position(r, obj, key)
+    options = choices_of(key.template) if isinstance(key, Text) else None
+    if options is not None and isinstance(obj, dict):
+        return _traced_position(r, [obj[o] for o in options], key.operands[0])
     r.captures.pin(key)
     if isinstance(key, slice) and is_traced_deep(key):
         key = slice(
