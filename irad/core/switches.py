@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Passes of irad.pipeline that may be left out, by their names, and decisions of the kernel form.
+# Passes of irad.pipeline that may be left out, by their names; which nodes share a loop; and decisions of the kernel form.
 SWITCHES = (
     "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
-    "contractions", "blocks", "collapse", "skew", "taped", "parallel", "polls",
+    "joins", "siblings", "nests", "contractions", "blocks", "collapse", "skew", "taped", "parallel", "polls",
 )  # fmt: skip
 
 _off: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from typing import TypeVar
 from irad.core.ir import Graph, Node, Value, defs, reads
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
+from irad.core.switches import on
 from irad.core.types import Dim
 from irad.ops.array import STORES
 from irad.ops.core import HEAVY, effects
@@ -123,7 +124,7 @@ class Grouping:
         m = self.member(node)
         roots = list(self._reads(node, m))
         before = self._readers(node)
-        group = self._join(m, roots, before) if m else None
+        group = self._join(m, roots, before) if m and on("joins") else None
         fresh = group is None
         if group is None:
             group = Group(number, m.space if m else None)
@@ -228,6 +229,8 @@ class Grouping:
                 g.above |= into.bits | into.above
 
     def _merge_siblings(self) -> None:
+        if not on("siblings"):
+            return
         buckets: dict[tuple[Dim, ...], list[Group]] = {}
         for g in list(self.groups):
             if g.space:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from math import prod
 
 from irad.core.ir import Value
+from irad.core.switches import on
 from irad.core.types import Dim
 from irad.ops.array import STORES
 from irad.passes.fusion.access import Member, Position, as_dim
@@ -46,7 +47,7 @@ class _Merger:
 
     def _home(self, g: Group) -> Nest | None:
         """The nest that group g can be a further part of."""
-        if not g.space or any(m.node.op in STORES for m in g.members):
+        if not on("nests") or not g.space or any(m.node.op in STORES for m in g.members):
             return None
         idx, reads = self.accesses(g, g.members)
         sources: list[Nest] = []

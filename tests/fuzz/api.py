@@ -41,6 +41,11 @@ class Tagged:
 
 def scaled(k):
     return lambda x: x * k
+
+def unread(k):
+    space = {"k": k}
+    exec("def g(x, d=1.0):\\n    return x * k + d", space)
+    return space["g"]
 """
 
 # name -> (definition, expressions of it, changes of it)
@@ -71,6 +76,8 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
     "tagged": ("Tagged(np.ones(3), [1.0, 2.0])", ["{}.w", "{}.tags[0]", "len({}.tags)", "(2.0 in {}.tags)"],
                ["{}.tags.append({c})", "{}.tags[0] = {c}", "{}.tags = [{c}, {c}]", "{}.w[0] = {c}", "{} = Tagged(np.full(3, {c}), [{c}])"]),
     "number": ("2.0", ["{}", "({} is None)", "isinstance({}, float)", "np.full(3, {})"], ["{} = {c}", "{} = {n}", "{} = np.float64({c})"]),
+    "unread": ("unread(1.5)", ["{}(x)", "{}({}(x))"],
+               ["{}.__globals__['k'] = {c}", "{}.__defaults__ = ({c},)", "{} = unread({c})"]),
     "function": ("scaled(2.0)", ["{}(x)", "{}({}(x))"], ["{} = scaled({c})", "{} = lambda x: x + {c}", "{} = np.sin"]),
 }  # fmt: skip
 FEATURES: tuple[str, ...]
@@ -101,7 +108,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
                 r.choice(STATE[kind][2]).replace("{c}", repr(round(r.uniform(-2, 2), 2))).replace("{n}", str(r.randrange(1, 5)))
             )
             change = change.replace("{}", n)
-            if r.randrange(8) == 0:  # functions without source
+            if r.randrange(2 if "lambda" in change else 12) == 0:  # functions without source
                 lines.append(f"    change(lambda: exec({change!r}, globals()))")
                 continue
             lines.append(f"    change(step{len(steps)})")
@@ -124,8 +131,8 @@ _RUNS: dict[str, tuple[str, str]] = {
     "linearize": ("lambda x: irad.linearize(f, x)", "linear(x), (f(x), np.sum(slopes(x)), slopes(x)[0] * 2)"),
     "vmap": ("irad.vmap(f)", "run(np.stack([x, x + 1])), np.array([f(x.copy()), f(x + 1)])"),
     "vmap of objects": (
-        "irad.vmap(lambda t: f(t.w) * t.k)",
-        "run(rows(x)), np.array([f(x.copy()) * 2.0, f(x + 1) * 3.0])",
+        "irad.vmap(lambda t, x: f(x) * t.k + np.sum(t.w))",
+        "run(rows(x), np.stack([x, x + 1])), np.array([f(x.copy()) * 2.0 + np.sum(x), f(x + 1) * 3.0 + np.sum(x + 1)])",
     ),
     "grad of objects": ("irad.grad(lambda t: f(t.w) * t.k)", "parts(run(one(x))), (2.0 * slopes(x), f(x.copy()))"),
     "checkpoint": ("irad.grad(irad.checkpoint(f))", "run(x), slopes(x)"),
