@@ -63,7 +63,7 @@ def compare(got: list[object], want: list[object], where: str) -> None:
             if "copysign" in where:  # may read the sign of a NaN, which means nothing
                 g, w = np.abs(g), np.abs(w)  # type: ignore[call-overload]
             close = (1e-4, 1e-5) if np.asarray(w).dtype == np.float32 else (1e-9, 1e-12)
-            np.testing.assert_allclose(g, w, *close, err_msg=where, strict=False)
+            np.testing.assert_allclose(g, w, *close, err_msg=where)
 
 
 def check_gradient(case: Case, seed: int) -> None:
