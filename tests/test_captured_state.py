@@ -132,10 +132,10 @@ def test_a_key_that_a_defaultdict_would_make_is_refused() -> None:
     np.testing.assert_allclose(made(X), X * 2)
 
 
-def test_python_code_that_changes_a_list_from_outside_is_refused() -> None:
+def test_python_code_that_changes_a_list_from_outside() -> None:
     order = [3, 1, 2]
-    refused(lambda x: (heapq.heapify(order), x)[1], "a list from outside")
-    assert order == [3, 1, 2]
+    irad.compile(lambda x: (heapq.heapify(order), x)[1])(X)
+    assert order == [1, 3, 2]
 
     def smallest(x: Any) -> Any:
         heap = [3, 1, 2]

@@ -116,7 +116,7 @@ class Cache:
 
     def find(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
         """The specialisation for these arguments, made now if there is none; the argument leaves; the static parts."""
-        if not kwargs and all(type(a) is np.ndarray and a.dtype.names is None for a in args):
+        if not kwargs and all(type(a) is np.ndarray and a.dtype.kind in "biufc" for a in args):
             leaves, tree, rest = list(args), _arrays(len(args)), []
         else:
             leaves, tree = flatten((args, kwargs))

@@ -26,8 +26,10 @@ _REGISTRY: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable
 
 
 def is_leaf(x: Any) -> bool:
-    """A number or a numeric array. Python bools and enums are not: they shape the program."""
-    return type(x) in _NUMBERS or (isinstance(x, (np.ndarray, np.number, np.bool_)) and not is_structured(x))
+    """A number or a numeric array. Python bools and enums are not: they shape the program; nor are times and texts, in arrays too."""
+    if type(x) in _NUMBERS:
+        return True
+    return isinstance(x, (np.ndarray, np.number, np.bool_)) and x.dtype.kind not in "mMUS" and not is_structured(x)
 
 
 def register(

@@ -27,6 +27,8 @@ _MADE_OF_FUNCTIONS = (types.MethodType, functools.partial, Transform)
 def check_returned(r: Reader, statics: list[Any]) -> None:
     """Raises UnsupportedError for a part of a result that stands for something while a function is read, and only then."""
     for x in statics:
+        if isinstance(x, np.ndarray) and r.captures.path(x) is None:
+            x.flags.writeable = False  # of times or texts: all calls return this one
         what = _unreturnable(r, x)
         if what:
             raise UnsupportedError(

@@ -186,6 +186,8 @@ class Captures:
             return obj
         if is_leaf(obj):
             return self._leaf(obj, path)
+        if type(obj) is np.ndarray and obj.dtype.kind in "mMUS":
+            return self._text(obj, path)
         if is_structured(obj):
             return self._structured(obj, path)
         if is_foreign_array(obj):
