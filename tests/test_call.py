@@ -629,7 +629,7 @@ def test_ctrl_c_stops_long_loops(chosen: str) -> None:
         loops = types.ModuleType("loops")
         exec(compile(source, "loops.py", "exec"), loops.__dict__)
         import irad
-        from irad.codegen import entry
+        from irad.codegen.call import machine as entry
         print(entry.available())
         f, g = irad.compile(loops.forward), irad.compile(loops.until)
         for k in range(3):
