@@ -470,7 +470,7 @@ def _saturated(a: Any, dtype: np.dtype) -> Any:
     info = np.iinfo(dtype)
     a = np.trunc(np.where(np.isnan(a), 0, a))
     inside = (a > float(info.min)) & (a < float(info.max))
-    ends = np.where(a >= float(info.max), info.max, info.min).astype(dtype)
+    ends = np.where(a >= float(info.max), np.array(info.max, dtype), np.array(info.min, dtype))
     return np.where(inside, np.where(inside, a, 0).astype(dtype), ends)
 
 
