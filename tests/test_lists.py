@@ -242,6 +242,31 @@ def test_a_first_trip_that_fills_a_dict():
     assert np.isclose(irad.compile(f)(P, 12), f(P, 12)) and np.isclose(irad.compile(f)(P, 4), f(P, 4))
 
 
+def while_known(p):
+    t, x, ts, xs = 0.0, p[0], [], []
+    while t < 1.0:
+        x = x + 0.01 * np.sin(x) * p[1]
+        t = t + 0.01
+        ts.append(t)
+        xs.append(x)
+    return np.dot(xs, ts) + xs[-1] * len(ts)
+
+
+def test_a_while_loop_with_a_known_condition():
+    agrees(while_known)
+    assert show(trace(while_known, (P,)).program).count("sin ") == 1
+
+
+def test_comprehensions_that_keep_by_data():
+    def f(x):
+        kept = [v**2 for v in x if v > 0]
+        pairs = [(v, k) for k, v in enumerate(x) if v < 0.5 and k % 2 == 0]
+        scaled = [kept[i] * i for i in range(len(kept))]
+        return sum(kept) + len(pairs) + sum(v * k for v, k in pairs) + np.sum(scaled)
+
+    agrees(f, np.sin(1.0 + np.arange(30.0)))
+
+
 def test_searching():
     def f(p):
         xs = []
@@ -250,6 +275,12 @@ def test_searching():
         return xs.index(xs[7]), xs.count(xs[0]), xs[3] in xs, 5.0 in xs
 
     assert irad.compile(f)(P) == f(P)
+
+    def short(p):
+        xs = [p[0], p[1], p[2], np.round(2 * p[0])]
+        return xs.index(max(xs)), xs.index(1.0), xs.count(p[1])
+
+    assert irad.compile(short)(P) == short(P)
 
     def absent(p):
         xs = []

@@ -17,7 +17,7 @@ from irad.frontend.values.runs import Run, has_run, head, larger, length_of, mos
 from irad.ops.intervals import dim_interval
 
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
-_NO_BOUND = "a list grows in it, and how often the loop runs is not bounded; write for k in range(limit) and break"
+NO_BOUND = "a list grows in it, and how often the loop runs is not bounded; write for k in range(limit) and break"
 
 
 class OfBranch(Grower):
@@ -60,7 +60,7 @@ class OfLoop(Grower):
         more, rate = most_of(y) - most, length_of(y) - length
         highest = dim_interval(more)[1]
         if highest == float("inf") or (not bounded and highest > 0):
-            return Bad(_NO_BOUND)
+            return Bad(NO_BOUND)
         growth = max(0, int(highest), old.growth if old is not None else 0)
         constant = isinstance(rate, int) and (old is None or old.rate == rate) and (bounded or rate == 0)
         if old is not None:

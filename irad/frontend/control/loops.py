@@ -14,6 +14,7 @@ from typing import Any
 
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
+from irad.frontend.control.list_rules import NO_BOUND
 from irad.frontend.control.regions import Emitted, absorb, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_flag, trip
 from irad.frontend.control.sequences import Seq
@@ -180,9 +181,28 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
         if isinstance(first, AliasError) and not r.doubtful <= r.tracked:
             raise
         try:
-            attempt(r, lambda: _written_out_while(r, loop, test))
+            if not (isinstance(first, StructureError) and NO_BOUND in first.message and _counted_while(r, loop, test)):
+                attempt(r, lambda: _written_out_while(r, loop, test))
         except IradError:
             raise error from None
+
+
+def _counted_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
+    """A loop that fills lists, whose condition is known at each trip: read once to count the trips, then kept as a `for` of so many."""
+    trips = 0
+
+    def counted() -> Any:
+        nonlocal trips
+        t = test()
+        trips += not isinstance(t, Arr) and bool(t)
+        return t
+
+    run_region(r, lambda: _written_out_while(r, loop, counted), conditional=False)
+    try:
+        attempt(r, lambda: Rolled(r, loop, Seq(trips, lambda k: k), 0).run())
+    except (IradError, Unrollable):
+        return False
+    return True
 
 
 def _while_at_compile_time(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:

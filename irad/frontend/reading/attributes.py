@@ -16,6 +16,7 @@ from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists
+from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
@@ -26,7 +27,7 @@ from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import change, extend, settled, store
 from irad.frontend.reading.watched import Watched
-from irad.frontend.values.arr import Arr, check_scalar, static_int, static_value
+from irad.frontend.values.arr import Arr, check_scalar, lift, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
     UNDEFINED,
@@ -45,8 +46,9 @@ from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.array import any_, argmax, sum_
+from irad.ops.constant import scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, logical_not
+from irad.ops.elementwise import cast_to, logical_not, select
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -455,10 +457,31 @@ def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> Non
     owner[:] = r.call(sorted, [list(owner)], kwargs)
 
 
+def _position(r: Reader, xs: Any, x: Any) -> Any:
+    """xs.index(x): the first position of an equal element, a number or traced one."""
+    out: Any = None
+    absent: Any = True
+    for k, y in reversed(list(enumerate(xs))):
+        hit = same_or_equal(r, y, x)
+        if isinstance(hit, Arr):
+            old = k if out is None else out
+            out = Arr(select(hit.value, scalar(k, "i64"), lift(old).value), True)
+            absent = negated(hit) if absent is True else conjunction(negated(hit), absent)
+        elif hit:
+            out, absent = k, False
+    if absent is True:
+        raise ValueError("list.index(x): x not in list")
+    if isinstance(absent, Arr):
+        raise_if(absent.value, exc="ValueError", message="list.index(x): x not in list")
+    return out
+
+
 def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
     if name == "count" and isinstance(owner, (list, tuple)):
         total: Any = 0
         for x in owner:
             total = r.operator("add", total, r.call(int, [same_or_equal(r, x, args[0])]))
         return total
+    if name == "index" and len(args) == 1:
+        return _position(r, owner, args[0])
     raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from irad.core.types import Type
-from irad.errors import IradError, UnsupportedError
+from irad.errors import IradError
 from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression
-from irad.frontend.control.loops import run_for
+from irad.frontend.control.loops import attempt, run_for
 from irad.frontend.control.merge import zero
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.rolled import Loop, Unrollable
@@ -22,7 +22,7 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
 from irad.frontend.reading.statements import assign
 from irad.frontend.values.arr import Arr, dtype_of, static_value
-from irad.frontend.values.objects import Array, Cell, Env, StructureError, is_number
+from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
 from irad.frontend.values.state import Name
 
 
@@ -73,20 +73,39 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
     g, rest = generators[0], generators[1:]
     seq = iterate(r, r.expr(g.iter)) if first is None else first
     if isinstance(seq.length, Arr):
-        error = StructureError(
-            "a comprehension over a range whose length is not known at compile time; use an array and a for loop"
-        )
+        error = Varies("a comprehension over a range whose length is not known at compile time; use an array and a for loop")
         r.blame(error, seq.length)
         raise error
     for k in range(static_length(seq)):
         assign(r, g.target, seq.get(k))
         keep = _conditions(r, g.ifs)
         if isinstance(keep, Arr):
-            raise UnsupportedError(
+            raise Varies(
                 "a comprehension that keeps elements depending on data has no fixed length; use a boolean mask or a for loop with if"
             )
         if keep:
             each(r, rest, consume) if rest else consume()
+
+
+class Varies(StructureError):
+    """How many elements a comprehension has depends on data."""
+
+
+def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
+    """Like `each`, in loops; what `consume` appends to may have another length on each path."""
+    g, rest = generators[0], generators[1:]
+    seq = iterate(r, r.expr(g.iter)) if first is None else first
+    inner = (lambda: appended(r, rest, consume)) if rest else consume
+
+    def body(k: Any) -> None:
+        assign(r, g.target, seq.get(k))
+        keep = _conditions(r, g.ifs)
+        if isinstance(keep, Arr):
+            branch(r, keep, inner, lambda: None)
+        elif keep:
+            inner()
+
+    run_for(r, Loop(g, body, None, None, None), seq)
 
 
 def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
@@ -100,8 +119,19 @@ def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
 @expression(ast.ListComp)
 def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
     out: list[Any] = []
+
+    def plain() -> None:
+        each(r, e.generators, lambda: out.append(r.expr(e.elt)), first)
+
     with _Scope(r, e.generators):
-        each(r, e.generators, lambda: out.append(r.expr(e.elt)))
+        simple = len(e.generators) == 1 and not e.generators[0].ifs
+        first = iterate(r, r.expr(e.generators[0].iter)) if simple else None
+        try:
+            plain() if simple else attempt(r, plain)
+        except Varies:
+            out = r.state.made([])
+            append = Method(out, "append")
+            appended(r, e.generators, lambda: r.call(append, [r.expr(e.elt)]), first)
     return r.state.made(out)
 
 
