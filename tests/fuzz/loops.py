@@ -134,6 +134,10 @@ class Wide(Program):
             self.lines += ["    d = State(x * 2.0, s)"]
         if self.has("nones"):
             self.lines += ["    o = p = None"]
+        if self.has("states"):
+            self.lines += ["    mode = 'a'"]
+        if self.has("draws"):
+            self.lines += [f"    rng = np.random.{self.pick('default_rng', 'RandomState')}({self.r.randrange(9)})"]
         if self.has("closures"):
             self.lines += [
                 "    def g(a, b=0.25):",
@@ -153,6 +157,8 @@ class Wide(Program):
             self.statement(1, 3, False)
         if self.has("nones"):
             self.lines += ["    s += 0.5 if o is None else o", "    if p is not None: s += p.sum()"]
+        if self.has("states"):
+            self.lines += ["    s += {'a': 0.25, 'b': 0.5, 'c': 1.0}[mode]"]
         extra = ", d.a, d.b" if self.has("dataclasses") else ""
         self.result = f"s, t, x, y, z, i, w, q, m{extra}"
         self.lines.append(f"    return {self.result}")
@@ -184,7 +190,8 @@ class Wide(Program):
     def simple(self, indent: int, depth: int, loop: bool) -> None:
         ways = [self.slices, self.matrix, self.plain, self.plain, self.plain]
         ways += [self.lists] * self.has("lists") + [self.dataclass] * self.has("dataclasses") + [self.masks] * self.has("masks")
-        ways += [self.nones] * (2 * self.has("nones"))
+        ways += [self.nones] * (2 * self.has("nones")) + [self.states] * self.has("states")
+        ways += [self.draws] * self.has("draws") + [self.likes] * self.has("likes")
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
@@ -238,6 +245,31 @@ class Wide(Program):
             "if p is not None: s += p.sum() * 0.1", f"o, t = (t, {value}) if o is None else (None, np.tanh(o))", "o = t if p is None else p[1]",
         )  # fmt: skip
 
+    def states(self) -> str:
+        """A variable that is one of some strings."""
+        return self.pick(
+            f"mode = 'b' if {self.condition()} else 'a'", f"if {self.condition()}: mode = 'c'", "if mode == 'a': s += 0.5", "mode = 'a' if mode == 'c' else 'c'",
+            "t += 0.25 if mode in ('a', 'c') else -0.25", "s += {'b': 0.5, 'c': 0.25, 'a': 1.0}[mode]", f"if mode != 'b': {self.array()}[0] = {self.value()}",
+        )  # fmt: skip
+
+    def draws(self) -> str:
+        """Random numbers: which are drawn depends on data."""
+        a, b = self.array(), self.array()
+        return self.pick(
+            "s += 0.1 * rng.normal()", f"{a} *= rng.uniform(0.5, 1.0)", "t = rng.normal(np.tanh(t), 0.1)", f"{a} += 0.1 * rng.normal(size=len({a}))",
+            "if rng.uniform() < 0.5: s *= 0.5", f"{a}[...] = rng.permutation({b})", f"rng.shuffle({a})", f"s += rng.choice({a}) * 0.1",
+            f"{a}[rng.choice(3, 2, replace=False)] = {self.value()}", f"t += 0.1 * {a}[rng.permutation(3)[0]]",
+        )  # fmt: skip
+
+    def likes(self) -> str:
+        """Ranges and lists as arrays and indices, and other ways through the elements."""
+        a, b = self.array(), self.array()
+        return self.pick(
+            f"{a}[range(2)] *= 0.5", f"s += np.sum({a}[range(3)] * [1.0, 0.5, 0.25])", f"{a}.flat[::2] += 0.25", f"m.flat[i % 4] = {self.value()}",
+            f"for v in np.nditer({a}, op_flags=['readwrite']): v[...] = 0.5 * v", "for k, v in np.ndenumerate(m): s += 0.01 * v * k[0]",
+            f"t += sum({a}.flat) * 0.1", f"{a}[:3] = {b}[:3] * (0.5, 1.0, 0.25)", f"s += {a}.flat[-1] * 0.5", f"{a} += 0.1 * np.array(range(len({a})))",
+        )  # fmt: skip
+
     def dataclass(self) -> str:
         return self.pick(
             f"d.b = {self.value()}", f"d.a[{self.index()}] += {self.value()}", "d.a *= 0.5", "s += d.b", f"d.b += d.a[{self.index()}]", "d = State(d.a * 1.0, d.b)",
@@ -277,7 +309,21 @@ class Wide(Program):
             self.block(indent + 1, depth - 1, loop)
 
 
-FEATURES = ("raises", "alias", "closures", "recursion", "dataclasses", "lists", "masks", "views", "returns", "nones")
+FEATURES = (
+    "raises",
+    "alias",
+    "closures",
+    "recursion",
+    "dataclasses",
+    "lists",
+    "masks",
+    "views",
+    "returns",
+    "nones",
+    "states",
+    "draws",
+    "likes",
+)
 
 
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
