@@ -470,3 +470,22 @@ def test_the_static_part_of_a_registered_class_may_change() -> None:
     assert c(r) == 3.0
     r.tags.append(2)
     assert c(r) == 6.0
+
+
+def test_a_callback_of_an_installed_package_may_change_its_own_state(tmp_path: Any) -> None:
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "lab_of_tests.py").write_text(
+        "import numpy as np\nTOTAL = np.zeros(2)\ndef record(x):\n    TOTAL[:] += x\n    return 0.0\n"
+    )
+    sys.path.insert(0, str(site))
+    try:
+        import lab_of_tests  # type: ignore[import-not-found]
+
+        record = irad.callback(lab_of_tests.record, np.float64)
+        with pytest.raises(irad.UnsupportedError, match="can be changed by the callback"):
+            irad.compile(lambda x: record(x) + np.sum(lab_of_tests.TOTAL * x))(np.ones(2))
+        assert irad.compile(lambda x: record(x) + np.sum(x))(np.ones(2)) == 2.0
+    finally:
+        sys.path.remove(str(site))
+        sys.modules.pop("lab_of_tests", None)

@@ -143,6 +143,7 @@ ODD_FLOATS = (
     "2.5",
 )
 INTS = ("0", "1", "2", "3", "-1", "5", "-4", "7")
+TIES = ("2.675", "1.005", "0.285", "-1.115", "0.145", "8.345", "-0.5", "1.0005", "12.5")  # not what they seem, if one multiplies
 ODD_INTS = ("2**53 + 1", "-2**31", "10**15", "2**62")
 
 
@@ -195,6 +196,7 @@ class Program:
         forms += [f"math.{self.pick('fabs', 'sqrt')}({g()})", f"math.copysign({g()}, {g()})", f"math.fmod({g()}, {g()})"]
         if "rounding" in self.has:
             forms += [f"round({g()}, {self.pick('0', '1', '2', '-1')})"] * 2
+            forms += [f"round({self.pick('a', 'c', 'f0', 'xs[0]')}, {self.pick('1', '2', '2', '3')})"] * 2
         if "lists" in self.has:
             s = self.pick("xs", "ys")
             forms += [
@@ -578,7 +580,8 @@ class Program:
 
     def arguments(self, numpy: bool) -> str:
         extremes = "extremes" in self.has
-        x = lambda: self.pick(*(FLOATS + ODD_FLOATS if extremes and self.r.random() < 0.4 else FLOATS))
+        plain = FLOATS + TIES if "rounding" in self.has else FLOATS
+        x = lambda: self.pick(*(FLOATS + ODD_FLOATS if extremes and self.r.random() < 0.4 else plain))
         n = lambda: self.pick("0", "1", "2", "3", "-1", "4")
         fs = [f"np.float64({x()})" if numpy else x() for _ in range(2)]
         ns = [f"np.int64({n()})" if numpy else n() for _ in range(2)]

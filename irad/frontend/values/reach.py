@@ -57,6 +57,7 @@ class Reach:
         self._names: set[str] = set()  # that the code mentions
         self._methods: list[tuple[str, Any]] = []  # of classes, not visited yet
         self._todo = [fn]
+        self._own = _package(fn)
         while self._todo:
             self._visit(self._todo.pop())
             if not self._todo:
@@ -71,14 +72,14 @@ class Reach:
             if x.flags.writeable:
                 self.arrays.append(x)
         elif isinstance(x, types.FunctionType):
-            if not _installed(x.__module__):
+            if not self._skipped(x.__module__):
                 self._function(x)
         elif isinstance(x, types.MethodType):
             self._todo += [x.__self__, x.__func__]
         elif isinstance(x, functools.partial):
             self._todo += [x.func, *x.args, *x.keywords.values()]
         elif isinstance(x, type):
-            if not _installed(x.__module__):
+            if not self._skipped(x.__module__):
                 self._methods += [(name, getattr(v, "fget", None) or getattr(v, "__func__", v)) for name, v in vars(x).items()]
         elif is_container(x):
             self._todo += [*x, *x.values()] if isinstance(x, dict) else [*x]
@@ -106,11 +107,18 @@ class Reach:
         self.writes = self.writes or bool(names & _WRITERS)
         if names & CHANGES:
             self.stores.add(("item", None))
-        self._todo += [fn.__globals__[n] for n in free if n in fn.__globals__ and not _is_library_module(fn.__globals__[n])]
-        modules = [v for v in map(fn.__globals__.get, free) if isinstance(v, types.ModuleType) and not _installed(v.__name__)]
+        self._todo += [fn.__globals__[n] for n in free if n in fn.__globals__ and not self._skipped_module(fn.__globals__[n])]
+        modules = [v for v in map(fn.__globals__.get, free) if isinstance(v, types.ModuleType) and not self._skipped(v.__name__)]
         self._todo += [vars(m)[n] for m in modules for n in names if n in vars(m)]
         self._todo += [c.cell_contents for c in fn.__closure__ or () if _full(c)]
         self._todo += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+
+    def _skipped(self, module: str | None) -> bool:
+        """Does a module belong to a library, which knows nothing of the user's state? The callback's own package does."""
+        return _installed(module) and (is_library(module) or str(module).split(".")[0] != self._own)
+
+    def _skipped_module(self, x: Any) -> bool:
+        return isinstance(x, types.ModuleType) and self._skipped(x.__name__)
 
     @property
     def written(self) -> list[np.ndarray]:
@@ -133,12 +141,15 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(c)
 
 
-def _is_library_module(x: Any) -> bool:
-    return isinstance(x, types.ModuleType) and _installed(x.__name__)
+def _package(fn: Any) -> str:
+    """The package that a function, method or callable object belongs to."""
+    while isinstance(fn, (types.MethodType, functools.partial)):
+        fn = fn.__func__ if isinstance(fn, types.MethodType) else fn.func
+    return str(getattr(fn, "__module__", None) or type(fn).__module__).split(".")[0]
 
 
 def _installed(module: str | None) -> bool:
-    """Does a module belong to a library, which knows nothing of the user's state?"""
+    """Is a module installed?"""
     file = getattr(sys.modules.get(str(module)), "__file__", None) or ""
     return is_library(module) or "site-packages" in file
 
