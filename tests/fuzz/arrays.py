@@ -249,8 +249,13 @@ class Maker:
         if a is None or 0 in a[1]:
             return
         x, s = a
+        if self.r.random() < 0.4:  # computed for this alone, of one row now and then
+            rows = self.r.random() < 0.5
+            s = (1, *s[1:]) if rows else s
+            x = self.add(f"{x}[:1] * 1.5" if rows else f"{x} * 1.5", s, "scatter")
         name = self.add(f"{x}.copy()" if self.r.random() < 0.5 else f"np.zeros({s})", s, "scatter")
         at = [self.r.randrange(s[0]) for _ in range(self.r.choice((2, 5)))]
+        at = at[:1] * len(at) if self.r.random() < 0.2 else at
         line = self.r.choice([
             f"{name}[{at[0]}] = {self.number()}", f"{name}[{at[0]}] += {x}[{at[1]}]", f"{name}[1:] += {x}[:-1]", f"{name}[::2] = 0.5",
             f"np.add.at({name}, np.array({at}), {self.number()})", f"{name}[np.array({at})] += 1.0", f"{name}[{x} > 0.5] = {self.number()}",
