@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import irad
 from tests.as_python import Programs, check
 
 R = np.random.default_rng(0)
@@ -404,3 +406,30 @@ def callable_choice(x):
 @pytest.mark.parametrize("f, args, wrt", program.cases)
 def test_as_python(f: Callable[..., Any], args: tuple[Any, ...], wrt: int) -> None:
     check(f, args, wrt)
+
+
+@dataclasses.dataclass(order=True)
+class Ordered:
+    a: float
+    b: float = 1.0
+    c: list = dataclasses.field(default_factory=list, compare=False)
+
+
+class Equal:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __eq__(self, other: Any) -> Any:
+        return self.v == other.v
+
+
+def compared(x: np.ndarray) -> Any:
+    p, q = Ordered(x[0]), Ordered(x[1], 2.0)
+    equal = 1.0 * (p == q) + 2 * (p != q) + 16 * (p == Ordered(x[0])) + 32 * (p == 3)  # noqa: SIM300
+    order = 4 * (p < q) + 8 * (p >= q) + sorted([q, p])[0].a + max(p, q).a
+    return equal + order + 64 * (Equal(x[0]) != Equal(x[1])) + 128 * (Equal(x[0]) == Equal(x[0]))
+
+
+def test_comparisons_that_dataclasses_makes() -> None:
+    for x in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0]):
+        assert irad.compile(compared)(np.array(x)) == compared(np.array(x))

@@ -329,3 +329,49 @@ def test_lists_that_grow_in_loops() -> None:
     for k in range(2):
         assert plain(np.arange(3.0) + k, 40) == c(np.arange(3.0) + k, 40)
     assert state(a) == state(b)
+
+
+class Doubling:
+    def __init__(self) -> None:
+        self.n = 1.0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value * 2)
+
+
+def test_deleted_attributes_and_set_by_methods() -> None:
+    def renamed(h: Any, x: float) -> Any:
+        before, h.v = h.v, x
+        after = h.v
+        del h.v
+        h.u = after
+        return before + after + (100 if hasattr(h, "v") else 0)
+
+    a, b = types.SimpleNamespace(v=1.0), types.SimpleNamespace(v=1.0)
+    assert irad.compile(renamed)(b, 2.0) == renamed(a, 2.0) == 3.0 and vars(a) == vars(b) == {"u": 2.0}
+
+    def added(d: Any, x: float) -> Any:
+        d.n = d.n + x
+        return d.n
+
+    c, d = Doubling(), Doubling()
+    f = irad.compile(added)
+    assert [added(c, 2.0) for _ in range(3)] == [f(d, 2.0) for _ in range(3)] and vars(c) == vars(d)
+
+
+def test_an_object_that_is_captured_and_an_argument_is_one() -> None:
+    for f in (lambda x: x, irad.compile):
+        s = State(np.ones(2), 1.0)
+
+        def argument_first(t: State, s: State = s) -> Any:
+            t.v = t.v * 2
+            t.seen.append(t.v)
+            return s.v + len(s.seen)
+
+        def captured_first(t: State, s: State = s) -> Any:
+            s.v = s.v * 2
+            s.seen.append(s.v)
+            return t.v + len(t.seen)
+
+        assert [f(argument_first)(s), f(captured_first)(s), f(argument_first)(s)] == [3.0, 6.0, 11.0]
+        assert s.seen == [2.0, 4.0, 8.0]

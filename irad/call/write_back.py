@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irad.core.foreign import fill, is_instance, own_names
+from irad.core.foreign import fill, own_names
 from irad.frontend.values.guards import Fixed, Path
 from irad.frontend.values.traced import GIVEN, Result, Traced, Write
-
-_HOLD = ("len", "keys", "elements", "attributes")  # kinds of guards on containers
 
 
 def find(path: Path, fn: Any, rest: Sequence[Any], given: Any) -> Any:
@@ -50,25 +49,35 @@ def _refill(container: Any, value: Any) -> None:
 
 
 def ambiguous(traced: Traced, fn: Any, rest: Sequence[Any], given: Any) -> bool:
-    """Is a container that the call changes among the arguments found in another place, too? The program takes the two for several."""
-    changed = [w.path for w in traced.writes if w.path.root == GIVEN]
-    if not changed:
-        return False
-    seen: collections.Counter[int] = collections.Counter(map(id, _containers(given)))
-    captured = {id(g.path.get(fn, rest)) for g in traced.guards if g.kind in _HOLD}
-    return any(seen[id(x)] > 1 or id(x) in captured for x in (find(p, fn, rest, given) for p in changed))
+    """Is a container or object that the call changes found in two places, one of them among the arguments that are taken apart? The
+    program takes the two for several."""
+    parts = collections.Counter(map(id, _parts(given)))
+    owners = [(w.path.root == GIVEN, id(find(w.path, fn, rest, given))) for w in traced.writes]
+    if any(parts[owner] > among for among, owner in owners):
+        return True
+    return any(among for among, _ in owners) and not {owner for _, owner in owners}.isdisjoint(_captured(traced, fn, rest))
 
 
-def _containers(x: Any) -> Iterator[Any]:
-    """All lists, dicts and the like in the arguments, as often as they are found."""
+def _captured(traced: Traced, fn: Any, rest: Sequence[Any]) -> Iterator[int]:
+    """Ids of what the program relies on outside."""
+    for g in traced.guards:
+        try:
+            yield id(g.path.get(fn, rest))
+        except (LookupError, AttributeError, ValueError, TypeError):
+            pass
+
+
+def _parts(x: Any) -> Iterator[Any]:
+    """All containers and objects among the arguments that are taken apart, as often as they are found."""
     if isinstance(x, (list, tuple, collections.deque)):
         yield x
         for e in x:
-            yield from _containers(e)
+            yield from _parts(e)
     elif isinstance(x, dict):
         yield x
         for e in x.values():
-            yield from _containers(e)
-    elif is_instance(x):
+            yield from _parts(e)
+    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
+        yield x
         for name in own_names(x):
-            yield from _containers(getattr(x, name))
+            yield from _parts(getattr(x, name))

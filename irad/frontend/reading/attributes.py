@@ -33,8 +33,10 @@ from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
     Either,
+    Maybe,
     Method,
     Native,
+    Poison,
     Text,
     describe,
     holds_traced,
@@ -69,7 +71,7 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
     if isinstance(obj, (Seq, Generator, Stream)):
         return _iterator_attr(r, obj, name)
     if isinstance(obj, types.ModuleType) and name in r.outside.names(vars(obj)):
-        return r.outside.names(vars(obj))[name]
+        return _assigned(r, obj, name, r.outside.names(vars(obj))[name])
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
         return _static_attr(r, obj, name)
     return _instance_attr(r, obj, name)
@@ -166,7 +168,7 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     """An attribute of any other object: own data first captured, then methods, properties and data of its class."""
     assigned = r.outside.names(obj)
     if name in assigned:
-        return assigned[name]
+        return _assigned(r, obj, name, assigned[name])
     found = _of_class(obj, name)
     library = is_library(type(obj).__module__)
     path = _place(r, obj)
@@ -198,6 +200,19 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
         # a static or class method, a function kept as data; data of the class
         return r.captures.take(value, (path or r.captures.origin(type(obj))).child("attr", name))
     return value if path is None else r.captures.take(value, path.child("attr", name))
+
+
+def _assigned(r: Reader, obj: Any, name: str, value: Any) -> Any:
+    """An attribute of an object from outside that the program has assigned, checked to be there."""
+    message = f"'{type(obj).__name__}' object has no attribute '{name}'"
+    if value is UNDEFINED:
+        raise AttributeError(message)
+    if isinstance(value, Poison):
+        raise UnsupportedError(f"attribute {name} cannot be used here: {value.message}")
+    if isinstance(value, Maybe):
+        raise_if(logical_not(value.defined.value), exc="AttributeError", message=message)
+        return value.value
+    return value
 
 
 def _of_class(obj: Any, name: str) -> Any:

@@ -24,7 +24,7 @@ from irad.frontend.control.generators import start
 from irad.frontend.control.lists import with_items
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Frame, Reader, expression
-from irad.frontend.reading.attributes import call_method, note_method
+from irad.frontend.reading.attributes import call_method, note_method, place_of_attribute
 from irad.frontend.reading.expressions import elements, lookup_name
 from irad.frontend.reading.native_calls import call_builtin, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
@@ -128,6 +128,10 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return _bound_method(r, fn, args, kwargs)
     if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__call__":
         return r.call(fn.__self__, args, kwargs)
+    if fn is object.__setattr__:
+        return r.state.assign(place_of_attribute(r, args[0], args[1]), args[2])
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__setattr__":
+        return r.state.assign(place_of_attribute(r, fn.__self__, args[0]), args[1])
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):

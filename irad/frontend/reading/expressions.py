@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import numbers
 import operator
 import types
@@ -83,7 +84,9 @@ def captured_name(r: Reader, name: str) -> Any:
     free = fn.__code__.co_freevars
     assigned = r.outside.names(fn.__closure__[free.index(name)] if name in free else fn.__globals__)
     if name in assigned:
-        return assigned[name]
+        if assigned[name] is UNDEFINED:
+            raise NameError(f"name '{name}' is not defined")
+        return usable(r, name, assigned[name], Env({name: assigned[name]}))
     if name in free:
         try:
             obj = fn.__closure__[free.index(name)].cell_contents
@@ -327,10 +330,38 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
-            out = r.call(method, [owner, *rest])
+            fields = _compared_fields(owner, method)
+            if fields is not None:
+                out = (
+                    NotImplemented
+                    if type(rest[0]) is not type(owner)
+                    else _compared(r, dunder.strip("_"), owner, rest[0], fields)
+                )
+            else:
+                out = r.call(method, [owner, *rest])
             if out is not NotImplemented:
                 return out
+    if name == "ne" and any(python_method(x, "__eq__") is not None for x in xs):
+        same = _user_operator(r, "eq", *xs)
+        if same is not NotImplemented:
+            t = r.truth(same)
+            return negated(t) if isinstance(t, Arr) else not t
     return NotImplemented
+
+
+def _compared_fields(x: Any, method: Any) -> list[str] | None:
+    """The fields that a comparison made by `dataclasses` compares, which has no source; None of other methods."""
+    if not dataclasses.is_dataclass(x) or method.__code__.co_filename != "<string>":
+        return None
+    return [f.name for f in dataclasses.fields(x) if f.compare] if method.__name__ in _COMPARED else None
+
+
+_COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
+def _compared(r: Reader, name: str, x: Any, y: Any, fields: list[str]) -> Any:
+    a, b = (tuple(r.getattr(v, f) for f in fields) for v in (x, y))
+    return r.operator(name, a, b)
 
 
 def _numpy_before(r: Reader, name: str, x: Any, y: Any, method: Any) -> Any:

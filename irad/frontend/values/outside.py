@@ -48,9 +48,9 @@ class Outside:
         self._held: dict[int, Held] = {}
 
     def names(self, owner: Any) -> dict[str, Any]:
-        """The new values of an owner's names."""
+        """The new values of an owner's names; UNDEFINED of those that were deleted."""
         found = self._assigned.get(id(owner))
-        return found.env.names if found is not None else {}
+        return {} if found is None else {name: found.env.names.get(name, UNDEFINED) for name in found.first}
 
     def env(self, owner: Any, path: Path, kind: str, name: str, now: Any) -> Env:
         """Where the new value of a name is kept, which was `now` until it was first assigned."""
