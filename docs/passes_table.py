@@ -11,8 +11,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from irad.codegen.transform.manager import KERNEL_PIPELINE
 from irad.passes.manager import PASSES
-from irad.pipeline import DIFFERENTIATE, FINISH
+from irad.pipeline import DIFFERENTIATE, LOOPS, MEMORY, REDUCE
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "passes.md"
@@ -25,13 +26,20 @@ each. `irad dump FILE.py:f 'f64[8]' --grad --steps` prints the program after eve
 program that shows one fact about a pass: `# run:` names the passes, what stands below the line is what they make of it.
 How to write one: [add-a-pass.md](add-a-pass.md).
 
+Which pass may come where is checked when the pipeline is made: each finds what it needs, made by one before it, and none comes too
+late (`irad/core/pipelines.py`; the facts are explained at the table, `irad/passes/manager.py`). The passes of the kernel form are in
+a table of their own, `irad/codegen/transform/manager.py`.
+
 This page is made from the modules by `python docs/passes_table.py`.
 """
 
 
+HEADER = "| pass | what it does | needs | makes | at work |\n|---|---|---|---|---|"
+
+
 def sentence(name: str) -> str:
     """The first sentence of the pass's module."""
-    doc = import_module(PASSES[name].__module__).__doc__ or ""
+    doc = import_module(PASSES[name].run.__module__).__doc__ or ""
     text = " ".join(doc.split("\n\n")[0].split())
     return re.split(r"(?<=\.) (?=[A-Z])", text)[0]
 
@@ -48,8 +56,9 @@ def rows(names: tuple[str, ...], seen: set[str]) -> list[str]:
     for n in names:
         again = n in seen
         seen.add(n)
-        module = PASSES[n].__module__.replace("irad.passes.", "passes/") + ".py"
-        out.append(f"| `{n}` | again | |" if again else f"| [`{n}`](../{module}) | {sentence(n)} | {goldens(n)} |")
+        module = PASSES[n].run.__module__.replace("irad.passes.", "passes/") + ".py"
+        facts = f"{', '.join(PASSES[n].needs)} | {', '.join(PASSES[n].makes)}"
+        out.append(f"| `{n}` | again | | | |" if again else f"| [`{n}`](../{module}) | {sentence(n)} | {facts} | {goldens(n)} |")
     return out
 
 
@@ -58,9 +67,14 @@ def page() -> str:
     out = [HEAD]
     for title, names in (
         ("Derivatives, on the program as it was written", DIFFERENTIATE),
-        ("Then the joint program, forward and backward", FINISH),
+        ("The joint program, forward and backward: less work", REDUCE),
+        ("Loops", LOOPS),
+        ("Memory", MEMORY),
     ):
-        out += [f"## {title}\n", "| pass | what it does | at work |", "|---|---|---|", *rows(names, seen), ""]
+        out += [f"## {title}\n", HEADER, *rows(names, seen), ""]
+    out += ["## Kernel form\n", "| pass | what it does | needs | makes |", "|---|---|---|---|"]
+    out += [f"| `{p.name}` | {p.doc} | {', '.join(p.needs)} | {', '.join(p.makes)} |" for p in KERNEL_PIPELINE.values()]
+    out.append("")
     return "\n".join(out)
 
 

@@ -23,7 +23,7 @@ from irad.core.text import load, show
 from irad.core.types import DTYPES, Type
 from irad.errors import IradError, IradValueError
 from irad.ops import OPS
-from irad.options import flags, options
+from irad.options import Options, flags, options
 from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import PASSES, run
 
@@ -233,6 +233,8 @@ def _dump(a: argparse.Namespace) -> int:
             print(show(program, loc=a.loc))
     given = options(None, None, _flags(a), None, None)
     program = run(program, names, _observer(a), given.fastmath)
+    if (a.steps or a.diff) and names == list(pipeline.PIPELINE):
+        _kernel_steps(program, given, a.diff)
     if a.kernel or a.llvm or a.asm:
         native = pipeline.native(program, None, given)
         print(native.kernel_text if a.kernel else native.text if a.llvm else native.library.asm)
@@ -254,6 +256,17 @@ def _observer(a: argparse.Namespace) -> Any:
             print(_diff(old, new) if a.diff else new)
 
     return observe if a.steps or a.diff else None
+
+
+def _kernel_steps(program: Program, given: Options, as_diff: bool) -> None:
+    """Print the kernel form as lowered, and after each of its passes that changed it."""
+    old = ""
+    for name, new in pipeline.kernel_steps(program, given):
+        changed = "" if old != new else "   (no change)"
+        print(f"# kernel form, {name}{changed}")
+        if old != new:
+            print(_diff(old, new) if as_diff and old else new)
+        old = new
 
 
 def _diff(before: str, after: str) -> str:

@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from irad.codegen.call.native import Native, Signature, build
+from irad.codegen.kernel.show import show
+from irad.codegen.lower.arena import arena_size
+from irad.codegen.lower.graph import lower
+from irad.codegen.transform.manager import kernel_forms
 from irad.core.ir import Graph, Program, types
 from irad.core.notes import Notes
+from irad.core.pipelines import in_order
 from irad.core.promotion import of_numpy_2
 from irad.core.switches import on
 from irad.options import DEFAULT, Options, checks_memory
 from irad.passes.analyses.capacity import capacities
-from irad.passes.manager import Observer, run
+from irad.passes.manager import PASSES, Observer, run
 
-# Derivatives first, on the program as written; then clean-up. `ranges` removes checks, which lets more code move and vanish.
-DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", "simplify", "fold", "cse", "dce")
-FINISH = (
-    "result_extents",
-    "ranges",
-    "simplify",
-    "reciprocal",
-    "licm",
-    "cse",
-    "dce",
-    "unscatter",
-    "scalarize",
-    "powers",
-    "simplify",
-    "fold",
-    "cse",
-    "shorter_records",
-    "linear_carry",
-    "cse",
-    "dce",
-    "versions",
-    "fuse_dot",
-    "dce",
-    "fuse",
-    "recompute",
-    "unfilled",
-    "cse",
-    "dce",
-    "pingpong",
-    "plan",
-)
-PIPELINE = (*DIFFERENTIATE, *FINISH)
+SIMPLER = ("simplify", "fold", "cse")
+SWEEP = ("cse", "dce")
+DIFFERENTIATE = ("inline", "dce", "expand", "custom", "complex_parts", *SIMPLER, "dce")  # of the program as it was written
+REDUCE = ("result_extents", "ranges", "simplify", "reciprocal", "licm", *SWEEP, "unscatter", "scalarize", "powers", *SIMPLER)
+LOOPS = ("shorter_records", "linear_carry", *SWEEP, "versions", "fuse_dot", "dce", "fuse", "recompute", "unfilled", *SWEEP)
+MEMORY = ("pingpong", "plan")
+FINISH = (*REDUCE, *LOOPS, *MEMORY)
+PIPELINE = in_order((*DIFFERENTIATE, *FINISH), PASSES)
 
 
 def optimise(
@@ -62,6 +43,13 @@ def optimise(
 def signature(entry: Graph) -> Signature:
     """Types of the parameters and results of a graph as it was traced."""
     return types(entry.params), types(entry.results)
+
+
+def kernel_steps(program: Program, options: Options = DEFAULT) -> Iterator[tuple[str, str]]:
+    """The kernel form of an optimised program as lowered, then after each of its passes: names and texts."""
+    lowered = lower(program, arena_size(next(iter(program.values()))))
+    for name, kernels in kernel_forms(lowered, options.threads, "contract" in options.fastmath):
+        yield name, "\n".join(map(show, kernels))
 
 
 def native(program: Program, outside: Signature | None = None, options: Options = DEFAULT, notes: Notes | None = None) -> Native:

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from irad.core.ir import Program
+from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.verify import verify
 from irad.passes.clean.cse import cse
@@ -35,43 +36,60 @@ from irad.passes.memory.unfilled import unfilled
 from irad.passes.small_arrays.linear_carry import linear_carry
 from irad.passes.small_arrays.scalarize import scalarize
 
-Pass = Callable[..., Program]
 Observer = Callable[[str, Program, Program, float], None]
 
+
+@dataclass(frozen=True)
+class Pass:
+    """A row of the table: a pass, what must hold of a program for it and what holds afterwards (irad.core.pipelines).
+
+    expanded: no transforms are left. plain: no ops with a rule of their own. real: no complex numbers. sized: run-time extents of
+    results are results. scalar: small arrays in loops are scalars. contracted: contractions are nests. fused: dense computation is in
+    loops. planned: each array has its place.
+    `takes`: what it is told besides the program: fastmath, donated, notes, budget; see `run`.
+    `settles`: run twice, it changes nothing more, so it waits until another pass has changed something.
+    """
+
+    run: Callable[..., Program]
+    needs: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    too_late: tuple[str, ...] = ("planned",)
+    takes: tuple[str, ...] = ()
+    settles: bool = False
+
+    def __call__(self, program: Program, **told: Any) -> Program:
+        return self.run(program, **told)
+
+
+_UNFUSED = ("fused", "planned")
 PASSES: dict[str, Pass] = {
-    "inline": inline,
-    "expand": expand,
-    "custom": custom,
-    "autodiff": vjp,
-    "grad": grad,
-    "complex_parts": complex_parts,
-    "simplify": simplify,
-    "fold": fold,
-    "cse": cse,
-    "result_extents": result_extents,
-    "reciprocal": reciprocal,
-    "licm": licm,
-    "linear_carry": linear_carry,
-    "ranges": ranges,
-    "dce": dce,
-    "shorter_records": shorter_records,
-    "unscatter": unscatter,
-    "scalarize": scalarize,
-    "powers": powers,
-    "versions": versions,
-    "fuse_dot": fuse_dot,
-    "fuse": fuse,
-    "recompute": recompute,
-    "unfilled": unfilled,
-    "pingpong": pingpong,
-    "plan": plan,
+    "inline": Pass(inline, too_late=_UNFUSED),
+    "expand": Pass(expand, makes=("expanded",), too_late=("plain", *_UNFUSED), takes=("budget", "notes")),
+    "custom": Pass(custom, ("expanded",), makes=("plain",)),
+    "autodiff": Pass(vjp, too_late=("plain", *_UNFUSED)),
+    "grad": Pass(grad, too_late=("plain", *_UNFUSED)),
+    "complex_parts": Pass(complex_parts, ("plain",), makes=("real",), too_late=_UNFUSED),
+    "simplify": Pass(simplify, takes=("fastmath",), settles=True),
+    "fold": Pass(fold, settles=True),
+    "cse": Pass(cse, settles=True),
+    "dce": Pass(dce, settles=True),
+    "licm": Pass(licm),
+    "ranges": Pass(ranges, too_late=_UNFUSED),
+    "result_extents": Pass(result_extents, ("real",), makes=("sized",), too_late=("sized", *_UNFUSED)),
+    "reciprocal": Pass(reciprocal, ("plain",), takes=("fastmath",), too_late=_UNFUSED),
+    "unscatter": Pass(unscatter, ("real",), too_late=_UNFUSED),
+    "scalarize": Pass(scalarize, ("real",), makes=("scalar",), too_late=_UNFUSED, takes=("notes",)),
+    "powers": Pass(powers, ("plain",), too_late=_UNFUSED),
+    "shorter_records": Pass(shorter_records, ("expanded",), too_late=_UNFUSED),
+    "linear_carry": Pass(linear_carry, ("scalar",), too_late=_UNFUSED, takes=("fastmath",)),
+    "versions": Pass(versions, ("real",), too_late=("contracted", *_UNFUSED)),
+    "fuse_dot": Pass(fuse_dot, ("real",), makes=("contracted",), too_late=_UNFUSED, takes=("notes",)),
+    "fuse": Pass(fuse, ("real", "contracted"), makes=("fused",), too_late=_UNFUSED, takes=("notes",)),
+    "recompute": Pass(recompute, ("fused",), takes=("notes",)),
+    "unfilled": Pass(unfilled, ("fused",)),
+    "pingpong": Pass(pingpong, ("fused",)),
+    "plan": Pass(plan, ("fused", "sized"), makes=("planned",), takes=("donated", "notes")),
 }
-
-
-# Passes that also take the flags of `irad.compile(fastmath=)`: liberties with numbers that are no derivatives.
-FLAGGED = ("simplify", "reciprocal", "linear_carry")
-IDEMPOTENT = ("simplify", "fold", "cse", "dce")  # not run again before something has changed
-NOTED = ("expand", "scalarize", "fuse_dot", "fuse", "recompute", "plan")
 
 
 def run(
@@ -85,28 +103,26 @@ def run(
 ) -> Program:
     """The program after the named passes, in order; each result is verified.
 
-    `fastmath`: flags, see irad.options. `donated`: parameters of the entry whose memory `plan` may use. `notes`: where passes
-    of `NOTED` say what they decide. `budget`: bytes that a loop may keep for its backward, see irad.passes.derivatives.checkpointing.
+    What the passes that want it are told: `fastmath`: flags, see irad.options; `donated`: parameters of the entry whose memory `plan`
+    may use; `notes`: where passes say what they decide; `budget`: bytes that a loop may keep for its backward, see
+    irad.passes.derivatives.checkpointing.
 
     `observe(name, before, after, seconds)` is called after each pass; the time is the pass's own, without verification.
     Raises KeyError for a name that is no pass and VerifyError, naming the pass, if one breaks an invariant.
     """
-    last: dict[str, Program] = {}  # what each pass of IDEMPOTENT gave
+    told = {"fastmath": fastmath, "donated": donated, "notes": notes, "budget": budget}
+    last: dict[str, Program] = {}  # what each pass that settles gave
     for name in names:
         if name not in PASSES:
             raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
-        start = perf_counter()
-        more = fastmath if name in FLAGGED else donated if name == "plan" else ()
-        said: dict[str, Any] = {"notes": notes} if notes is not None and name in NOTED else {}
-        if name == "expand" and budget is not None:
-            said["budget"] = budget
+        start, row = perf_counter(), PASSES[name]
         if name in last and _same(program, last[name]):
             after = program
         else:
-            after = PASSES[name](program, more, **said) if more else PASSES[name](program, **said)
+            after = row(program, **{k: told[k] for k in row.takes})
         seconds = perf_counter() - start
         verify(after, name)
-        if name in IDEMPOTENT:
+        if row.settles:
             last[name] = after
         if observe is not None:
             observe(name, program, after, seconds)

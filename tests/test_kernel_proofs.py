@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.call.native import kernel_forms
 from irad.codegen.kernel.assigned import Proofs, prove
 from irad.codegen.kernel.parse import parse
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import lower
+from irad.codegen.transform.manager import kernel_forms
 from irad.codegen.transform.memory_check import memory_checked
 from irad.core.ir import Program
 from irad.errors import UnsupportedError, VerifyError

@@ -16,7 +16,7 @@ from irad.ops.array import broadcast
 from irad.ops.constant import const, empty, scalar
 from irad.ops.elementwise import add, sin
 from irad.ops.loop import Map, Out, loop
-from irad.passes.manager import PASSES, run
+from irad.passes.manager import PASSES, Pass, run
 
 
 def unary(op: str, x: Value, out: Value) -> Node:
@@ -236,7 +236,7 @@ def test_verified_graphs_are_not_verified_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_manager_verifies_and_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     program = {"f": build([F64], lambda x: sin(x), "f")}
-    monkeypatch.setitem(PASSES, "broken", lambda p: {"f": wrong_type()})
+    monkeypatch.setitem(PASSES, "broken", Pass(lambda p: {"f": wrong_type()}))
     with pytest.raises(VerifyError, match="after broken: sin gives f64, not f32"):
         run(program, ["dce", "broken"])
     with pytest.raises(KeyError, match="there is no pass 'cze'"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +19,7 @@ from irad.codegen.call import memory
 from irad.codegen.emit.kernels import emit
 from irad.codegen.jit import Library, load
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import INTERRUPTED, LONG, POLL, POLL_CALLS, SIGNAL, poll_text, polled, work
+from irad.codegen.kernel.cost import INTERRUPTED, LONG, POLL, POLL_CALLS, SIGNAL, poll_text, work
 from irad.codegen.kernel.show import show
 from irad.codegen.libraries import pool
 from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
@@ -37,14 +37,12 @@ from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Lowered, lower
 from irad.codegen.lower.tape import GROW
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
-from irad.codegen.transform.outline import outlined
-from irad.codegen.transform.parallel import shared
+from irad.codegen.transform.manager import kernel_forms
 from irad.core.ir import Program, Value, types
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.once import import_later
-from irad.core.switches import on
-from irad.core.types import TAPE, Extent, Type, is_float
+from irad.core.types import TAPE, Extent, Type
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import filled, from_record
 
@@ -295,21 +293,6 @@ def build(
     return Native(*given)
 
 
-def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, list[kf.Kernel]]]:
-    """The passes of the kernel form, in order: names, and the kernels after them. `lowered` keeps those that call each other."""
-    if contract:
-        _contracted(lowered.kernels)
-    yield "lower", lowered.kernels
-    if pool.available() and on("parallel"):
-        lowered.kernels = [shared(k) for k in lowered.kernels]
-        yield "shared", lowered.kernels
-    if hasattr(time, "CLOCK_MONOTONIC") and on("polls"):
-        lowered.kernels = [polled(k) if k.polled else k for k in lowered.kernels]
-        yield "polled", lowered.kernels
-    if pool.available():
-        yield "outlined", outlined(lowered.kernels, min(threads, pool.MOST) if threads else pool.default_threads())
-
-
 def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:
     found = [s for k in kernels for s in kf.walk(k.body) if isinstance(s, kf.Parallel)]
     for s in found:
@@ -317,19 +300,6 @@ def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:
         notes.add("threads", text, threads=s.threads, trips=s.trips, chunk=s.chunk)
     if not found:
         notes.add("threads", "one thread: no loop has enough independent work to share out", threads=1)
-
-
-def _contracted(kernels: Sequence[kf.Kernel]) -> None:
-    """Let every sum and difference take in a product, in place."""
-    for k in kernels:
-        for s in kf.walk(k.body):
-            if (
-                isinstance(s, kf.Let)
-                and isinstance(s.expr, kf.Apply)
-                and s.expr.op in ("add", "sub", "mul")
-                and is_float(s.dtype)
-            ):
-                s.contract = True
 
 
 def _made(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:

@@ -20,7 +20,6 @@ from irad.codegen.kernel.lives import begun, slots
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.tape_flow import Sources, TapeFlow, tape_sources
 from irad.codegen.lower.tape_places import has_tapes, made_in_place, popped_in_place
-from irad.codegen.schedule.skew import skew
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
@@ -149,7 +148,7 @@ class Frame:
                 tape = self.tape(v)
                 self.out.tape_results[k] = tape.slot
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
-        return Kernel(name, params, skew([*self.head, *self.block], self.out.notes))
+        return Kernel(name, params, [*self.head, *self.block])
 
     def apart(self, graph: Graph) -> int:
         """Bytes of the graph's arena; with `lives`, its places are known from here on, and lie apart."""

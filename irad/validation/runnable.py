@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.call.native import Native, kernel_forms
+from irad.codegen.call.native import Native
 from irad.codegen.kernel.interp import KernelFault, Machine, NotInterpreted, TooLong
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import ERROR_SLOTS, Lowered, lower
+from irad.codegen.transform.manager import KERNEL_PIPELINE, kernel_forms
 from irad.core.interp import interpret
 from irad.core.ir import Program, Value, walk
 from irad.core.lazy_dataclass import dataclass
@@ -50,7 +51,7 @@ def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> 
         exact = name in EXACT and not given.fastmath and not _derivative(program)
         yield Stage(f"pass {name} (step {k + 1})", program, _after(name, given), exact)
         program = run(program, [name], None, given.fastmath, budget=given.memory_budget)
-    for name in ("lower", "shared", "polled", "outlined") if kernels else ():
+    for name in ("lower", *KERNEL_PIPELINE) if kernels else ():
         yield Stage(f"kernel form, {name}", program, _in_kernel_form(name, given))
     native_with = lambda n, check: _native(options(None, n, given.fastmath, None, None, check, given.memory_budget))
     yield Stage("native code, 1 thread", program, native_with(1, None))

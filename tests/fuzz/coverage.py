@@ -9,6 +9,7 @@ from typing import Any
 from irad.codegen.call import native
 from irad.codegen.kernel import form as kf
 from irad.core.ir import Program, walk
+from irad.core.lazy_dataclass import replace
 from irad.ops import OPS
 from irad.passes import manager
 from irad.pipeline import PIPELINE
@@ -25,8 +26,8 @@ def started() -> tuple[Counter[str], Any, Any]:
     passes, forms = dict(manager.PASSES), native.kernel_forms
 
     def counted(name: str, right: Any) -> Any:
-        def run(program: Program, *more: Any, **said: Any) -> Program:
-            after = right(program, *more, **said)
+        def run(program: Program, **told: Any) -> Program:
+            after = right(program, **told)
             ops = {n.op.name for g in program.values() for n in walk(g)}
             seen.update(f"op {o}" for o in ops)
             if any(after.get(k) is not g for k, g in program.items()):
@@ -41,7 +42,7 @@ def started() -> tuple[Counter[str], Any, Any]:
             seen.update(f"schedule {s}" for k in kernels for t in kf.walk(k.body) for s in schedules(t))
             yield name, kernels
 
-    manager.PASSES.update({n: counted(n, p) for n, p in passes.items()})
+    manager.PASSES.update({n: replace(p, run=counted(n, p)) for n, p in passes.items()})
     native.kernel_forms = looked_at
     return seen, passes, forms
 

@@ -1,0 +1,105 @@
+"""The passes of the kernel form: a table, and the loop that runs them. What comes before them is irad.codegen.lower."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.cost import polled
+from irad.codegen.libraries import pool
+from irad.codegen.lower.graph import Lowered
+from irad.codegen.schedule.skew import skew
+from irad.codegen.transform.outline import outlined
+from irad.codegen.transform.parallel import shared
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.notes import Notes
+from irad.core.pipelines import in_order
+from irad.core.switches import on
+from irad.core.types import is_float
+
+Kernels = list[kf.Kernel]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked for. `threads`: how many a call may use, None: the default; `contract`: may a*b + c be one fma everywhere?"""
+
+    threads: int | None
+    contract: bool
+    notes: Notes | None
+
+
+@dataclass(frozen=True)
+class KernelPass:
+    """A row of the table, see irad.core.pipelines for `needs`, `makes` and `too_late`.
+
+    skewed: sweeps that allow it run several rows at a time. shared: loops say whether threads share them. outlined: such loops are
+    kernels of their own. `calls`: are its kernels those that call each other (and are shown), or only what is emitted?
+    """
+
+    name: str
+    doc: str
+    run: Callable[[Kernels, Job], Kernels]
+    wanted: Callable[[Job], bool]
+    needs: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    too_late: tuple[str, ...] = ()
+    calls: bool = True
+
+
+def _skewed(kernels: Kernels, job: Job) -> Kernels:
+    return [replace(k, body=skew(k.body, job.notes)) if k.polled else k for k in kernels]
+
+
+def _contracted(kernels: Kernels, job: Job) -> Kernels:
+    for k in kernels:
+        for s in kf.walk(k.body):
+            apply = s.expr if isinstance(s, kf.Let) else None
+            if isinstance(s, kf.Let) and isinstance(apply, kf.Apply) and apply.op in ("add", "sub", "mul") and is_float(s.dtype):
+                s.contract = True
+    return kernels
+
+
+def _outlined(kernels: Kernels, job: Job) -> Kernels:
+    return outlined(kernels, min(job.threads, pool.MOST) if job.threads else pool.default_threads())
+
+
+_ROWS = (
+    KernelPass(
+        "skewed", "In-place sweeps over two axes run several rows at a time, each some steps behind the one above.",
+        _skewed, lambda job: on("skew"), makes=("skewed",), too_late=("shared",),
+    ),
+    KernelPass(
+        "contracted", "Every sum and difference may take in a product: fused multiply-add, where the user allows it.",
+        _contracted, lambda job: job.contract, too_late=("outlined",),
+    ),
+    KernelPass(
+        "shared", "Loops of much work with independent iterations become `par`.",
+        lambda kernels, job: [shared(k) for k in kernels], lambda job: pool.available() and on("parallel"),
+        needs=("skewed",), makes=("shared",), too_late=("polled",),
+    ),
+    KernelPass(
+        "polled", "Long loops listen for signals, chunk by chunk.",
+        lambda kernels, job: [polled(k) if k.polled else k for k in kernels],
+        lambda job: hasattr(time, "CLOCK_MONOTONIC") and on("polls"), makes=("polled",), too_late=("outlined",),
+    ),
+    KernelPass(
+        "outlined", "`par` loops become kernels of their own, which the pool of threads calls.",
+        _outlined, lambda job: pool.available(), needs=("shared",), makes=("outlined",), calls=False,
+    ),
+)  # fmt: skip
+KERNEL_PIPELINE = {p.name: p for p in _ROWS}
+in_order(KERNEL_PIPELINE, KERNEL_PIPELINE)
+
+
+def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, Kernels]]:
+    """The kernels as lowered, then after each pass, with its name. `lowered` keeps those that call each other."""
+    job = Job(threads, contract, lowered.notes)
+    yield "lower", lowered.kernels
+    for p in KERNEL_PIPELINE.values():
+        if p.wanted(job):
+            kernels = p.run(lowered.kernels, job)
+            if p.calls:
+                lowered.kernels = kernels
+            yield p.name, kernels
