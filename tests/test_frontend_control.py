@@ -612,10 +612,6 @@ def test_structures_that_depend_on_data():
             x = x[1:]
         return x
 
-    def no_return(x):
-        if x[0] > 0:
-            return x
-
     def catching(x):
         try:
             while math.sqrt(x[0]) > 1.0:
@@ -628,7 +624,6 @@ def test_structures_that_depend_on_data():
     assert "not bounded" in refused(growing, X)
     assert "f64[10]" in refused(shapes, X) and "f64[3]" in refused(shapes, X)
     assert "array" in refused(changing_shape, X)
-    assert "return" in refused(no_return, X)
     assert "if" in refused(catching, X)
 
 

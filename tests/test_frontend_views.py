@@ -98,12 +98,18 @@ def test_memory_order_in_a_loop() -> None:
             a.ravel()[0] += 1.0
         return a
 
-    mine, theirs = (np.asfortranarray(np.arange(6.0).reshape(3, 2)) for _ in range(2))
-    assert np.array_equal(irad.compile(f)(mine, 7), f(theirs, 7)) and np.array_equal(
-        mine, theirs
-    )  # another one in the first trip
-    mine, theirs = np.ones((3, 2)), np.ones((3, 2))
-    assert np.array_equal(irad.compile(f)(mine, 3), f(theirs, 3)) and np.array_equal(mine, theirs)
+    for order in "FC":  # the array of the first trip is not that of the second where it is in Fortran order
+        mine, theirs = np.ones((3, 2), order=order), np.ones((3, 2), order=order)
+        assert np.array_equal(irad.compile(f)(mine, 3), f(theirs, 3)) and np.array_equal(mine, theirs)
+
+    def g(a: Any, n: Any) -> Any:
+        for i in range(n):
+            a = np.ascontiguousarray(a) if i % 2 else np.asfortranarray(a)
+            a.ravel()[0] += 1.0
+        return a
+
+    with pytest.raises(irad.IradError, match="memory layout"):
+        irad.compile(g)(np.asfortranarray(np.arange(6.0).reshape(3, 2)), 30)
 
 
 def test_gradients_through_views() -> None:

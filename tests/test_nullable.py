@@ -366,10 +366,16 @@ def test_what_is_returned_is_one_or_the_other() -> None:
             found = x[1]
         return x, found
 
-    line = falls_off.__code__.co_firstlineno + 3
-    with pytest.raises(irad.UnsupportedError, match=rf"a value in line {line}, None at its end.*return a number that means none"):
-        irad.compile(falls_off)(SAMPLES[0])
+    for x in SAMPLES:
+        assert irad.compile(falls_off)(x) == falls_off(x)
+        assert irad.compile(beside)(x)[1] == beside(x)[1]
+    some = np.array([0.5, 3.0, 4.0])
+    assert irad.grad(falls_off)(some).tolist() == [0.0, 1.0, 0.0]
+    with pytest.raises(TypeError, match="is None here"):
+        irad.grad(falls_off)(np.zeros(3))
+    with pytest.raises(irad.UnsupportedError, match="has no cotangent.*return a number that means none"):
+        irad.vjp(falls_off, some)
     rows = np.array(SAMPLES)
-    for call in (lambda: irad.compile(beside)(rows[0]), lambda: irad.jacobian(beside)(rows[0]), lambda: irad.vmap(beside)(rows)):
+    for call in (lambda: irad.jacobian(beside)(rows[0]), lambda: irad.vmap(beside)(rows)):
         with pytest.raises(irad.UnsupportedError, match="f64 on some paths and None on others"):
             call()

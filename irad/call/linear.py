@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type
+from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type, surely_there
 from irad.core.structured import field_type
 from irad.core.tree import flatten
 from irad.core.types import Type, type_of
@@ -46,6 +46,7 @@ def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
         if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
             raise IradTypeError("with has_aux=True the function must return (value, aux)")
         value = plain.out_tree.children[0]
+        surely_there(plain.out_tree)
         specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
         traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
         return VjpSpecialisation(joint, traced, specs, options)

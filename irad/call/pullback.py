@@ -17,9 +17,10 @@ from irad.codegen.call import machine as entry
 from irad.codegen.call.native import Native
 from irad.core.ir import Graph, types
 from irad.core.lazy_dataclass import replace
-from irad.core.tree import flatten, leaves_like
+from irad.core.tree import TreeDef, flatten, leaves_like
 from irad.core.types import Type
-from irad.errors import ShapeError
+from irad.errors import ShapeError, UnsupportedError
+from irad.frontend.reading.returned import Perhaps
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import OUTSIDE
 from irad.frontend.values.traced import Spec, Traced
@@ -38,11 +39,21 @@ def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
         static = static_leaves(fn, options, args, kwargs)
         plain = trace(fn, args, kwargs, static=static, rows=False)
+        surely_there(plain.out_tree)
         specs = [Spec(cotangent_type(plain, k)) for k in range(len(plain.results))]
         traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)), static=static)
         return VjpSpecialisation(joint, traced, specs, options)
 
     return make
+
+
+def surely_there(tree: TreeDef) -> None:
+    """Raises UnsupportedError for a result, or a part of one, that may be None."""
+    if tree.cls is Perhaps:
+        words = "what the differentiated function returns may be None, which has no cotangent; "
+        raise UnsupportedError(words + "return a number that means none, or a bool beside it")
+    for child in tree.children:
+        surely_there(child)
 
 
 def cotangent_type(t: Traced, k: int) -> Type:

@@ -69,6 +69,26 @@ class Guard:
 
 
 @dataclass(eq=False)
+class Rest:
+    """What follows a statement in its block: `follow` runs it, and `taken` says that it has been run.
+
+    `live`: the names that are read after that. `outer`: what follows the statement that the block is part of, if nothing decides at
+    run time whether the block runs (`plain`).
+    """
+
+    stmt: ast.stmt
+    follow: Callable[[], Any]
+    live: frozenset[str] | None
+    outer: Rest | None = None
+    plain: bool = False
+    taken: bool = False
+
+    def chain(self) -> list[Rest]:
+        """It, and what follows that."""
+        return [self, *(self.outer.chain() if self.outer is not None and self.outer.plain else ())]
+
+
+@dataclass(eq=False)
 class Final:
     """A clause that runs however its block is left: `finally`, or the exit of a `with`. `guards`, `loops`: how many try blocks with
     handlers, and loops, are around it; its flag "done" says that an exception has run it."""
@@ -96,6 +116,7 @@ class Frame:
     finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
     consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
     around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it
+    rest: Rest | None = None  # of the statement that is running
     iterated: list[Any] = field(default_factory=list)  # what the loops that are running go over
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
 
@@ -140,6 +161,7 @@ class Reader:
         self.frames: list[Frame] = []
         self.unroll = unroll  # loop statements that must be written out
         self.tracked = tracked  # loop statements in which it is followed which array each variable holds
+        self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is

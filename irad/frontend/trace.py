@@ -32,7 +32,7 @@ from irad.frontend.control.regions import Dead, of_the_program, raise_as
 from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
-from irad.frontend.reading.returned import check_returned
+from irad.frontend.reading.returned import check_returned, with_perhaps
 from irad.frontend.reading.write_back import written_back
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
@@ -42,7 +42,6 @@ from irad.frontend.values.captures import RECORD, Captures, strides_of
 from irad.frontend.values.guards import INT32, Capture, Path
 from irad.frontend.values.kept import renumbered
 from irad.frontend.values.objects import (
-    UNFIT,
     AliasError,
     Array,
     Cell,
@@ -352,8 +351,8 @@ class _Attempt:
     # ---- results ----
 
     def _results(self, out: Any) -> tuple[list[Result], list[Value], TreeDef, list[tuple[int, Path]]]:
-        leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT))
-        out = lists.with_items(self.reader, _settled(out), self.rows)
+        leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
+        out = with_perhaps(self.reader, lists.with_items(self.reader, _settled(out), self.rows))
         leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
         check_returned(self.reader, _statics(tree))
         values: list[Value] = []
@@ -380,7 +379,7 @@ class _Attempt:
         if isinstance(x, Text):
             raise UnsupportedError("a string that depends on data cannot be returned; print it, or return the numbers")
         if isinstance(x, Nullable):
-            raise UnsupportedError(f"what is returned is {unfit(x)}")
+            raise UnsupportedError(f"what is assigned is {unfit(x)}")
         if isinstance(x, Array):
             itself = type(x) is Array and all(isinstance(s, Stopped) for s in x.steps)
             same = self._outside(x.cell) if itself else None

@@ -8,12 +8,12 @@ from typing import Any
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
-from irad.frontend.control.holders import names_of
+from irad.frontend.control.holders import known, names_of
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
-from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Same, Template, arrays_in, holes, leaves, zero
+from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, arrays_in, holes, leaves, zero
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import STALE, Array, Cell, Either, StructureError
+from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError
 from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Items, Name, Place, Region, Storage
 from irad.frontend.values.steps import At, Step
@@ -53,6 +53,8 @@ class Merge:
         self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists)
         self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
         self.exports = Exports(r, (a, b))
+        flag = Name(r.frame.flags, "return")
+        self.returned = [x.value(flag) is True for x in (a, b)]  # the side has returned: it needs its variables no more
         self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
 
@@ -77,9 +79,23 @@ class Merge:
             if self._dead_name(place):
                 continue
             a, b = self.a.value(place), self.b.value(place)
-            items.append(_Item(place, a, b, self._template(place, a, b)))
+            template = self._template(place, a, b)
+            if isinstance(template, Bad):
+                if isinstance(place, Items) and not known(self.r, place.owner, self.live):
+                    continue
+                a, b, template = self._of_one_side(place, a, b, template)
+            items.append(_Item(place, a, b, template))
         items.append(_Item(None, self.a.result, self.b.result, self.joiner.join(self.a.result, self.b.result)))
         return items
+
+    def _of_one_side(self, place: Place, a: Any, b: Any, t: Template) -> tuple[Any, Any, Template]:
+        """A variable of two kinds: it is what it is on the side that goes on, if the other has returned."""
+        own = isinstance(place, Name) and place.owner is self.r.frame.env and place.name not in self.r.frame.liveness.always
+        if not own or self.returned[0] == self.returned[1]:
+            return a, b, t
+        a, b = (a, UNDEFINED) if self.returned[1] else (UNDEFINED, b)
+        new = self.joiner.join(a, b)
+        return (a, b, new.child) if isinstance(new, Opt) else (a, b, new)
 
     def _dead_name(self, place: Place) -> bool:
         return (
@@ -93,7 +109,7 @@ class Merge:
         if self.a.stale(a) or self.b.stale(b):
             return Bad(STALE)
         t = self.joiner.join(a, b)
-        if isinstance(place, Items) and isinstance(t, Bad):
+        if isinstance(place, Items) and isinstance(t, Bad) and known(self.r, place.owner, self.live):
             raise StructureError(
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
@@ -168,8 +184,14 @@ class Merge:
         """The values that a side yields, made at its end."""
         seen: set[int] = set()
         with region.builder, region.log.replayed():
-            out = [v for i in items for v in leaves(i.template, i.side(side), self.r.read, seen)]
+            out = [v for i in items for v in self._leaves(i, side, seen)]
             return out + self.exports.values(side)
+
+    def _leaves(self, i: _Item, side: int, seen: set[int]) -> list[Value]:
+        x = i.side(side)
+        if x is UNDEFINED and not isinstance(i.template, (Opt, Same, Bad)):
+            return [zero(t) for t in holes(i.template, seen)]
+        return leaves(i.template, x, self.r.read, seen)
 
     def _place(self, items: list[_Item], outs: list[Value]) -> Any:
         n = len(outs) - len(self.exports.items)

@@ -16,7 +16,7 @@ from irad.errors import IradError
 from irad.frontend.control.branches import Live, Merge, graph_of
 from irad.frontend.control.facts import learn
 from irad.frontend.control.regions import Dead, absorb, resume_region, run_region
-from irad.frontend.reader import Reader
+from irad.frontend.reader import Reader, Rest
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Maybe
 from irad.frontend.values.state import Name, Region
@@ -111,8 +111,8 @@ def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
     if r.frame.guards and not isinstance(s, _COMPOUND):
         if r.guarded(lambda: r.stmt(s), follow):
             return True
-    elif isinstance(s, ast.If):
-        if _if(r, s, rest, follow):
+    elif isinstance(s, (ast.If, ast.For, ast.While)):
+        if _with_rest(r, s, rest, follow):
             return True
     else:
         r.stmt(s)
@@ -123,6 +123,19 @@ def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
 
 
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Match, ast.Try, ast.FunctionDef)
+
+
+def _with_rest(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt], follow: Callable[[], Any]) -> bool:
+    """A statement that may run what follows it in its block; True if it has."""
+    frame, before = r.frame, r.frame.rest
+    mine = frame.rest = Rest(s, follow, live_after(r, rest[-1] if rest else s), before)
+    try:
+        if isinstance(s, ast.If):
+            return _if(r, s, rest, follow) or mine.taken
+        r.stmt(s)
+        return mine.taken
+    finally:
+        frame.rest = before
 
 
 def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any]) -> bool:
@@ -169,6 +182,9 @@ def live_after(r: Reader, s: ast.stmt) -> Live:
 def if_statement(r: Reader, s: ast.If, rest: Sequence[ast.stmt], cond: Any) -> bool:
     """An `if` and, perhaps, the statements after it in its block; True if those have been run too."""
     if not isinstance(cond, Arr):
+        mine = r.frame.rest
+        if mine is not None and mine.stmt is s:
+            mine.plain = True
         block(r, s.body if cond else s.orelse)
         return False
     last = rest[-1] if rest else s

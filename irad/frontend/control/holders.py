@@ -6,7 +6,7 @@ import ast
 import functools
 import gc
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,21 @@ def names_of(r: Reader, obj: Any) -> int:
     return _count(r, lambda x: x is obj)
 
 
-def _count(r: Reader, wanted: Callable[[Any], bool]) -> int:
+def known(r: Reader, obj: Any, live: frozenset[str] | None) -> bool:
+    """Does a variable that is read later hold a list, dict or object? `live`: those of the running function; None: all."""
+    if live is None:
+        return True
+    frame = r.frame
+    names = [x for name, x in frame.env.names.items() if name in live or name in frame.liveness.always]
+    return (
+        _count(r, lambda x: x is obj, [*r.frames[:-1], frame.flags, frame.around, *frame.iterated, *names], {id(frame.env)}) > 0
+    )
+
+
+def _count(r: Reader, wanted: Callable[[Any], bool], roots: Sequence[Any] = (), seen: Iterable[int] = ()) -> int:
     count = 0
-    seen: set[int] = set()
-    todo: list[Any] = list(r.frames)
+    seen = set(seen)
+    todo: list[Any] = list(roots or r.frames)
     while todo and count < 2:
         x = todo.pop()
         if wanted(x):

@@ -15,12 +15,13 @@ from typing import Any
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.control.list_rules import NO_BOUND
-from irad.frontend.control.regions import Emitted, absorb, quietly, run_region
+from irad.frontend.control.peeled import PEELED, Peeled, follows
+from irad.frontend.control.regions import Emitted, attempt, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_flag, trip
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import AliasError, StructureError
+from irad.frontend.values.objects import StructureError
 
 TINY = 4  # trips of a short loop that are written out at once
 _TRIES = 2  # times that a loop is tried to be kept before it is written out at once
@@ -36,9 +37,22 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
         if isinstance(seq.length, int):
             _static_for(r, loop, seq, seq.length)
         else:
-            _counted(r, loop, seq)
+            try:
+                _counted(r, loop, seq)
+            except StructureError as e:
+                _some_written_out(r, loop, seq, seq.length, e)
+                return
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
     otherwise(r, loop, stop, broken)
+
+
+def _some_written_out(r: Reader, loop: Loop, seq: Seq, n: Arr, error: StructureError) -> None:
+    """A loop of a traced number of trips in which variables change their kinds, and what follows it."""
+    if follows(r, error):
+        raise error
+    more = lambda k: r.operator("gt", n, k)
+    roll = lambda k: Rolled(r, loop, seq, k).run()
+    Peeled(r, loop, more, roll, lambda k: k, lambda stop, broken: otherwise(r, loop, stop, broken)).run(error)
 
 
 @contextmanager
@@ -95,36 +109,29 @@ def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
         _fall_back(r, loop, seq, n, first)
 
 
-def attempt(r: Reader, body: Callable[[], Any]) -> Any:
-    """Run something that may fail without leaving a trace."""
-    depth = len(r.frames[-1].loops)
-    region = run_region(r, body, conditional=False)
-    del r.frames[-1].loops[depth:]
-    return absorb(r, region)
-
-
 def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) -> None:
     """The loop cannot be kept: write out its first trip, or all of them."""
     error = first.cause if isinstance(first, Unrollable) else first
-    if n > LIMIT or (isinstance(first, AliasError) and not r.doubtful <= r.tracked):
+    if n > LIMIT or follows(r, first):
         raise error from None
     if isinstance(first, StructureError) and n > TINY:
-        try:
-            attempt(r, lambda: _peeled(r, loop, seq))
-            r.failures[loop.stmt] -= 1
-            return
-        except (IradError, Unrollable):
-            pass
+        for k in range(1, PEELED):
+            try:
+                attempt(r, lambda k=k: _peeled(r, loop, seq, k))  # type: ignore[misc]
+                r.failures[loop.stmt] -= 1
+                return
+            except (IradError, Unrollable):
+                pass
     write_out(r, loop, seq, 0, n)
 
 
-def _peeled(r: Reader, loop: Loop, seq: Seq) -> None:
-    write_out(r, loop, seq, 0, 1)
+def _peeled(r: Reader, loop: Loop, seq: Seq, k: int) -> None:
+    write_out(r, loop, seq, 0, k)
     stop = stop_flag(r)
     if stop is False:
-        Rolled(r, loop, seq, 1).run()
+        Rolled(r, loop, seq, k).run()
     elif isinstance(stop, Arr):
-        under(r, stop, lambda: Rolled(r, loop, seq, 1).run(), None)
+        under(r, stop, lambda: Rolled(r, loop, seq, k).run(), None)
 
 
 def write_out(r: Reader, loop: Loop, seq: Seq, first: int, n: int) -> None:
@@ -165,7 +172,15 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     """A while loop, its else clause included; `test` gives the condition as a bool or traced bool."""
     with loop_flags(r):
         if not _while_at_compile_time(r, loop, test):
-            _rolled_while(r, loop, test)
+            try:
+                _rolled_while(r, loop, test)
+            except StructureError as e:
+                if follows(r, e):
+                    raise
+                roll = lambda k: Rolled(r, loop, None, 0, test).run()
+                after = lambda stop, broken: otherwise(r, loop, stop, broken)
+                Peeled(r, loop, lambda k: test(), roll, lambda k: None, after).run(e)
+                return
         stop, broken = stop_flag(r), flag(r.frame.loops[-1], "break")
     otherwise(r, loop, stop, broken)
 
@@ -178,7 +193,7 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
         attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
     except (StructureError, Unrollable) as first:
         error = first.cause if isinstance(first, Unrollable) else first
-        if isinstance(first, AliasError) and not r.doubtful <= r.tracked:
+        if follows(r, first):
             raise
         try:
             if not (isinstance(first, StructureError) and NO_BOUND in first.message and _counted_while(r, loop, test)):

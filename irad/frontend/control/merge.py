@@ -545,6 +545,14 @@ def _chosen(options: tuple[str, ...], x: Any) -> Value:
     return out
 
 
+def disagrees(t: Template) -> str:
+    """Why some part of a template is not one thing, else ""."""
+    if isinstance(t, Bad):
+        return t.message
+    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Node) else ()
+    return next(filter(None, map(disagrees, kids)), "")
+
+
 def show(t: Template) -> str:
     if isinstance(t, Same):
         return describe(t.obj)

@@ -202,6 +202,14 @@ def dead_end(region: Region, what: str) -> Exception:
     return assume_no_return() if undecided(region) else always_raises(region, what)
 
 
+def attempt(r: Reader, body: Callable[[], Any]) -> Any:
+    """Run something that may fail without leaving a trace."""
+    depth = len(r.frames[-1].loops)
+    region = run_region(r, body, conditional=False)
+    del r.frames[-1].loops[depth:]
+    return absorb(r, region)
+
+
 def absorb(r: Reader, region: Region) -> Any:
     """Make a region part of the current builder, as if it had been run here; its result."""
     outer = current()

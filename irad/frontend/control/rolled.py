@@ -13,14 +13,30 @@ from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, n
 from irad.frontend.control.holders import names_of
 from irad.frontend.control.list_rules import OfLoop, Taken, grown_parts, lock_taken
 from irad.frontend.control.loop_arrays import ArrayRules, containers
-from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Num, Opt, Same, Template, equal, holes, leaves, open_, zero
+from irad.frontend.control.merge import (
+    Ary,
+    Bad,
+    Joiner,
+    Maker,
+    Node,
+    Num,
+    Opt,
+    Same,
+    Template,
+    disagrees,
+    equal,
+    holes,
+    leaves,
+    open_,
+    zero,
+)
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
-from irad.frontend.values.state import Items, Name, Place, Region, Storage
+from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
 from irad.ops.core import effects
@@ -246,8 +262,9 @@ class Rolled:
             new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
             if new is None:
                 continue
-            if isinstance(new.template, Bad) and self._needed(place):
-                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {new.template.message}")
+            why = disagrees(new.template)
+            if why and self._needed(place) and (isinstance(new.template, Bad) or self.loop.stmt not in self.r.lenient):
+                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {why}")
             if old is None or not equal(old.template, new.template) or old.filled != new.filled:
                 self.carries[key], changed = new, True
         return changed
@@ -255,7 +272,7 @@ class Rolled:
     def _needed(self, place: Place) -> bool:
         """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
         head = self._live(place)[0]
-        return isinstance(place, Items) or (isinstance(place, Name) and head is not None and place.name in head)
+        return isinstance(place, (Items, Attribute)) or (isinstance(place, Name) and head is not None and place.name in head)
 
     def _live(self, place: Place) -> tuple[Live, Live]:
         """Which variables of the function that a place belongs to are live before a trip, and after the loop."""

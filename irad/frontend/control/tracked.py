@@ -121,7 +121,7 @@ class Tracked:
             for h in arrays:
                 key = id(h.template)
                 for x in leaves(h.final):
-                    if (self.kinds.of(x) is None or self.kinds.slot(x) in self.lost) and key not in self.lost:
+                    if (self.kinds.of(x) is None or self.kinds.slots.get(x.cell) in self.lost) and key not in self.lost:
                         self.lost[key], more = frozenset(), True
                 if key in self.lost and self.lost[key] is not None:
                     cells = self._lost_cells(h)
@@ -135,7 +135,7 @@ class Tracked:
         """The storage from before the loop that a view may show; None if it may be of other storage."""
         cells = set(self.lost[id(h.template)] or ())
         for x in (*leaves(h.final), *(() if self.sole[id(h.template)] else leaves(h.init))):
-            slot = self.kinds.slot(x)
+            slot = self.kinds.slots.get(x.cell)
             more = frozenset(x.shared()) if slot is None else self.lost.get(slot)
             if more is None or any(self.kinds.made(c) for c in more):
                 return None
@@ -236,12 +236,11 @@ class _Kinds:
     def __init__(self, tracked: Tracked, arrays: Sequence[Held], body: Region):
         self.r, self.body = tracked.r, body
         self.slots = {x.cell: k for k, x in tracked.slots.items()}
-        finals = {id(x): x for h in arrays for x in leaves(h.final)}
-        self.views = Counter(x.cell for x in finals.values())  # array objects that share storage
+        self.users = Counter(c for h in arrays for c in {x.cell for x in leaves(h.final)})  # how many variables show some storage
 
     def slot(self, x: Array) -> int | None:
         """The variable whose own array it was at the start of the trip."""
-        return self.slots.get(x.cell)
+        return None if x.steps else self.slots.get(x.cell)
 
     def made(self, c: Cell) -> bool:
         """Is it storage of the trip, or of a variable?"""
@@ -254,9 +253,8 @@ class _Kinds:
             return "outer"
         if x.cell in self.slots and not x.steps:
             return "own"
-        if not made or x.cell in self.slots or x.frozen or x.watch or (x.steps and self.views[x.cell] > 1):
-            return None
-        return "new"
+        alone = not x.steps or self.users[x.cell] == 1  # else it shows what another variable holds
+        return "new" if made and alone and not x.frozen and not x.watch else None
 
 
 def leaves(x: Array | None) -> Iterator[Array]:

@@ -30,7 +30,9 @@ from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, check_scalar, lift, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
+    STALE,
     UNDEFINED,
+    AliasError,
     Array,
     Either,
     Maybe,
@@ -177,6 +179,9 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
         return r.call(found.fget, [obj])
     own = getattr(obj, "__dict__", None)
     if own is not None and name in own and not _decides(found):
+        if isinstance(own[name], Poison):
+            kind = AliasError if own[name].message is STALE else UnsupportedError
+            raise kind(f"the attribute '{name}' cannot be used here: {own[name].message}")
         return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)

@@ -437,5 +437,5 @@ def dict_(r: Reader, e: ast.Dict) -> Any:
             out.update(r.expr(v))
         else:
             key = r.expr(k)
-            out[static_value(key, "a key of a dict")] = r.expr(v)
+            out[static_value(key, "a key of a dict")] = r.perhaps(v)
     return r.state.made(out)

@@ -12,16 +12,51 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import is_library
+from irad.core.lazy_dataclass import dataclass
+from irad.core.tree import flatten, register
 from irad.errors import UnsupportedError
+from irad.frontend.control.lists import with_items
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
-from irad.frontend.values.objects import Callback, Closure, Method, Native, Stand, holds_traced, is_traced_deep
+from irad.frontend.values.objects import (
+    UNFIT,
+    Array,
+    Callback,
+    Closure,
+    Method,
+    Native,
+    Nullable,
+    Stand,
+    holds_traced,
+    is_number,
+    is_traced_deep,
+)
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)
 _MADE_OF_FUNCTIONS = (types.MethodType, functools.partial, Transform)
+
+
+@dataclass(frozen=True, eq=False)
+class Perhaps:
+    """A part of a result that is `value`, or None where the bool `there` does not hold."""
+
+    there: Any
+    value: Any
+
+
+register(Perhaps, lambda x: ((x.there, x.value), None), lambda _, given: given[1] if given[0] else None)
+
+
+def with_perhaps(r: Reader, out: Any) -> Any:
+    """A result in which what may be None is said to be so."""
+    leaves, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened, nondiff=True)
+    if not any(isinstance(x, Nullable) for x in leaves):
+        return out
+    given = lambda x: Perhaps(x.there, with_perhaps(r, with_items(r, x.value, False)))
+    return tree.unflatten([given(x) if isinstance(x, Nullable) else x for x in leaves])
 
 
 def check_returned(r: Reader, statics: list[Any]) -> None:

@@ -10,7 +10,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control import generators
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import Undecided, as_stream, made, where_found
-from irad.frontend.control.loops import attempt
+from irad.frontend.control.regions import attempt
 from irad.frontend.control.sequences import Around, Consume, Seq, Stream, element, go_over, iterate, iterator, new_state, rest
 from irad.frontend.python.itertools import bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS

@@ -77,6 +77,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, collections.defaultdict) and key not in obj:
         return _missing(r, obj, key)
     out = obj[key]
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"an item of this {type(obj).__name__} cannot be used here: {out.message}")
     return r.state.made(out) if isinstance(key, slice) else out
 
 

@@ -9,8 +9,8 @@ from irad.core.tree import TreeDef, flatten
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
 from irad.frontend.reader import Reader
-from irad.frontend.reading.returned import check_returned
-from irad.frontend.values.objects import UNDEFINED, UNFIT, Array, Maybe, Poison, describe, is_number, unfit
+from irad.frontend.reading.returned import check_returned, with_perhaps
+from irad.frontend.values.objects import UNDEFINED, UNFIT, Array, Maybe, Nullable, Poison, describe, is_number, unfit
 from irad.frontend.values.outside import CONTAINERS, Held
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.traced import Result, Write
@@ -51,10 +51,10 @@ def _only_appended(r: Reader, h: Held) -> bool:
 def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) -> tuple[TreeDef, list[Result]]:
     """The structure of an assigned value, and what is in it."""
     for x in (value.value if isinstance(value, Maybe) else value,):
-        if isinstance(value, Maybe) or isinstance(x, UNFIT):
+        if isinstance(value, Maybe) or (isinstance(x, UNFIT) and type(x) is not Nullable):
             why = "it is assigned on some paths only, and was not there before" if isinstance(value, Maybe) else _why(x)
             raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {why}")
-    value = _listed(r, value)
+    value = with_perhaps(r, value) if type(value) is Nullable else _listed(r, value)
     leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)) or _from_outside(r, x) is not None
     leaves, tree = flatten(value, leaf, r.is_opened, nondiff=True)
     parts = _statics(tree)

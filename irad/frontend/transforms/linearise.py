@@ -21,7 +21,7 @@ from irad.frontend.control.regions import Dead, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.arr import Arr, lift
-from irad.frontend.values.objects import UNFIT, Array, Cell, describe, is_number, unfit
+from irad.frontend.values.objects import UNFIT, Array, Cell, Nullable, describe, is_number, unfit
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
 
@@ -173,7 +173,12 @@ def object_of(v: Value, kind: str) -> Any:
 
 
 def outcome(r: Reader, out: Any) -> tuple[TreeDef, list[Any], list[Value]]:
-    """A result as a tree of values; constants stay out of the graph's results unless they are numbers."""
+    """A result as a tree of values; constants stay out of the graph's results unless they are numbers.
+
+    Where the whole result is None, TypeError is raised at run time.
+    """
+    if type(out) is Nullable:
+        out = r.definite(out, "what the differentiated function returns")
     found, tree = flatten(with_items(r, out, False), lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened)
     kinds: list[Any] = []
     results: list[Value] = []
