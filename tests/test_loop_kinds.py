@@ -200,6 +200,19 @@ def test_arrays_known_otherwise(f):
     check(f, (V, 3), (V, 0))
 
 
+def test_a_function_reads_a_variable_in_the_statement_that_assigns_it():
+    def f(x, s):
+        def g(a):
+            return a * s
+
+        if x[0] > 0.0:
+            s = s + 1.0
+        s, t = x[1], g(2.0)
+        return s + t
+
+    check(f, (V, 3.0), (-V, 3.0))
+
+
 # ---- kinds ----------------------------------------------------------------------------------------------------------
 
 

@@ -138,6 +138,8 @@ class Wide(Program):
             self.lines += ["    mode = 'a'"]
         if self.has("draws"):
             self.lines += [f"    rng = np.random.{self.pick('default_rng', 'RandomState')}({self.r.randrange(9)})"]
+        if self.has("kinds"):
+            self.lines += ["    c, e, h = 0.0, [0.0] * 4, 1"]
         if self.has("closures"):
             self.lines += [
                 "    def g(a, b=0.25):",
@@ -159,6 +161,8 @@ class Wide(Program):
             self.lines += ["    s += 0.5 if o is None else o", "    if p is not None: s += p.sum()"]
         if self.has("states"):
             self.lines += ["    s += {'a': 0.25, 'b': 0.5, 'c': 1.0}[mode]"]
+        if self.has("kinds"):
+            self.lines += ["    s += np.sum(np.abs(c)) + np.sum(e) + np.sum(np.real(h))"]
         extra = ", d.a, d.b" if self.has("dataclasses") else ""
         self.result = f"s, t, x, y, z, i, w, q, m{extra}"
         self.lines.append(f"    return {self.result}")
@@ -192,6 +196,7 @@ class Wide(Program):
         ways += [self.lists] * self.has("lists") + [self.dataclass] * self.has("dataclasses") + [self.masks] * self.has("masks")
         ways += [self.nones] * (2 * self.has("nones")) + [self.states] * self.has("states")
         ways += [self.draws] * self.has("draws") + [self.likes] * self.has("likes")
+        ways += [self.kinds] * (self.has("kinds") and loop)
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
@@ -270,6 +275,14 @@ class Wide(Program):
             f"t += sum({a}.flat) * 0.1", f"{a}[:3] = {b}[:3] * (0.5, 1.0, 0.25)", f"s += {a}.flat[-1] * 0.5", f"{a} += 0.1 * np.array(range(len({a})))",
         )  # fmt: skip
 
+    def kinds(self) -> str:
+        """Variables that change their kind in a loop: a number, a list, and an int."""
+        a = self.array()
+        return self.pick(
+            f"c = c * 0.5 + {a}", f"e = np.tanh(m @ {a} * 0.1).sum() + {a} * 0.5", f"h = h * {self.pick('0.5', '1j', a)}", "t += np.sum(np.abs(c)) * 0.1",
+            f"c, h = h * 0.5, c + {a}", f"e = {a} * 1.0", "s += np.sum(e) * 0.1",
+        )  # fmt: skip
+
     def dataclass(self) -> str:
         return self.pick(
             f"d.b = {self.value()}", f"d.a[{self.index()}] += {self.value()}", "d.a *= 0.5", "s += d.b", f"d.b += d.a[{self.index()}]", "d = State(d.a * 1.0, d.b)",
@@ -323,6 +336,7 @@ FEATURES = (
     "states",
     "draws",
     "likes",
+    "kinds",
 )
 
 

@@ -21,7 +21,7 @@ from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_f
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import StructureError
+from irad.frontend.values.objects import AliasError, StructureError
 
 TINY = 4  # trips of a short loop that are written out at once
 _TRIES = 2  # times that a loop is tried to be kept before it is written out at once

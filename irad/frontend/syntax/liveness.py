@@ -66,13 +66,13 @@ class Liveness:
                 return self._loops[-1][1] if self._loops else live
             case ast.Return() | ast.Raise():
                 return self.always | _reads(s)
-        return (live - _kills(s)) | _reads(s)
+        return (live - (_kills(s) - self.always)) | _reads(s)
 
     def _loop(self, s: ast.stmt, body: list[ast.stmt], done: Names, after: Names, bound: Names, test: Names) -> Names:
         head = done | test
         while True:
             self._loops.append((after, head))
-            new = head | (self._block(body, head) - bound) | test
+            new = head | (self._block(body, head) - (bound - self.always)) | test
             self._loops.pop()
             if new == head:
                 self.head[s] = head
