@@ -24,7 +24,8 @@ from irad.ops.core import Op
 from irad.passes.derivatives.autodiff import jvp, vjp
 from tests.references import REFERENCES, WITHOUT
 
-ROWS = {op.name: op for op in OPS.values() if op.partials is not None}
+LATER = "special_"  # rows that are imported at first use: tests/test_scipy_special.py
+ROWS = {op.name: op for op in OPS.values() if op.partials is not None and not op.name.startswith(LATER)}
 POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.0, 0.3, 7.25, 12.0)
 ORDER = 4
 

@@ -38,7 +38,10 @@ STRUCTURE = set("if for while call checkpoint tape push pop vjp jvp custom_vjp c
 BOUND_OPERANDS = set(
     "pow_slope_y slope_of norm_of logistic_given logistic_rest matrix_function spectral_sum spectral_matrix divided".split()
 )
-ELEMENTWISE = [op for op in OPS.values() if op.partials is not None and op.name not in BOUND_OPERANDS]
+LATER = "special_"  # rows that are imported at first use: tests/test_scipy_special.py
+ELEMENTWISE = [
+    op for op in OPS.values() if op.partials is not None and op.name not in BOUND_OPERANDS and not op.name.startswith(LATER)
+]
 
 
 def f64(*shape: int) -> Type:
@@ -325,7 +328,8 @@ def test_prod_with_one_and_two_zeros() -> None:
 
 def test_every_op_is_covered() -> None:
     names = {op.name for op in ELEMENTWISE}
-    assert set(OPS) == names | set(SAMPLES) | NOT_FLOAT | NO_DERIVATIVE | STRUCTURE | BOUND_OPERANDS
+    later = {n for n in OPS if n.startswith(LATER)}
+    assert set(OPS) - later == names | set(SAMPLES) | NOT_FLOAT | NO_DERIVATIVE | STRUCTURE | BOUND_OPERANDS
     for name in [*names, *SAMPLES]:
         assert OPS[name].vjp and OPS[name].jvp, name
 

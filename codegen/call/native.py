@@ -282,6 +282,8 @@ def build(
         if lowered.grows:
             support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(GROW)
     text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
+    if "@irad.scipy." in text:
+        lowered.symbols |= import_later("irad.codegen.math.scipy").symbols(text)
     exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if POLL in support else [])]
     library = load(text, exports, lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))

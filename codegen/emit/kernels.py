@@ -50,6 +50,7 @@ from irad.codegen.libraries.pool import PARALLEL
 from irad.codegen.llvm_text import LLVM, MEMORY, Val, split_declared
 from irad.codegen.math import rare as poly_rare
 from irad.codegen.math.scalar import RULES
+from irad.core.once import import_later
 from irad.core.types import bits, is_float
 from irad.errors import IradError, VerifyError
 from irad.ops.core import HEAVY, cost_of
@@ -103,6 +104,11 @@ def emit(
     declared |= {*more, *declarations.values()}
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}" }}'
     return "\n".join([*bodies, *definitions, *supported, *sorted(declared), attributes, ""])
+
+
+def _late_rule(op: str) -> Rule | None:
+    """The rule of an op whose row is imported at first use."""
+    return import_later("irad.codegen.math.scipy").rule(op) if op.startswith("special_") else None
 
 
 class Emitter(Control):
@@ -235,7 +241,7 @@ class Emitter(Control):
         self.env[s.name] = v
 
     def _apply(self, e: Apply, s: Let) -> Val:
-        rule = self.rules.get(e.op)
+        rule = self.rules.get(e.op) or _late_rule(e.op)
         if rule is None:
             raise IradError(f"no rule to lower `{e.op}`")
         args = [self.operand(a) for a in e.args]

@@ -6,6 +6,7 @@ results where the byte in `cond` is not 0. A module that uses a symbol includes 
 - `irad.half_pi_T(x; r, q)`: x = n pi/2 + r, |r| <= pi/4, q = n mod 4, right to an ulp of r for every finite x, r NaN otherwise
   (Payne and Hanek, Radian reduction for trigonometric functions, 1983).
 - `irad.fmod_T(x, y; z)`: C's fmod, exact.
+- `irad.scipy.NAME`: a function of SciPy, see irad.codegen.math.scipy.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import struct
 
 from irad.codegen.llvm_text import split_declared
+from irad.core.once import import_later
 
 
 def _hex(x: float) -> str:
@@ -245,9 +247,10 @@ TEXT["irad.fmod_f32"] = (
 
 def text(symbols: set[str]) -> tuple[list[str], set[str]]:
     """The definitions for `symbols`, and the declarations of LLVM intrinsics they use (the module may have them too)."""
-    if unknown := symbols - TEXT.keys():
+    table = TEXT | {s: import_later("irad.codegen.math.scipy").text(s, _loop) for s in symbols if s.startswith("irad.scipy.")}
+    if unknown := symbols - table.keys():
         raise KeyError(f"no outlined function {', '.join(sorted(unknown))}")
-    parts = [TEXT[s][0] for s in sorted(symbols)] + sorted({TEXT[s][1] for s in symbols})
+    parts = [table[s][0] for s in sorted(symbols)] + sorted({table[s][1] for s in symbols})
     lines = [line for part in parts for line in part.strip().splitlines()]
     definitions, declared = split_declared(lines)
     for name, signature in (

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Builder, Graph, Program, Value, emit, types
-from irad.core.once import COMPILER
+from irad.core.once import COMPILER, import_later
 from irad.core.types import DTYPES, Dim, Extent, Type, affine, real_dtype
 from irad.errors import IradError, Loc, ParseError
 from irad.ops import OPS, Op
@@ -171,6 +171,8 @@ class _Reader:
     def node(self, tree: Any, b: Builder) -> None:
         binds, name, prime, attrs, values, *region_trees = tree.children
         b.loc, b.deriv = _loc(tree if not region_trees else name, self.file), prime is not None
+        if str(name).startswith("special_"):
+            import_later("irad.ops.scipy_special")  # rows that are imported at first use
         if str(name) not in OPS:
             raise ParseError(f"there is no op {name}", _loc(name, self.file))
         op, inputs = OPS[str(name)], self.values(values)

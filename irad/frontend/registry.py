@@ -78,38 +78,45 @@ def numpy(*paths: str, method: str | None = None, view: bool = False) -> Callabl
 class Written:
     """A builder that is a plain function of NumPy arrays: the front end reads it where it is called, as it reads the user's.
 
-    `calls`: it takes functions, whose values are not known where its other arguments are: it is read whatever they are.
+    `always`: it is read even if nothing is traced, since it takes functions or objects, whose numbers may be.
     """
 
     read: Callable[..., Any]  # outside of a reader; irad.frontend.reading.written sets it
 
-    def __init__(self, fn: Builder, calls: bool):
-        self.fn, self.calls = fn, calls
+    def __init__(self, fn: Builder, always: bool):
+        self.fn, self.always = fn, always
         functools.update_wrapper(self, fn)
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         return Written.read(self, operands, named)
 
 
-def written(*names: str, calls: bool = False) -> Callable[[F], F]:
+def written(*names: str, always: bool = False) -> Callable[[F], F]:
     """Register the decorated function, written in NumPy, for functions and methods of NumPy or SciPy by their full names.
 
     What the installed version does not have is left out; modules of SciPy are imported.
     """
 
     def register(fn: F) -> F:
-        entry = Written(fn, calls)
+        entry = Written(fn, always)
         for name in names:
             if name.startswith("numpy."):
                 _register(name.removeprefix("numpy."), entry, False)
                 continue
-            found = find(name)
-            if found is not None:
-                TABLE[found] = entry
-                NAMES[name] = found
+            path, _, last = name.rpartition(".")
+            scipy(path, {last: entry})
         return fn
 
     return register
+
+
+def scipy(path: str, builders: dict[str, Builder]) -> None:
+    """Register builders for the functions of a module of SciPy that the installed version has."""
+    for name, builder in builders.items():
+        found = find(f"{path}.{name}")
+        if found is not None:
+            TABLE[found] = builder
+            NAMES[f"{path}.{name}"] = found
 
 
 def method(*names: str, view: bool = False) -> Callable[[F], F]:

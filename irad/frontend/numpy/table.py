@@ -50,7 +50,16 @@ _more = [
     "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "numpy.sets",
     "numpy.unsupported",
 ]  # fmt: skip
-_scipy = {"scipy.special": "scipy.special", "scipy.linalg": "scipy.linalg"}  # modules not registered yet
+# The same for modules of SciPy, once the user has imported them.
+_scipy = {
+    "scipy.special": ["scipy.special"],
+    "scipy.linalg": ["scipy.linalg", "library.matrices"],
+    "scipy.stats": ["library.stats"],
+    "scipy.integrate": ["library.integration"],
+    "scipy.optimize": ["library.optimisation"],
+    "scipy.interpolate": ["library.interpolation"],
+    "scipy.spatial.distance": ["library.distances"],
+}
 
 
 def lookup(fn: Any) -> Builder | None:
@@ -79,7 +88,8 @@ def load_all() -> bool:
             import_module(f"irad.frontend.{name}")
         _more.clear()
         for name in found:
-            import_module(f"irad.frontend.{_scipy.pop(name)}").register(sys.modules[name])
+            for part in _scipy.pop(name):
+                import_module(f"irad.frontend.{part}")
         return bool(more or found)
 
 

@@ -382,6 +382,12 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
 def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
     init, new = cls.__init__, cls.__new__  # type: ignore[misc]
+    if cls in (types.SimpleNamespace, functools.partial):  # they hold what they are given
+        return r.state.made(cls(*args, **kwargs))
+    if in_library(cls):
+        obj = r.state.made(object.__new__(cls))
+        r.call(init, [obj, *args], kwargs)
+        return obj
     if not _holds_anything(cls) and (is_traced_deep(args) or is_traced_deep(kwargs)):
         raise UnsupportedError(
             f"{cls.__module__}.{cls.__qualname__}(...) of traced values: its numbers must be known at compile time"

@@ -77,11 +77,11 @@ def lookup_name(r: Reader, name: str) -> Any:
 def captured_name(r: Reader, name: str) -> Any:
     """A free or global variable of the real function around."""
     fn = r.frame.globals_of
-    if in_library(fn):
-        found = fn.__globals__.get(name, UNDEFINED)
-        return r.wrap(found) if found is not UNDEFINED else getattr(builtins, name)
-    path = r.captures.origin(fn)
     free = fn.__code__.co_freevars
+    if in_library(fn):
+        inside = fn.__closure__[free.index(name)].cell_contents if name in free else fn.__globals__.get(name, UNDEFINED)
+        return r.wrap(inside) if inside is not UNDEFINED else getattr(builtins, name)
+    path = r.captures.origin(fn)
     assigned = r.outside.names(fn.__closure__[free.index(name)] if name in free else fn.__globals__)
     if name in assigned:
         if assigned[name] is UNDEFINED:

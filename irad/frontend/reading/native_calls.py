@@ -20,6 +20,7 @@ from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader
 from irad.frontend.reading.attributes import call_method
 from irad.frontend.reading.watched import Watched
+from irad.frontend.reading.written import in_library
 from irad.frontend.values.objects import Array, Callback, Method, Text, is_traced_deep
 
 _LONGEST = 1_000_000
@@ -103,7 +104,8 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
-    r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
+    if not in_library(r.frame.globals_of):  # whose functions hand on what they do not look into
+        r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
     with (

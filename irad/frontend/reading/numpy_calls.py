@@ -55,7 +55,9 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     overridden = _overridden(r, fn, args, kwargs)
     if overridden is not NotImplemented:
         return overridden
-    if isinstance(builder, Written) and builder.calls:
+    if builder is None and isinstance(called := lookup(python_method(fn, "__call__")), Written):
+        return call_written(r, called, [fn, *args], kwargs)  # an object of SciPy's
+    if isinstance(builder, Written) and builder.always:
         return call_written(r, builder, args, kwargs)
     structured = call_structured(r, fn, args, kwargs)
     if structured is not NotImplemented:

@@ -29,13 +29,13 @@ def call_written(r: Reader, entry: Written, args: list[Any], kwargs: dict[str, A
         return r.call(entry.fn, args, kwargs)
     except (TypeError, ValueError) as e:
         kind = next((ours for plain, ours in _OURS if type(e) is plain), None)
-        if kind is None or entry.calls:  # it may be the user's
+        if kind is None or entry.always:  # it may be the user's
             raise
         raise kind(str(e)) from None
 
 
 def runs_plainly(args: Any, kwargs: Any) -> bool:
-    """Can Python run a function of the library: does it know all numbers, and are there no functions that do not?"""
+    """Can Python run a function of the library: does it know all numbers, and are there no functions or objects that may hold others?"""
     given = [*args, *kwargs.values()]
     return not (reads_traced(given) or _holds_function(given))
 
@@ -43,7 +43,7 @@ def runs_plainly(args: Any, kwargs: Any) -> bool:
 def _holds_function(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(map(_holds_function, x))
-    return callable(x) and not isinstance(x, type)
+    return callable(x) and not isinstance(x, type) or in_library(type(x))
 
 
 def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

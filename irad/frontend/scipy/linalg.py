@@ -8,11 +8,12 @@ from typing import Any
 from irad.core.ir import Value, build, emit
 from irad.core.types import I64, is_complex
 from irad.errors import IradValueError, UnsupportedError
+from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.linalg_norm import norm
 from irad.frontend.numpy.linalg_solve import cholesky, det, factored, fail_if, inv, matrices, qr, with_columns
-from irad.frontend.numpy.linalg_spectral import eigh, eigvalsh, pinv, svd, svdvals
+from irad.frontend.numpy.linalg_spectral import pinv, svd, svdvals
 from irad.frontend.numpy.reduce import max_of, sum_of
-from irad.frontend.registry import NAMES, TABLE
+from irad.frontend.registry import scipy
 from irad.frontend.values.arr import Arr, lift
 from irad.ops import elementwise as ew
 from irad.ops import linalg as ops
@@ -155,7 +156,7 @@ def expm(A: Any) -> Arr:
     t = a.type
     if not t.shape[-1]:
         return Arr(a)
-    size = max_of(sum_of(Arr(ew.abs_(a)), -2), -1).value
+    size = max_of(sum_of(apply_ufunc("absolute", Arr(a)), -2), -1).value
     ratio = ew.div(size, full(_THETA, size))
     levels = ew.ceil(ew.log2(ew.maximum(ratio, full(1.0, ratio))))
     levels = select(ew.le(levels, full(_SQUARINGS, levels)), levels, full(0.0, levels))  # an infinite or NaN matrix
@@ -210,24 +211,6 @@ def svd_(a: Any, full_matrices: Any = True, compute_uv: Any = True, **options: A
     return tuple(out) if compute_uv else out
 
 
-def eigh_(a: Any, b: Any = None, *, lower: Any = True, eigvals_only: Any = False, **options: Any) -> Any:
-    """scipy.linalg.eigh of the standard problem, all eigenvalues."""
-    _standard(b, options, "eigh")
-    uplo = "L" if lower else "U"
-    return eigvalsh(a, uplo) if eigvals_only else tuple(eigh(a, uplo))
-
-
-def eigvalsh_(a: Any, b: Any = None, *, lower: Any = True, **options: Any) -> Any:
-    """scipy.linalg.eigvalsh of the standard problem, all eigenvalues."""
-    _standard(b, options, "eigvalsh")
-    return eigvalsh(a, "L" if lower else "U")
-
-
-def _standard(b: Any, options: dict[str, Any], name: str) -> None:
-    if b is not None or options.get("subset_by_index") is not None or options.get("subset_by_value") is not None:
-        raise UnsupportedError(f"scipy.linalg.{name} with b or a subset: transform the problem, or select from all eigenvalues")
-
-
 def _plain(function: Any, *names: str) -> Any:
     """A function of numpy.linalg with the keyword arguments that matter to SciPy only left out."""
 
@@ -237,18 +220,9 @@ def _plain(function: Any, *names: str) -> Any:
     return call
 
 
-_FUNCTIONS: dict[str, Any] = {
+scipy("scipy.linalg", {
     "solve": solve, "solve_triangular": solve_triangular, "cholesky": cholesky_, "cho_factor": cho_factor, "cho_solve": cho_solve,
-    "lu_factor": lu_factor, "lu_solve": lu_solve, "expm": expm, "qr": qr_, "svd": svd_, "eigh": eigh_, "eigvalsh": eigvalsh_,
+    "lu_factor": lu_factor, "lu_solve": lu_solve, "expm": expm, "qr": qr_, "svd": svd_,
     "inv": _plain(inv), "det": _plain(det), "norm": _plain(norm, "ord", "axis", "keepdims"), "pinv": _plain(pinv, "rtol"),
     "svdvals": _plain(svdvals),
-}  # fmt: skip
-
-
-def register(linalg: Any) -> None:
-    """Add the functions of the module scipy.linalg to the table."""
-    for name, builder in _FUNCTIONS.items():
-        fn = getattr(linalg, name, None)
-        if fn is not None:
-            TABLE[fn] = builder
-            NAMES[f"scipy.linalg.{name}"] = fn
+})  # fmt: skip

@@ -11,7 +11,7 @@ from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc, convert
 from irad.frontend.numpy.functions import where
 from irad.frontend.numpy.reduce import max_of, sum_of
-from irad.frontend.registry import NAMES, TABLE
+from irad.frontend.registry import scipy
 from irad.frontend.values.arr import (
     Arr,
     broadcast_shapes,
@@ -24,7 +24,7 @@ from irad.frontend.values.arr import (
     static_int,
 )
 from irad.ops import elementwise as ew
-from irad.ops import slopes
+from irad.ops import scipy_special, slopes
 from irad.ops.elementwise import full, select
 from irad.ops.polygamma import polygamma as polygamma_op
 
@@ -181,11 +181,5 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def register(special: Any) -> None:
-    """Add the functions of the module scipy.special to the table."""
-    builders = {**{name: _formula(name, f) for name, f in _FORMULAS.items()}, **_COMPOSED}
-    for name, builder in builders.items():
-        fn = getattr(special, name, None)
-        if fn is not None:
-            TABLE[fn] = builder
-            NAMES[f"scipy.special.{name}"] = fn
+_lowerings: dict[str, Callable[..., Value]] = {**scipy_special.FUNCTIONS, **_FORMULAS}
+scipy("scipy.special", {**{name: _formula(name, f) for name, f in _lowerings.items()}, **_COMPOSED})

@@ -1,0 +1,35 @@
+"""What functions of the library need beyond NumPy: a constant for derivatives, and a derivative. Compiled code knows both."""
+
+import numpy as np
+
+from irad.frontend.transforms.custom import apply_stop_gradient
+from irad.frontend.transforms.transform import CALLS, Transform
+from irad.frontend.values.arr import is_traced
+
+
+def constant(x):
+    """x, a constant for every derivative."""
+    return x
+
+
+CALLS[constant] = apply_stop_gradient
+
+
+def infinite(x):
+    """Is x known to be infinite? A number that compiled code computes is not."""
+    return np.isinf(x)
+
+
+CALLS[infinite] = lambda r, x: not is_traced(x) and bool(np.isinf(x))
+
+
+class Derivative(Transform):
+    """`kind` "grad": the slope of a function of one number; "jacobian": the matrix of a function of a vector. Python takes differences."""
+
+    def __init__(self, fun, kind="grad"):
+        super().__init__(kind, fun)
+
+    def __call__(self, x):
+        x, h = np.asarray(x, float), 1e-6
+        sides = [(self.fun(x + h * e) - self.fun(x - h * e)) / (2 * h) for e in (np.eye(x.size) if x.ndim else [1.0])]
+        return np.stack(sides, -1) if x.ndim else sides[0]
