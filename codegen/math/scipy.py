@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from irad.codegen.math.base import Builder
-from irad.core.once import once
+from irad.core.once import import_later, once
 from irad.errors import UnsupportedError
 from irad.ops.scipy_special import ARITY, PREFIX
 

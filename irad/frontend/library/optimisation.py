@@ -1,7 +1,7 @@
 """scipy.optimize: roots and minima inside of a function, whose derivative is that of the implicit-function theorem.
 
-The search itself is a constant for derivatives. Two of Newton's steps from what it has found change nothing of the value, but carry the
-derivative: the first makes it right to first order, the second to third.
+The search itself is a constant for derivatives. Two of Newton's steps from what it has found carry the derivative: the first makes
+it right to first order, the second to third.
 """
 
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ def _nothing(v):
 
 
 def _implicit(f, x):
-    """The root x of a function of one number, with its derivative; ValueError where the slope is 0, which has none."""
+    """The root x of a function of one number, to the bit, with its derivative; ValueError where the slope is 0: it has none."""
     x = constant(x)
     for _ in range(_NEWTON):
         slope = Derivative(f)(x)
@@ -40,10 +40,10 @@ def _implicit(f, x):
 
 
 def _implicit_system(f, x):
-    """The same of a system."""
+    """The same of a system; the steps go on to where rounding ends it."""
     x = constant(x)
     for _ in range(_NEWTON):
-        x = x - np.linalg.solve(Derivative(f, "jacobian")(x), _nothing(f(x)))
+        x = x - np.linalg.solve(Derivative(f, "jacobian")(x), f(x))
     return x
 
 

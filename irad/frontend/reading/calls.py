@@ -382,8 +382,9 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
 def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
     init, new = cls.__init__, cls.__new__  # type: ignore[misc]
-    if cls in (types.SimpleNamespace, functools.partial):  # they hold what they are given
-        return r.state.made(cls(*args, **kwargs))
+    holder: Any = cls
+    if holder in (types.SimpleNamespace, functools.partial):  # they hold what they are given
+        return r.state.made(holder(*args, **kwargs))
     if in_library(cls):
         obj = r.state.made(object.__new__(cls))
         r.call(init, [obj, *args], kwargs)
