@@ -5,7 +5,7 @@ import numpy as np
 from irad.frontend.registry import written
 
 
-@written("numpy.apply_over_axes", calls=True)
+@written("numpy.apply_over_axes", always=True)
 def apply_over_axes(func, a, axes):
     """np.apply_over_axes: func(a, axis) for one axis after the other; an axis that it drops comes back with extent 1."""
     x = np.asarray(a)
@@ -20,7 +20,7 @@ def apply_over_axes(func, a, axes):
     return x
 
 
-@written("numpy.fromfunction", calls=True)
+@written("numpy.fromfunction", always=True)
 def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
     """np.fromfunction: the function of the positions along each axis."""
     return function(*np.indices(shape, dtype=dtype), **kwargs)

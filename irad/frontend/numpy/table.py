@@ -59,6 +59,8 @@ _scipy = {
     "scipy.optimize": ["library.optimisation"],
     "scipy.interpolate": ["library.interpolation"],
     "scipy.spatial.distance": ["library.distances"],
+    "scipy.signal": ["library.filters"],
+    "scipy.ndimage": ["library.filters"],
 }
 
 
