@@ -30,8 +30,9 @@ WITHIN: dict[str, list[set[str]]] = {
     "irad.frontend": [
         {"registry", "values", "syntax"},
         {"reader"},
-        {"control", "library", "numpy", "python", "scipy"},
+        {"control", "numpy", "python", "scipy"},
         {"transforms"},
+        {"library"},
         {"reading"},
         {"trace"},
     ],

@@ -68,7 +68,7 @@ def function(name: str, operands: str, *slopes: Any) -> None:
         return [_partial(name, n, slope, xs) for n, slope in zip(names, slopes, strict=True)]
 
     FUNCTIONS[name] = ew.elementwise(
-        PREFIX + name, lambda *xs: _special(name, *xs), "scipy", partials, doc=f"scipy.special.{name}"
+        PREFIX + name, lambda *xs: _special(name, *xs), partials, cost=200.0, doc=f"scipy.special.{name}"
     )
     ARITY[name] = len(names)
 
