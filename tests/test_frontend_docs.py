@@ -36,10 +36,10 @@ def listing(more: set[str]) -> str:
     own = [
         other.get(n, n)
         for n in {*NAMES, *OTHER_NAMES, *more}
-        if n.rsplit(".", 1)[-1] not in ("outer", "accumulate", "reduce", "at")
+        if n.rsplit(".", 1)[-1] not in ("outer", "accumulate", "reduce", "at") and not n.startswith("scipy")
     ]
     functions = ", ".join(f"`{name.removeprefix('np.')}`" for name in sorted(own, key=lambda n: (n.count("."), n)))
-    functions += "; and `outer`, `accumulate`, `reduce` and `at` of ufuncs that combine elements."
+    functions += "; and `outer`, `accumulate`, `reduce` and `at` of ufuncs that combine elements. SciPy's: [scipy.md](scipy.md)."
     methods = ", ".join(f"`{name}`" for name in sorted({*METHODS, *MUTATING}))
     fill = lambda text: "\n".join(textwrap.wrap(text, 128, break_long_words=False, break_on_hyphens=False))
     return f"\n{fill(functions)}\n\nMethods of arrays: \n{fill(methods)}\n\n".replace(": \n", ":\n")
