@@ -2,7 +2,9 @@
 
 A loop may make no trip, so only what may run anyway moves: not what raises, prints, may not end (`while`, `call`), reads
 at a run-time position or divides integers. If the first trip is sure to get there, what cannot raise moves all the same.
-What costs nothing but memory to make again (a constant, a broadcast array) moves only along with a reader.
+What costs nothing but memory to make again (a constant, a broadcast array) moves only along with a reader. So do the first stores
+into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array would be
+copied in each trip.
 """
 
 from __future__ import annotations
@@ -52,11 +54,12 @@ class _Licm:
         variant = set(region.params)
         free: Defs = {}
         moved: set[Node] = set()
+        stored = {v for n in region.nodes for v in _stored_into(n)}
         for node in region.nodes:
             if any(v in variant for v in reads(node)) or not self.movable(node, sure):
                 variant.update(node.outputs)
                 sure = sure and not self.acts(node)
-            elif node.op.cost == 0:
+            elif node.op.cost == 0 or node.op.name == "update" and node.inputs[0] in free and node.out in stored:
                 free[node.outputs[0]] = node
             else:
                 self.move(node, free, moved, before)
@@ -92,6 +95,13 @@ class _Licm:
         if node.op.name == "load":
             return True
         return "spec" in node.attrs and any(not _static(s, d) for s, d in zip(node.attrs["spec"], node.inputs[0].type.shape))
+
+
+def _stored_into(node: Node) -> tuple[Value, ...]:
+    """Arrays that the node makes another version of."""
+    if node.op.name in ("update", "update_add"):
+        return node.inputs[:1]
+    return node.inputs if node.op.name in ("for", "while") else ()
 
 
 def _static(s: int | str | Slice, extent: Dim) -> bool:

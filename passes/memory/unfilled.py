@@ -1,12 +1,14 @@
 """Arrays of a constant that loops write over whole need not be filled: they start as `empty`.
 
 The adjoint of `x[1:]` and `x[:-1]` starts from zeros, and after fusion its pieces are stored by a few loops over parts of
-it. Where those parts, one-dimensional runs, leave nothing out, the zeros are never read. Runs after `fuse`.
+it. So is `np.empty(n)` of which the ends are stored, then the rest. Where those parts, runs of whole rows, leave nothing out, the
+constant is never read. Runs after `fuse`.
 """
 
 from __future__ import annotations
 
 from irad.core.ir import Graph, Node, Program, Value, captures, readers
+from irad.ops.array import Slice, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import loop
 from irad.passes.rewrite import rebuild
@@ -20,7 +22,7 @@ def unfilled(program: Program) -> Program:
 def _graph(graph: Graph) -> Graph:
     results, nodes = set(graph.results), []
     for n in graph.nodes:
-        if n.op is const and n.out.type.rank == 1 and n.out not in results and _written_over(n.out, readers(graph), results):
+        if n.op is const and n.out.type.rank and n.out not in results and _written_over(n.out, readers(graph), results):
             n = Node(empty, (), n.outputs, {"type": n.out.type}, (), n.loc, n.deriv)
         elif n.regions and n.op is not loop:
             n = rebuild(n, {}, tuple(map(_graph, n.regions)))
@@ -29,7 +31,7 @@ def _graph(graph: Graph) -> Graph:
 
 
 def _written_over(v: Value, readers: dict[Value, list[Node]], results: set[Value]) -> bool:
-    """Do loops that store runs one after the other, each into what the last one left, fill v before anything reads it?"""
+    """Do stores of runs of rows one after the other, each into what the last one left, fill v before anything reads it?"""
     runs: list[tuple[int, int]] = []
     size = v.type.shape[0]
     while True:
@@ -43,17 +45,32 @@ def _written_over(v: Value, readers: dict[Value, list[Node]], results: set[Value
 
 
 def _run(n: Node, v: Value) -> tuple[tuple[int, int], Value] | None:
-    """The run of v's elements that a loop stores, and what v becomes; None if it does anything else with v."""
-    if n.op is not loop or n.inputs.count(v) != 1 or len(n.attrs["extents"]) != 1 or any(o.width > 1 for o in n.attrs["outs"]):
+    """The run of v's rows that a node stores, and what v becomes; None if it does anything else with v."""
+    if n.op is update:
+        return None if n.inputs[0] is not v or v in n.inputs[1:] or (run := _slice(n)) is None else (run, n.out)
+    if n.op is not loop or n.inputs.count(v) != 1 or any(o.width > 1 for o in n.attrs["outs"]):
         return None
-    k, extent = n.inputs.index(v), n.attrs["extents"][0]
+    k, (extent, *inner), (rows, *columns) = n.inputs.index(v), n.attrs["extents"] or (0,), v.type.shape
     out = n.attrs["outs"][k]
-    if not isinstance(extent, int) or out.kind != "store" or out.extra or len(out.map.rows) != 1 or out.map.rows[0][0] != 1:
+    if not isinstance(extent, int) or not isinstance(rows, int) or inner != columns or out.kind != "store" or out.extra:
         return None
-    if v in captures(n.regions[0]):
+    unit = [tuple(int(j == i) for j in range(len(inner) + 1)) for i in range(len(inner) + 1)]
+    if [row[:-1] for row in out.map.rows] != unit or any(row[-1] for row in out.map.rows[1:]) or v in captures(n.regions[0]):
         return None
-    start = out.map.rows[0][1]
+    start = out.map.rows[0][-1]
     return (start, start + extent), n.outputs[k]
+
+
+def _slice(n: Node) -> tuple[int, int] | None:
+    """The whole rows at known places that an `update` stores."""
+    first, *others = n.attrs["spec"]
+    dims = n.inputs[0].type.shape[1:]
+    if any(not isinstance(s, Slice) or (s.start, s.size, s.step) != (0, d, 1) for s, d in zip(others, dims)):
+        return None
+    if isinstance(first, Slice):
+        known = isinstance(first.start, int) and isinstance(first.size, int) and first.step == 1
+        return (first.start, first.start + first.size) if known else None
+    return (first, first + 1) if isinstance(first, int) else None
 
 
 def _whole(runs: list[tuple[int, int]], size: object) -> bool:
