@@ -39,9 +39,14 @@ class _Cse:
         self.effectful = effectful
         self.env: Env = {}
         self.seen: dict[Key, tuple[Value, ...]] = {}
+        self.fills: set[Value] = set()  # constants, and memory that nothing has written
+        self.bases: set[Value] = set()  # arrays that are stored into
 
     def graph(self, graph: Graph) -> Graph:
         params = rename_bound(graph.params, self.env)
+        for n in graph.nodes:
+            if n.op.name in ("update", "loop"):
+                self.bases.update(n.inputs[:1] if n.op.name == "update" else n.inputs)
         nodes: list[Node] = []
         fresh: list[Key] = []
         for node in graph.nodes:
@@ -52,6 +57,8 @@ class _Cse:
 
     def node(self, node: Node, nodes: list[Node], fresh: list[Key]) -> None:
         node = rebuild(node, self.env, self.regions(node))
+        if node.op.name in ("const", "empty") and node.out.type.shape:
+            self.fills.add(node.out)
         key = self.key(node)
         if key is not None:
             first = self.seen.get((False, *key)) or (self.seen.get((True, *key)) if node.deriv else None)
@@ -86,6 +93,8 @@ class _Cse:
         name = node.op.name
         if name in _KEEP or effects(node) != "none" or name == "call" and node.attrs["callee"] in self.effectful:
             return True
+        if name == "update" and node.inputs[0] in self.fills and node.out in self.bases:
+            return True  # the first store into memory of its own
         return any([v.type.dtype == TAPE.dtype for v in (*node.inputs, *node.outputs)])
 
 

@@ -3,15 +3,18 @@
 `u[1:-1] += f(u[2:], u[:-2])` reads neighbours that it overwrites, so it cannot run in place. Inside a loop the array gets a
 second buffer instead of being copied twice a trip: each trip writes the new state into the other buffer, and the two change
 places. What the store leaves alone is equal in both buffers from the start; so each trip must store to the same elements. Runs
-after fuse; the plan pass and codegen exchange the buffers by name (`swap` on the loop: pairs of carries).
+after fuse. A new array that takes the place of the old one (`z = np.empty(n); z[0] = a; z[1:] = f(u[1:], u[:-1]); u = z`) is the
+same; the plan pass and codegen exchange the buffers by name (`swap` on the loop: pairs of carries).
 """
 
 from __future__ import annotations
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.array import one_place, update
+from irad.ops.constant import empty
 from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
+from irad.passes.memory.copies import read_in_place
 
 
 def pingpong(program: Program) -> Program:
@@ -44,19 +47,23 @@ def _loop(node: Node) -> Node:
 
 
 def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
-    """What stores into carry p, one after another, to make `result`: loops, and which of their outs do, or updates of an element.
+    """What stores into carry p, or into new memory, one after another, to make `result`: loops, and which of their outs do, or
+    updates of an element.
 
     Empty if they could run in place, if this is not all that happens to p, or if trips store to different elements.
     """
     if not p.type.shape or body.results.count(result) > 1 or p in body.results:
         return []
-    made = {v: n for n in body.nodes if n.op is loop or n.op is update and one_place(n.attrs["spec"]) for v in n.outputs}
+    stores = lambda n: n.op is loop or n.op is empty or n.op is update and one_place(n.attrs["spec"])
+    made = {v: n for n in body.nodes if stores(n) for v in n.outputs}
     inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
     count = uses(body)
     sites: list[tuple[Node, int]] = []
     v = result
     while v is not p:
         n = made.get(v)
+        if n is not None and n.op is empty:
+            return sites if count[v] == 1 and _reads_elsewhere(sites, p) else []
         if n is not None and n.op is update and count[v] == 1:
             sites.append((n, 0))
             v = n.inputs[0]
@@ -75,6 +82,12 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in loops):
         return []
     return sites if any(p in captures(n.regions[0]) for n, _ in loops) else []
+
+
+def _reads_elsewhere(sites: list[tuple[Node, int]], p: Value) -> bool:
+    """Does a loop of new memory read p where another trip stores? If not, the new memory may be p's."""
+    loops = [(n, n.attrs["outs"][j]) for n, j in sites if n.op is loop]
+    return any(p in captures(n.regions[0]) and not read_in_place(n, p, out) for n, out in loops)
 
 
 def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
