@@ -68,8 +68,8 @@ def _slice(n: Node) -> tuple[int, int] | None:
     if any(not isinstance(s, Slice) or (s.start, s.size, s.step) != (0, d, 1) for s, d in zip(others, dims)):
         return None
     if isinstance(first, Slice):
-        known = isinstance(first.start, int) and isinstance(first.size, int) and first.step == 1
-        return (first.start, first.start + first.size) if known else None
+        start, size = first.start, first.size
+        return (start, start + size) if isinstance(start, int) and isinstance(size, int) and first.step == 1 else None
     return (first, first + 1) if isinstance(first, int) else None
 
 
