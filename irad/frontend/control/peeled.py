@@ -42,9 +42,11 @@ class Peeled:
             try:
                 attempt(self.r, lambda: self._from(0))
                 return
-            except StructureError as e:
-                if e is self.after or follows(self.r, e):
+            except IradError as e:
+                if follows(self.r, e):
                     raise
+                if not isinstance(e, StructureError) or e is self.after:
+                    raise (error if hasattr(error, "sources") else e) from None  # with them the number of trips can be known
         self.r.lenient.add(self.loop.stmt)
         self.peel = 0
         try:
