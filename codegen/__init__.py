@@ -1,0 +1,1 @@
+"""Planned graph to native code."""

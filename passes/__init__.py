@@ -1,0 +1,1 @@
+"""Graph to graph: each pass gives a program that computes the same."""

@@ -1,0 +1,1 @@
+"""Running native code: arguments in, results out, memory between calls."""

@@ -1,0 +1,1 @@
+"""Kernel form to LLVM text with explicit vectors."""

@@ -1,0 +1,1 @@
+"""The kernel form: its statements, text, verifier, interpreter, costs and proofs."""

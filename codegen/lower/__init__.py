@@ -1,0 +1,1 @@
+"""Planned graph to kernel form, everything but dense loops."""

@@ -1,0 +1,1 @@
+"""Elementwise ops in LLVM: rules of one line, and polynomials."""

@@ -1,0 +1,1 @@
+"""The passes of the kernel form: threads, signals, checks of memory."""

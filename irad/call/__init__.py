@@ -1,0 +1,1 @@
+"""Calls: the cache of specialisations, the call without Python code, pullbacks, and what a function is compiled to, to look at."""

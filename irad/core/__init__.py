@@ -1,0 +1,1 @@
+"""What all parts share: types, the IR, its text, its verifier, its interpreter, trees of arguments."""

@@ -1,0 +1,1 @@
+"""From Python source to a graph: an interpreter of Python whose numbers are values of the program."""

@@ -1,0 +1,1 @@
+"""What is known of a program: facts about integers, activity, capacities, sparsity, last stores."""

@@ -1,0 +1,1 @@
+"""`vmap`: one computation with the batch as an axis."""

@@ -1,0 +1,1 @@
+"""Fewer and cheaper nodes: folding, common subexpressions, dead code, loop invariants, rewrite rules."""

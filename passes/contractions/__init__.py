@@ -1,0 +1,1 @@
+"""Products and convolutions as nests of loops with what is done to their results."""

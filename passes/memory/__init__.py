@@ -1,0 +1,1 @@
+"""A place for each array: stores in place, buffers used again, double buffering."""

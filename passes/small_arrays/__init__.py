@@ -1,0 +1,1 @@
+"""Small arrays in loops as scalars, which live in registers."""

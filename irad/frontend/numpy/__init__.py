@@ -1,0 +1,1 @@
+"""NumPy functions, methods and operators as builders of nodes, and the table that finds them."""

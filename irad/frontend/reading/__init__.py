@@ -1,0 +1,1 @@
+"""Reading syntax: each kind of statement and expression, and each kind of call."""

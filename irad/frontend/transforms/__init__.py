@@ -1,0 +1,1 @@
+"""Functions made from functions (grad, vjp, vmap, jacobian...), inside compiled code."""
