@@ -202,7 +202,8 @@ def as_dim(x: Any, what: str = "an extent") -> Dim:
     """A static or traced integer as an extent."""
     if isinstance(x, Arr):
         if x.shape or not is_int(x.name):
-            raise IradTypeError(f"{what} must be an integer, not {x.type}")
+            hint = "; give a shape as a tuple of numbers, not as an array" if x.shape else ""
+            raise IradTypeError(f"{what} must be an integer, not {x.type}{hint}")
         return affine_of(cast_to(x.value, "i64"))
     return static_int(x, what)
 
