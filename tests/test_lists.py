@@ -139,6 +139,14 @@ def popped(p):
     return s + len(xs) + xs[-1] + np.sum(np.array(xs) * np.arange(len(xs)))
 
 
+def windows(p):
+    xs, s = [p[0]], 0.0
+    for k in range(12):
+        xs = xs[-4:] + [np.sin(xs[-1] + k * p[1])]
+        s = s * 0.5 + sum(xs)
+    return s + len(xs) * xs[0]
+
+
 def gone_over(p):
     xs, out = [], []
     for k in range(12):
@@ -180,7 +188,7 @@ def perhaps_none(p):
     return sum(x * p[1] for x in xs if x is not None)
 
 
-@pytest.mark.parametrize("f", [changed_and_cut, popped, gone_over, objects, by_keys, perhaps_none])
+@pytest.mark.parametrize("f", [changed_and_cut, popped, windows, gone_over, objects, by_keys, perhaps_none])
 def test_what_is_done_with_them(f):
     agrees(f)
 
@@ -383,6 +391,35 @@ def one_dict_many_times(p):
     return sum(s["w"] for s in seen)
 
 
+def first_elements_change_in_a_later_loop(p):
+    y, xs = p * 2.0, [p * 1.0]
+    xs.append(y)
+    for _ in range(6):
+        y += 0.125
+        xs.append(xs[-1] + p)
+    return np.sum(np.array(xs)) + xs[1][0]
+
+
+def last_element_changes_in_a_later_loop(p):
+    xs, z = [p], p
+    for _ in range(9):
+        z = xs[-1].copy()
+        xs.append(z)
+    for _ in range(6):
+        z += 0.125
+        xs.append(xs[-1].copy())
+    return np.sum(np.array(xs))
+
+
+def first_row_changes_in_the_loop(p):
+    row = [p[0], p[1]]
+    rows = [row]
+    for k in range(6):
+        rows.append([p[0] * k, p[2]])
+        row[0] = row[0] + 1.0
+    return rows[0][0] + rows[3][0]
+
+
 def under_a_condition(p):
     xs, y = [p], p * 1.0
     for k in range(8):
@@ -395,7 +432,17 @@ def under_a_condition(p):
 
 @pytest.mark.parametrize(
     "f",
-    [stored_into_later, one_array_many_times, swapped_and_stored, rows_changed_later, one_dict_many_times, under_a_condition],
+    [
+        stored_into_later,
+        one_array_many_times,
+        swapped_and_stored,
+        rows_changed_later,
+        one_dict_many_times,
+        first_elements_change_in_a_later_loop,
+        last_element_changes_in_a_later_loop,
+        first_row_changes_in_the_loop,
+        under_a_condition,
+    ],
 )
 def test_elements_are_references(f):
     """An array or container that is changed after it was put into a list changes in the list too: or it is refused."""

@@ -17,6 +17,7 @@ from irad.frontend.values.runs import Run, has_run, head, larger, length_of, mos
 from irad.ops.intervals import dim_interval
 
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
+_LONGEST = 2**26  # elements for which room is made
 NO_BOUND = "a list grows in it, and how often the loop runs is not bounded; write for k in range(limit) and break"
 
 
@@ -69,6 +70,8 @@ class OfLoop(Grower):
             base, first, room = length_of(x), most_of(x), head(x).rows if has_run(x) else 0  # type: ignore[union-attr]
         after = first + trips * growth
         rows = after if room == 0 else larger(after, room)
+        if isinstance(after, int) and after > _LONGEST:
+            return Bad("it is a list that may become longer than can be kept")
         if rows is None:
             return Bad("it is a list whose greatest length is not known")
         before = after - growth

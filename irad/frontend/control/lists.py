@@ -82,7 +82,11 @@ def _run(r: Reader, xs: list[Any], element: Template, rows: Dim) -> Run:
     length = length_of(xs)
     t = Grown(element, rows, length, 0, most, most)
     watch = [(c, c.content) for x in tail(xs) for c in arrays_in(x)]
-    return Run(element, leaves(t, xs, r.read), length, most, [*(run.watch if run is not None else ()), *watch])
+    out = Run(element, leaves(t, xs, r.read), length, most, [*(run.watch if run is not None else ()), *watch])
+    for x in tail(xs):
+        if isinstance(x, (list, dict)) or (hasattr(x, "__dict__") and not isinstance(x, Arr)):
+            r.lock(x, out.columns[0] if out.columns else None)
+    return out
 
 
 def arrays_in(x: Any) -> Iterator[Cell]:
@@ -175,7 +179,12 @@ def _slice(r: Reader, xs: list[Any], key: slice) -> list[Any]:
         return [Run(run.element, columns, size, room, run.watch)] if room > 0 else []
     columns = [getitem(Arr(slice_axis(c, 0, 0, run.length)), key).value for c in run.columns]
     n = columns[0].type.shape[0] if columns else size
-    return [Run(run.element, columns, n, n, run.watch)]
+    if isinstance(n, int) or not isinstance(run.most, int):
+        return [Run(run.element, columns, n, n, run.watch)]
+    most = int(min(run.most, dim_interval(n)[1]))
+    if isinstance(key.start, int) and key.start < 0 and key.stop is None and step > 0:
+        most = min(most, -key.start)
+    return [Run(run.element, [with_room(c, most) for c in columns], n, most, run.watch)]
 
 
 def array_of(r: Reader, xs: list[Any]) -> Arr:

@@ -36,6 +36,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
+from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
@@ -207,8 +208,20 @@ class Rolled:
             else:
                 self.r.state.assign(c.place, value)
         self.lists.starts.update(maker.runs)
+        self._watch_first_elements(maker.runs)
         self.arrays.entered()
         self.watched = self.arrays.watched()
+
+    def _watch_first_elements(self, runs: dict[int, Run]) -> None:
+        """Lists that grow watch what they held before the loop."""
+        self.before = Taken()
+        for c in self.carries.values():
+            for t, xs in grown_parts(c.template, None if isinstance(c.place, Storage) else c.init):
+                held = Taken()
+                held.take(xs)
+                if id(t) in runs:
+                    runs[id(t)].watch = tuple((cell, cell.content) for cell in held.cells.values())
+                self.before.containers.update(held.containers)
 
     def _container(self, obj: Any, node: Any = None) -> Any:
         """A container that a carried variable holds at the start of a trip."""
@@ -373,6 +386,7 @@ class Rolled:
             if not isinstance(c.place, Storage):
                 for _, xs in grown_parts(c.template, self._content(c, body, k)):
                     taken.take(xs)
+        taken.containers.update(self.before.containers)
         for x in taken.containers.values():
             if self.r.state.born(x) is not body.builder and not any(x is y for y in self.containers) and body.changes(x):
                 raise StructureError(
