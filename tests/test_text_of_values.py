@@ -73,3 +73,35 @@ def test_many_numbers() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="more than 32 numbers"):
         irad.compile(g)(1.5 + 1j)
+
+
+def test_numbers_of_numpy_name_their_class_in_repr() -> None:
+    def f(a: Any, b: Any) -> Any:
+        raise ValueError(f"{a!r} {b!r} {[a, b]} {a} {str(b)}")
+
+    for args in ((np.float64(3.25), 2.5), (np.float32(3.25), np.int64(2)), (3, np.int64(2))):
+        with pytest.raises(ValueError) as want:
+            f(*args)
+        with pytest.raises(ValueError) as got:
+            irad.compile(f)(*args)
+        assert str(got.value) == str(want.value)
+
+
+def test_what_is_not_in_a_list_is_named_as_python_names_it() -> None:
+    def grown(x: Any) -> Any:
+        xs = []
+        for i in range(5):
+            xs.append(x * i)
+        return xs
+
+    for f in (
+        lambda x: [x, 2.0].index(7.5),
+        lambda x: (x, 2.0).index(7.5),
+        lambda x: grown(x).index(7.5),
+        lambda x: grown(x).remove(7.5),
+    ):
+        with pytest.raises(ValueError) as want:
+            f(3.0)
+        with pytest.raises(ValueError) as got:
+            irad.compile(f)(3.0)
+        assert str(got.value) == str(want.value)

@@ -19,8 +19,8 @@ from irad.codegen.call.native import Native
 from irad.core.ir import Program, walk
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.core.types import Type
-from irad.errors import IradError, IradValueError
-from irad.frontend.trace import trace
+from irad.errors import IradError, IradValueError, UnsupportedError
+from irad.frontend.trace import definition, trace
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Capture, Path
 from irad.frontend.values.traced import GIVEN, Leaf, Result, Traced, record_of, with_own
@@ -277,7 +277,11 @@ def specialise(
     if traced is None and len(live) > 1:
         live = frozenset(path for path in live if trial(frozenset([path])))
         traced = trial(live)
-    return Specialisation(traced or trace(fn, args, kwargs, static=static), options, leaves_of(fn, options.donate, args, kwargs))
+    traced = traced or trace(fn, args, kwargs, static=static)
+    try:
+        return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs))
+    except UnsupportedError as e:  # found after the passes, which keep no place for every node
+        raise e.at(definition(fn)) from e.__cause__
 
 
 def _with_live(fn: Any, args: Any, kwargs: Any, static: frozenset[int], live: frozenset[Path]) -> Traced | None:

@@ -234,7 +234,7 @@ class _Attempt:
                 if isinstance(e, NeedStatic):
                     raise
                 if not self._raised_late(b, e):
-                    raise e.at(_definition(self.fn)) from e.__cause__
+                    raise e.at(definition(self.fn)) from e.__cause__
                 out = None
             except Dead:
                 out = None
@@ -248,7 +248,7 @@ class _Attempt:
                 mutated = self._mutations(values)
                 writes = written_back(self.reader, lambda x: self._assigned(x, values))
             except IradError as e:
-                raise e.at(_definition(self.fn)) from e.__cause__
+                raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         return self._traced(name, nodes, values, results, out_tree, mutated, own, writes)
 
@@ -309,7 +309,7 @@ class _Attempt:
             found = field_type(x) if field and isinstance(x, np.ndarray) else None
             t = x.type if isinstance(x, Spec) else found or type_of(x)
         except (TypeError, OverflowError) as e:
-            raise IradTypeError(f"argument {name}: {refusal(x) or e}").at(_definition(self.fn)) from None
+            raise IradTypeError(f"argument {name}: {refusal(x) or e}").at(definition(self.fn)) from None
         value = Value(t, name)
         strides = strides_of(x) if isinstance(x, np.ndarray) else None
         small = type(x) is int and INT32[0] <= x <= INT32[1]
@@ -517,7 +517,7 @@ def _with_statics(tree: TreeDef, values: Iterator[Any]) -> TreeDef:
     return tree if tree.cls is None else TreeDef(tree.cls, tree.meta, tuple(_with_statics(c, values) for c in tree.children))
 
 
-def _definition(fn: Any) -> Loc | None:
+def definition(fn: Any) -> Loc | None:
     """Where a function begins."""
     while getattr(fn, "__wrapped__", None) is not None:
         fn = fn.__wrapped__

@@ -95,7 +95,11 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
 
 def _named(text: Text, x: Arr) -> Text | str:
     """What repr() says of a number: NumPy 2 names the class of its own."""
-    if x.weak or x.mixed or x.shape or not repr(np.float64(0)).startswith("np."):
+    if x.shape or not repr(np.float64(0)).startswith("np."):
+        return text
+    if x.mixed:
+        raise UnsupportedError("repr() of a number that is of one class on one path and of another class on the other; use str()")
+    if x.weak:
         return text
     return together(["np.", text, "_"]) if x.name == "bool" else together([f"np.{class_of_number(x).__name__}(", text, ")"])
 

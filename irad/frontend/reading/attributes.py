@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,17 +12,20 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import CODE, is_container, is_instance, is_library, is_value, own_names
+from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists
 from irad.frontend.control.flow import conjunction, negated
+from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, check_same_kind, nearest
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
+from irad.frontend.python.text_pieces import together
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method, get_node_attr, set_node_attr
@@ -449,8 +453,23 @@ def _index(r: Reader, xs: list[Any], x: Any, *bounds: Any) -> Any:
     if bounds:
         raise UnsupportedError("list.index between bounds of a list that grows in a loop; write xs[a:b].index(x) + a")
     hits = lists.equal_to(r, xs, x)
-    raise_if(logical_not(any_(hits, axes=(0,))), exc="ValueError", message="list.index(x): x not in list")
+    _raise_absent(r, logical_not(any_(hits, axes=(0,))), xs, x)
     return Arr(argmax(hits, axis=0), True)
+
+
+def _raise_absent(r: Reader, absent: Value | None, xs: Any, x: Any) -> None:
+    """What index() raises: always, if `absent` is None."""
+    kind = "tuple" if isinstance(xs, tuple) else "list"
+    text: Any = f"{kind}.index(x): x not in {kind}"
+    if kind == "list" and sys.version_info < (3, 14):
+        text = together([import_later("irad.frontend.python.texts").text_of(r, x, "!r", inside=True), " is not in list"])
+    if absent is None and isinstance(text, str):
+        raise ValueError(text)
+    name, template, operands = import_later("irad.frontend.reading.raises").described(r, ValueError(text))
+    if absent is None:
+        raise_always(name, template, [o.value for o in operands])
+        raise Dead
+    raise_if(absent, *(o.value for o in operands), exc=name, message=template)
 
 
 def _count(r: Reader, xs: list[Any], x: Any) -> Any:
@@ -458,7 +477,9 @@ def _count(r: Reader, xs: list[Any], x: Any) -> Any:
 
 
 def _remove(r: Reader, xs: list[Any], x: Any) -> None:
-    lists.remove_at(r, xs, _index(r, xs, x))
+    hits = lists.equal_to(r, xs, x)
+    raise_if(logical_not(any_(hits, axes=(0,))), exc="ValueError", message="list.remove(x): x not in list")
+    lists.remove_at(r, xs, Arr(argmax(hits, axis=0), True))
 
 
 def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
@@ -490,9 +511,9 @@ def _position(r: Reader, xs: Any, x: Any) -> Any:
         elif hit:
             out, absent = k, False
     if absent is True:
-        raise ValueError("list.index(x): x not in list")
+        _raise_absent(r, None, xs, x)
     if isinstance(absent, Arr):
-        raise_if(absent.value, exc="ValueError", message="list.index(x): x not in list")
+        _raise_absent(r, absent.value, xs, x)
     return out
 
 
