@@ -155,6 +155,8 @@ class Wide(Program):
                 "",
                 "",
             ]
+        if self.has("generators"):
+            self.helpers += ["def gen(a, b):", *("    " + line for line in self.r.choice(_GENERATORS)), "", ""]
         for _ in range(self.r.randrange(3, 9)):
             self.statement(1, 3, False)
         if self.has("nones"):
@@ -197,6 +199,7 @@ class Wide(Program):
         ways += [self.nones] * (2 * self.has("nones")) + [self.states] * self.has("states")
         ways += [self.draws] * self.has("draws") + [self.likes] * self.has("likes")
         ways += [self.kinds] * (self.has("kinds") and loop)
+        ways += [self.generators] * self.has("generators")
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
@@ -283,6 +286,16 @@ class Wide(Program):
             f"c, h = h * 0.5, c + {a}", f"e = {a} * 1.0", "s += np.sum(e) * 0.1",
         )  # fmt: skip
 
+    def generators(self) -> str:
+        """A generator function, consumed in loops, sums and one by one."""
+        g = f"gen({self.array()}, {self.value()})"
+        return self.pick(
+            f"s += sum({g}) * 0.1", f"for v in {g}: t += np.tanh(v) * 0.1", f"for v in {g}: s = s + 0.1 * v if v < t else t", f"t = max({g})",
+            f"s += next({g})", f"for k, v in enumerate({g}): s += 0.1 * v * k", f"s += 0.1 * sum(a * b for a, b in zip({g}, y))",
+            f"s += 0.1 * sum(v for v in {g} if v > t)", f"w = [*w[:1], next({g})]", f"t += 0.5 if any(v > s for v in {g}) else 0.25",
+            f"s += next((v for v in {g} if v > s), 0.5)",
+        )  # fmt: skip
+
     def dataclass(self) -> str:
         return self.pick(
             f"d.b = {self.value()}", f"d.a[{self.index()}] += {self.value()}", "d.a *= 0.5", "s += d.b", f"d.b += d.a[{self.index()}]", "d = State(d.a * 1.0, d.b)",
@@ -322,6 +335,15 @@ class Wide(Program):
             self.block(indent + 1, depth - 1, loop)
 
 
+_GENERATORS = (
+    ("for v in a:", "    yield np.tanh(v + b)"),
+    ("for v in a:", "    if v > b:", "        yield v * 0.5", "yield b"),
+    ("while b < 2.0:", "    yield b", "    b = b + 0.6 + abs(np.tanh(a[0]))"),
+    ("yield a[0]", "yield from a", "yield b"),
+    ("for k in range(len(a)):", "    a[k] *= 0.9", "    yield a[k] + b * k"),
+    ("k = 0", "while True:", "    yield a[k % 4] * b", "    k += 1", "    if k > 5 or b > a[0]:", "        return"),
+)
+
 FEATURES = (
     "raises",
     "alias",
@@ -337,6 +359,7 @@ FEATURES = (
     "draws",
     "likes",
     "kinds",
+    "generators",
 )
 
 
