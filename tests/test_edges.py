@@ -170,7 +170,7 @@ def test_steps() -> None:
 
 def test_remainder_slopes() -> None:
     same(slopes(ew.remainder, [7.5, -7.5], [2.0, 2.0]), [[1.0, 1.0], [-3.0, 4.0]])
-    same(slopes(ew.fmod, [7.5, -7.5], [2.0, 2.0]), [[1.0, 1.0], [-3.0, 3.0]])
+    same(slopes(ew.fmod, [7.5, -7.5, 2.0], [2.0, 2.0, 0.4]), [[1.0, 1.0, 1.0], [-3.0, 3.0, -4.0]])  # 0.4 is more than 2 / 5
 
 
 def test_heaviside_slopes() -> None:

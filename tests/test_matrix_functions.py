@@ -199,6 +199,14 @@ def test_nearly_equal_eigenvalues(gap: float) -> None:
         assert got == pytest.approx(wanted(exponential, 0.3, a, kinds), rel=within)
 
 
+def test_equal_eigenvalues_that_are_rounding() -> None:
+    """Two of the ones matrix should be 0 and are not: their quotients of differences would be of rounding. exp(A) = 1 + c A, c = (e^3 - 1) / 3."""
+    f = lambda a: np.sum(np.exp(np.linalg.eigvalsh(0.5 * (a + a.T))))
+    a = np.ones((3, 3))
+    along = irad.jvp(irad.grad(f), (a,), (np.eye(3) - a / 3,))[1]
+    np.testing.assert_allclose(along, np.eye(3) - a / 3, atol=1e-12)
+
+
 def test_stacks_and_batches() -> None:
     stack = np.array([TIED, 2 * np.eye(3), EQUAL[3]])
 

@@ -35,7 +35,7 @@ neg: Op
 szmul: Op
 szmul2: Op
 szdiv: Op
-trunc: Op
+rint: Op
 sign: Op
 select: Op
 eq: Op
@@ -187,7 +187,7 @@ remainder = elementwise(
     cost=8, doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
 )  # fmt: skip
 fmod = elementwise(
-    "fmod", np.fmod, lambda x, y, o: (ONE, neg(trunc(div(x, y)))), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
+    "fmod", np.fmod, lambda x, y, o: (ONE, neg(rint(div(sub(x, o), y)))), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
 )  # fmt: skip
 abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
                    intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip

@@ -23,9 +23,9 @@ from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Type
 from irad.errors import UnsupportedError
-from irad.ops.array import broadcast, sum_
+from irad.ops.array import broadcast, max_, sum_
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import abs_, add, div, full, gt, le, logical_and, mul, neg, select, sub, szmul
+from irad.ops.elementwise import abs_, add, div, full, gt, le, logical_and, logical_or, mul, neg, select, sub, szmul
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh, plus
 from irad.ops.slopes import formula
 from irad.ops.spectral import off_diagonal, read_symmetric, to_triangle
@@ -64,12 +64,13 @@ class _Tensor:
             return self.table[0]
         rank, last = order + 1, self.of(order - 1)
         pairs = list(itertools.combinations(range(rank), 2))
-        gap, top, edge = self._quotient(last, *pairs[0], rank)
+        chosen = self._pair(last, *pairs[0], rank)
         for p, q in pairs[1:]:
-            new = self._quotient(last, p, q, rank)
-            better = gt(abs_(new[0]), abs_(gap))
-            gap, top, edge = (select(better, a, b) for a, b in zip(new, (gap, top, edge)))
-        near = le(abs_(gap), mul(edge, full(_margin(gap, order), gap)))
+            new = self._pair(last, p, q, rank)
+            better = gt(abs_(new[0]), abs_(chosen[0]))
+            chosen = [select(better, a, b) for a, b in zip(new, chosen)]
+        gap, top, size, x, y = chosen
+        near = self._near(gap, size, x, y, order)
         slopes = reduce(add, [self.spread(self.table[order], [k], rank) for k in range(rank)])
         limit = mul(slopes, full(1.0 / (rank * math.factorial(order)), slopes))
         if self.mixed:
@@ -77,11 +78,22 @@ class _Tensor:
             limit = select(agreed, limit, full(np.nan, limit))
         return select(near, limit, div(top, select(near, full(1.0, gap), gap)))
 
-    def _quotient(self, last: Value, p: int, q: int, rank: int) -> tuple[Value, Value, Value]:
-        """The distance of two arguments, the difference of what leaves out one of them, and their size."""
+    def _pair(self, last: Value, p: int, q: int, rank: int) -> list[Value]:
+        """The distance of two arguments, the difference of what leaves out one of them, their size, and the slopes at both."""
         x, y = self.spread(self.w, [p], rank), self.spread(self.w, [q], rank)
         without = [self.spread(last, [k for k in range(rank) if k != r], rank) for r in (q, p)]
-        return sub(x, y), sub(*without), add(abs_(x), abs_(y))
+        slopes = [self.spread(self.table[rank - 1], [k], rank) for k in (p, q)]
+        return [sub(x, y), sub(*without), add(abs_(x), abs_(y)), *slopes]
+
+    def _near(self, gap: Value, size: Value, x: Value, y: Value, order: int) -> Value:
+        """Is the mean of slopes the better one? Eigenvalues that are all rounding, such as those that should be 0, are near each other if
+        the slopes at them are."""
+        within = lambda d, s: le(abs_(d), mul(s, full(_margin(d, order), s)))
+        if self.w.type.shape[-1] == 0:
+            return within(gap, size)
+        largest = max_(abs_(self.w), axes=(self.lead,))
+        top = broadcast(largest, shape=gap.type.shape, dims=tuple(range(self.lead)))
+        return logical_or(within(gap, size), logical_and(within(gap, top), within(sub(x, y), add(abs_(x), abs_(y)))))
 
     def _same(self, p: int, q: int, rank: int) -> Value:
         """Do f and its slopes agree at two arguments, as those of one function would that are equal?"""

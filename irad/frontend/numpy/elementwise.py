@@ -33,6 +33,7 @@ from irad.ops.constant import const
 from irad.ops.control import raise_if, while_
 from irad.ops.elementwise import INF, cast_to, full, select
 from irad.ops.intervals import bound, interval
+from irad.ops.slopes import slope_of
 
 # ---- lowerings: Values of the loop's dtypes in, Values out ---------------------------------------------------
 
@@ -91,7 +92,8 @@ def _divmod(x: Value, y: Value) -> tuple[Value, Value]:
 
 def _modf(x: Value) -> tuple[Value, Value]:
     whole = ew.trunc(x)
-    return ew.copysign(select(ew.isinf(x), full(0.0, x), ew.sub(x, whole)), x), whole
+    rest = select(ew.isinf(x), full(0.0, x), ew.sub(x, whole))
+    return slope_of(ew.copysign(rest, x), rest), whole  # the sign is that of a zero: the slope is that of x
 
 
 def _gcd(x: Value, y: Value) -> Value:
