@@ -101,6 +101,8 @@ CALLS: dict[str, list[Call]] = {
     "np.apply_over_axes": [(lambda x: np.apply_over_axes(np.sum, x * x, [0]), (M,))],
     "np.apply_along_axis": [(lambda x: np.apply_along_axis(lambda r: r * r[0], 0, x), (M,))],
     "np.fromfunction": [(lambda x: np.fromfunction(lambda i: i * x * x, (3,)), (V,))],
+    "scipy.linalg.solve_banded": [(lambda a, b: scipy.linalg.solve_banded((1, 1), a, b), (M, V))],
+    "scipy.linalg.solve_sylvester": [(lambda a, b, q: scipy.linalg.solve_sylvester(a, b, q), (M, M.T + 1, M + 2))],
     "scipy.linalg.cho_solve": [(lambda a, b: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a), b), (M, V))],
     "scipy.linalg.lu_solve": [(lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (M, V))],
 }  # fmt: skip
