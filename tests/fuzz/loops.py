@@ -198,7 +198,7 @@ class Wide(Program):
         ways += [self.lists] * self.has("lists") + [self.dataclass] * self.has("dataclasses") + [self.masks] * self.has("masks")
         ways += [self.nones] * (2 * self.has("nones")) + [self.states] * self.has("states")
         ways += [self.draws] * self.has("draws") + [self.likes] * self.has("likes")
-        ways += [self.kinds] * (self.has("kinds") and loop)
+        ways += [self.kinds] * (self.has("kinds") and loop and indent == 2)
         ways += [self.generators] * self.has("generators")
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
@@ -279,7 +279,7 @@ class Wide(Program):
         )  # fmt: skip
 
     def kinds(self) -> str:
-        """Variables that change their kind in a loop: a number, a list, and an int."""
+        """Variables that change their kind in a loop, not under a condition: a number, a list, and an int."""
         a = self.array()
         return self.pick(
             f"c = c * 0.5 + {a}", f"e = np.tanh(m @ {a} * 0.1).sum() + {a} * 0.5", f"h = h * {self.pick('0.5', '1j', a)}", "t += np.sum(np.abs(c)) * 0.1",
