@@ -60,7 +60,7 @@ _scipy = {
     "scipy.interpolate": ["library.interpolation"],
     "scipy.spatial.distance": ["library.distances"],
     "scipy.signal": ["library.filters"],
-    "scipy.ndimage": ["library.filters"],
+    "scipy.ndimage": ["library.images"],
 }
 
 
@@ -70,7 +70,7 @@ def lookup(fn: Any) -> Builder | None:
         found = TABLE.get(fn)
     except TypeError:  # not hashable
         return None
-    if found is None and _of_numpy(fn) and load_all():
+    if found is None and _of_numpy(fn) and load_all(fn):
         found = TABLE.get(fn)
     return found
 
@@ -82,10 +82,17 @@ def _of_numpy(fn: Any) -> bool:
     return str(getattr(fn, "__module__", "")).split(".")[0] in ("numpy", "scipy")
 
 
-def load_all() -> bool:
-    """Register the functions of the modules that are not imported yet, and what has been imported of SciPy; were there any?"""
+def _part_of_scipy(fn: Any) -> str:
+    """The module that a function belongs to; SciPy's ufuncs do not say where they are from."""
+    return "scipy.special" if isinstance(fn, np.ufunc) else str(getattr(fn, "__module__", ""))
+
+
+def load_all(fn: Any = None) -> bool:
+    """Register the functions of the modules that are not imported yet, and what has been imported of SciPy: all, or that part which
+    `fn` belongs to. Were there any?"""
     with COMPILER:
-        more, found = list(_more), [name for name in _scipy if name in sys.modules]
+        part = "" if fn is None else _part_of_scipy(fn)
+        more, found = list(_more), [n for n in _scipy if n in sys.modules and (fn is None or part.startswith(n))]
         for name in more:
             import_module(f"irad.frontend.{name}")
         _more.clear()
