@@ -302,7 +302,6 @@ def _derivative(
 
 
 PLAIN = [n for n in _names() if not _method(n) and n.removeprefix("np.") not in NO_SLOPES and n not in BITS]
-THIRD = ("rrr", "frr", "rfr", "rrf", "fff")
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -310,31 +309,3 @@ def test_first_and_second_derivatives(name: str) -> None:
     """In the first ways to call it, where elements or eigenvalues are equal."""
     within = ROUNDED.get(name, 1e-9)
     assert [w for p, arrays in programs(name)[:2] for w in check(p, arrays, ("r", "rf"), ("ones", "ties"), within)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLAIN)
-def test_derivatives_of_all_calls_at_all_points(name: str) -> None:
-    modes = ("r", "f", "rr", "rf", "fr", "ff", *(THIRD if name.startswith("np.linalg") else ("rfr",)))
-    within = ROUNDED.get(name, 1e-9)
-    assert [w for p, arrays in programs(name) for w in check(p, arrays, modes, list(POINTS), within)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in _names() if _method(n)])
-def test_methods_of_ufuncs(name: str) -> None:
-    assert [w for p, arrays in programs(name)[:2] for w in check(p, arrays, ("r", "rf"), ("given", "zeros", "ones"))] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLAIN)
-def test_second_derivatives_in_single_precision(name: str) -> None:
-    """Those of double precision, rounded: what is computed in numbers of one kind is differentiated in them too."""
-    for (p, arrays), (q, _) in zip(programs(name, "f32"), programs(name)):
-        ds = [directions(arrays, k) for k in range(2)]
-        xs = [a.astype(np.float64) for a in arrays]
-        try:
-            got, want = (_derivative({}, g, ds, "rf", 1.0, x) for g, x in ((p, arrays), (q, xs)))
-        except RaisedInGraph:
-            continue
-        np.testing.assert_allclose(got, want, rtol=2e-2, atol=2e-2)
