@@ -9,7 +9,7 @@ import functools
 import inspect
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -383,8 +383,8 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
     init, new = cls.__init__, cls.__new__  # type: ignore[misc]
     holder: Any = cls
-    if holder in (types.SimpleNamespace, functools.partial):  # they hold what they are given
-        return r.state.made(holder(*args, **kwargs))
+    if holder in (types.SimpleNamespace, functools.partial, *_OF_ITEMS):  # they hold what they are given
+        return r.state.made(holder(*_OF_ITEMS.get(holder, lambda r, *args: args)(r, *args), **kwargs))
     if in_library(cls):
         obj = r.state.made(object.__new__(cls))
         r.call(init, [obj, *args], kwargs)
@@ -413,6 +413,20 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
     return obj
 
 
+def _items_alone(r: Reader, iterable: Any = (), *more: Any) -> tuple[Any, ...]:
+    return (r.items(iterable), *more)
+
+
+def _pairs(r: Reader, given: Any = ()) -> tuple[Any, ...]:
+    return (given if isinstance(given, dict) else [tuple(r.items(pair)) for pair in r.items(given)],)
+
+
+# Containers that are written in C: what they are made of, as the very objects.
+_OF_ITEMS: dict[Any, Callable[..., tuple[Any, ...]]] = {
+    collections.deque: _items_alone,
+    collections.OrderedDict: _pairs,
+    collections.defaultdict: lambda r, factory=None, *given: (factory, *(_pairs(r, *given) if given else ())),
+}
 _HOLDERS = (
     BaseException,
     tuple,
