@@ -27,8 +27,8 @@ from irad.core.types import type_of
 from irad.errors import IradError, IradTypeError, Loc, UnsupportedError
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
-from irad.frontend.control.merge import structure
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
+from irad.frontend.control.templates import structure
 from irad.frontend.reader import OWN, Frame, Reader, Restart
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source

@@ -8,9 +8,11 @@ from typing import Any
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
+from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.holders import known, names_of
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
-from irad.frontend.control.merge import Ary, Bad, Joiner, Maker, Node, Opt, Same, Template, arrays_in, holes, leaves, zero
+from irad.frontend.control.merge import Joiner
+from irad.frontend.control.templates import Ary, Bad, Node, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError

@@ -11,7 +11,8 @@ from typing import Any
 
 from irad.core.ir import Value
 from irad.core.types import Dim
-from irad.frontend.control.merge import Bad, Grower, Grown, Node, Null, Opt, Template, mutable, structure
+from irad.frontend.control.merge import Grower
+from irad.frontend.control.templates import Bad, Grown, Node, Null, Opt, Template, mutable, structure
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval

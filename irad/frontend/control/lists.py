@@ -12,21 +12,9 @@ from irad.core.rows import Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control.merge import (
-    STALE_LIST,
-    Ary,
-    Grown,
-    Maker,
-    Node,
-    Num,
-    Template,
-    elements_of,
-    holes,
-    leaves,
-    meet,
-    show,
-    widened,
-)
+from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
+from irad.frontend.control.merge import elements_of, meet
+from irad.frontend.control.templates import Ary, Grown, Node, Num, Template, show
 from irad.frontend.numpy.join import stack
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift

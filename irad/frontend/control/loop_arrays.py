@@ -15,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.merge import Ary, Node, Null, Opt, Template, arrays_in, structure
+from irad.frontend.control.templates import Ary, Node, Null, Opt, Template, arrays_in, structure
 from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr

@@ -1,8 +1,7 @@
-"""Templates: the structure that a variable has on every path, with holes (SSA values) where the paths differ.
+"""Joining: the template (irad.frontend.control.templates) of a variable on several paths.
 
-`join` finds the template of two things; `leaves` gives the values that fill its holes for one thing, in a region;
-`make` builds the thing back from values. A branch joins the outcomes of its two sides; a loop joins what a variable was
-before a trip with what it is after, until nothing changes.
+A branch joins the outcomes of its two sides; a loop joins what a variable was before a trip with what it is after, until nothing
+changes. What fills the holes, and the thing made back from values: irad.frontend.control.filling.
 """
 
 from __future__ import annotations
@@ -10,121 +9,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from irad.core.foreign import is_instance
-from irad.core.ir import Value
-from irad.core.lazy_dataclass import dataclass
-from irad.core.tree import Attributes, parts, rebuild
-from irad.core.types import BOOL, I64, Dim, Type, complex_dtype, is_complex, is_float, promote
-from irad.frontend.numpy.python_scalars import OVERFLOW
-from irad.frontend.values.arr import Arr, constant, dtype_of, lift
+from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
+from irad.frontend.control.templates import (
+    Ary,
+    Bad,
+    Grown,
+    Node,
+    Null,
+    Num,
+    Opt,
+    Pick,
+    Same,
+    Template,
+    Words,
+    bare,
+    choices,
+    equal,
+    is_zero_d,
+    mutable,
+    number,
+    one_of,
+    show,
+    structure,
+)
+from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
-    Cell,
-    Closure,
     Maybe,
-    Method,
     Nullable,
     Poison,
-    StructureError,
     Text,
     describe,
     is_number,
 )
 from irad.frontend.values.runs import (
-    Run,
-    empty_column,
     has_run,
     head,
     larger,
     length_of,
     most_of,
-    stacked,
     tail,
-    with_room,
-    with_row,
 )
 from irad.frontend.values.state import same
-from irad.ops.array import dim_value
-from irad.ops.constant import const, scalar
-from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, eq, select
-from irad.ops.intervals import affine_of, bound, dim_interval
-from irad.ops.text import choice_field, choices_of
-
-
-@dataclass(frozen=True, eq=False)
-class Template:
-    """Base of templates."""
-
-
-@dataclass(frozen=True, eq=False)
-class Same(Template):
-    """The same thing on every path."""
-
-    obj: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Num(Template):
-    """A number; see `Arr`."""
-
-    dtype: str
-    weak: bool
-    mixed: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Ary(Template):
-    """An array; `pair` are the two arrays that were joined."""
-
-    type: Type
-    pair: tuple[Any, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Opt(Template):
-    """Perhaps undefined: a flag, then the holes of the thing itself."""
-
-    child: Template
-
-
-@dataclass(frozen=True, eq=False)
-class Null(Template):
-    """Perhaps None: a flag, then the holes of what it is otherwise."""
-
-    child: Template
-
-
-@dataclass(frozen=True, eq=False)
-class Node(Template):
-    """A tuple, list, dict, dataclass... with templates as children."""
-
-    cls: type
-    meta: Any
-    kids: tuple[Template, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Grown(Template):
-    """A list of another length on each path or trip: elements of one template, in arrays with room for `rows` of them.
-
-    Its length is `base + rate * trip`, or a hole if `rate` is None. In a loop a trip adds at most `growth` elements; at the start
-    of a trip there are at most `most`, after the loop `after`.
-    """
-
-    element: Template
-    rows: Dim
-    base: Dim
-    rate: int | None
-    most: Dim
-    after: Dim
-    growth: int = 0
-
-    def run(self, columns: Sequence[Value], length: Dim, most: Dim) -> Run:
-        return Run(self.element, columns, length, most)
 
 
 class Grower:
@@ -133,36 +60,6 @@ class Grower:
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         """The template of a list that was x (or had a template), and is y. May be `Bad`."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class Words(Template):
-    """A string with numbers in it."""
-
-    template: str
-    kids: tuple[Template, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Pick(Template):
-    """One of some strings, by its number."""
-
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Bad(Template):
-    """Things that cannot be one; reading the variable is an error."""
-
-    message: str
-
-
-# ---- numbers --------------------------------------------------------------------------------------------------
-
-
-def is_weak_number(x: Any) -> bool:
-    """A Python number (bool included), traced or not."""
-    return x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex)
 
 
 def join_numbers(a: Num, b: Num) -> Num:
@@ -179,9 +76,6 @@ def join_numbers(a: Num, b: Num) -> Num:
     if is_float(weak.dtype) and strong.dtype[0] not in "fc":
         return Num("f64", False, mixed)
     return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
-
-
-# ---- joining ----------------------------------------------------------------------------------------------------
 
 
 Content = Callable[[Any], Any]
@@ -303,8 +197,8 @@ class Joiner:
         a = t.obj if isinstance(t, Same) else None
         have, other = t.options if isinstance(t, Pick) else choices(a), choices(b)
         if have is not None and other is not None:
-            return _one_of((*have, *(o for o in other if o not in have)))
-        if isinstance(t, Num) or is_number(a) or (_is_zero_d(a) and is_number(b)):
+            return one_of((*have, *(o for o in other if o not in have)))
+        if isinstance(t, Num) or is_number(a) or (is_zero_d(a) and is_number(b)):
             if is_number(b) or (isinstance(b, Array) and not b.shape):
                 return join_numbers(t if isinstance(t, Num) else number(a), number(b))
         elif isinstance(t, Ary) or isinstance(a, Array):
@@ -431,41 +325,6 @@ def meet(a: Template, b: Template) -> Template:
     return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
 
 
-def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
-    """(class, static part, children) of a container or plain instance; None for anything else."""
-    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure)):
-        return None
-    found = parts(obj)
-    if found is not None:
-        return found
-    cls = type(obj)
-    plain = (
-        hasattr(obj, "__dict__")
-        and (not callable(obj) or is_instance(obj))
-        and cls.__module__ != "builtins"
-        and not isinstance(obj, type)
-    )
-    if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
-        return cls, Attributes(tuple(vars(obj))), tuple(vars(obj).values())
-    return None
-
-
-def mutable(obj: Any) -> bool:
-    """A container or instance that two variables can share and change."""
-    return not isinstance(obj, tuple)
-
-
-def _is_zero_d(a: Any) -> bool:
-    return isinstance(a, Array) and not a.shape
-
-
-def number(x: Any) -> Num:
-    """The kind of a number; an array of rank 0 counts as a NumPy scalar."""
-    if isinstance(x, Array):
-        return Num(x.type.dtype, False)
-    return Num(dtype_of(x), is_weak_number(x), isinstance(x, Arr) and x.mixed)
-
-
 def open_(
     obj: Any, side: int | None = None, lasting: Callable[[Any, int], bool] | None = None, content: Content = _itself
 ) -> Template:
@@ -500,270 +359,3 @@ def _open_run(xs: list[Any], content: Content) -> Template:
         return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
     static = isinstance(length, int)
     return Grown(element, rows, length if static else 0, 0 if static else None, most, most)
-
-
-def bare(t: Template) -> Template:
-    """The template of what is there, where something is."""
-    while isinstance(t, (Opt, Null)):
-        t = t.child
-    return t
-
-
-def arrays_in(t: Template) -> Iterator[Ary]:
-    """The templates of the arrays in a template."""
-    if isinstance(t, Ary):
-        yield t
-    elif isinstance(t, (Opt, Null)):
-        yield from arrays_in(t.child)
-    elif isinstance(t, Node):
-        for k in t.kids:
-            yield from arrays_in(k)
-
-
-MOST_STRINGS = 16
-
-
-def choices(x: Any) -> tuple[str, ...] | None:
-    """The strings that a variable may be: itself, or those that it is chosen from; None for anything else."""
-    return (x,) if type(x) is str else choices_of(x.template) if isinstance(x, Text) else None
-
-
-def _one_of(options: tuple[str, ...]) -> Template:
-    return Pick(options) if len(options) <= MOST_STRINGS else Bad(f"it is one of more than {MOST_STRINGS} strings")
-
-
-def _chosen(options: tuple[str, ...], x: Any) -> Value:
-    """The number of a string among the options."""
-    if isinstance(x, str):
-        return scalar(options.index(x), "i64")
-    own, v = choices(x) or (), x.operands[0].value
-    if own == options[: len(own)]:
-        return v  # type: ignore[no-any-return]
-    out = scalar(options.index(own[0]), "i64")
-    for k, o in enumerate(own[1:], 1):
-        out = select(eq(v, scalar(k, "i64")), scalar(options.index(o), "i64"), out)
-    return out
-
-
-def disagrees(t: Template) -> str:
-    """Why some part of a template is not one thing, else ""."""
-    if isinstance(t, Bad):
-        return t.message
-    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Node) else ()
-    return next(filter(None, map(disagrees, kids)), "")
-
-
-def show(t: Template) -> str:
-    if isinstance(t, Same):
-        return describe(t.obj)
-    if isinstance(t, Null):
-        return f"{show(t.child)} or None"
-    if isinstance(t, Num):
-        return describe(Arr(Value(Type(t.dtype)), t.weak))
-    if isinstance(t, Ary):
-        return f"an array {t.type}"
-    if isinstance(t, Grown):
-        return "a list"
-    return f"a {t.cls.__name__}" if isinstance(t, Node) else "perhaps undefined" if isinstance(t, Opt) else "a string"
-
-
-_LENGTHS = ("rows", "base", "rate", "most", "after", "growth")
-
-
-def equal(a: Template, b: Template) -> bool:
-    """Do two templates have the same holes and constants?"""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, Same):
-        return same(a.obj, b.obj)  # type: ignore[attr-defined]
-    if isinstance(a, Num):
-        return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
-    if isinstance(a, Ary):
-        return a.type == b.type  # type: ignore[attr-defined]
-    if isinstance(a, Pick):
-        return a.options == b.options  # type: ignore[attr-defined]
-    if isinstance(a, (Opt, Null)):
-        return equal(a.child, b.child)  # type: ignore[attr-defined]
-    if isinstance(a, Grown):
-        return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]
-    if isinstance(a, (Node, Words)):
-        return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
-    return True
-
-
-# ---- filling and building -----------------------------------------------------------------------------------------
-
-
-def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> list[Value]:
-    """Values that fill the holes of `t` for `obj`, made in the current builder. `read(array)` gives an array's content."""
-    seen = set() if seen is None else seen
-    if isinstance(t, Num):
-        return [number_value(read(obj) if isinstance(obj, Array) else obj, t.dtype)]
-    if isinstance(t, (Same, Bad)):
-        return []
-    if isinstance(t, Pick):
-        return [_chosen(t.options, obj)]
-    if isinstance(t, Opt):
-        if obj is UNDEFINED:
-            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
-        flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
-        return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
-    if isinstance(t, Null):
-        if obj is None:
-            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
-        flag = obj.there.value if isinstance(obj, Nullable) else scalar(True, "bool")
-        return [flag, *leaves(t.child, obj.value if isinstance(obj, Nullable) else obj, read, seen)]
-    if id(t) in seen:
-        return []
-    seen.add(id(t))
-    if isinstance(t, Ary):
-        content = read(obj)
-        return [content.value if isinstance(content, Arr) else constant(content)]
-    if isinstance(t, Grown):
-        return _run_leaves(t, obj, read)
-    kids = obj.operands if isinstance(t, Words) else structure(obj)[2]  # type: ignore[index]
-    return [v for k, x in zip(t.kids, kids) for v in leaves(k, x, read, seen)]  # type: ignore[attr-defined]
-
-
-def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
-    """Types of the values that `leaves` gives, each shared template once."""
-    seen = set() if seen is None else seen
-    if isinstance(t, Num):
-        return [Type(t.dtype)]
-    if isinstance(t, Pick):
-        return [I64]
-    if isinstance(t, (Opt, Null)):
-        return [BOOL, *holes(t.child, seen)]
-    if isinstance(t, (Same, Bad)) or id(t) in seen:
-        return []
-    seen.add(id(t))
-    if isinstance(t, Grown):
-        columns = [Type(h.dtype, (t.rows, *h.shape)) for h in holes(t.element)]
-        return columns if t.rate is not None else [I64, *columns]
-    return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
-
-
-def number_value(x: Any, dtype: str) -> Value:
-    """A number as a scalar value of a dtype; an int of more than 64 bits raises where the program gets there."""
-    if type(x) is int and dtype == "i64" and not -(2**63) <= x < 2**63:
-        raise_if(scalar(True, "bool"), exc="OverflowError", message=OVERFLOW)
-        return scalar(0, dtype)
-    return cast_to(x.value, dtype) if isinstance(x, Arr) else scalar(np.asarray(x).astype(Type(dtype).numpy).item(), dtype)
-
-
-def zero(t: Type) -> Value:
-    return const(value=0, type=t)
-
-
-# ---- lists whose elements stand in arrays ------------------------------------------------------------------------
-
-
-def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
-    """The length, unless it follows from the trip, and the columns of a list."""
-    if has_run(xs) and xs[0].stale:
-        raise StructureError(STALE_LIST)
-    read = getattr(read, "elements", read)
-    types = holes(t.element)
-    rows = [leaves(t.element, x, read) for x in tail(xs)]
-    if has_run(xs):
-        start = xs[0].length
-        columns = [with_room(c, t.rows) for c in widened(xs[0], t.element)]
-        for k, values in enumerate(rows):
-            columns = [with_row(c, start + k, v) for c, v in zip(columns, values)]
-    else:
-        columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
-    return columns if t.rate is not None else [dim_value(length_of(xs)), *columns]
-
-
-STALE_LIST = (
-    "an array was put into this list, and has been changed since, or may be one that has; "
-    "put a copy into the list (xs.append(x.copy()))"
-)
-
-
-def widened(run: Run, element: Template) -> list[Value]:
-    """The columns of a run as those of a wider template of its elements."""
-    return _widened(run.element, element, iter(run.columns), run.rows)
-
-
-def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim) -> list[Value]:
-    if isinstance(have, Num) and isinstance(want, Num):
-        return [cast_to(next(columns), want.dtype)]
-    if equal(have, want):
-        return [next(columns) for _ in holes(have)]
-    flag = lambda there: const(value=there, type=Type("bool", (rows,)))
-    if isinstance(want, Null):
-        if isinstance(have, Null):
-            return [next(columns), *_widened(have.child, want.child, columns, rows)]
-        if isinstance(have, Same) and have.obj is None:
-            return [flag(False), *(empty_column(h, rows) for h in holes(want.child))]
-        return [flag(True), *_widened(have, want.child, columns, rows)]
-    if isinstance(want, Grown) and isinstance(have, Grown) and equal(have.element, want.element):
-        lengths = [next(columns)] if have.rate is None else [const(value=have.base, type=Type("i64", (rows,)))]
-        inner = [next(columns) for _ in holes(have.element)]
-        return [*(lengths if want.rate is None else []), *(with_room(c, want.rows, 1) for c in inner)]
-    if isinstance(want, Node) and isinstance(have, Node) and len(want.kids) == len(have.kids):
-        return [v for a, b in zip(have.kids, want.kids) for v in _widened(a, b, columns, rows)]
-    raise StructureError(f"a list of {show(have)} becomes a list of {show(want)}")
-
-
-class Maker:
-    """Builds things back from the values of their holes; `array(template, value)` makes an array object.
-
-    `trip`: the number of trips made, where what is built stands at the start of a trip; or after `all` of a loop's.
-    """
-
-    def __init__(
-        self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj, trip: Dim | None = None, all: bool = True
-    ):
-        self.trip, self.all = trip, all
-        self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
-        self.values: Iterator[Value] = iter(values)
-        self.array, self.made = array, made
-        self.memo: dict[int, Any] = {}
-
-    def make(self, t: Template) -> Any:
-        if isinstance(t, Same):
-            return t.obj
-        if isinstance(t, Bad):
-            return Poison(t.message)
-        if isinstance(t, Num):
-            return Arr(next(self.values), t.weak, t.mixed)
-        if isinstance(t, Pick):
-            return Text(choice_field(t.options), (Arr(next(self.values), True),))
-        if isinstance(t, Opt):
-            flag = Arr(next(self.values), True)
-            return Maybe(self.make(t.child), flag)
-        if isinstance(t, Null):
-            there = Arr(next(self.values), True)
-            return Nullable(self.make(t.child), there)
-        if id(t) not in self.memo:
-            self.memo[id(t)] = self._new(t)
-        return self.memo[id(t)]
-
-    def _new(self, t: Template) -> Any:
-        if isinstance(t, Ary):
-            return self.array(t, next(self.values))
-        if isinstance(t, Words):
-            return Text(t.template, tuple(map(self.make, t.kids)))
-        if isinstance(t, Grown):
-            return self.made([self._run(t)], t)
-        assert isinstance(t, Node)
-        return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
-
-    def _run(self, t: Grown) -> Run:
-        most = t.after if self.all else t.most
-        if t.rate is None:
-            n = next(self.values)
-            bound(n, 0, dim_interval(most)[1])
-            length: Dim = affine_of(n)
-        else:
-            assert self.trip is not None or not t.rate
-            length = t.base + (self.trip * t.rate if self.trip is not None else 0)
-        out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most)
-        return out
-
-
-def fresh_array(t: Ary, value: Value) -> Array:
-    """An array object with storage of its own."""
-    return Array(Cell(value))

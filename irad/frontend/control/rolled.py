@@ -9,29 +9,15 @@ from typing import Any
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, affine
+from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.control.holders import names_of
 from irad.frontend.control.list_rules import OfLoop, Taken, grown_parts, lock_taken
 from irad.frontend.control.loop_arrays import ArrayRules, containers
-from irad.frontend.control.merge import (
-    Ary,
-    Bad,
-    Joiner,
-    Maker,
-    Node,
-    Num,
-    Opt,
-    Same,
-    Template,
-    disagrees,
-    equal,
-    holes,
-    leaves,
-    open_,
-    zero,
-)
+from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
+from irad.frontend.control.templates import Ary, Bad, Node, Num, Opt, Same, Template, disagrees, equal
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved

@@ -14,8 +14,9 @@ from typing import Any
 from irad.core.ir import Builder, Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import BOOL, Type
+from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import bool_value, branch_values, conjunction, disjunction, negated
-from irad.frontend.control.merge import Ary, zero
+from irad.frontend.control.templates import Ary
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Either, StructureError

@@ -8,8 +8,10 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.errors import UnsupportedError
+from irad.frontend.control.filling import Maker, leaves
 from irad.frontend.control.flow import branch
-from irad.frontend.control.merge import Bad, Joiner, Maker, Node, leaves, mutable
+from irad.frontend.control.merge import Joiner
+from irad.frontend.control.templates import Bad, Node, mutable
 from irad.frontend.numpy.python_scalars import LIMITS
 from irad.frontend.python.builtins import ordered_by_class
 from irad.frontend.reader import Reader

@@ -10,10 +10,10 @@ import numpy as np
 
 from irad.core.types import Type
 from irad.errors import IradError
+from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression
 from irad.frontend.control.loops import attempt, run_for
-from irad.frontend.control.merge import zero
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.rolled import Loop, Unrollable
 from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, static_length

@@ -19,8 +19,8 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
-from irad.frontend.control.merge import choices
 from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.control.templates import choices
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading

@@ -21,8 +21,10 @@ from irad.core.ir import Graph, Node, Value, captures, emit, substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
 from irad.errors import UnsupportedError
-from irad.frontend.control.merge import Bad, Joiner, Maker, Template, equal, fresh_array, holes, leaves, open_
+from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
+from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
+from irad.frontend.control.templates import Bad, Template, equal
 from irad.frontend.reader import Frame, Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.kept import Home

@@ -16,7 +16,8 @@ from irad.core.lazy_dataclass import replace
 from irad.core.tree import flatten, leaves_like
 from irad.core.types import Type, is_complex
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
-from irad.frontend.control.merge import Maker, fresh_array, leaves, open_
+from irad.frontend.control.filling import Maker, fresh_array, leaves
+from irad.frontend.control.merge import open_
 from irad.frontend.control.regions import dead_end, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.batching import apply_vmap

@@ -1,0 +1,241 @@
+"""What fills the holes of a template for one thing, and the thing built back from values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.ir import Value
+from irad.core.tree import rebuild
+from irad.core.types import BOOL, I64, Dim, Type
+from irad.frontend.control.templates import (
+    Ary,
+    Bad,
+    Grown,
+    Node,
+    Null,
+    Num,
+    Opt,
+    Pick,
+    Same,
+    Template,
+    Words,
+    choices,
+    equal,
+    show,
+    structure,
+)
+from irad.frontend.numpy.python_scalars import OVERFLOW
+from irad.frontend.values.arr import Arr, constant, lift
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Array,
+    Cell,
+    Maybe,
+    Nullable,
+    Poison,
+    StructureError,
+    Text,
+)
+from irad.frontend.values.runs import (
+    Run,
+    empty_column,
+    has_run,
+    length_of,
+    stacked,
+    tail,
+    with_room,
+    with_row,
+)
+from irad.ops.array import dim_value
+from irad.ops.constant import const, scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, eq, select
+from irad.ops.intervals import affine_of, bound, dim_interval
+from irad.ops.text import choice_field
+
+STALE_LIST = (
+    "an array was put into this list, and has been changed since, or may be one that has; "
+    "put a copy into the list (xs.append(x.copy()))"
+)
+
+
+def chosen(options: tuple[str, ...], x: Any) -> Value:
+    """The number of a string among the options."""
+    if isinstance(x, str):
+        return scalar(options.index(x), "i64")
+    own, v = choices(x) or (), x.operands[0].value
+    if own == options[: len(own)]:
+        return v  # type: ignore[no-any-return]
+    out = scalar(options.index(own[0]), "i64")
+    for k, o in enumerate(own[1:], 1):
+        out = select(eq(v, scalar(k, "i64")), scalar(options.index(o), "i64"), out)
+    return out
+
+
+def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> list[Value]:
+    """Values that fill the holes of `t` for `obj`, made in the current builder. `read(array)` gives an array's content."""
+    seen = set() if seen is None else seen
+    if isinstance(t, Num):
+        return [number_value(read(obj) if isinstance(obj, Array) else obj, t.dtype)]
+    if isinstance(t, (Same, Bad)):
+        return []
+    if isinstance(t, Pick):
+        return [chosen(t.options, obj)]
+    if isinstance(t, Opt):
+        if obj is UNDEFINED:
+            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
+        flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
+        return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
+    if isinstance(t, Null):
+        if obj is None:
+            return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
+        flag = obj.there.value if isinstance(obj, Nullable) else scalar(True, "bool")
+        return [flag, *leaves(t.child, obj.value if isinstance(obj, Nullable) else obj, read, seen)]
+    if id(t) in seen:
+        return []
+    seen.add(id(t))
+    if isinstance(t, Ary):
+        content = read(obj)
+        return [content.value if isinstance(content, Arr) else constant(content)]
+    if isinstance(t, Grown):
+        return _run_leaves(t, obj, read)
+    kids = obj.operands if isinstance(t, Words) else structure(obj)[2]  # type: ignore[index]
+    return [v for k, x in zip(t.kids, kids) for v in leaves(k, x, read, seen)]  # type: ignore[attr-defined]
+
+
+def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
+    """Types of the values that `leaves` gives, each shared template once."""
+    seen = set() if seen is None else seen
+    if isinstance(t, Num):
+        return [Type(t.dtype)]
+    if isinstance(t, Pick):
+        return [I64]
+    if isinstance(t, (Opt, Null)):
+        return [BOOL, *holes(t.child, seen)]
+    if isinstance(t, (Same, Bad)) or id(t) in seen:
+        return []
+    seen.add(id(t))
+    if isinstance(t, Grown):
+        columns = [Type(h.dtype, (t.rows, *h.shape)) for h in holes(t.element)]
+        return columns if t.rate is not None else [I64, *columns]
+    return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
+
+
+def number_value(x: Any, dtype: str) -> Value:
+    """A number as a scalar value of a dtype; an int of more than 64 bits raises where the program gets there."""
+    if type(x) is int and dtype == "i64" and not -(2**63) <= x < 2**63:
+        raise_if(scalar(True, "bool"), exc="OverflowError", message=OVERFLOW)
+        return scalar(0, dtype)
+    return cast_to(x.value, dtype) if isinstance(x, Arr) else scalar(np.asarray(x).astype(Type(dtype).numpy).item(), dtype)
+
+
+def zero(t: Type) -> Value:
+    return const(value=0, type=t)
+
+
+def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
+    """The length, unless it follows from the trip, and the columns of a list."""
+    if has_run(xs) and xs[0].stale:
+        raise StructureError(STALE_LIST)
+    read = getattr(read, "elements", read)
+    types = holes(t.element)
+    rows = [leaves(t.element, x, read) for x in tail(xs)]
+    if has_run(xs):
+        start = xs[0].length
+        columns = [with_room(c, t.rows) for c in widened(xs[0], t.element)]
+        for k, values in enumerate(rows):
+            columns = [with_row(c, start + k, v) for c, v in zip(columns, values)]
+    else:
+        columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
+    return columns if t.rate is not None else [dim_value(length_of(xs)), *columns]
+
+
+def widened(run: Run, element: Template) -> list[Value]:
+    """The columns of a run as those of a wider template of its elements."""
+    return _widened(run.element, element, iter(run.columns), run.rows)
+
+
+def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim) -> list[Value]:
+    if isinstance(have, Num) and isinstance(want, Num):
+        return [cast_to(next(columns), want.dtype)]
+    if equal(have, want):
+        return [next(columns) for _ in holes(have)]
+    flag = lambda there: const(value=there, type=Type("bool", (rows,)))
+    if isinstance(want, Null):
+        if isinstance(have, Null):
+            return [next(columns), *_widened(have.child, want.child, columns, rows)]
+        if isinstance(have, Same) and have.obj is None:
+            return [flag(False), *(empty_column(h, rows) for h in holes(want.child))]
+        return [flag(True), *_widened(have, want.child, columns, rows)]
+    if isinstance(want, Grown) and isinstance(have, Grown) and equal(have.element, want.element):
+        lengths = [next(columns)] if have.rate is None else [const(value=have.base, type=Type("i64", (rows,)))]
+        inner = [next(columns) for _ in holes(have.element)]
+        return [*(lengths if want.rate is None else []), *(with_room(c, want.rows, 1) for c in inner)]
+    if isinstance(want, Node) and isinstance(have, Node) and len(want.kids) == len(have.kids):
+        return [v for a, b in zip(have.kids, want.kids) for v in _widened(a, b, columns, rows)]
+    raise StructureError(f"a list of {show(have)} becomes a list of {show(want)}")
+
+
+class Maker:
+    """Builds things back from the values of their holes; `array(template, value)` makes an array object.
+
+    `trip`: the number of trips made, where what is built stands at the start of a trip; or after `all` of a loop's.
+    """
+
+    def __init__(
+        self, values: Sequence[Value], array: Any, made: Any = lambda obj, node: obj, trip: Dim | None = None, all: bool = True
+    ):
+        self.trip, self.all = trip, all
+        self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
+        self.values: Iterator[Value] = iter(values)
+        self.array, self.made = array, made
+        self.memo: dict[int, Any] = {}
+
+    def make(self, t: Template) -> Any:
+        if isinstance(t, Same):
+            return t.obj
+        if isinstance(t, Bad):
+            return Poison(t.message)
+        if isinstance(t, Num):
+            return Arr(next(self.values), t.weak, t.mixed)
+        if isinstance(t, Pick):
+            return Text(choice_field(t.options), (Arr(next(self.values), True),))
+        if isinstance(t, Opt):
+            flag = Arr(next(self.values), True)
+            return Maybe(self.make(t.child), flag)
+        if isinstance(t, Null):
+            there = Arr(next(self.values), True)
+            return Nullable(self.make(t.child), there)
+        if id(t) not in self.memo:
+            self.memo[id(t)] = self._new(t)
+        return self.memo[id(t)]
+
+    def _new(self, t: Template) -> Any:
+        if isinstance(t, Ary):
+            return self.array(t, next(self.values))
+        if isinstance(t, Words):
+            return Text(t.template, tuple(map(self.make, t.kids)))
+        if isinstance(t, Grown):
+            return self.made([self._run(t)], t)
+        assert isinstance(t, Node)
+        return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
+
+    def _run(self, t: Grown) -> Run:
+        most = t.after if self.all else t.most
+        if t.rate is None:
+            n = next(self.values)
+            bound(n, 0, dim_interval(most)[1])
+            length: Dim = affine_of(n)
+        else:
+            assert self.trip is not None or not t.rate
+            length = t.base + (self.trip * t.rate if self.trip is not None else 0)
+        out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most)
+        return out
+
+
+def fresh_array(t: Ary, value: Value) -> Array:
+    """An array object with storage of its own."""
+    return Array(Cell(value))

@@ -1,0 +1,238 @@
+"""Templates: the structure that a variable has on every path, with holes (SSA values) where the paths differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from irad.core.foreign import is_instance
+from irad.core.ir import Value
+from irad.core.lazy_dataclass import dataclass
+from irad.core.tree import Attributes, parts
+from irad.core.types import Dim, Type
+from irad.frontend.values.arr import Arr, dtype_of
+from irad.frontend.values.objects import (
+    Array,
+    Closure,
+    Maybe,
+    Method,
+    Nullable,
+    Poison,
+    Text,
+    describe,
+)
+from irad.frontend.values.runs import (
+    Run,
+)
+from irad.frontend.values.state import same
+from irad.ops.text import choices_of
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """Base of templates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Same(Template):
+    """The same thing on every path."""
+
+    obj: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Num(Template):
+    """A number; see `Arr`."""
+
+    dtype: str
+    weak: bool
+    mixed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Ary(Template):
+    """An array; `pair` are the two arrays that were joined."""
+
+    type: Type
+    pair: tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Opt(Template):
+    """Perhaps undefined: a flag, then the holes of the thing itself."""
+
+    child: Template
+
+
+@dataclass(frozen=True, eq=False)
+class Null(Template):
+    """Perhaps None: a flag, then the holes of what it is otherwise."""
+
+    child: Template
+
+
+@dataclass(frozen=True, eq=False)
+class Node(Template):
+    """A tuple, list, dict, dataclass... with templates as children."""
+
+    cls: type
+    meta: Any
+    kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Grown(Template):
+    """A list of another length on each path or trip: elements of one template, in arrays with room for `rows` of them.
+
+    Its length is `base + rate * trip`, or a hole if `rate` is None. In a loop a trip adds at most `growth` elements; at the start
+    of a trip there are at most `most`, after the loop `after`.
+    """
+
+    element: Template
+    rows: Dim
+    base: Dim
+    rate: int | None
+    most: Dim
+    after: Dim
+    growth: int = 0
+
+    def run(self, columns: Sequence[Value], length: Dim, most: Dim) -> Run:
+        return Run(self.element, columns, length, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Words(Template):
+    """A string with numbers in it."""
+
+    template: str
+    kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Template):
+    """One of some strings, by its number."""
+
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Bad(Template):
+    """Things that cannot be one; reading the variable is an error."""
+
+    message: str
+
+
+def is_weak_number(x: Any) -> bool:
+    """A Python number (bool included), traced or not."""
+    return x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex)
+
+
+def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
+    """(class, static part, children) of a container or plain instance; None for anything else."""
+    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure)):
+        return None
+    found = parts(obj)
+    if found is not None:
+        return found
+    cls = type(obj)
+    plain = (
+        hasattr(obj, "__dict__")
+        and (not callable(obj) or is_instance(obj))
+        and cls.__module__ != "builtins"
+        and not isinstance(obj, type)
+    )
+    if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
+        return cls, Attributes(tuple(vars(obj))), tuple(vars(obj).values())
+    return None
+
+
+def mutable(obj: Any) -> bool:
+    """A container or instance that two variables can share and change."""
+    return not isinstance(obj, tuple)
+
+
+def is_zero_d(a: Any) -> bool:
+    return isinstance(a, Array) and not a.shape
+
+
+def number(x: Any) -> Num:
+    """The kind of a number; an array of rank 0 counts as a NumPy scalar."""
+    if isinstance(x, Array):
+        return Num(x.type.dtype, False)
+    return Num(dtype_of(x), is_weak_number(x), isinstance(x, Arr) and x.mixed)
+
+
+def bare(t: Template) -> Template:
+    """The template of what is there, where something is."""
+    while isinstance(t, (Opt, Null)):
+        t = t.child
+    return t
+
+
+def arrays_in(t: Template) -> Iterator[Ary]:
+    """The templates of the arrays in a template."""
+    if isinstance(t, Ary):
+        yield t
+    elif isinstance(t, (Opt, Null)):
+        yield from arrays_in(t.child)
+    elif isinstance(t, Node):
+        for k in t.kids:
+            yield from arrays_in(k)
+
+
+MOST_STRINGS = 16
+
+
+def choices(x: Any) -> tuple[str, ...] | None:
+    """The strings that a variable may be: itself, or those that it is chosen from; None for anything else."""
+    return (x,) if type(x) is str else choices_of(x.template) if isinstance(x, Text) else None
+
+
+def one_of(options: tuple[str, ...]) -> Template:
+    return Pick(options) if len(options) <= MOST_STRINGS else Bad(f"it is one of more than {MOST_STRINGS} strings")
+
+
+def disagrees(t: Template) -> str:
+    """Why some part of a template is not one thing, else ""."""
+    if isinstance(t, Bad):
+        return t.message
+    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Node) else ()
+    return next(filter(None, map(disagrees, kids)), "")
+
+
+def show(t: Template) -> str:
+    if isinstance(t, Same):
+        return describe(t.obj)
+    if isinstance(t, Null):
+        return f"{show(t.child)} or None"
+    if isinstance(t, Num):
+        return describe(Arr(Value(Type(t.dtype)), t.weak))
+    if isinstance(t, Ary):
+        return f"an array {t.type}"
+    if isinstance(t, Grown):
+        return "a list"
+    return f"a {t.cls.__name__}" if isinstance(t, Node) else "perhaps undefined" if isinstance(t, Opt) else "a string"
+
+
+_LENGTHS = ("rows", "base", "rate", "most", "after", "growth")
+
+
+def equal(a: Template, b: Template) -> bool:
+    """Do two templates have the same holes and constants?"""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Same):
+        return same(a.obj, b.obj)  # type: ignore[attr-defined]
+    if isinstance(a, Num):
+        return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
+    if isinstance(a, Ary):
+        return a.type == b.type  # type: ignore[attr-defined]
+    if isinstance(a, Pick):
+        return a.options == b.options  # type: ignore[attr-defined]
+    if isinstance(a, (Opt, Null)):
+        return equal(a.child, b.child)  # type: ignore[attr-defined]
+    if isinstance(a, Grown):
+        return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]
+    if isinstance(a, (Node, Words)):
+        return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
+    return True
