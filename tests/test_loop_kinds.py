@@ -362,3 +362,59 @@ def test_lists_that_are_one_of_several_are_refused():
 
     with pytest.raises(IradError, match="one of several"):
         irad.compile(f)(V, 1.0)
+
+
+def _reset(s: Any, n: int) -> Any:
+    w = [s, 0.5]
+    for _ in range(n):
+        w[1] = np.tanh(w[0] * 1.55)
+        w = [0.5, -1.09]
+    return w[0], w[1]
+
+
+def _reset_in_a_tuple(s: Any, n: int) -> Any:
+    w = (0.5, [1.0])
+    for i in range(n):
+        w[1][0] = s + i
+        w = (0.5, [1.0])
+    return w[0], w[1][0]
+
+
+def _reset_in_a_while(s: Any, n: int) -> Any:
+    w = [0.5, -1.09]
+    while s < 5:
+        w[1] = s
+        w = [0.5, -1.09]
+        s += 1
+    return w[0], w[1]
+
+
+@pytest.mark.parametrize("f", [_reset, _reset_in_a_tuple, _reset_in_a_while])
+def test_another_list_that_holds_the_same(f: Any) -> None:
+    """What was stored into the list before is not in the one that a variable is given then."""
+    c = irad.compile(f)
+    for n in (3, 0, 6, 1):
+        assert c(0.2, n) == f(0.2, n), n
+
+
+def _later(s: Any, n: int) -> Any:
+    w, v = [1.0, 2.0], [s, 0.0]
+    for _ in range(n):
+        w = v
+    v[0] = 7.0
+    return w[0] + v[0]
+
+
+def _before(s: Any, n: int) -> Any:
+    w = [1.0, 2.0]
+    v = w
+    for _ in range(n):
+        w = [s, 2.0 * s]
+    v[0] = 7.0
+    return w[0] + v[0]
+
+
+@pytest.mark.parametrize("f", [_later, _before])
+def test_a_list_that_a_loop_gave_to_a_variable_is_not_changed_by_another_name(f: Any) -> None:
+    with pytest.raises(irad.UnsupportedError, match="a list is changed that is one of several"):
+        irad.compile(f)(0.2, 3)

@@ -39,15 +39,15 @@ def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> I
             yield from held(k, name, a, b, local)
 
 
-def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Any, Any]]:
-    """The lists, dicts and objects of a carried variable, before the loop and after a trip (None: not there)."""
+def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Node, Any, Any]]:
+    """The lists, dicts and objects of a carried variable: template, what it is before the loop and after a trip (None: not there)."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, (Opt, Null)):
         yield from containers(t.child, init, final)
     elif isinstance(t, Node):
         sides = [structure(x) for x in (init, final)]
         if t.cls is not tuple:
-            yield tuple(x if s is not None else None for x, s in zip((init, final), sides))  # type: ignore[misc]
+            yield t, *(x if s is not None else None for x, s in zip((init, final), sides))  # type: ignore[misc]
         kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
         for k, a, b in zip(t.kids, *kids):
             yield from containers(k, a, b)

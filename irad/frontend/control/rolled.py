@@ -297,7 +297,7 @@ class Rolled:
         if old is None and init is None and self._always(final):
             return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))
         t = joiner.join(old.template if old is not None and not old.filled else init, final)
-        if old is None and _unchanged(t):
+        if old is None and _unchanged(t) and not _another(t, init, final):
             return None
         if isinstance(place, Items) and isinstance(t, Bad):
             raise StructureError(
@@ -362,7 +362,9 @@ class Rolled:
         self._resolve(body, self.trip_number)
         inits = self._inits(body)
         outs = self._op(body, inits, ends)
+        found = self._carried_containers(body)
         self._leave(outs)
+        self._lock_known(body, found)
         self._lock(body, outs)
 
     def _taken(self, body: Region) -> Taken:
@@ -382,7 +384,7 @@ class Rolled:
 
     def _check_containers(self, body: Region) -> None:
         """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given."""
-        pairs = [p for k, c in self.carries.items() for p in containers(c.template, c.init, self._content(c, body, k))]
+        pairs = [(x, y) for _, x, y in self._carried_containers(body)]
         mine = {id(x) for x in self.containers}
         for _, final in pairs:
             made = final is None or id(final) in mine or self.r.state.born(final) is body.builder
@@ -395,6 +397,37 @@ class Rolled:
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
         if any(x is not None and (names_of(self.r, x) > 1 or (not local and len(self.r.frames) > 2)) for x, _ in pairs):
             raise StructureError(_CONTAINERS)
+
+    def _carried_containers(self, body: Region) -> list[tuple[Node, Any, Any]]:
+        """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another."""
+        out = []
+        for k, c in self.carries.items():
+            if not isinstance(c.place, Storage):
+                found = list(containers(c.template, c.init, self._content(c, body, k)))
+                out += found[1:] if isinstance(c.place, Items) else found
+        return out
+
+    def _lock_known(self, body: Region, found: list[tuple[Node, Any, Any]]) -> None:
+        """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
+        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
+        inner = not local and len(self.r.frames) > 2
+        mine = {id(x) for x in self.containers}
+        perhaps_none = self._trips()[0] < 1
+        for k, (node, init, final) in enumerate(found):
+            others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
+            known = [x for x in (init,) if x is not None and perhaps_none and (inner or names_of(self.r, x))]
+            if final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
+                known += [final] if inner or names_of(self.r, final) else []
+            shared = final is not None and any(y is final for _, _, y in others)
+            shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))
+            if known or shared:
+                for x in (*known, self.made.get(id(node))):
+                    if x is not None:
+                        self.r.state.lock(x)
+
+    def _note_made(self, obj: Any, node: Any = None) -> Any:
+        self.made[id(node)] = obj
+        return self.r.state.made(obj)
 
     def _resolve(self, region: Region, trip: Value | None) -> None:
         """Let checks keep arrays of the caller, not what variables of this loop held."""
@@ -516,7 +549,8 @@ class Rolled:
     def _leave(self, outs: list[Value]) -> None:
         """Let the carried places hold the results."""
         self.arrays.decided(self.carries, outs)
-        maker = Maker(outs, self.arrays.result, self.r.state.made, None if self.trips is None else affine_of(self.trips))
+        self.made: dict[int, Any] = {}  # id of a template -> the container that it became
+        maker = Maker(outs, self.arrays.result, self._note_made, None if self.trips is None else affine_of(self.trips))
         for c in self.carries.values():
             if isinstance(c.place, Storage):
                 self.r.state.assign(c.place, next(maker.values))
@@ -545,6 +579,11 @@ class Rolled:
 
 def _unchanged(t: Template) -> bool:
     return isinstance(t, Same) or (isinstance(t, Node) and all(map(_unchanged, t.kids)))
+
+
+def _another(t: Template, init: Any, final: Any) -> bool:
+    """Is it another list, dict or object, though it holds the same? What is stored into one of them is not in the other."""
+    return final is not init and any(x is not y for _, x, y in containers(t, init, final))
 
 
 def _assigns(loop: Any) -> bool:
