@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -418,3 +419,17 @@ def _before(s: Any, n: int) -> Any:
 def test_a_list_that_a_loop_gave_to_a_variable_is_not_changed_by_another_name(f: Any) -> None:
     with pytest.raises(irad.UnsupportedError, match="a list is changed that is one of several"):
         irad.compile(f)(0.2, 3)
+
+
+def test_a_pullback_in_a_variable_beside_a_loop() -> None:
+    def f(x: Any, t: int) -> Any:
+        _, pull = irad.vjp(lambda z: z * np.tanh(z), x)
+        s = x
+        while t > 0:
+            s = s + pull(x)[0]
+            t -= 1
+        return np.sum(s)
+
+    x = np.arange(3.0)
+    slope = np.tanh(x) + x * (1 - np.tanh(x) ** 2)
+    assert np.isclose(irad.compile(f)(x, 3), np.sum(x + 3 * x * slope))

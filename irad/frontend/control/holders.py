@@ -84,8 +84,8 @@ def _inside(x: Any) -> Iterable[Any]:
         return [x.value]
     if isinstance(x, Method):
         return [x.owner]
-    if isinstance(x, Closure):
-        return [x.env, x.defaults, x.kw_defaults]
+    if isinstance(x, Closure):  # not all have them: a pullback holds values only
+        return [getattr(x, name, None) for name in ("env", "defaults", "kw_defaults")]
     if isinstance(x, types.FunctionType):
         return [*(c.cell_contents for c in x.__closure__ or () if _full(c)), x.__defaults__, x.__kwdefaults__]
     if isinstance(x, types.MethodType):

@@ -165,7 +165,7 @@ class Array:
 
     def shared(self) -> tuple[Cell, ...]:
         """Storage that the array has or may share."""
-        return (*self.cells(), *(c for c, _ in self.watch))
+        return tuple(dict.fromkeys((*self.cells(), *(c for c, _ in self.watch))))
 
     @property
     def fresh_whole(self) -> bool:
