@@ -123,3 +123,18 @@ def test_a_budget_is_a_number_of_bytes() -> None:
         with pytest.raises(IradValueError, match="memory_budget: a positive number of bytes"):
             irad.compile(counted, memory_budget=wrong)
     assert irad.compile(counted, memory_budget=1e6).options.memory_budget == 1_000_000
+
+
+def test_slices_that_grow_from_trip_to_trip_are_not_cut() -> None:
+    """What bounds their lengths is known of the loop's own index; a budget must not decide whether code compiles."""
+
+    def f(a):
+        n = a.shape[0]
+        for i in range(n):
+            for j in range(i + 1, n):
+                a[j, i:] -= a[j, i] * a[i, i:]
+        return np.sum(a)
+
+    a = np.random.default_rng(0).normal(size=(4, 4))
+    slope = irad.compile(f).grad(a.copy())
+    assert np.array_equal(irad.compile(f, memory_budget=1).grad(a.copy()), slope)

@@ -59,7 +59,7 @@ def agrees(seed: int, kind: type[Program] = Program) -> bool:
                 traced = trace(f, copy.deepcopy(args))
             except (IradError, ValueError, IndexError):
                 continue
-        got, want = outcome(lambda m=mine: run(traced, f, m)), outcome(lambda t=theirs: f(*t))
+        got, want = outcome(lambda m=mine, t=traced: run(t, f, m)), outcome(lambda t=theirs: f(*t))
         try:
             assert_same((got, mine), (want, theirs), exact=False, kinds=False)
         except AssertionError as e:
