@@ -519,7 +519,6 @@ def resume_many(x):
             s += next(g) * _
         for j, v in enumerate(g):
             s += v * (j + 1)
-        s += next(g, 0.5)
     for n in range(12):
         g = mixed(x)
         for _ in range(n):

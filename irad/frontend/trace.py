@@ -210,7 +210,9 @@ class _Attempt:
         self.params = self.reader.params
         self.objects: list[Any] = []  # what stands for each leaf
         self.records: list[Structured] = []  # the structured arrays among the arguments
-        self.shared: dict[int, Result] = {}  # id of a new array's storage -> the result that it is
+        self.shared: dict[
+            int, tuple[Cell, Result]
+        ] = {}  # id of a new array's storage -> it, which is kept, and the result that it is
         self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
 
     def run(self, name: str) -> Traced:
@@ -387,7 +389,7 @@ class _Attempt:
                 return Result("ndarray", same_as=same)
             values.append(self.reader.value(x))
             if type(x) is Array and not x.steps:
-                self.shared[id(x.cell)] = Result("ndarray", len(values) - 1)
+                self.shared[id(x.cell)] = x.cell, Result("ndarray", len(values) - 1)
             return Result("ndarray", len(values) - 1)
         if not isinstance(x, Arr):
             return Result("static", value=x)
@@ -400,7 +402,7 @@ class _Attempt:
         key = id(x.cell) if type(x) is Array and not x.steps else None
         if key not in self.shared or key is None:
             return self._result(x, values)
-        return self.shared[key]
+        return self.shared[key][1]
 
     def _outside(self, cell: Cell) -> tuple[str, Any] | None:
         for k, obj in enumerate(self.objects):

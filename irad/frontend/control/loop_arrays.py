@@ -203,7 +203,7 @@ class ArrayRules:
         """Raise AliasError for what the contents alone do not express. Runs in the final state of a trip."""
         self.doubts, self.cycle = {}, []
         self._check_taken(carries, body, taken)
-        if self.tracked is not None or self._permutation(body):
+        if self.tracked is not None or self._permutation(body, taken):
             return
         arrays = [h for h in self.held(carries, body) if id(h.template) in self.phis]
         ends = [id(c) for h in arrays if h.final is not None for c in set(h.final.shared())] + list(taken.cells)
@@ -261,8 +261,8 @@ class ArrayRules:
             key = phis.get(id(c))
             if key is not None:
                 self.lasting += [*self.shares.get(key, ()), *self._of_init(init[key])] if key in init else []
-                kept = finals.get(key)
-                changes = c.written and kept is not None and any(c is d for d in kept.shared())
+                kept = [x for x in finals.values() if x is not None]  # a variable may hold another's array after the trip
+                changes = c.written and any(c is d for x in kept for d in x.shared())
             else:
                 changes = self.r.state.born(c) is not body.builder and Storage(c).key in body.log.old
                 self.lasting += [] if self.r.state.born(c) is body.builder else [c]
@@ -282,7 +282,7 @@ class ArrayRules:
 
     # ---- permutations ----
 
-    def _permutation(self, body: Region) -> bool:
+    def _permutation(self, body: Region, taken: Taken) -> bool:
         """Do the names permute their arrays (u, v = v, u), which are whole, distinct and not touched otherwise?"""
         carries = [c for c in self.names.values() if type(c.init) is Array and not c.init.steps]
         phis = [self.phis[id(c.template)] for c in carries]
@@ -297,6 +297,8 @@ class ArrayRules:
             return False
         if not any(p.cell.written for p in phis):
             return False
+        if any(references(self.r, c.init.cell) for c in carries) or any(id(p.cell) in taken.cells for p in phis):
+            return False  # known otherwise, where a store by these names would not be seen
         self.cycle, self.order = carries, order
         return True
 

@@ -17,7 +17,7 @@ from irad.frontend.control.loop_arrays import ArrayRules, containers
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
-from irad.frontend.control.templates import Ary, Bad, Node, Num, Opt, Same, Template, disagrees, equal
+from irad.frontend.control.templates import Ary, Bad, Grown, Node, Num, Opt, Same, Template, bare, disagrees, equal
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -394,6 +394,12 @@ class Rolled:
                 or [id(y) for _, y in pairs].count(id(final)) > (1 if final is not None else len(pairs))
             ):
                 raise StructureError(_CONTAINERS)
+        for k, c in self.carries.items():
+            if not isinstance(c.place, (Storage, Items)) and isinstance(bare(c.template), Grown):
+                final = self._content(c, body, k)
+                if final is not c.init and not (id(final) in mine or self.r.state.born(final) is body.builder):
+                    raise StructureError(_CONTAINERS)
+                pairs.append((c.init, final))
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
         if any(x is not None and (names_of(self.r, x) > 1 or (not local and len(self.r.frames) > 2)) for x, _ in pairs):
             raise StructureError(_CONTAINERS)

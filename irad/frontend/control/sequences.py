@@ -105,7 +105,7 @@ def iterator(r: Reader, seq: Seq) -> Seq:
     return Seq(seq.length, seq.get, seq.rolls, new_state(r), (seq,))
 
 
-def _position(state: Env) -> Any:
+def position(state: Env) -> Any:
     if state.names["gone"] is not False:
         raise UnsupportedError(
             "an iterator (zip, map, enumerate, a generator...) gives its elements once, and this one was gone over before; "
@@ -116,7 +116,7 @@ def _position(state: Env) -> Any:
 
 def go_over(r: Reader, state: Env) -> Any:
     """The position from which an iterator is gone over now, for good."""
-    at = _position(state)
+    at = position(state)
     r.state.assign(Name(state, "gone"), True)
     return at
 
@@ -146,7 +146,7 @@ def next_(r: Reader, it: Any, *default: Any) -> Any:
                 "next() of a generator with conditions, or of an iterator from outside: use a for loop with break"
             )
         raise TypeError(f"{describe(it)} is not an iterator")
-    at = _position(it.state)
+    at = position(it.state)
     over = r.operator("ge", at, it.length)
     if isinstance(over, Arr) and default:
         raise UnsupportedError("next() with a default, where the end of the iterator depends on data: use an index into an array")

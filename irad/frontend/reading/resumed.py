@@ -16,7 +16,7 @@ from irad.core.lazy_dataclass import replace
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle, stopped, unless_stopped
 from irad.frontend.control.generators import Undecided, as_stream, hand_all
-from irad.frontend.control.sequences import Seq, element, iterate, iterator
+from irad.frontend.control.sequences import Seq, element, iterate, iterator, position
 from irad.frontend.reader import Frame, Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
@@ -36,8 +36,7 @@ _DEPENDS = (
 
 def advance(r: Reader, frame: Frame, state: Env, then: Callable[[Any], Any], ended: Next) -> Any:
     """then(the next element), or ended() if there is none."""
-    if state.names["gone"] is not False:
-        return ended()
+    position(state)  # refused where it was gone over
     point = state.names[_POINT]
     if isinstance(point, Poison):
         raise Undecided(_DEPENDS)

@@ -1,0 +1,116 @@
+"""Other names of what a loop swaps, collects or rebinds see what Python's would: as plain Python, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+X = np.array([0.5, 1.2, -0.7])
+
+
+def swapped(x: Any, n: int) -> Any:
+    u, v = x.copy(), x * 2
+    e, s = u, 0.0
+    for _ in range(n):
+        u[0] += 1
+        s += e[0]
+        u, v = v, u
+    return s
+
+
+def view_of_swapped(x: Any, n: int) -> Any:
+    u, v = x.copy(), x * 2
+    w, s = u[1:], 0.0
+    for _ in range(n):
+        u[1] += 1
+        s += w[0]
+        u, v = v, u
+    return s
+
+
+def listed_before(x: Any, n: int) -> Any:
+    u, v = x.copy(), np.zeros_like(x)
+    hist = [u]
+    for _ in range(n):
+        v[:] = u * 0.5 + 1
+        u, v = v, u
+        hist.append(u.copy())
+    return np.sum(hist[0])
+
+
+def listed_in_each_trip(x: Any, n: int) -> Any:
+    u, w = x.copy(), x * 1
+    hist: list[Any] = []
+    for i in range(n):
+        w[0] += i
+        hist.append(w)
+        w, u = u, w
+    return sum(np.sum(h) for h in hist)
+
+
+def not_known_otherwise(x: Any, n: int) -> Any:
+    u, v = x.copy(), np.zeros_like(x)
+    for _ in range(n):
+        v[1:-1] = u[:-2] * 0.5 + u[2:]
+        u, v = v, u
+    return np.sum(u) + np.sum(v * 2)
+
+
+@pytest.mark.parametrize("f", [swapped, view_of_swapped, listed_before, listed_in_each_trip, not_known_otherwise])
+@pytest.mark.parametrize("n", [1, 4, 10])
+def test_swaps(f: Callable[..., Any], n: int) -> None:
+    assert np.isclose(irad.compile(f)(X, n), f(X, n))
+
+
+def test_a_list_that_grows_and_is_rebound_has_no_other_name() -> None:
+    def f(x: Any, n: int) -> Any:
+        xs: list[Any] = []
+        ys = xs
+        for i in range(n):
+            xs.append(x[i % 3])
+            if i == 2:
+                xs = xs[1:]
+        return sum(ys)
+
+    with pytest.raises(irad.UnsupportedError, match="one of several"):
+        irad.compile(f)(X, 8)
+
+
+def test_a_generator_that_a_for_left_is_not_at_its_end() -> None:
+    def f(x: Any) -> Any:
+        g = (v * v for v in x)
+        s = 0.0
+        for v in g:
+            s += v
+            if v > 1:
+                break
+        return s + next(g, 100.0)
+
+    with pytest.raises(irad.UnsupportedError, match="gives its elements once"):
+        irad.compile(f)(X)
+
+
+def _recorder() -> tuple[Callable[..., Any], dict[str, list[Any]]]:
+    d: dict[str, list[Any]] = {"w": [], "g": [], "r": []}
+
+    def f(x: Any, n: int) -> Any:
+        for i in range(n):
+            d["w"].append(x * i)
+            d["g"].append(x - i)
+            d["r"].append(x + i)
+        return np.sum(d["g"][-1])
+
+    return f, d
+
+
+def test_lists_that_are_written_back_are_told_apart() -> None:
+    (f, want), (g, got) = _recorder(), _recorder()
+    c = irad.compile(g)
+    for _ in range(3):
+        assert np.isclose(c(X, 5), f(X, 5))
+    assert all(len(want[k]) == len(got[k]) and np.allclose(want[k], got[k]) for k in want)
