@@ -5,7 +5,7 @@ Loops that would fill too much memory with their tape are run in blocks instead,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from irad.core.ir import Builder, Graph, Node, Value, captures, types, walk
@@ -209,16 +209,9 @@ def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Ch
 
 def _lengths_by_trip(body: Graph) -> bool:
     """Are there arrays whose extents each trip computes? What bounds them is known of the loop's own index, not of a block's."""
-    inside = {v for r in _regions_in(body) for n in r.nodes for v in n.outputs} | {p for r in _regions_in(body) for p in r.params}
+    nodes = list(walk(body))
+    inside = {*body.params, *(v for n in nodes for v in n.outputs), *(p for n in nodes for r in n.regions for p in r.params)}
     return any(s in inside for v in inside for s in v.type.symbols)
-
-
-def _regions_in(graph: Graph) -> Iterator[Graph]:
-    """The graph and all regions in it."""
-    yield graph
-    for n in graph.nodes:
-        for r in n.regions:
-            yield from _regions_in(r)
 
 
 def _choice(ad: Reverse, node: Node) -> Callable[[int, int], Blocks | None]:

@@ -400,9 +400,14 @@ class Rolled:
                 if final is not c.init and not (id(final) in mine or self.r.state.born(final) is body.builder):
                     raise StructureError(_CONTAINERS)
                 pairs.append((c.init, final))
-        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
-        if any(x is not None and (names_of(self.r, x) > 1 or (not local and len(self.r.frames) > 2)) for x, _ in pairs):
+        inner = self._of_outer_functions()
+        if any(x is not None and (names_of(self.r, x) > 1 or inner) for x, _ in pairs):
             raise StructureError(_CONTAINERS)
+
+    def _of_outer_functions(self) -> bool:
+        """Does a called function carry what is not its own variables? Expressions around the call may know it."""
+        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
+        return not local and len(self.r.frames) > 2
 
     def _carried_containers(self, body: Region) -> list[tuple[Node, Any, Any]]:
         """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another."""
@@ -415,8 +420,7 @@ class Rolled:
 
     def _lock_known(self, body: Region, found: list[tuple[Node, Any, Any]]) -> None:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
-        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
-        inner = not local and len(self.r.frames) > 2
+        inner = self._of_outer_functions()
         mine = {id(x) for x in self.containers}
         perhaps_none = self._trips()[0] < 1
         for k, (node, init, final) in enumerate(found):
