@@ -26,19 +26,19 @@ from irad.errors import IradError, IradTypeError, IradValueError
 from tests.fuzz import case as cases
 from tests.fuzz import compare
 from tests.fuzz.case import Case, Fault, load
+from tests.support import ROOT
 
 FEATURES = ("numbers", "operators", "comparisons", "axes", "swaps", "calls", "signs", "kernels", "tests", "docs")
 
-ROOT = Path(__file__).parents[2]
 TESTS = (
-    "frontend",
-    "frontend_control",
-    "frontend_inplace",
-    "frontend_recursion",
-    "iterators",
-    "ufunc_methods",
-    "numpy_index",
-    "numpy_arrays",
+    "reading/test_functions",
+    "control/test_branches_and_loops",
+    "values/test_in_place",
+    "reading/test_recursion",
+    "reading/test_iterators",
+    "numpy/test_ufunc_methods",
+    "numpy/test_indexing",
+    "numpy/test_arrays",
 )
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -57,7 +57,7 @@ def modules(kind: str) -> tuple[tuple[str, str], ...]:
     if kind == "kernels":
         paths = sorted((ROOT / "tests" / "kernels").glob("*.py"))
     elif kind == "tests":
-        paths = [p for name in TESTS if (p := ROOT / "tests" / f"test_{name}.py").exists()]
+        paths = [p for name in TESTS if (p := ROOT / "tests" / "frontend" / f"{name}.py").exists()]
     else:
         pages = sorted((ROOT / "docs").glob("*.md"))
         blocks = [
@@ -174,7 +174,7 @@ def limited() -> Iterator[None]:
 
 
 def checked(f: Callable[..., Any], *args: Any, others: Any = (), **kwargs: Any) -> None:
-    """In the place of tests.frontend_support.check: f compiled against f, if f ends."""
+    """In the place of tests.support.as_called.check: f compiled against f, if f ends."""
     if set(kwargs) - {"exact", "kinds"}:
         return  # named arguments are for tests of calls
     try:

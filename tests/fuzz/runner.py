@@ -20,8 +20,8 @@ from typing import Any
 import tests.fuzz
 from tests.fuzz import shrink
 from tests.fuzz.case import Case
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[2]
 HANGS = 120.0  # seconds; a machine under load is slow
 
 

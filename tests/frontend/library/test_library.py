@@ -1,0 +1,142 @@
+"""Functions that are written in NumPy, run as they are: by Python, on NumPy arrays, against those that they stand for."""
+
+from __future__ import annotations
+
+import ast
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import IradError
+from irad.frontend import library
+from irad.frontend.numpy import table
+from irad.frontend.registry import NAMES, TABLE, Written
+from irad.frontend.trace import trace
+from tests.support.numpy_cases import RNG, A, F, I, N, V
+
+table.load_all()
+WRITTEN = {name: TABLE[fn].fn for name, fn in NAMES.items() if isinstance(TABLE.get(fn), Written) and name.startswith("np.")}
+C = A + 1j * A[::-1]
+W = RNG.uniform(0.1, 1.0, 4)
+
+# What each one is called with: positional arguments, keyword arguments.
+CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "cov": [((A,), {}), ((A[0], A[1]), {"bias": True}), ((F,), {"rowvar": False}), ((C,), {"aweights": W, "fweights": [1, 2, 3, 1]})],
+    "corrcoef": [((A,), {}), ((V,), {}), ((C,), {})],
+    **{f: [((N,), {}), ((N, 0), {"where": I > 0}), ((N, 1), {"keepdims": True}), ((I,), {})] for f in ("nansum", "nanprod", "nanmean")},
+    **{f: [((N,), {}), ((N, 0), {"ddof": 1}), ((I, 1), {})] for f in ("nanvar", "nanstd")},
+    **{f: [((N,), {}), ((N, 0), {"initial": 0.2}), ((I, 1), {"keepdims": True})] for f in ("nanmax", "nanmin")},
+    **{f: [((N,), {}), ((N[:, :2], 1), {"keepdims": True}), ((I, 0), {})] for f in ("nanargmax", "nanargmin")},
+    **{f: [((N,), {}), ((N, 1), {}), ((I, 0), {"dtype": np.float32})] for f in ("nancumsum", "nancumprod")},
+    **{f: [((V, A[0, :k], m), {}) for k in (1, 3, 4) for m in ("full", "same", "valid")] for f in ("convolve", "correlate")},
+    "interp": [((A, [0.0, 0.5, 1.0], [1, 5, 2]), {"left": -1.0}), ((0.3, np.sort(V), V), {}), ((A, np.sort(V), V), {"period": 0.7})],
+    "gradient": [((A,), {}), ((C, 0.5), {"axis": 1, "edge_order": 2}), ((A, [0.0, 1.0, 3.0], [0.0, 2.0, 5.0, 6.0]), {"edge_order": 2})],
+    "polyval": [((V, A), {}), (([1, 2, 3], 2), {})],
+    "polynomial.polynomial.polyval": [((A, V), {}), ((2, [1, 2, 3]), {})],
+    "polyder": [((V,), {}), (([1, 2, 3, 4], 2), {})],
+    "polyint": [((V,), {}), ((V, 2, [1.0, 2.0]), {}), ((V,), {"m": 2, "k": 3.0})],
+    "vander": [((V,), {}), (([1, 2, 3], 2), {"increasing": True}), ((V, 0), {})],
+    **{f: [((V, V[:2]), {}), (([1, 2], [1, 2, 3]), {})] for f in ("polyadd", "polysub", "polymul")},
+    "poly": [((V,), {}), (([1, 2],), {}), (([],), {})],
+    "polyfit": [((V, A[0], 2), {}), ((V, A.T, 1), {"w": W})],
+    "matvec": [((A, V), {})],
+    "vecmat": [((C[:, 0], C), {})],
+    "unravel_index": [((np.arange(21), (3, 7)), {}), ((5, (2, 3, 4)), {})],
+    "histogram": [((A,), {}), ((F, 3, (0, 1)), {}), ((A, [-1.0, 0.0, 2.0]), {"weights": A}), ((I, 4), {"density": True})],
+    "digitize": [((A, [-1.0, 0.0, 1.0]), {}), ((A, [1.0, 0.0]), {"right": True}), ((0.5, [0, 1]), {})],
+    "apply_over_axes": [((np.sum, A, [0, 1]), {}), ((np.mean, A, -1), {}), ((np.cumsum, A, 0), {})],
+    "fromfunction": [((lambda i, j: i * 2 + j, (3, 2)), {}), ((lambda i, j: i == j, (2, 2)), {"dtype": int})],
+    "pad": [
+        ((A, w, m), {}) for w in (2, ((1, 2), (0, 3)))
+        for m in ("constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum", "minimum", "mean", "median")
+    ] + [
+        ((I, 2), {"constant_values": ((1, 2), (3, 4))}), ((A, 5, "reflect"), {"reflect_type": "odd"}),
+        ((A, 2, "mean"), {"stat_length": 2}), ((I, {0: 1, -1: (2, 3)}), {}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_it_is_the_function_that_it_stands_for(name: str) -> None:
+    short = name.removeprefix("np.")
+    for args, kwargs in CALLS[short]:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            want, found = NAMES[name](*args, **kwargs), WRITTEN[name](*args, **kwargs)
+        several = isinstance(want, (tuple, list))
+        for w, g in zip(want, found, strict=True) if several else [(want, found)]:
+            assert np.shape(w) == np.shape(g), (args, kwargs)
+            assert np.asarray(w).dtype == np.asarray(g).dtype, (args, kwargs)
+            np.testing.assert_allclose(g, w, rtol=1e-6 if np.asarray(w).dtype == np.float32 else 1e-12, atol=1e-14)
+
+
+def test_the_library_is_numpy() -> None:
+    """Its modules use NumPy, SciPy, Python's standard library and each other; of irad only the registry and the errors (and one what it needs to differentiate)."""
+    allowed = ("irad.errors", "irad.frontend.registry", "irad.frontend.library")
+    for path in (p for p in Path(library.__file__).parent.glob("*.py") if p.name != "calculus.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert all(n.startswith(allowed) for n in names if n.startswith("irad")), f"{path.name}:{node.lineno}"  # type: ignore[attr-defined]
+
+
+def raised(fn: Any, *args: Any) -> str:
+    """The text of the error of a compiled function, with what is noted on it."""
+    with pytest.raises(Exception) as e:  # noqa: PT011
+        irad.compile(fn)(*args)
+    return "".join(traceback.format_exception_only(e.type, e.value))
+
+
+def two_axes_too_many(x: Any) -> Any:
+    return np.cov(x[None])  # this line
+
+
+def edges_that_fall(x: Any) -> Any:
+    return np.histogram(x, bins=x)[0]  # this line
+
+
+def nothing_but_nan(x: Any) -> Any:
+    return np.nanargmax(x * np.nan)  # this line
+
+
+@pytest.mark.parametrize("fn", [two_axes_too_many, nothing_but_nan])
+def test_errors_are_at_the_users_line(fn: Any) -> None:
+    """While it is read, and at run time."""
+    text = raised(fn, A)
+    assert "# this line" in text
+    assert "frontend/library" not in text
+
+
+def test_it_raises_what_numpy_raises() -> None:
+    with pytest.raises(IradError) as e:
+        irad.compile(two_axes_too_many)(A)
+    assert isinstance(e.value, ValueError)
+    with pytest.raises(ValueError, match="must increase monotonically"):
+        irad.compile(edges_that_fall)(np.array([2.0, 1.0]))
+
+
+def test_nothing_of_the_library_is_captured() -> None:
+    """What it reads of its modules is no state of the user's program: there is nothing to test at a call."""
+    found = trace(lambda x: np.nanmean(x) + np.pad(x, 1)[0] + np.cov(x), (V,))
+    assert all("library" not in str(g.path) for g in found.guards)
+    assert not found.captures
+
+
+def test_a_function_of_the_library_is_traced_in_branches_and_loops() -> None:
+    def f(x: Any, n: int) -> Any:
+        s = 0.0
+        for k in range(n):
+            if x[k] > 0.5:
+                s = s + np.interp(x[k], x, x * x) + np.nanmax(x) * k
+        return s
+
+    x = np.linspace(0.0, 1.0, 6)
+    value, slope = irad.value_and_grad(f)(x, 5)
+    assert np.isclose(value, f(x, 5))
+    steps = [(f(x + 1e-6 * e, 5) - f(x - 1e-6 * e, 5)) / 2e-6 for e in np.eye(6)]
+    assert np.allclose(slope, steps, rtol=1e-6, atol=1e-6)

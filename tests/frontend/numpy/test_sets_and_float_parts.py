@@ -1,0 +1,112 @@
+"""Mantissas and exponents, sets, polynomials, weighted quantiles, np.put; what is refused, and docs/numpy.md."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.core.tree import flatten
+from irad.errors import UnsupportedError
+from irad.frontend.numpy.unsupported import REASONS
+from tests.support import ROOT
+
+RNG = np.random.default_rng(1)
+Y, C, D = RNG.normal(size=(3, 4)), RNG.normal(size=4), RNG.normal(size=2)
+W = RNG.uniform(0, 1, (3, 4))
+W[0, 3] = 0
+M = RNG.normal(size=(2, 3, 4))
+EDGES = np.array(
+    [0.0, -0.0, 1, -1, 0.5, 0.75, 2**52 + 0.5, 1e300, -1e-300, 5e-324, 2.2e-308, np.inf, -np.inf, np.nan, 1 - 2**-53, 2 + 2**-51]
+)
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "frexp": (lambda a: np.frexp(a)[0], (Y,)),
+    "ldexp": (lambda a: np.ldexp(a, 3), (Y,)),
+    "polyadd": (lambda p, q: np.polyadd(p, q), (C, D)),
+    "polysub": (lambda p, q: np.polysub(q, p), (C, D)),
+    "polymul": (lambda p, q: np.polymul(p, q), (C, D)),
+    "polyint": (lambda p: np.polyint(p), (C,)),
+    "polyint 2": (lambda p: np.polyint(p, 2, k=[1.0, 2.0]), (C,)),
+    "inverted_cdf": (lambda a: np.quantile(a, [0.1, 0.5, 1.0], axis=0, method="inverted_cdf"), (Y,)),
+}
+if not np.__version__.startswith("1."):
+    FUNCTIONS |= {
+        "quantile": (lambda a: np.quantile(a, 0.3, weights=W, method="inverted_cdf"), (Y,)),
+        "quantiles": (lambda a: np.quantile(a, [0.0, 0.5, 1.0], weights=W, method="inverted_cdf"), (Y,)),
+        "percentile": (lambda a: np.percentile(a, [30.0, 60.0], weights=W, method="inverted_cdf"), (Y,)),
+    }
+if hasattr(np, "matvec"):
+    FUNCTIONS["matvec"] = (lambda m, v: np.matvec(m, v), (M, C))
+    FUNCTIONS["vecmat"] = (lambda v, m: np.vecmat(v, m), (RNG.normal(size=3), M))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_derivatives(name: str) -> None:
+    f, args = FUNCTIONS[name]
+    np.testing.assert_allclose(irad.compile(f)(*args), f(*args), rtol=1e-13)
+    irad.check_grads(f, args, order=2)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_frexp_and_ldexp_are_exact(dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        x = EDGES.astype(dtype)
+        n = RNG.integers(-1100, 1100, x.shape)
+        for f, args in ((lambda a: np.frexp(a), (x,)), (lambda a, n: np.ldexp(a, n), (x, n))):
+            for got, want in zip(*(flatten(g(*args))[0] for g in (irad.compile(f), f))):
+                assert got.dtype == want.dtype
+                np.testing.assert_array_equal(got, want)
+                np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+def test_isin_and_unravel_index() -> None:
+    f = lambda a, k: (np.isin(a, [1.0, 2.0]), np.isin(a, [], invert=True), np.unravel_index(k, (3, 4, 5)))
+    args = np.array([[1.0, 3.0], [2.0, np.nan]]), np.array([0, 7, 59])
+    for got, want in zip(*(flatten(g(*args))[0] for g in (irad.compile(f), f))):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_put() -> None:
+    def f(x: Any, v: Any) -> Any:
+        y = x.copy()
+        np.put(y, [0, 5, 11], v)
+        return y
+
+    args = Y, np.array([1.0, 2.0])
+    np.testing.assert_array_equal(irad.compile(f)(*args), f(*args))
+    irad.check_grads(f, args)
+
+
+@pytest.mark.parametrize("name", ["unique", "union1d", "roots", "polydiv", "histogram2d"])
+def test_refused_with_a_reason(name: str) -> None:
+    with pytest.raises(UnsupportedError, match=REASONS[name][:30]):
+        irad.compile(lambda x: getattr(np, name)(x, x, 2))(C)
+
+
+def test_docs_table_is_up_to_date() -> None:
+    """Run docs/numpy_table.py where this fails. The committed table is that of the newest NumPy."""
+    script = ROOT / "docs" / "numpy_table.py"
+    made = runpy.run_path(str(script))
+    text = (script.parent / "numpy.md").read_text(encoding="utf-8")
+    if f"for NumPy {'.'.join(np.__version__.split('.')[:2])};" in text:
+        assert text == made["table"]()
+    for name in ("sum", "sort", "det", "fft"):
+        assert f"| `{name}` | works |" in text
+
+
+def test_bits_gcd_and_exponents_of_every_integer_type() -> None:
+    for dt in "?bhilBHIL":
+        low, high = (0, 1) if dt == "?" else (int(np.iinfo(dt).min), int(np.iinfo(dt).max))
+        x = np.array([0, 1, low, high, 5 % (high + 1)]).astype(dt) if dt != "L" else np.array([0, 1, 2**63, high, 5], dt)
+        counts = [np.bitwise_count] if hasattr(np, "bitwise_count") else []  # of NumPy 2
+        for f in (*counts, np.frexp, lambda v: np.ldexp(v, 3), lambda v: np.ldexp(v, np.int8(2))):
+            for got, want in zip(*(np.atleast_2d(*(r if isinstance(r, tuple) else (r, r))) for r in (irad.compile(f)(x), f(x)))):
+                np.testing.assert_array_equal(got, want)
+                assert got.dtype == want.dtype
+        if dt != "?":
+            for g in (np.gcd, np.lcm):
+                np.testing.assert_array_equal(irad.compile(lambda a, b: g(a, b))(x, x[::-1].copy()), g(x, x[::-1]))  # noqa: B023

@@ -1,0 +1,152 @@
+"""What happens at run time beside computing: assertions of np.testing, warnings, logging, clocks."""
+
+# ruff: noqa: B028, UP031
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from tests.support.surface import slope
+
+X = np.random.default_rng(0).random(4)
+LOG = logging.getLogger("tests.effects")
+
+# ---- np.testing -----------------------------------------------------------------------------------------------------
+
+HOLDS = {
+    "allclose": lambda x, d: np.testing.assert_allclose(x, x + d, rtol=1e-9),
+    "allclose, atol": lambda x, d: np.testing.assert_allclose(x[0] + d, x[0], rtol=0, atol=0.01),
+    "allclose of a list": lambda x, d: np.testing.assert_allclose(x, [x[0], x[1], x[2] + d, x[3]]),
+    "array_equal": lambda x, d: np.testing.assert_array_equal(x, x + d),
+    "equal": lambda x, d: np.testing.assert_equal({"a": [x[0], x]}, {"a": [x[0], x + d]}),
+    "almost_equal": lambda x, d: np.testing.assert_almost_equal(x.sum(), np.sum(x) + d),
+    "array_almost_equal": lambda x, d: np.testing.assert_array_almost_equal(x, x + 1e-9 + d, decimal=6),
+    "approx_equal": lambda x, d: np.testing.assert_approx_equal(x[0], x[0] + d, significant=5),
+    "array_less": lambda x, d: np.testing.assert_array_less(x + 9 * d, x + 1),
+    "assert_": lambda x, d: np.testing.assert_(x[0] + 9 * d < 2, "too large"),
+}
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_assertions(name: str) -> None:
+    check = HOLDS[name]
+
+    def f(x: np.ndarray, d: float) -> Any:
+        check(x, d)
+        return np.sum(x**2)
+
+    slope(f, X, 0.0)
+    for g in (f, irad.compile(f), irad.grad(f)):
+        with pytest.raises(AssertionError):
+            g(X, 0.5)
+
+
+def test_message_of_an_assertion() -> None:
+    f = irad.compile(lambda x: np.testing.assert_allclose(x, x + 1, rtol=1e-6, err_msg=f"step {x[0]:.2f}"))
+    with pytest.raises(AssertionError, match="Not equal to tolerance rtol=1e-06, atol=0\nstep 0.64"):
+        f(X)
+
+
+def test_shapes_of_an_assertion() -> None:
+    with pytest.raises(AssertionError, match=r"\(shapes \(4,\), \(3,\) mismatch\)"):
+        irad.compile(lambda x: np.testing.assert_allclose(x, x[:3]))(X)
+
+
+# ---- warnings -------------------------------------------------------------------------------------------------------
+
+
+def warned(f: Callable[..., Any], *args: Any) -> list[tuple[type, str, int]]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        f(*args)
+    return [(w.category, str(w.message), w.lineno) for w in found]
+
+
+def warning(x: np.ndarray, n: int) -> Any:
+    for i in range(n):
+        if x[i] > 0.1:
+            warnings.warn("x[%d] is %.2f" % (i, x[i]))
+    warnings.warn(RuntimeWarning(f"sum {np.sum(x):.3f}"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn("never seen")
+        warnings.filterwarnings("error", category=DeprecationWarning)
+        if x[0] < -0.5:
+            warnings.warn("old", DeprecationWarning)
+    return np.sum(x**2)
+
+
+def test_warnings() -> None:
+    c = irad.compile(warning)
+    for x in (X, X - 0.5):
+        assert warned(c, x, 4) == warned(warning, x, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        slope(warning, X, 4)
+
+
+def test_a_warning_that_is_an_error() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="sum"):
+            irad.compile(warning)(X - 0.7, 0)
+    with pytest.raises(DeprecationWarning, match="old"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        irad.compile(warning)(X - 2.0, 0)
+
+
+# ---- logging --------------------------------------------------------------------------------------------------------
+
+
+def logged(x: np.ndarray) -> Any:
+    LOG.info("value %.3f of %d", x[0], len(x))
+    LOG.debug("%(a).2f", {"a": x[1]})
+    for v in x:
+        if v > 0.5:
+            LOG.warning(f"large {v:.2f}")
+    if LOG.isEnabledFor(logging.DEBUG):
+        logging.log(logging.ERROR, "root %s", float(x[3]))
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.ERROR])
+def test_logging(level: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(level, LOG.name)
+    found = []
+    for f in (logged, irad.compile(logged)):
+        caplog.clear()
+        f(X)
+        found.append([(r.name, r.levelno, r.getMessage(), r.lineno, r.filename) for r in caplog.records])
+    assert found[0] == found[1]
+    slope(logged, X)
+
+
+# ---- clocks ---------------------------------------------------------------------------------------------------------
+
+
+def timed(x: np.ndarray) -> Any:
+    start, ns = time.perf_counter(), time.time_ns()
+    for _ in range(2):
+        time.sleep(0.001)
+    seconds = time.perf_counter() - start
+    assert seconds >= 0.002 and time.time_ns() > ns and time.monotonic() > 0
+    return np.sum(x**2) + 0 * seconds
+
+
+def test_clocks() -> None:
+    c = irad.compile(timed)
+    assert c(X) == timed(X) == c(X)
+    assert np.allclose(irad.grad(timed)(X), 2 * X)
+
+
+def test_a_clock_is_read_at_each_call() -> None:
+    c = irad.compile(lambda x: time.perf_counter() + 0 * x)
+    assert c(1.0) < c(1.0)

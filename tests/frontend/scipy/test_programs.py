@@ -1,0 +1,180 @@
+"""SciPy inside of a function: integrals, equations, roots, minima, interpolation, distances. Values against SciPy's own, slopes
+against differences of it; what has few accurate digits in SciPy (a step size that is chosen, a minimum) against differences of what is compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+import scipy.integrate as si
+import scipy.interpolate as ip
+import scipy.optimize as so
+import scipy.spatial.distance as sd
+
+import irad
+from irad.errors import UnsupportedError
+from irad.frontend.library import integration
+from tests.support import ROOT
+
+R = np.random.default_rng(0)
+X = np.linspace(0, 2, 7) + 0.1 * R.random(7)
+Y = np.sin(3 * X) + 0.1 * R.random(7)
+AT = np.linspace(X[0] + 0.05, X[-1] - 0.05, 9)
+TIMES = np.linspace(0, 4, 9)
+P, Q = R.random((4, 3)), R.random((5, 3))
+GRID, GX, GY = R.random((4, 5)), np.arange(4.0), np.arange(5.0) * 0.5
+INVERSE = np.eye(3) + 0.1
+POINT = np.array([1.1, 0.7])
+OUTER = [
+    ip.CubicSpline(X, np.sin(X)), ip.PchipInterpolator(X, np.sin(3 * X)), ip.interp1d(X, np.cos(X)),
+    ip.interp1d(X, np.stack((X, X**2), 1), axis=0, fill_value="extrapolate"), ip.BSpline(*ip.splrep(X, np.sin(X))),
+]  # fmt: skip
+KNOTS, COEFFICIENTS, DEGREE = ip.splrep(X, np.sin(X))
+SAMPLES = np.linspace(0, 2, 9)
+MEASURED = 1.5 * np.exp(-0.8 * SAMPLES) + 0.05 * np.sin(9 * SAMPLES)
+
+
+def differences(f: Any, x: np.ndarray, h: float = 1e-6) -> np.ndarray:
+    moved = lambda k, h: f(x + h * (np.arange(x.size) == k).reshape(x.shape))
+    return np.array([(moved(k, h) - moved(k, -h)) / (2 * h) for k in range(x.size)]).reshape(x.shape)
+
+
+def lotka(t: float, y: Any, a: Any, b: Any) -> Any:
+    return [a * y[0] - b * y[0] * y[1], -y[1] + 0.5 * y[0] * y[1]]
+
+
+def spring(y: Any, t: float, a: Any) -> Any:
+    return [y[1], -a * y[0] - 0.1 * y[1]]
+
+
+CASES: dict[str, tuple[Any, np.ndarray]] = {
+    "sums of samples": (
+        lambda p: si.simpson(Y * p[0], x=X + p[1]) + si.trapezoid(Y**2 * p[1], dx=p[0])
+        + np.sum(si.cumulative_trapezoid(np.exp(Y * p[0]), X, initial=0)), POINT,
+    ),
+    "quad": (lambda p: si.quad(lambda x: np.exp(-p[0] * x) * np.sin(p[1] * x), 0, 2.0 + p[0])[0], POINT),
+    "quad to infinity": (lambda p: si.quad(lambda x, s: np.exp(-s * x * x), -np.inf, np.inf, args=(p[0],))[0]
+                         + si.quad(lambda x: np.exp(-p[1] * x), 1, np.inf)[0] - si.quad(lambda x: np.exp(p[0] * x), p[1], -np.inf)[0], POINT),
+    "fixed_quad": (lambda p: si.fixed_quad(lambda x: np.exp(-x * p[0]), 0.0, p[1], n=6)[0], POINT),
+    "solve_ivp": (lambda p: np.sum(si.solve_ivp(lotka, (0, 4), [1.0, 0.5], t_eval=TIMES, args=(p[0], p[1]), rtol=1e-9, atol=1e-9).y ** 2), POINT),
+    "solve_ivp, to where and from what": (
+        lambda p: np.sum(si.solve_ivp(lambda t, y: -p[1] * y, [0.0, p[1] + 1], np.array([p[0], 2.0]), t_eval=[0.5, 1.0], method="RK23",
+                                      rtol=1e-9, atol=1e-9).y[0]), POINT,
+    ),
+    "odeint": (lambda p: np.sum(si.odeint(spring, [p[0], 0.3], TIMES, args=(p[1],), rtol=1e-11, atol=1e-11)[:, 0] ** 2), POINT),
+    "brentq": (lambda p: so.brentq(lambda x: x**3 - p[0] * x - p[1], 0.0, 3.0), POINT),
+    "newton": (lambda p: so.newton(lambda x, a: x * x - a, 1.0, args=(p[0],))
+               * so.newton(lambda x: np.cos(x) - p[1] * x, 1.0, fprime=lambda x: -np.sin(x) - p[1]), POINT),
+    "root_scalar": (lambda p: so.root_scalar(lambda x: np.exp(x) - p[0] * 3, bracket=[0, 3]).root
+                    + so.root_scalar(lambda x: x**2 - p[1], x0=1.0, x1=1.5).root, POINT),
+    "root": (lambda p: so.root(lambda x: [x[0] ** 2 + p[0] * x[1] - 2.0, x[1] ** 3 - p[1] * x[0]], [1.0, 1.0], tol=1e-13).x[0], POINT),
+    "fsolve": (lambda p: np.sum(so.fsolve(lambda x, a: x**2 - a * np.array([1.0, 2.0]), np.ones(2), args=(p[0],), xtol=1e-13)) * p[1], POINT),
+    **{
+        f"CubicSpline {ends}": (lambda y, ends=ends: np.sum(ip.CubicSpline(X, y, bc_type=ends)(AT) ** 2) + ip.CubicSpline(X, y, bc_type=ends)(0.7, 1), Y)
+        for ends in ("not-a-knot", "natural", "clamped", ((1, 0.3), (2, 0.5)))
+    },
+    "CubicSpline, by the points": (lambda x: np.sum(ip.CubicSpline(np.cumsum(np.exp(x)), Y)(AT + 1) ** 2), np.zeros(7)),
+    "CubicSpline of few": (lambda y: ip.CubicSpline(X[:2], y[:2])(0.3) + ip.CubicSpline(X[:3], y[:3])(0.3)
+                           + np.sum(ip.CubicSpline(X, np.stack((y, y**2), 1))(AT) ** 2), Y),
+    "CubicSpline's methods": (lambda y: ip.CubicSpline(X, y).integrate(0.2, 1.1) + ip.CubicSpline(X, y).derivative()(0.4)
+                              + ip.CubicSpline(X, y).antiderivative()(1.2) + np.sum(ip.CubicSpline(X, y).c[0]), Y),
+    "made outside": (lambda q: sum(np.sum(f(q) ** 2) for f in OUTER) + np.sum(OUTER[0](q, 1)), AT),
+    "pchip, Akima, Hermite": (lambda y: np.sum(ip.PchipInterpolator(X, y)(AT) ** 2) + np.sum(ip.Akima1DInterpolator(X, y)(AT) ** 2)
+                              + np.sum(ip.CubicHermiteSpline(X, y, y**2)(AT) ** 2), Y),
+    **{f"interp1d {kind}": (lambda y, kind=kind: np.sum(ip.interp1d(X, y, kind=kind)(AT) ** 2), Y) for kind in ("linear", "cubic", "nearest", "previous", "next")},
+    "interp1d beyond": (lambda y: np.sum(ip.interp1d(X, y, bounds_error=False, fill_value=(1.0, 2.0))(AT * 1.5) ** 2)
+                        + np.sum(ip.interp1d(X, y, fill_value="extrapolate")(AT * 1.5)) + np.sum(ip.interp1d(X, np.stack((y, y**2)))(AT) * np.arange(9)), Y),
+    "BSpline": (lambda c: np.sum(ip.BSpline(KNOTS, np.concatenate((c, np.ones(len(KNOTS) - 7))), DEGREE)(AT) ** 2)
+                + np.sum(ip.BSpline(KNOTS, np.concatenate((c, np.ones(len(KNOTS) - 7))), DEGREE)(AT, nu=1)), Y),
+    "splev": (lambda q: np.sum(ip.splev(q, (KNOTS, COEFFICIENTS, DEGREE)) ** 2) + np.sum(ip.splev(q, (KNOTS, COEFFICIENTS, DEGREE), der=1)), AT),
+    "interpn": (lambda g: np.sum(ip.interpn((GX, GY), g, np.array([[0.3, 0.4], [2.2, 1.9]])) ** 2), GRID),
+    "RegularGridInterpolator": (lambda q: np.sum(ip.RegularGridInterpolator((GX, GY), GRID)(q) ** 2), np.array([[0.3, 0.4], [2.2, 1.9]])),
+    **{
+        f"cdist {m}": (lambda x, m=m: np.sum(sd.cdist(x, Q, m) ** 2 * np.arange(20).reshape(4, 5)), P)
+        for m in ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis")
+    },
+    "cdist with parameters": (lambda x: np.sum(sd.cdist(x, Q, "minkowski", p=3) ** 2) + np.sum(sd.cdist(x, Q, "mahalanobis", VI=INVERSE)), P),
+    "pdist, squareform": (lambda x: np.sum(sd.pdist(x) ** 3) + np.sum(sd.squareform(sd.pdist(x, "cosine")) * np.arange(16).reshape(4, 4))
+                          + np.sum(sd.squareform(sd.squareform(sd.pdist(x)))), P),
+    "distances of two": (lambda x: sd.euclidean(x[0], x[1]) + sd.cosine(x[0], x[2]) + sd.cityblock(x[0], x[1]) * sd.minkowski(x[0], x[1], 3)
+                         + sd.mahalanobis(x[0], x[1], INVERSE) + sd.sqeuclidean(x[2], x[1]) + sd.chebyshev(x[0], x[1]), P),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_slope(name: str) -> None:
+    f, x = CASES[name]
+    value, slope = irad.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-8 if name == "odeint" else 1e-10)
+    np.testing.assert_allclose(slope, differences(f, x), rtol=1e-5, atol=1e-6)
+
+
+def valley(p: Any) -> Any:
+    r = so.minimize(lambda x: (x[0] - p[0]) ** 2 + 2 * (x[1] - p[1] * x[0]) ** 2 + 0.1 * x[1] ** 4, np.zeros(2))
+    return r.fun + np.sum(r.x * np.array([1.0, 2.0]))
+
+
+def fitted(p: Any) -> Any:
+    r = so.least_squares(lambda q: q[0] * np.exp(-q[1] * SAMPLES) - MEASURED * p[0] - 0.1 * p[1] * SAMPLES, [1.0, 1.0])
+    return r.x[0] * r.x[1] + r.cost
+
+
+def curve(p: Any) -> Any:
+    q, c = so.curve_fit(lambda x, a, b: a * np.exp(-b * x), SAMPLES, MEASURED * p[0] + 0.1 * p[1], p0=[1.0, 1.0])
+    return q[0] + q[1] * 2 + c[0, 1] * 10
+
+
+@pytest.mark.parametrize("f", [valley, fitted, curve], ids=lambda f: f.__name__)
+def test_minima(f: Any) -> None:
+    """SciPy's own have half the digits; those of compiled code all."""
+    value, slope = irad.value_and_grad(f)(POINT)
+    np.testing.assert_allclose(value, f(POINT), rtol=1e-5)
+    np.testing.assert_allclose(slope, differences(irad.compile(f), POINT, 1e-5), rtol=1e-6, atol=1e-8)
+
+
+def test_higher_derivatives_of_a_root() -> None:
+    """The cube root: -2/9 and 10/27 at 1."""
+    cube = lambda a: so.brentq(lambda x: x**3 - a, 0.0, 2.0)
+    np.testing.assert_allclose(irad.grad(irad.grad(cube))(1.0), -2 / 9, rtol=1e-12)
+    np.testing.assert_allclose(irad.grad(irad.grad(irad.grad(cube)))(1.0), 10 / 27, rtol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["RK45", "RK23"])
+def test_steps_are_scipys(method: str) -> None:
+    """By Python, forwards and backwards."""
+    for times in (TIMES, TIMES[::-1]):
+        given = (lotka, (times[0], times[-1]), [1.0, 0.5], method, times)
+        want, got = si.solve_ivp(*given, args=(1.1, 0.7)), integration.solve_ivp(*given, args=(1.1, 0.7))
+        np.testing.assert_allclose(got.y, want.y, rtol=1e-11)
+        assert got.nsteps == len(si.solve_ivp(*given[:4], args=(1.1, 0.7)).t) - 1
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="without t_eval"):
+        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y).y)(POINT)
+    with pytest.raises(UnsupportedError, match="'RK45' and 'RK23' are compiled"):
+        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, t_eval=[1.0], method="BDF").y)(POINT)
+    with pytest.raises(ValueError, match="must have different signs"):
+        irad.compile(lambda a: so.brentq(lambda x: x * x + a, 0.0, 2.0))(1.0)
+    with pytest.raises(ValueError, match="such a root has no derivative"):
+        irad.compile(lambda a: so.brentq(lambda x: (x - a) ** 3, 0.0, 2.0))(1.0)
+    with pytest.raises(UnsupportedError, match="bounds or constraints"):
+        irad.compile(lambda a: so.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(1), bounds=[(0, 1)]).x)(2.0)
+    with pytest.raises(ValueError, match="outside the interpolation range"):
+        irad.compile(lambda y: ip.interp1d(X, y)(3.0))(Y)
+
+
+def test_the_table_of_functions_is_up_to_date() -> None:
+    """Run docs/scipy_table.py where this fails. The committed table is that of the newest SciPy."""
+    script = ROOT / "docs" / "scipy_table.py"
+    if f"for SciPy {'.'.join(scipy.__version__.split('.')[:2])};" not in script.with_name("scipy.md").read_text(encoding="utf-8"):
+        pytest.skip("another SciPy")
+    run = subprocess.run(
+        [sys.executable, str(script), "--check"], cwd=script.parents[1], env={**os.environ, "PYTHONPATH": "."}, check=False
+    )
+    assert run.returncode == 0
