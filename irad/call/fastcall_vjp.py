@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.fastcall import NoProgram, Raiser, Writer
+from irad.call.conditions import Conditions
+from irad.call.fastcall import Raiser, Writer
+from irad.call.places import NoProgram
 from irad.codegen.call.machine import Program
 from irad.codegen.call.native import Native
 from irad.core.tree import TreeDef
@@ -41,10 +43,11 @@ class _Forward(Writer):
     def _argument(self, param: int) -> None:
         p, t, first = self.program, self.native.params[param], self.inputs - len(self.traced.captures)
         if param >= first:
-            at, array = self.captured[param - first], self.is_array(self.traced.captures[param - first])
+            c = self.traced.captures[param - first]
+            at, array = self.places.at(c.path), self.is_array(c)
         else:
             k = next(k for k, info in enumerate(self.infos) if info.param == param and info.alias is None)
-            at, array = self.leaves[k], self.infos[k].kind == "ndarray"
+            at, array = self.places.at(k), self.infos[k].kind == "ndarray"
         if array:
             p.push("array_copy", at)
         else:
@@ -59,6 +62,7 @@ class _Forward(Writer):
 
 def write_forward(
     traced: Traced,
+    conditions: Conditions,
     native: Native,
     fn: Any,
     raiser: Raiser,
@@ -69,8 +73,7 @@ def write_forward(
     """The program of a forward; `fn` is the joint function. `finish` makes the pullback of what it keeps."""
     try:
         w = _Forward(traced, native, fn, raiser, out)
-        w.arguments()
-        w.outside()
+        w.given(conditions)
         w.kernel()
         w.build(traced.out_tree.children[0], list(out))
         w.keep(residuals, sum(r.index is not None for r in out))
@@ -89,14 +92,15 @@ class _Backward(Writer):
         tree = traced.out_tree.children[0]
         super().__init__(traced, native, None, raiser, TreeDef(tuple, None, (tree,)), TreeDef(dict, (), ()))
         self.kept, self.cotangents = kept, cotangents
-        self.infos = ()
+        self.infos = self.places.infos = ()
 
     def inside(self) -> None:
         """What is kept, then the cotangents, as arguments of the kernel."""
+        self.places.take_apart(self.children)
         p, n = self.program, len(self.kept)
         at = p.push("list", p.push("function"), p.object(list), n, pushes=n)
         late = self.traced.in_leaves[len(self.traced.in_leaves) - len(self.cotangents) :]
-        taken = [(self.leaves[k], x) for k, (x, info) in enumerate(zip(self.cotangents, late)) if info.param is not None]
+        taken = [(self.places.at(k), x) for k, (x, info) in enumerate(zip(self.cotangents, late)) if info.param is not None]
         for arg, (word, x) in enumerate([*((at + k, x) for k, x in enumerate(self.kept)), *taken]):
             self._input(word, x, self.native.params[arg], arg)
 
@@ -126,7 +130,6 @@ def write_backward(
     try:
         w = _Backward(traced, native, raiser, kept, cotangents)
         w.results, w.mutated = moved, ()
-        w.arguments()
         w.inside()
         w.kernel()
         w.build(traced.out_tree.children[1], list(moved))

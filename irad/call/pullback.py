@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall_vjp import write_backward, write_forward
-from irad.call.specialisation import Conditions, Leaves, finish, user_exception
+from irad.call.specialisation import finish, user_exception
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import Native
 from irad.core.ir import Graph, types
@@ -111,7 +112,14 @@ class VjpSpecialisation:
         """How calls run without Python code; None if they cannot."""
         residuals = self.residuals
         return write_forward(
-            self.traced, self.forward, self.joint(fn), self.raise_in(self.forward), self.out, residuals, self.pullback
+            self.traced,
+            self.conditions,
+            self.forward,
+            self.joint(fn),
+            self.raise_in(self.forward),
+            self.out,
+            residuals,
+            self.pullback,
         )
 
     def pullback(self, kept: Sequence[Any]) -> Pullback:

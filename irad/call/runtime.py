@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.specialisation import Leaves, specialise
+from irad.call.conditions import Leaves
+from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
 from irad.core.switches import off

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.conditions import Conditions, Leaves
 from irad.call.runtime import Cache, cache_of, code_key, statics
-from irad.call.specialisation import Conditions, Leaves, user_exception
+from irad.call.specialisation import user_exception
 from irad.codegen.call import machine as entry
 from irad.core.ir import Value, captures, types, walk
 from irad.core.once import import_later

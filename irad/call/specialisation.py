@@ -13,71 +13,21 @@ from typing import Any
 import numpy as np
 
 from irad.call import write_back
+from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall import write
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import Native
 from irad.core.ir import Program, walk
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
-from irad.core.types import Type
 from irad.errors import IradError, IradValueError, UnsupportedError
 from irad.frontend.trace import definition, trace
 from irad.frontend.transforms.transform import Transform
-from irad.frontend.values.guards import INT32, Capture, Path
-from irad.frontend.values.traced import GIVEN, Leaf, Result, Traced, record_of, with_own
+from irad.frontend.values.guards import Path
+from irad.frontend.values.traced import GIVEN, Result, Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise, signature
-
-Leaves = Sequence[Any]
-
-
-class Conditions:
-    """What a trace relies on, and how native arguments are made of a call's. `leaves`: argument leaves of a call."""
-
-    def __init__(self, traced: Traced, params: Sequence[Type], leaves: int):
-        self.traced, self.params = traced, params
-        infos = list(enumerate(traced.in_leaves[:leaves]))
-        self.dynamic = [k for k, info in infos if info.param is not None and info.alias is None]
-        self.aliased = [(k, info.alias) for k, info in infos if info.alias is not None]
-        self.fixed = [(k, info) for k, info in infos if info.alias is None and (info.param is None or info.int32)]
-
-    def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
-        """Do a call's static values, aliases and captured state fit?"""
-        return (
-            all(_fits(info, leaves[k]) for k, info in self.fixed)
-            and all(leaves[k] is leaves[a] for k, a in self.aliased)  # type: ignore[index]
-            and self._distinct(leaves)
-            and all(g.holds(fn, rest) for g in self.traced.guards)
-            and (not self.traced.identities or self._identities(fn, leaves, rest))
-            and all(_same_type(c, fn, rest) for c in self.traced.captures)
-        )
-
-    def _identities(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
-        """Are the objects that were compared by identity still one, or several?"""
-        at = lambda p: leaves[p] if isinstance(p, int) else p.get(fn, rest)
-        try:
-            return all((at(p) is at(q)) is same for p, q, same in self.traced.identities)
-        except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
-            return False
-
-    def _distinct(self, leaves: Leaves) -> bool:
-        """An array given twice needs a specialisation that knows it, if anything is written."""
-        if not self.traced.mutated:
-            return True
-        arrays = [leaves[k] for k in self.dynamic if isinstance(leaves[k], np.ndarray)]
-        return len({id(a) for a in arrays}) == len(arrays)
-
-    def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
-        """Arrays for the native code's parameters."""
-        values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
-        return [_contiguous(v, t) for v, t in zip(values, self.params)]
-
-
-def _contiguous(v: Any, t: Type) -> np.ndarray:
-    """An array or number as native code takes it: C-contiguous and aligned."""
-    a = np.ascontiguousarray(v, t.numpy) if t.shape else np.asarray(v, t.numpy)
-    return a if a.flags.aligned else a.copy()
 
 
 class Specialisation:
@@ -95,7 +45,7 @@ class Specialisation:
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
-        self.entry = write(self.traced, self.native, fn, self.raiser, self.donated)
+        self.entry = write(self.traced, self.conditions, self.native, fn, self.raiser, self.donated)
         return self.entry
 
     def raiser(self, status: int, argv: int) -> None:
@@ -218,21 +168,6 @@ def finish(kind: str, value: np.ndarray) -> Any:
     if kind == "ndarray":
         return value
     return value[()] if kind == "generic" else value.item()
-
-
-def _fits(info: Leaf, x: Any) -> bool:
-    if info.param is None:
-        v = info.value
-        alike = type(x) is type(v) and np.shape(x) == np.shape(v)
-        return alike and (x is v or bool(np.all((x == v) & (np.signbit(x) == np.signbit(v)) if isinstance(x, float) else x == v)))
-    return bool(INT32[0] <= x <= INT32[1])
-
-
-def _same_type(c: Capture, fn: Any, rest: Sequence[Any]) -> bool:
-    try:
-        return c.fits(c.get(fn, rest))
-    except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
-        return False
 
 
 def user_exception(e: RaisedInGraph, known: Mapping[str, type[BaseException] | BaseException]) -> BaseException:

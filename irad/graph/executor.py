@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irad.call.specialisation import Conditions, user_exception
+from irad.call.conditions import Conditions
+from irad.call.specialisation import user_exception
 from irad.codegen.call.native import Native
 from irad.core.ir import Builder, Graph, Program, Value, inline
 from irad.core.lazy_dataclass import dataclass

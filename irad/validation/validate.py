@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.conditions import Conditions
 from irad.call.runtime import statics
-from irad.call.specialisation import Conditions, Specialisation
+from irad.call.specialisation import Specialisation
 from irad.core.interp import interpret
 from irad.core.ir import Program, types
 from irad.core.lazy_dataclass import dataclass

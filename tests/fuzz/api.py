@@ -98,7 +98,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     call = r.choice(pick(CALLS))
     alias = bool(r.randrange(4) == 0) and (features is None or "alias" in features)
     lines += [*_checked(call), "", "def main():", f"    global {', '.join(['same', 'run', *names])}"]
-    lines += ["    run = made()"] if call != "vjp" else []
+    lines += ["    run = made()"] if not call.startswith("vjp") else []
     steps: list[str] = []
     for _ in range(r.randrange(3, 8)):
         lines.append(f"    check({'s0' if alias and kinds[0] == 'array' else 'x0'})")
@@ -127,6 +127,7 @@ _RUNS: dict[str, tuple[str, str]] = {
     "grad": ("irad.grad(f)", "run(x), slopes(x)"),
     "value_and_grad": ("irad.value_and_grad(f)", "run(x), (f(x), slopes(x))"),
     "vjp": ("None", "pulled(x), (f(x), slopes(x), 2 * slopes(x))"),
+    "vjp of objects": ("None", "pulled_by(x), (f(x.copy()) * given.factor(), slopes(x) * given.factor())"),
     "jvp": ("lambda x: irad.jvp(f, (x,), (np.ones(3),))", "run(x), (f(x), np.sum(slopes(x)))"),
     "linearize": ("lambda x: irad.linearize(f, x)", "linear(x), (f(x), np.sum(slopes(x)), slopes(x)[0] * 2)"),
     "vmap": ("irad.vmap(f)", "run(np.stack([x, x + 1])), np.array([f(x.copy()), f(x + 1)])"),
@@ -158,6 +159,21 @@ _HELPERS = {
     y, back = irad.vjp(f, x)
     first = back(1.0)[0].copy()
     return y, first, back(2.0)[0]
+""",
+    "vjp of objects": """class Given:
+    plain, n, calls = True, 2, 0
+    def factor(self):
+        return self.n if type(self).plain else 0.5
+    def change(self):
+        self.calls += 1
+        self.n, Given.plain = 2 + self.calls // 3 % 2, self.calls // 4 % 2 == 0
+
+given = Given()
+
+def pulled_by(x):
+    given.change()
+    y, back = irad.vjp(lambda x, o: f(x) * o.factor(), x, given)
+    return y, back(1.0)[0]
 """,
     "linearize": """def linear(x):
     y, push = run(x)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import as_array, own_names
+from irad.core.foreign import as_array
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.random_streams import number
@@ -108,7 +107,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Guard:
-    """A condition on outside state that the traced program relies on.
+    """A condition on outside state that the traced program relies on. `irad.call.conditions` says what holds, and checks it.
 
     `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
     code, "lacks" an object without an attribute, "len" a container of the same class and length, "keys" and "elements" one of
@@ -121,50 +120,7 @@ class Guard:
     kind: str
     expected: Any
 
-    def holds(self, fn: Any, statics: Sequence[Any] = ()) -> bool:
-        """Is it still so?"""
-        try:
-            found = self.path.get(fn, statics)
-            if self.kind in ("same", "other"):
-                return (found is self.expected.get(fn, statics)) is (self.kind == "same")
-            return PREDICATES[self.kind](found, self.expected)
-        except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
-            return False
-
-
-def alike(a: Any, b: Any) -> bool:
-    """Are two static things the same to a program: one object, or of one class and value, the sign of zeros and NaN included?"""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (float, np.floating)):
-        return bool(a == b and math.copysign(1, a) == math.copysign(1, b)) or bool(a != a and b != b)
-    if isinstance(a, (complex, np.complexfloating)):
-        return alike(a.real, b.real) and alike(a.imag, b.imag)
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(alike, a, b))
-    if isinstance(a, (set, frozenset)):
-        return len(a) == len(b) and all(map(alike, a, b))
-    return bool(a == b)
-
 
 def content(x: np.ndarray) -> tuple[Any, ...]:
     """What tells an array of texts or times from others."""
     return type(x), x.dtype, x.shape, x.strides, x.tobytes()
-
-
-PREDICATES: Mapping[str, Callable[[Any, Any], bool]] = {
-    "is": lambda x, e: x is e,
-    "eq": alike,
-    "type": lambda x, e: type(x) is e,
-    "code": lambda x, e: getattr(x, "__code__", None) is e,
-    "lacks": lambda x, e: not hasattr(x, e),
-    "len": lambda x, e: (type(x), len(x)) == e,
-    "keys": lambda x, e: type(x) is e[0] and len(x) == len(e[1]) and all(map(alike, tuple(x), e[1])),
-    "elements": lambda x, e: type(x) is e[0] and len(x) == len(e[1]) and all(map(alike, tuple(x), e[1])),
-    "attributes": lambda x, e: own_names(x) == e,
-    "dtype": lambda x, e: type(x) is e[0] and x.dtype == e[1],
-    "content": lambda x, e: content(x) == e,
-    "typed": lambda x, e: e.fits(x),
-}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from irad.call.conditions import Call, Condition, Conditions
 from irad.core.ir import walk
 from irad.core.tree import flatten
 from irad.core.types import Type
@@ -284,7 +285,7 @@ def test_captured_state_is_live():
     rate = 10.0
     bias[:] = 1.0
     assert_same(run(traced, f, (X,)), X * 10 + 1)
-    assert all(g.holds(f) for g in traced.guards)
+    assert Conditions(traced, (), 0).holds(f, (), ())
 
 
 def test_captured_ints_are_guarded_unless_live():
@@ -295,9 +296,10 @@ def test_captured_ints_are_guarded_unless_live():
 
     traced = trace(f, (X,))
     (guard,) = [g for g in traced.guards if g.kind == "eq"]
-    assert guard.holds(f)
+    condition = Condition("eq", guard.path, 3)
+    assert condition.holds(Call(f, (), ()))
     n = 4
-    assert not guard.holds(f)
+    assert not condition.holds(Call(f, (), ()))
     live = trace(f, (X,), live=frozenset([guard.path]))
     n = 5
     assert_same(run(live, f, (X,)), X * 5)
@@ -316,9 +318,9 @@ def test_captured_function_of_another_code_breaks_its_guard():
         return g(x)
 
     traced = trace(f, (X,))
-    assert all(x.holds(f) for x in traced.guards)
+    assert Conditions(traced, (), 0).holds(f, (), ())
     g = lambda x: x + 2
-    assert not all(x.holds(f) for x in traced.guards)
+    assert not Conditions(traced, (), 0).holds(f, (), ())
 
 
 def test_closures_of_one_code_share_a_trace():
@@ -330,7 +332,7 @@ def test_closures_of_one_code_share_a_trace():
 
     first, second = make(X), make(Y)
     traced = trace(first, (X,))
-    assert all(g.holds(second) for g in traced.guards)
+    assert Conditions(traced, (), 0).holds(second, (), ())
     assert_same(run(traced, second, (X,)), X @ Y)
 
 

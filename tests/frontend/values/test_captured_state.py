@@ -286,6 +286,30 @@ def test_a_series_is_refused_with_what_to_write() -> None:
 # ---- gradients by objects --------------------------------------------------------------------------------------------------
 
 
+def test_a_vjp_checks_what_an_argument_and_a_class_hold() -> None:
+    class Norm:
+        squared = True
+
+        def __init__(self) -> None:
+            self.n = 2
+
+    def f(x: np.ndarray, norm: Norm) -> Any:
+        return np.sum(x ** (2 if type(norm).squared else 1)) * norm.n
+
+    norm = Norm()
+    for n, squared in ((2, True), (2, True), (3, True), (3, True), (3, False), (3, False), (2, False), (2, True)):
+        norm.n, Norm.squared = n, squared
+        value, pullback = irad.vjp(f, X, norm)
+        assert value == f(X, norm)
+        np.testing.assert_allclose(pullback(1.0)[0], n * 2 * X if squared else np.full(3, n))
+
+
+def test_a_static_zero_keeps_its_sign() -> None:
+    c = irad.compile(lambda x, z: x * np.copysign(1.0, z), static="z")
+    for z in (0.0, 0.0, -0.0, -0.0, 0.0, np.float32(-0.0), np.float32(0.0), np.float32(-0.0)):
+        np.testing.assert_array_equal(c(X, z), np.copysign(X, z))
+
+
 def test_gradients_by_what_holds_no_number() -> None:
     for x, words in ((object(), "object"), (range(3), "range"), (True, "True"), ("a", "'a'"), (None, "None"), ([None], "list")):
         for transform in (irad.grad, irad.jacobian, irad.hessian):
