@@ -18,8 +18,26 @@ from irad.errors import IradError, Loc
 _ids = itertools.count()
 
 
+OPS: dict[str, Any] = {}  # the op table, which irad.ops.core fills
+
+
+def _unary(op: str, of_bools: str = "") -> Callable[[Any], Value]:
+    return lambda x: OPS[of_bools if of_bools and x.type.dtype == "bool" else op](x)
+
+
+def _binary(op: str, of_bools: str = "") -> Callable[[Any, Any], Value]:
+    return lambda x, y: OPS[of_bools if of_bools and x.type.dtype == "bool" else op](x, y)
+
+
+def _reflected(op: str) -> Callable[[Any, Any], Value]:
+    return lambda x, y: OPS[op](y, x)
+
+
 class Value:
     """One SSA name. Equality is identity. `hint` is the user's name for it, `id` orders values by creation.
+
+    Operators emit nodes; a number on either side takes the type of the value. `==` stays the identity, the ops `eq` and `ne` compare.
+    `&`, `|`, `^` and `~` are the logical ops of bools, the bitwise ones of integers; `x ** 2` is `x * x`.
 
     `at` is where the plan pass keeps an array: "p0" (memory of parameter 0), "r1" (of result 1), "a64" (arena, byte 64).
     """
@@ -31,6 +49,22 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.hint or self.id}: {self.type}"
+
+    __array_ufunc__ = None  # a NumPy number on the left leaves the operation to the value
+
+    __add__, __radd__ = _binary("add"), _reflected("add")
+    __sub__, __rsub__ = _binary("sub"), _reflected("sub")
+    __mul__, __rmul__ = _binary("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _binary("div"), _reflected("div")
+    __floordiv__, __mod__ = _binary("floor_divide"), _binary("remainder")
+    __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
+    __and__, __or__ = _binary("bitwise_and", "logical_and"), _binary("bitwise_or", "logical_or")
+    __xor__ = _binary("bitwise_xor", "logical_xor")
+    __lshift__, __rshift__ = _binary("left_shift"), _binary("right_shift")
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("invert", "logical_not")
+
+    def __pow__(self, y: Any) -> Value:
+        return OPS["mul"](self, self) if isinstance(y, int) and y == 2 else OPS["pow"](self, y)
 
 
 class Node:

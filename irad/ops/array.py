@@ -25,7 +25,7 @@ from irad.core.types import I64, Dim, Extent, Type
 from irad.errors import IradTypeError, ShapeError
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import add, eq, floor_divide, full, mul, remainder, select, szmul
+from irad.ops.elementwise import eq, full, select, szmul
 
 
 def zeros(type: Type) -> Value:
@@ -317,7 +317,7 @@ def _vjp_update(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     spec = node.attrs["spec"]
     if ad.active(v):
         ct = index(cts[0], *at, spec=spec)
-        adj.add(v, select(_last_writes(x.type, v.type, at, spec), ct, full(0.0, ct)) if "g" in spec else ct)
+        adj.add(v, select(_last_writes(x.type, v.type, at, spec), ct, 0) if "g" in spec else ct)
     if ad.active(x):
         adj.add(x, update(cts[0], zeros(v.type), *at, spec=spec))
 
@@ -329,8 +329,8 @@ def _numbers(shape: tuple[Dim, ...]) -> Value:
     t = Type("i64", shape)
     total, pitch = zeros(t), scalar(1, "i64")
     for k in sorted(range(len(shape)), key=lambda k: isinstance(shape[k], Extent)):
-        total = add(total, mul(iota(type=t, axis=k), broadcast_to(pitch, shape)))
-        pitch = mul(pitch, dim_value(shape[k]))
+        total = total + iota(type=t, axis=k) * broadcast_to(pitch, shape)
+        pitch = pitch * dim_value(shape[k])
     return total
 
 
@@ -375,10 +375,10 @@ def dim_value(d: Dim) -> Value:
         return scalar(d, "i64")
     total = None
     for v, c in d.terms:
-        term = v if c == 1 else mul(v, scalar(c, "i64"))
-        total = term if total is None else add(total, term)
+        term = v if c == 1 else v * c
+        total = term if total is None else total + term
     assert total is not None
-    return add(total, scalar(d.const, "i64")) if d.const else total
+    return total + d.const if d.const else total
 
 
 # ---- reductions: result without the reduced axes ----------------------------------------------------------------
@@ -430,7 +430,7 @@ def _winner(x: Value, axes: tuple[int, ...], arg: Callable[..., Value]) -> tuple
     at: dict[int, Value] = {k: iota(type=group, axis=j) for j, k in enumerate(kept)}
     for k in reversed(axes):  # unravel
         n = broadcast_to(dim_value(t.shape[k]), best.type.shape)
-        at[k], best = remainder(best, n), floor_divide(best, n)
+        at[k], best = best % n, best // n
     if not kept:
         return [at[k] for k in range(t.rank)], ("i",) * t.rank
     return [at[k] for k in range(t.rank)], ("g",) * t.rank
@@ -475,7 +475,7 @@ def _vjp_sum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _others(x: Value, axis: int) -> Value:
     """Product of all other elements along the axis, without division."""
     before = cumprod(x, axis=axis, reverse=False, exclusive=True)
-    return mul(before, cumprod(x, axis=axis, reverse=True, exclusive=True))
+    return before * cumprod(x, axis=axis, reverse=True, exclusive=True)
 
 
 def _flat_last(x: Value, axes: tuple[int, ...]) -> tuple[Value, Callable[[Value], Value]]:
@@ -588,7 +588,7 @@ def _jvp_cumprod(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if d is None:
         return [None]
     before = cumprod(x, axis=axis, reverse=rev, exclusive=True)
-    dy = linrec(x, mul(d, before), axis=axis, reverse=rev)
+    dy = linrec(x, d * before, axis=axis, reverse=rev)
     return [shift(dy, axis, -1 if rev else 1, 0.0) if ex else dy]
 
 
@@ -623,7 +623,7 @@ def _jvp_linrec(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     da, db = tan.get(a), tan.get(b)
     if da is not None:
         extra = szmul(da, shift(node.outputs[0], axis, -1 if rev else 1, 0.0))
-        db = extra if db is None else add(db, extra)
+        db = extra if db is None else db + extra
     return [None if db is None else linrec(a, db, axis=axis, reverse=rev)]
 
 
@@ -685,7 +685,7 @@ def _jvp_dot(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     out = None
     for d in [dot(tan.get(a), b, **node.attrs) if tan.get(a) is not None else None,
               dot(a, tan.get(b), **node.attrs) if tan.get(b) is not None else None]:  # fmt: skip
-        out = d if out is None else out if d is None else add(out, d)
+        out = d if out is None else out if d is None else out + d
     return [out]
 
 

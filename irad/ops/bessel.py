@@ -9,8 +9,7 @@ import math
 from collections.abc import Sequence
 
 from irad.core.ir import Value
-from irad.ops.core import Op
-from irad.ops.elementwise import abs_, add, div, exp, full, le, mul, select, sqrt, sub
+from irad.ops.elementwise import Elementwise, exp, full, select, sqrt
 from irad.ops.slopes import formula, horner
 
 # Chebyshev series of exp(-x) I0(x) on [0, 8] in x/4 - 1, and of sqrt(x) exp(-x) I0(x) on [8, inf) in 16/x - 1
@@ -40,48 +39,48 @@ _I1_HIGH = (
 )  # fmt: skip
 
 
-bessel_ratio: Op  # its own derivative mentions it, for type checkers
+bessel_ratio: Elementwise  # its own derivative mentions it, for type checkers
 
 
 def chebyshev(coefs: Sequence[float], t: Value) -> Value:
     """sum of coefs[k] * T_k(t), by Clenshaw's recurrence."""
-    two = add(t, t)
+    two = t + t
     b1, b2 = full(0.0, t), full(0.0, t)
     for c in reversed(coefs[1:]):
-        b1, b2 = add(sub(mul(two, b1), b2), full(c, t)), b1
-    return add(sub(mul(t, b1), b2), full(coefs[0], t))
+        b1, b2 = two * b1 - b2 + c, b1
+    return t * b1 - b2 + coefs[0]
 
 
 def _i0(v: Value) -> Value:
     """By Chebyshev series on |x| <= 8 and above."""
-    a, one, eight = abs_(v), full(1.0, v), full(8.0, v)
-    low = le(a, eight)
-    inner, outer = select(low, a, eight), select(low, eight, a)
-    below = chebyshev(_I0_LOW, sub(mul(inner, full(0.25, v)), one))
-    above = div(chebyshev(_I0_HIGH, sub(div(full(16.0, v), outer), one)), sqrt(outer))
-    return mul(exp(a), select(low, below, above))
+    a = abs(v)
+    low = a <= 8
+    inner, outer = select(low, a, 8), select(low, 8, a)
+    below = chebyshev(_I0_LOW, inner * 0.25 - 1)
+    above = chebyshev(_I0_HIGH, 16 / outer - 1) / sqrt(outer)
+    return exp(a) * select(low, below, above)
 
 
 def _ratio(v: Value, *, n: int) -> Value:
     """G_n for n > 0: its power series, of positive terms, for small |x|; beyond, the recurrence of I_n upwards from I0 and I1."""
-    a, one, edge = abs_(v), full(1.0, v), full(float(max(8, n)), v)
-    low = le(a, edge)
+    a, edge = abs(v), full(max(8.0, n), v)
+    low = a <= edge
     inner, outer = select(low, a, edge), select(low, edge, a)
-    t = mul(mul(inner, inner), full(0.25, v))
+    t = inner * inner * 0.25
     count = 26 + 2 * n
     below = horner([2.0**-n / (math.factorial(k) * math.factorial(n + k)) for k in range(count)], t)
-    u = sub(div(full(16.0, v), outer), one)
+    u = 16 / outer - 1
     before, last = (chebyshev(c, u) for c in (_I0_HIGH, _I1_HIGH))
     power = outer
     for k in range(1, n):
-        before, last = last, sub(before, div(mul(full(2.0 * k, v), last), outer))
-        power = mul(power, outer)
-    above = mul(div(div(last, sqrt(outer)), power), exp(outer))
+        before, last = last, before - 2.0 * k * last / outer
+        power *= outer
+    above = last / sqrt(outer) / power * exp(outer)
     return select(low, below, above)
 
 
 bessel_i0 = formula(
-    "bessel_i0", _i0, lambda x, o: (mul(x, bessel_ratio(x, n=1)),), ((-12.0, 12.0),), doc="modified Bessel function I0"
+    "bessel_i0", _i0, lambda x, o: (x * bessel_ratio(x, n=1),), ((-12.0, 12.0),), doc="modified Bessel function I0"
 )
-bessel_ratio = formula("bessel_ratio", _ratio, lambda x, o, *, n: (mul(x, bessel_ratio(x, n=n + 1)),), ((-12.0, 12.0),),
+bessel_ratio = formula("bessel_ratio", _ratio, lambda x, o, *, n: (x * bessel_ratio(x, n=n + 1),), ((-12.0, 12.0),),
                        sample={"n": 1}, doc="I_n(x) / x**n")  # fmt: skip

@@ -16,7 +16,6 @@ from irad.core.ir import Value
 from irad.core.types import Type, complex_dtype, is_complex, real_dtype
 from irad.ops.array import zeros
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import neg
 
 
 def _infer_complex(x: Type, y: Type) -> tuple[Type, ...]:
@@ -42,7 +41,7 @@ def _vjp_complex(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     if ad.active(x):
         adj.add(x, real(cts[0]))
     if ad.active(y):
-        adj.add(y, neg(imag(cts[0])))
+        adj.add(y, -imag(cts[0]))
 
 
 def _vjp_real(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -50,7 +49,7 @@ def _vjp_real(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 def _vjp_imag(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
-    adj.add(node.inputs[0], complex_(zeros(cts[0].type), neg(cts[0])))
+    adj.add(node.inputs[0], complex_(zeros(cts[0].type), -cts[0]))
 
 
 def _jvp_complex(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -77,4 +76,4 @@ imag = _part("imag", lambda z: np.imag(z).copy()[()], _vjp_imag)
 
 def conj(z: Value) -> Value:
     """The complex conjugate."""
-    return complex_(real(z), neg(imag(z)))
+    return complex_(real(z), -imag(z))

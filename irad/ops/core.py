@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.core import ir
 from irad.core.ir import Node, Value, current, emit
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import Type
 from irad.errors import IradTypeError
 
-OPS: dict[str, Op] = {}
+OPS: dict[str, Op] = ir.OPS
 HEAVY = 10.0
 
 

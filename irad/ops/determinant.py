@@ -20,23 +20,14 @@ from irad.ops.complex import complex_, imag, real
 from irad.ops.constant import const
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import (
-    abs_,
-    add,
     cast_to,
-    div,
     eq,
     exp,
-    full,
     hypot,
     log,
-    logical_or,
-    mul,
     ne,
-    neg,
-    remainder,
     select,
     sign,
-    sub,
     szmul,
 )
 from irad.ops.linalg import inverse_transposed, lu
@@ -70,26 +61,26 @@ def _sign_and_log(a: Value) -> tuple[Value, Value]:
     d = diagonal(factors)
     k = d.type.rank - 1
     moved = ne(swaps, iota(type=swaps.type, axis=k))
-    odd = remainder(sum_(cast_to(moved, "i64"), axes=(k,)), full(2, sum_(swaps, axes=(k,))))
-    parity = sub(full(1.0, sum_(d, axes=(k,))), cast_to(add(odd, odd), d.type.dtype))
+    odd = sum_(cast_to(moved, "i64"), axes=(k,)) % 2
+    parity = 1 - cast_to(odd + odd, d.type.dtype)
     signs, sizes = _direction_and_size(d)
-    return mul(parity, prod_(signs, axes=(k,))), sum_(log(sizes), axes=(k,))
+    return parity * prod_(signs, axes=(k,)), sum_(log(sizes), axes=(k,))
 
 
 def _direction_and_size(d: Value) -> tuple[Value, Value]:
     """d / |d|, 0 at 0, and |d|, a real number."""
     if not is_complex(d.type.dtype):
-        return sign(d), abs_(d)
+        return sign(d), abs(d)
     x, y = real(d), imag(d)
     size = hypot(x, y)
-    zero = eq(size, full(0.0, size))
-    scale = select(zero, full(1.0, size), size)
-    return complex_(div(x, scale), div(y, scale)), size
+    zero = eq(size, 0)
+    scale = select(zero, 1, size)
+    return complex_(x / scale, y / scale), size
 
 
 def _det_by_lu(a: Value) -> Value:
     s, logarithm = _sign_and_log(a)
-    return mul(s, cast_to(exp(logarithm), s.type.dtype))
+    return s * cast_to(exp(logarithm), s.type.dtype)
 
 
 def _vjp_det(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -115,7 +106,7 @@ def _others(s: Value) -> Value:
     """The product of all other elements along the last axis."""
     k = s.type.rank - 1
     before, after = (cumprod(s, axis=k, reverse=r, exclusive=True) for r in (False, True))
-    return mul(before, after)
+    return before * after
 
 
 def _all_but_two(s: Value, like: Type) -> Value:
@@ -124,20 +115,20 @@ def _all_but_two(s: Value, like: Type) -> Value:
     wide = Type(s.type.dtype, (*like.shape, like.shape[-1]))
     i, j, m = (iota(type=wide.with_dtype("i64"), axis=a) for a in (k - 2, k - 1, k))
     every = broadcast(s, shape=wide.shape, dims=(*range(k - 2), k))
-    rest = prod_(select(logical_or(eq(m, i), eq(m, j)), full(1.0, every), every), axes=(k,))
+    rest = prod_(select(eq(m, i) | eq(m, j), 1, every), axes=(k,))
     two = like.with_dtype("i64")
-    return select(eq(iota(type=two, axis=k - 2), iota(type=two, axis=k - 1)), full(0.0, rest), rest)
+    return select(eq(iota(type=two, axis=k - 2), iota(type=two, axis=k - 1)), 0, rest)
 
 
 def _orientation(u: Value, vt: Value) -> Value:
     """det(U) det(V^H), which has modulus 1."""
-    return mul(_sign_and_log(u)[0], _sign_and_log(vt)[0])
+    return _sign_and_log(u)[0] * _sign_and_log(vt)[0]
 
 
 def _cofactor_by_svd(a: Value) -> Value:
     u, s, vt, _ = svd(a, full=False)
-    c = mm(mul(cj(u), along_rows(_others(s), u)), cj(vt))
-    return mul(c, over_matrices(_orientation(u, vt), c))
+    c = mm(cj(u) * along_rows(_others(s), u), cj(vt))
+    return c * over_matrices(_orientation(u, vt), c)
 
 
 def _eval_orientation(u: Any, vt: Any) -> Any:
@@ -181,10 +172,10 @@ def _along_by_svd(a: Value, e: Value) -> Value:
     b = mmh(hmm(u, e), vt)
     p = cast_to(_all_but_two(s, b.type), b.type.dtype)
     k = b.type.rank
-    on = sum_(mul(p, along_rows(diagonal(b), p)), axes=(k - 1,))
-    core = sub(from_diagonal(on, b.type), mul(p, mt(b)))
+    on = sum_(p * along_rows(diagonal(b), p), axes=(k - 1,))
+    core = from_diagonal(on, b.type) - p * mt(b)
     c = mm(mm(cj(u), core), cj(vt))
-    return mul(c, over_matrices(_orientation(u, vt), c))
+    return c * over_matrices(_orientation(u, vt), c)
 
 
 def _eval_along(a: Any, e: Any) -> Any:
@@ -220,7 +211,7 @@ def _second(a: Value, e: Value, f: Value, node: Any) -> Value:
     for k in range(1, n):
         jet = [plus(p, _shifted(p, one, k)) for p in _times(a, e, f, jet)]
     out = mt(jet[3]) if jet[3] is not None else zeros(a.type)
-    return out if n % 2 else neg(out)
+    return out if n % 2 else -out
 
 
 def _shifted(p: Value | None, one: Value, k: int) -> Value | None:
@@ -228,7 +219,7 @@ def _shifted(p: Value | None, one: Value, k: int) -> Value | None:
     if p is None:
         return None
     trace = sum_(diagonal(p), axes=(p.type.rank - 2,))
-    return mul(over_matrices(mul(trace, full(-1.0 / k, trace)), one), one)
+    return over_matrices(trace * (-1.0 / k), one) * one
 
 
 def _times(a: Value, e: Value, f: Value, m: list[Value | None]) -> list[Value | None]:
@@ -274,7 +265,7 @@ def _vjp_slogdet(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> N
     """
     (a,), (turned, ct) = node.inputs, cts
     dtype = a.type.dtype
-    along = None if turned is None or not is_complex(dtype) else imag(mul(turned, ad.need(node.outputs[0])))
+    along = None if turned is None or not is_complex(dtype) else imag(turned * ad.need(node.outputs[0]))
     if not ad.active(a) or ct is along is None:
         return
     if is_complex(dtype):
@@ -296,7 +287,7 @@ def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if not is_complex(a.type.dtype):
         return [None, t]
     turn = imag(t)
-    return [mul(s, complex_(zeros(turn.type), turn)), real(t)]
+    return [s * complex_(zeros(turn.type), turn), real(t)]
 
 
 slogdet = Op("slogdet", _infer_slogdet, lambda a: tuple(np.linalg.slogdet(a)), _vjp_slogdet, _jvp_slogdet,
@@ -319,8 +310,8 @@ def polynomial(a: Value) -> Value:
             for k, c in enumerate(columns):
                 term = index(a, spec=(*rest, row, c))
                 if len(columns) > 1:
-                    term = mul(term, minor(row + 1, columns[:k] + columns[k + 1 :]))
-                out = term if out is None else sub(out, term) if k % 2 else add(out, term)
+                    term = term * minor(row + 1, columns[:k] + columns[k + 1 :])
+                out = term if out is None else out - term if k % 2 else out + term
             assert out is not None
             memo[row, columns] = out
         return memo[row, columns]

@@ -18,7 +18,7 @@ from irad.core.types import Type, complex_dtype, is_complex
 from irad.ops.array import argmax, broadcast, iota, sum_, zeros
 from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import add, cast_to, div, eq, full, hypot, mul, neg, select, sub
+from irad.ops.elementwise import cast_to, eq, hypot, select
 from irad.ops.linalg import solution
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, plus, square
 
@@ -45,9 +45,9 @@ def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]
 
 def _gaps(w: Value, like: Value) -> Value:
     """1 / (w_j - w_i), 0 where they are equal."""
-    gap = sub(along_rows(w, like), along_columns(w, like))
-    zero = eq(gap, full(0.0, gap))
-    return select(zero, full(0.0, gap), div(full(1.0, gap), select(zero, full(1.0, gap), gap)))
+    gap = along_rows(w, like) - along_columns(w, like)
+    zero = eq(gap, 0)
+    return select(zero, 0, 1 / select(zero, 1, gap))
 
 
 def _pulled(v: Value, core: Value, a: Value) -> Value:
@@ -67,7 +67,7 @@ def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     if not ad.active(a):
         return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
-    turned = None if cv is None else mul(mm(v, cv, ta=True), _gaps(w, v))
+    turned = None if cv is None else mm(v, cv, ta=True) * _gaps(w, v)
     core = plus(None if cw is None else from_diagonal(cw, v.type), turned)
     if core is not None:
         adj.add(a, _pulled(v, core, a))
@@ -79,7 +79,7 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         return [None] * 3
     w, v, _ = node.outputs
     m = _pushed(v, da)
-    return [diagonal(m), mm(v, mul(m, _gaps(w, m))), None]
+    return [diagonal(m), mm(v, m * _gaps(w, m)), None]
 
 
 eig = Op("eig", _infer, lambda a: _each(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]]), _vjp, _jvp,
@@ -112,8 +112,8 @@ def _largest(v: Value) -> Value:
     """Where in each column the element stands that LAPACK has made real: the largest one of those without imaginary part."""
     k = v.type.rank
     size = hypot(real(v), imag(v))
-    whole = eq(imag(v), full(0.0, size))
-    row = argmax(select(whole, size, full(-1.0, size)), axis=k - 2)
+    whole = eq(imag(v), 0)
+    row = argmax(select(whole, size, -1), axis=k - 2)
     wide = v.type.with_dtype("i64")
     return eq(iota(type=wide, axis=k - 2), broadcast(row, shape=wide.shape, dims=(*range(k - 2), k - 1)))
 
@@ -127,11 +127,11 @@ def _scales(v: Value, out: Value) -> tuple[Value, Value, Value, Value]:
 
     k is 1 and |v| too, but they count as functions of v, whose own derivative leaves its factor free.
     """
-    at, one = _largest(v), full(1.0, v)
-    pick = lambda x: along_rows(_over_columns(select(at, x, full(0.0, x))), x)
-    size = _over_columns(real(mul(conj(v), v)))
-    safe = select(at, v, one)
-    return at, safe, div(v, along_rows(size, v)), pick(div(out, safe))
+    at = _largest(v)
+    pick = lambda x: along_rows(_over_columns(select(at, x, 0)), x)
+    size = _over_columns(real(conj(v) * v))
+    safe = select(at, v, 1)
+    return at, safe, v / along_rows(size, v), pick(out / safe)
 
 
 def _jvp_vectors(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -141,20 +141,20 @@ def _jvp_vectors(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if dv is None:
         return [None]
     at, safe, unit, k = _scales(v, out)
-    stretch = _over_columns(real(mul(conj(unit), dv)))
-    turn = _over_columns(imag(select(at, div(dv, safe), full(0.0, v))))
-    return [sub(mul(k, dv), mul(out, along_rows(complex_(stretch, turn), v)))]
+    stretch = _over_columns(real(conj(unit) * dv))
+    turn = _over_columns(imag(select(at, dv / safe, 0)))
+    return [k * dv - out * along_rows(complex_(stretch, turn), v)]
 
 
 def _vjp_vectors(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """The transpose, with s = sum out out': k out' - Re(s) v^H / |v|^2 - (i Im(s) / v_p at p)."""
     v, out, ct = ad.need(node.inputs[0]), ad.need(node.outputs[0]), cts[0]
-    s = _over_columns(mul(out, ct))
+    s = _over_columns(out * ct)
     at, safe, unit, k = _scales(v, out)
     nothing = zeros(real(s).type)
-    stretch = mul(conj(unit), along_rows(complex_(real(s), nothing), v))
-    turn = div(along_rows(complex_(nothing, neg(imag(s))), v), safe)
-    adj.add(node.inputs[0], add(sub(mul(k, ct), stretch), select(at, turn, full(0.0, v))))
+    stretch = conj(unit) * along_rows(complex_(real(s), nothing), v)
+    turn = along_rows(complex_(nothing, -imag(s)), v) / safe
+    adj.add(node.inputs[0], k * ct - stretch + select(at, turn, 0))
 
 
 eig_vectors = Op("eig_vectors", lambda v: (v,), lambda v: v.copy(), _vjp_vectors, _jvp_vectors,

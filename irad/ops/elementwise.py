@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Value
+from irad.core.ir import Value, emit
 from irad.core.types import Type, is_complex
 from irad.ops import special
 from irad.ops.constant import const
@@ -24,27 +24,46 @@ ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
 INF = math.inf
 
 
-def full(value: float, like: Value) -> Value:
+def full(value: Number, like: Value) -> Value:
     """A constant of the type of `like`."""
     return const(value=value, type=like.type)
 
 
+Number = bool | int | float | complex | np.generic
+
+
+class Elementwise(Op):
+    """A row whose operands may be numbers too."""
+
+    def __call__(self, *operands: Value | Number, **attrs: Any) -> Any:
+        """Emit a node; a number among the operands is a constant of the type of the last value."""
+        for x in operands:
+            if x.__class__ is not Value:
+                operands = _lifted(operands)
+                break
+        return emit(self, *operands, **attrs)[0]  # type: ignore[arg-type]
+
+
+def _lifted(operands: Sequence[Value | Number]) -> tuple[Value, ...]:
+    like = next(x for x in reversed(operands) if isinstance(x, Value))
+    floats = like.type.dtype[0] in "fc"
+    if like.type.dtype == "bool" and not all(isinstance(x, (Value, bool)) for x in operands):
+        raise type_error("numbers beside bools; a constant of a type of its own is `full(number, like)`", like.type)
+    return tuple([x if isinstance(x, Value) else full(float(x) if floats and isinstance(x, int) else x, like) for x in operands])
+
+
 # Rows that the derivatives of rows above them mention, for type checkers.
-div: Op
-neg: Op
-szmul: Op
-szmul2: Op
-szdiv: Op
-rint: Op
-sign: Op
-select: Op
-eq: Op
-gt: Op
-lt: Op
-cos: Op
-cosh: Op
-digamma: Op
-trigamma: Op
+szmul: Elementwise
+szmul2: Elementwise
+szdiv: Elementwise
+rint: Elementwise
+sign: Elementwise
+select: Elementwise
+eq: Elementwise
+cos: Elementwise
+cosh: Elementwise
+digamma: Elementwise
+trigamma: Elementwise
 
 # ---- the shape of a row -------------------------------------------------------------------------------
 
@@ -57,12 +76,12 @@ def contribution(ct: Value | None, partial: Any) -> Value | None:
         return partial(ct)
     if partial is ONE:
         return ct
-    return neg(ct) if partial is MINUS_ONE else szmul(ct, partial)
+    return -ct if partial is MINUS_ONE else szmul(ct, partial)
 
 
 def plus(a: Value | None, b: Value | None) -> Value | None:
     """Sum of two possibly symbolic-zero values."""
-    return b if a is None else a if b is None else add(a, b)
+    return b if a is None else a if b is None else a + b
 
 
 def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
@@ -113,9 +132,9 @@ def elementwise(
     kinds: str = "f",
     infer: Callable[..., tuple[Type, ...]] | None = None,
     **row: Any,
-) -> Op:
+) -> Elementwise:
     """One row. `kinds`: dtype kinds of the operands."""
-    return Op(
+    return Elementwise(
         name,
         infer or same(kinds),
         eval,
@@ -157,7 +176,7 @@ mul = elementwise(
 )  # fmt: skip
 div = elementwise(
     "div", np.divide,
-    lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: neg(szmul(szdiv(ct, y), o))), kinds="fc", cost=8, zero_at=0,
+    lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: -szmul(szdiv(ct, y), o)), kinds="fc", cost=8, zero_at=0,
 )  # fmt: skip
 neg = elementwise(
     "neg", np.negative, lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0]), finite=True
@@ -174,7 +193,7 @@ szmul2 = elementwise(
 )  # fmt: skip
 szdiv = elementwise(
     "szdiv", lambda c, p: np.where(c == 0, np.zeros_like(c), c / p)[()],
-    lambda c, p, o: (lambda ct: szdiv(ct, p), lambda ct: neg(szmul2(szdiv(ct, p), o))), kinds="fc",
+    lambda c, p, o: (lambda ct: szdiv(ct, p), lambda ct: -szmul2(szdiv(ct, p), o)), kinds="fc",
     cost=8, zero_at=0, doc="c / p, but 0 where c is 0, whatever p is: a cotangent by the reciprocal of a partial, see `szmul`",
 )  # fmt: skip
 floor_divide = elementwise(
@@ -182,12 +201,12 @@ floor_divide = elementwise(
     cost=8, flat=True, zero_at="anywhere", doc="NumPy's floor division; an integer divided by 0 gives 0",
 )  # fmt: skip
 remainder = elementwise(
-    "remainder", np.remainder, lambda x, y, o: (ONE, neg(floor_divide(x, y))), kinds="iuf",
+    "remainder", np.remainder, lambda x, y, o: (ONE, -(x // y)), kinds="iuf",
     intervals=lambda a, b: (0, b[1] - 1) if b[0] >= 1 else (-INF, INF),
     cost=8, doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
 )  # fmt: skip
 fmod = elementwise(
-    "fmod", np.fmod, lambda x, y, o: (ONE, neg(rint(div(sub(x, o), y)))), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
+    "fmod", np.fmod, lambda x, y, o: (ONE, -rint((x - o) / y)), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
 )  # fmt: skip
 abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
                    intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
@@ -204,13 +223,11 @@ sign = elementwise(
 )
 copysign = elementwise("copysign", np.copysign, lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
 nextafter = elementwise("nextafter", np.nextafter, lambda x, y, o: (ONE, ZERO))
-heaviside = elementwise(
-    "heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, full(0.0, x)), full(1.0, x), full(0.0, x))), zero_at="anywhere"
-)
+heaviside = elementwise("heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, 0), 1, full(0.0, x))), zero_at="anywhere")
 
 
 def _copysign_slope(x: Value, y: Value) -> Value:
-    return mul(sign(x), copysign(full(1.0, y), y))
+    return sign(x) * copysign(1, y)
 
 
 # ---- choice ---------------------------------------------------------------------------------------------
@@ -224,11 +241,10 @@ def _infer_select(c: Type, x: Type, y: Type) -> tuple[Type, ...]:
 
 def _vjp_select(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     c, x, y = node.inputs
-    zero = full(0.0, cts[0])
     if ad.active(x):
-        adj.add(x, select(ad.need(c), cts[0], zero))
+        adj.add(x, select(ad.need(c), cts[0], 0))
     if ad.active(y):
-        adj.add(y, select(ad.need(c), zero, cts[0]))
+        adj.add(y, select(ad.need(c), 0, cts[0]))
 
 
 def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -236,11 +252,10 @@ def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     dx, dy = tan.get(x), tan.get(y)
     if dx is None and dy is None:
         return [None]
-    zero = full(0.0, node.outputs[0])
-    return [select(c, zero if dx is None else dx, zero if dy is None else dy)]
+    return [select(c, 0 if dx is None else dx, 0 if dy is None else dy)]
 
 
-select = Op(
+select = Elementwise(
     "select", _infer_select, lambda c, x, y: np.asarray(np.where(c, x, y))[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
     linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
     finite=True, doc="x where c, else y; the branch not chosen contributes nothing",
@@ -254,9 +269,8 @@ def _share(first: Callable[[Value, Value], Value]) -> Callable[..., Sequence[Any
         tie, wins = eq(x, y), first(x, y)
 
         def share(ct: Value, x_gets: bool) -> Value:
-            zero = full(0.0, ct)
-            chosen = select(wins, ct, zero) if x_gets else select(wins, zero, ct)
-            return select(tie, mul(full(0.5, ct), ct), chosen)
+            chosen = select(wins, ct, 0) if x_gets else select(wins, 0, ct)
+            return select(tie, 0.5 * ct, chosen)
 
         return lambda ct: share(ct, True), lambda ct: share(ct, False)
 
@@ -265,23 +279,19 @@ def _share(first: Callable[[Value, Value], Value]) -> Callable[..., Sequence[Any
 
 def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[Value, Value], Value]:
     """x is chosen: by the comparison, or because of a NaN."""
-    return lambda x, y: logical_or(cmp(x, y), isnan(x) if nan_wins else isnan(y))
+    return lambda x, y: cmp(x, y) | (isnan(x) if nan_wins else isnan(y))
 
 
 maximum = elementwise(
-    "maximum", np.maximum, _share(_or_nan(lambda x, y: gt(x, y), True)), kinds="biuf", commutes=True,
+    "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True,
     intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", np.minimum, _share(_or_nan(lambda x, y: lt(x, y), True)), kinds="biuf", commutes=True,
+    "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True,
     intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
-fmax = elementwise(
-    "fmax", np.fmax, _share(_or_nan(lambda x, y: gt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
-)
-fmin = elementwise(
-    "fmin", np.fmin, _share(_or_nan(lambda x, y: lt(x, y), False)), kinds="biuf", doc="the other one if one is NaN"
-)
+fmax = elementwise("fmax", np.fmax, _share(_or_nan(lambda x, y: x > y, False)), kinds="biuf", doc="the other one if one is NaN")
+fmin = elementwise("fmin", np.fmin, _share(_or_nan(lambda x, y: x < y, False)), kinds="biuf", doc="the other one if one is NaN")
 
 # ---- rounding -------------------------------------------------------------------------------------------
 
@@ -293,71 +303,57 @@ rint = elementwise("rint", np.rint, lambda x, o: (ZERO,), cheap=True, flat=True,
 # ---- powers, exponentials, logarithms ---------------------------------------------------------------------
 
 _POS, _ANY, _UNIT, _GE1 = (0.05, 5.0), (-4.0, 4.0), (-0.95, 0.95), (1.05, 6.0)
-_recip = lambda x: div(full(1.0, x), x)
-_square = lambda x: mul(x, x)
 
 
 def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
     return OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)
 
 
-sqrt = elementwise(
-    "sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(mul(full(0.5, ct), ct), o),), kinds="fc", domain=(_POS,), cost=8
-)
-cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (_recip(mul(full(3.0, o), _square(o))),), domain=(_POS,), cost=25)
+sqrt = elementwise("sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(0.5 * ct, o),), kinds="fc", domain=(_POS,), cost=8)
+cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (1 / (3 * (o * o)),), domain=(_POS,), cost=25)
 pow_ = elementwise("pow", np.power, _pow_partials, kinds="iufc", domain=(_POS, _ANY),
                    cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
 exp = elementwise("exp", np.exp, lambda x, o: (o,), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
-exp2 = elementwise(
-    "exp2", np.exp2, lambda x, o: (mul(o, full(math.log(2), o)),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere"
-)
+exp2 = elementwise("exp2", np.exp2, lambda x, o: (o * math.log(2),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
 expm1 = elementwise("expm1", np.expm1, lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,), cost=25)
 log = elementwise("log", np.log, lambda x, o: (lambda ct: szdiv(ct, x),), kinds="fc", domain=(_POS,), cost=20)
-log2 = elementwise("log2", np.log2, lambda x, o: (_recip(mul(x, full(math.log(2), x))),), kinds="fc", domain=(_POS,), cost=20)
-log10 = elementwise("log10", np.log10, lambda x, o: (_recip(mul(x, full(math.log(10), x))),), kinds="fc", domain=(_POS,), cost=20)
-log1p = elementwise("log1p", np.log1p, lambda x, o: (_recip(add(full(1.0, x), x)),), kinds="fc", domain=((-0.9, 5.0),), cost=25)
+log2 = elementwise("log2", np.log2, lambda x, o: (1 / (x * math.log(2)),), kinds="fc", domain=(_POS,), cost=20)
+log10 = elementwise("log10", np.log10, lambda x, o: (1 / (x * math.log(10)),), kinds="fc", domain=(_POS,), cost=20)
+log1p = elementwise("log1p", np.log1p, lambda x, o: (1 / (1 + x),), kinds="fc", domain=((-0.9, 5.0),), cost=25)
 
 # ---- trigonometric and hyperbolic -------------------------------------------------------------------------
 
 sin = elementwise("sin", np.sin, lambda x, o: (cos(x),), kinds="fc", domain=(_ANY,), cost=20)
-cos = elementwise("cos", np.cos, lambda x, o: (neg(sin(x)),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
-tan = elementwise("tan", np.tan, lambda x, o: (add(full(1.0, o), _square(o)),), kinds="fc", domain=((-1.4, 1.4),), cost=30)
-arcsin = elementwise(
-    "arcsin", np.arcsin, lambda x, o: (_recip(sqrt(_one_minus_square(x))),), kinds="fc", domain=(_UNIT,), cost=30
-)
+cos = elementwise("cos", np.cos, lambda x, o: (-sin(x),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
+tan = elementwise("tan", np.tan, lambda x, o: (1 + o * o,), kinds="fc", domain=((-1.4, 1.4),), cost=30)
+arcsin = elementwise("arcsin", np.arcsin, lambda x, o: (1 / sqrt(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,), cost=30)
 arccos = elementwise(
     "arccos",
     np.arccos,
-    lambda x, o: (neg(_recip(sqrt(_one_minus_square(x)))),),
+    lambda x, o: (-(1 / sqrt(_one_minus_square(x))),),
     kinds="fc",
     domain=(_UNIT,),
     cost=30,
     zero_at="nowhere",
 )
-arctan = elementwise(
-    "arctan", np.arctan, lambda x, o: (_recip(add(full(1.0, x), _square(x))),), kinds="fc", domain=(_ANY,), cost=30
-)
+arctan = elementwise("arctan", np.arctan, lambda x, o: (1 / (1 + x * x),), kinds="fc", domain=(_ANY,), cost=30)
 sinh = elementwise("sinh", np.sinh, lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,), cost=30)
 cosh = elementwise("cosh", np.cosh, lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,), cost=30, zero_at="nowhere")
 tanh = elementwise("tanh", np.tanh, lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,), cost=30)
-arcsinh = elementwise(
-    "arcsinh", np.arcsinh, lambda x, o: (_recip(_root_one_plus_square(x)),), kinds="fc", domain=(_ANY,), cost=40
-)
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, o: (1 / _root_one_plus_square(x),), kinds="fc", domain=(_ANY,), cost=40)
 arccosh = elementwise("arccosh", np.arccosh,
-                      lambda x, o: (_recip(mul(sqrt(sub(x, full(1.0, x))), sqrt(add(x, full(1.0, x))))),), kinds="fc", domain=(_GE1,), cost=40)  # fmt: skip
-arctanh = elementwise("arctanh", np.arctanh, lambda x, o: (_recip(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,), cost=40)
+                      lambda x, o: (1 / (sqrt(x - 1) * sqrt(x + 1)),), kinds="fc", domain=(_GE1,), cost=40)  # fmt: skip
+arctanh = elementwise("arctanh", np.arctanh, lambda x, o: (1 / _one_minus_square(x),), kinds="fc", domain=(_UNIT,), cost=40)
 
 
 def _one_minus_square(x: Value) -> Value:
     """1 - x*x as (1 - x)(1 + x), which keeps its digits near 1."""
-    one = full(1.0, x)
-    return mul(sub(one, x), add(one, x))
+    return (1 - x) * (1 + x)
 
 
 def _root_one_plus_square(x: Value) -> Value:
     """sqrt(1 + x*x)"""
-    one = full(1.0, x)
-    return sqrt(add(one, _square(x))) if is_complex(x.type.dtype) else hypot(one, x)
+    return sqrt(1 + x * x) if is_complex(x.type.dtype) else hypot(1, x)
 
 
 def _over_hypot(x: Value, h: Value) -> Value:
@@ -367,7 +363,7 @@ def _over_hypot(x: Value, h: Value) -> Value:
 
 def _arctan2_partials(y: Value, x: Value, o: Value) -> Sequence[Any]:
     h = hypot(x, y)  # x / h**2 in two divisions: h**2 may over- or underflow
-    return _over_hypot(_over_hypot(x, h), h), neg(_over_hypot(_over_hypot(y, h), h))
+    return _over_hypot(_over_hypot(x, h), h), -_over_hypot(_over_hypot(y, h), h)
 
 
 arctan2 = elementwise("arctan2", np.arctan2, _arctan2_partials, domain=(_ANY, _ANY), cost=40, doc="slopes 0 at (0, 0)")
@@ -380,7 +376,7 @@ hypot = elementwise("hypot", np.hypot, lambda x, y, o: (_over_hypot(x, o), _over
 def _logaddexp_partials(base: float) -> Callable[..., Sequence[Any]]:
     def partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
         d = OPS["difference"](x, y)
-        d = d if base == 1.0 else mul(d, full(base, d))
+        d = d if base == 1.0 else d * base
         return OPS["logistic"](d), OPS["logistic_of_neg"](d)
 
     return partials
@@ -393,7 +389,7 @@ def _expit_eval(x: Any) -> Any:
 
 
 def _expit_partials(x: Value, o: Value) -> Sequence[Any]:
-    return (mul(OPS["logistic"](x), OPS["logistic_of_neg"](x)),)
+    return (OPS["logistic"](x) * OPS["logistic_of_neg"](x),)
 
 
 def _lift(name: str) -> Callable[..., Any]:
@@ -407,9 +403,9 @@ logaddexp2 = elementwise(
 )
 expit = elementwise("expit", _expit_eval, _expit_partials, domain=(_ANY,), cost=35, zero_at="nowhere", doc="1 / (1 + exp(-x))")
 erf = elementwise("erf", _lift("erf"),
-                  lambda x, o: (mul(full(2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,), cost=40)  # fmt: skip
+                  lambda x, o: (2 / math.sqrt(math.pi) * exp(-(x * x)),), domain=(_ANY,), cost=40)  # fmt: skip
 erfc = elementwise("erfc", _lift("erfc"),
-                   lambda x, o: (mul(full(-2 / math.sqrt(math.pi), x), exp(neg(_square(x)))),), domain=(_ANY,), cost=40, zero_at="nowhere")  # fmt: skip
+                   lambda x, o: (-2 / math.sqrt(math.pi) * exp(-(x * x)),), domain=(_ANY,), cost=40, zero_at="nowhere")  # fmt: skip
 gammaln = elementwise("gammaln", _lift("gammaln"), lambda x, o: (digamma(x),), domain=(_POS,), cost=100, doc="log |gamma(x)|")
 digamma = elementwise("digamma", _lift("digamma"), lambda x, o: (trigamma(x),), domain=(_POS,), cost=100)
 trigamma = elementwise("trigamma", _lift("trigamma"), lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,), cost=100)
@@ -419,7 +415,7 @@ xlogy = elementwise(
 )  # fmt: skip
 xlog1py = elementwise(
     "xlog1py", _lift("xlog1py"),
-    lambda x, y, o: (log1p(y), OPS["zero_or_div"](x, add(full(1.0, y), y))), domain=(_ANY, _POS), cost=30,
+    lambda x, y, o: (log1p(y), OPS["zero_or_div"](x, 1 + y)), domain=(_ANY, _POS), cost=30,
 )  # fmt: skip
 
 # ---- comparison, logic, bits: no derivative, it stops here ---------------------------------------------------
@@ -485,7 +481,7 @@ def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [None if d is None or not node.outputs[0].type.differentiable else cast(d, dtype=node.attrs["dtype"])]
 
 
-cast = Op(
+cast = Elementwise(
     "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, linear=True,
     intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
 )  # fmt: skip

@@ -24,7 +24,7 @@ from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.array import broadcast, dim_value, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import abs_, add, eq, full, hypot, le, logical_and, mul, neg, select, sub
+from irad.ops.elementwise import eq, hypot, select
 from irad.ops.matrix import (
     check_float,
     cj,
@@ -82,11 +82,11 @@ def _jvp_lu(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     m = triangular_solve(lu_, take_rows(da, rows), lower=True, trans=False, unit=True)
     m = mt(triangular_solve(lu_, mt(m), lower=False, trans=True, unit=False))
     low, up = _unit_lower(lu_), triangle(lu_, lower=False)
-    return [add(mm(low, triangle(m, strict=True)), mm(triangle(m, lower=False), up)), None, None]
+    return [mm(low, triangle(m, strict=True)) + mm(triangle(m, lower=False), up), None, None]
 
 
 def _unit_lower(lu_: Value) -> Value:
-    return add(triangle(lu_, strict=True), identity(lu_.type))
+    return triangle(lu_, strict=True) + identity(lu_.type)
 
 
 def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
@@ -96,10 +96,8 @@ def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
         return
     lu_, rows = ad.need(node.outputs[0]), ad.need(node.outputs[2])
     low, up = _unit_lower(lu_), triangle(lu_, lower=False)
-    inner = add(
-        triangle(mm(low, triangle(ct, strict=True), ta=True), strict=True),
-        triangle(mm(triangle(ct, lower=False), up, tb=True), lower=False),
-    )
+    inner = triangle(mm(low, triangle(ct, strict=True), ta=True), strict=True)
+    inner += triangle(mm(triangle(ct, lower=False), up, tb=True), lower=False)
     inner = triangular_solve(lu_, inner, lower=True, trans=True, unit=True)
     inner = mt(triangular_solve(lu_, mt(inner), lower=False, trans=False, unit=False))
     adj.add(a, place_rows(inner, rows))
@@ -136,7 +134,7 @@ def _eval_triangular(a: Any, b: Any, *, lower: bool, trans: bool, unit: bool) ->
 
 def _triangular_adjoint(x: Value, w: Value, lower: bool, trans: bool, unit: bool) -> Value:
     """The cotangent of the triangle, given the solution and the cotangent of the right side."""
-    return neg(triangle(mm(x, w, tb=True) if trans else mm(w, x, tb=True), lower, unit))
+    return -triangle(mm(x, w, tb=True) if trans else mm(w, x, tb=True), lower, unit)
 
 
 def _vjp_triangular(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -151,7 +149,7 @@ def _jvp_triangular(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """op(A) dX = dB - op(dA) X."""
     (a, b), at, x = node.inputs, node.attrs, node.outputs[0]
     da, db = tan.get(a), tan.get(b)
-    moved = None if da is None else neg(mm(triangle(da, at["lower"], at["unit"]), x, ta=at["trans"]))
+    moved = None if da is None else -mm(triangle(da, at["lower"], at["unit"]), x, ta=at["trans"])
     right = plus(db, moved)
     return [None if right is None else triangular_solve(a, right, **at)]
 
@@ -190,13 +188,13 @@ def _vjp_solve(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     adj.add(b, w)
     if ad.active(a):
         x = ad.need(node.outputs[0])
-        adj.add(a, neg(mm(x, w, tb=True) if trans else mm(w, x, tb=True)))
+        adj.add(a, -(mm(x, w, tb=True) if trans else mm(w, x, tb=True)))
 
 
 def _jvp_solve(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a, lu_, rows, b), trans = node.inputs, node.attrs["trans"]
     da, db = tan.get(a), tan.get(b)
-    right = plus(db, None if da is None else neg(mm(da, node.outputs[0], ta=trans)))
+    right = plus(db, None if da is None else -mm(da, node.outputs[0], ta=trans))
     return [None if right is None else solve(a, lu_, rows, right, trans=trans)]
 
 
@@ -288,16 +286,16 @@ def _divisor(r: Value, whole: bool) -> Value:
     """R as it is divided by: its last element 1 if Q is square, where nothing depends on it, and NaN where it is singular up to rounding."""
     k, n = r.type.rank, r.type.shape[-1]
     i, j = (iota(type=r.type.with_dtype("i64"), axis=a) for a in (k - 2, k - 1))
-    size = abs_(r) if not is_complex(r.type.dtype) else hypot(real(r), imag(r))
+    size = abs(r) if not is_complex(r.type.dtype) else hypot(real(r), imag(r))
     if not n or any(d == 0 for d in r.type.shape):
         return r
     top = broadcast(max_(size, axes=(k - 2, k - 1)), shape=size.type.shape, dims=tuple(range(k - 2)))
     eps = float(np.finfo(size.type.numpy).eps) * (n if isinstance(n, int) else 4)
-    gone = logical_and(eq(i, j), le(size, mul(top, full(eps, top))))
-    out = select(gone, full(np.nan, r), r)
+    gone = eq(i, j) & (size <= top * eps)
+    out = select(gone, np.nan, r)
     end = broadcast(dim_value(n), shape=i.type.shape, dims=())
-    last = logical_and(eq(i, j), eq(add(i, full(1, i)), end))
-    return select(last, full(1.0, r), out) if whole else out
+    last = eq(i, j) & eq(i + 1, end)
+    return select(last, 1, out) if whole else out
 
 
 def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
@@ -313,14 +311,14 @@ def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     upper = None if cr is None else triangle(cr, lower=False)
     over_r = lambda y, d: mt(triangular_solve(cj(d), mt(y), lower=False, trans=False, unit=False))
     if _square_q(node):
-        b = plus(None if cq is None else mm(q, cq, ta=True), None if upper is None else neg(mm(upper, r, tb=True)))
+        b = plus(None if cq is None else mm(q, cq, ta=True), None if upper is None else -mm(upper, r, tb=True))
         assert b is not None
-        turned = mm(q, over_r(triangle(sub(b, mt(b)), strict=True), _divisor(r, True)))
+        turned = mm(q, over_r(triangle(b - mt(b), strict=True), _divisor(r, True)))
         total = plus(turned, None if upper is None else mm(q, upper))
         assert total is not None
         adj.add(a, total)
         return
-    m = plus(None if upper is None else mmh(r, upper), None if cq is None else neg(hmm(cq, q)))
+    m = plus(None if upper is None else mmh(r, upper), None if cq is None else -hmm(cq, q))
     assert m is not None
     y = plus(cq, mm(q, symmetrised(m)))
     assert y is not None
@@ -346,14 +344,14 @@ def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     m = mt(triangular_solve(_divisor(r, whole), mt(da), lower=False, trans=True, unit=False))
     c = hmm(q, m)
     low = triangle(c, strict=True)
-    turned = sub(low, mh(low))
+    turned = low - mh(low)
     if whole:
-        return [mm(q, turned), triangle(sub(hmm(q, da), mm(turned, r)), lower=False)]
-    rest = sub(c, turned)
+        return [mm(q, turned), triangle(hmm(q, da) - mm(turned, r), lower=False)]
+    rest = c - turned
     if is_complex(c.type.dtype):
         turn = imag(diagonal(c))
-        rest = sub(rest, from_diagonal(complex_(zeros(turn.type), turn), c.type))
-    return [sub(m, mm(q, rest)), mm(rest, r)]
+        rest = rest - from_diagonal(complex_(zeros(turn.type), turn), c.type)
+    return [m - mm(q, rest), mm(rest, r)]
 
 
 qr = Op("qr", _infer_qr, _eval_qr, _vjp_qr, _jvp_qr, doc="A = Q R for matrices at least as high as wide; full: Q is square")

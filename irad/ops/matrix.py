@@ -13,7 +13,7 @@ from irad.errors import IradTypeError, ShapeError
 from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
 from irad.ops.complex import conj, real
 from irad.ops.constant import const
-from irad.ops.elementwise import add, cast_to, eq, full, ge, gt, mul, select
+from irad.ops.elementwise import cast_to, eq, ge, gt, select
 
 
 def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:
@@ -52,7 +52,7 @@ def plus(*xs: Value | None) -> Value | None:
     """The sum of what is there."""
     out: Value | None = None
     for x in xs:
-        out = x if out is None else out if x is None else add(out, x)
+        out = x if out is None else out if x is None else out + x
     return out
 
 
@@ -65,13 +65,13 @@ def triangle(x: Value, lower: bool = True, strict: bool = False) -> Value:
     """x with the other triangle 0; `strict`: the diagonal too."""
     i, j = _rows_and_columns(x.type)
     a, b = (i, j) if lower else (j, i)
-    return select((gt if strict else ge)(a, b), x, full(0.0, x))
+    return select((gt if strict else ge)(a, b), x, 0)
 
 
 def halved(x: Value) -> Value:
     """The lower triangle of x with half of its diagonal."""
     i, j = _rows_and_columns(x.type)
-    return select(eq(i, j), mul(x, full(0.5, x)), triangle(x))
+    return select(eq(i, j), x * 0.5, triangle(x))
 
 
 def _real_diagonal(x: Value) -> Value:
@@ -85,18 +85,18 @@ def _real_diagonal(x: Value) -> Value:
 
 def symmetrised(x: Value) -> Value:
     """The symmetric (Hermitian) matrix that the lower triangle of x stands for; its diagonal is real."""
-    return add(_real_diagonal(triangle(x)), mh(triangle(x, strict=True)))
+    return _real_diagonal(triangle(x)) + mh(triangle(x, strict=True))
 
 
 def from_symmetric(g: Value) -> Value:
     """The gradient of a matrix of which the lower triangle is read, given that, Hermitian, of the matrix it stands for."""
     i, j = _rows_and_columns(g.type)
-    return select(eq(i, j), _real_diagonal(g), triangle(add(g, mh(g)), strict=True))
+    return select(eq(i, j), _real_diagonal(g), triangle(g + mh(g), strict=True))
 
 
 def hermitian_part(g: Value) -> Value:
     """(g + g^H) / 2."""
-    return mul(add(g, mh(g)), full(0.5, g))
+    return (g + mh(g)) * 0.5
 
 
 def identity(t: Type) -> Value:

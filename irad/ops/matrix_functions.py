@@ -25,7 +25,7 @@ from irad.core.types import Type
 from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, max_, sum_
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import abs_, add, div, full, gt, le, logical_and, logical_or, mul, neg, select, sub, szmul
+from irad.ops.elementwise import add, logical_and, select, sub, szmul
 from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh, plus
 from irad.ops.slopes import formula
 from irad.ops.spectral import off_diagonal, read_symmetric, to_triangle
@@ -67,39 +67,39 @@ class _Tensor:
         chosen = self._pair(last, *pairs[0], rank)
         for p, q in pairs[1:]:
             new = self._pair(last, p, q, rank)
-            better = gt(abs_(new[0]), abs_(chosen[0]))
+            better = abs(new[0]) > abs(chosen[0])
             chosen = [select(better, a, b) for a, b in zip(new, chosen)]
         gap, top, size, x, y = chosen
         near = self._near(gap, size, x, y, order)
         slopes = reduce(add, [self.spread(self.table[order], [k], rank) for k in range(rank)])
-        limit = mul(slopes, full(1.0 / (rank * math.factorial(order)), slopes))
+        limit = slopes * (1.0 / (rank * math.factorial(order)))
         if self.mixed:
             agreed = reduce(logical_and, [self._same(p, q, rank) for p, q in pairs])
-            limit = select(agreed, limit, full(np.nan, limit))
-        return select(near, limit, div(top, select(near, full(1.0, gap), gap)))
+            limit = select(agreed, limit, np.nan)
+        return select(near, limit, top / select(near, 1, gap))
 
     def _pair(self, last: Value, p: int, q: int, rank: int) -> list[Value]:
         """The distance of two arguments, the difference of what leaves out one of them, their size, and the slopes at both."""
         x, y = self.spread(self.w, [p], rank), self.spread(self.w, [q], rank)
         without = [self.spread(last, [k for k in range(rank) if k != r], rank) for r in (q, p)]
         slopes = [self.spread(self.table[rank - 1], [k], rank) for k in (p, q)]
-        return [sub(x, y), sub(*without), add(abs_(x), abs_(y)), *slopes]
+        return [x - y, sub(*without), abs(x) + abs(y), *slopes]
 
     def _near(self, gap: Value, size: Value, x: Value, y: Value, order: int) -> Value:
         """Is the mean of slopes the better one? Eigenvalues that are all rounding, such as those that should be 0, are near each other if
         the slopes at them are."""
-        within = lambda d, s: le(abs_(d), mul(s, full(_margin(d, order), s)))
+        within = lambda d, s: abs(d) <= s * _margin(d, order)
         if self.w.type.shape[-1] == 0:
             return within(gap, size)
-        largest = max_(abs_(self.w), axes=(self.lead,))
+        largest = max_(abs(self.w), axes=(self.lead,))
         top = broadcast(largest, shape=gap.type.shape, dims=tuple(range(self.lead)))
-        return logical_or(within(gap, size), logical_and(within(gap, top), within(sub(x, y), add(abs_(x), abs_(y)))))
+        return within(gap, size) | within(gap, top) & within(x - y, abs(x) + abs(y))
 
     def _same(self, p: int, q: int, rank: int) -> Value:
         """Do f and its slopes agree at two arguments, as those of one function would that are equal?"""
         pairs = [(self.spread(f, [p], rank), self.spread(f, [q], rank)) for f in self.table]
-        sizes = [add(abs_(x), abs_(y)) for x, y in pairs]
-        return reduce(logical_and, [le(abs_(sub(x, y)), mul(z, full(1e-3, z))) for (x, y), z in zip(pairs, sizes)])
+        sizes = [abs(x) + abs(y) for x, y in pairs]
+        return reduce(logical_and, [abs(x - y) <= z * 1e-3 for (x, y), z in zip(pairs, sizes)])
 
 
 def _core(w: Value, table: Table, directions: Sequence[Value], mixed: bool) -> Value:
@@ -198,7 +198,7 @@ def function_of(x: Spectrum, table: Table, directions: Sequence[Value] = ()) -> 
         core = _core(w, table, [mm(hmm(v, e), v) for e in directions], x.mixed)
         m = mmh(mm(v, core), v)
     else:
-        m = mmh(mul(v, along_rows(table[0], v)), v)
+        m = mmh(v * along_rows(table[0], v), v)
     attrs = {"order": order, "scalars": len(x.scalars), "lower": x.lower, "mixed": x.mixed, "whole": False}
     out: Value = matrix_function(m, x.a, w, v, *x.scalars, *table, *directions, **attrs)
     return out
@@ -316,20 +316,20 @@ spectral_sum = Op("spectral_sum", _infer_sum, _sum, _vjp_sum, _jvp_sum, extra={"
 
 
 def _divided(x: Value, y: Value, f: Value, g: Value) -> Value:
-    gap = sub(x, y)
+    gap = x - y
     near = _near(x, y)
-    return select(near, full(np.nan, gap), div(sub(f, g), select(near, full(1.0, gap), gap)))
+    return select(near, np.nan, (f - g) / select(near, 1, gap))
 
 
 def _near(x: Value, y: Value) -> Value:
-    return le(abs_(sub(x, y)), mul(full(_margin(x, 1), x), add(abs_(x), abs_(y))))
+    return abs(x - y) <= _margin(x, 1) * (abs(x) + abs(y))
 
 
 def _divided_partials(x: Value, y: Value, f: Value, g: Value, o: Value) -> Sequence[Any]:
-    near, gap = _near(x, y), sub(x, y)
-    inverse = div(full(1.0, gap), select(near, full(np.nan, gap), gap))
-    slope = mul(o, inverse)
-    return neg(slope), slope, inverse, neg(inverse)
+    near, gap = _near(x, y), x - y
+    inverse = 1 / select(near, np.nan, gap)
+    slope = o * inverse
+    return -slope, slope, inverse, -inverse
 
 
 divided = formula("divided", _divided, _divided_partials, ((0.0, 1.0), (2.0, 3.0), *[(-2.0, 2.0)] * 2),
@@ -345,7 +345,7 @@ def _infer_any(m: Type, a: Type, w: Type, v: Type, f: Type, *, lower: bool) -> t
 def _slopes(w: Value, f: Value, like: Value) -> Value:
     """Divided differences, 0 on the diagonal, which is left to the slopes of f."""
     x, y, fx, fy = (along(v, like) for v in (w, f) for along in (along_columns, along_rows))
-    return select(off_diagonal(like.type), divided(x, y, fx, fy), full(0.0, fx))
+    return select(off_diagonal(like.type), divided(x, y, fx, fy), 0)
 
 
 def _vjp_any(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -353,7 +353,7 @@ def _vjp_any(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     basis = ad.need(v)
     core = mm(hmm(basis, cts[0]), basis)
     if ad.active(a):
-        turned = mul(core, _slopes(ad.need(w), ad.need(f), basis))
+        turned = core * _slopes(ad.need(w), ad.need(f), basis)
         adj.add(a, to_triangle(hermitian_part(mmh(mm(basis, turned), basis)), node.attrs["lower"]))
     adj.add(f, diagonal(core))
 
@@ -363,7 +363,7 @@ def _jvp_any(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     da, df = tan.get(a), tan.get(f)
     core = None
     if da is not None:
-        core = mul(mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v), _slopes(w, f, v))
+        core = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v) * _slopes(w, f, v)
     core = plus(core, None if df is None else from_diagonal(df, v.type))
     return [None if core is None else mmh(mm(v, core), v)]
 

@@ -17,7 +17,8 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import abs_, add, cast_to, div, eq, floor, full, logical_or, lt, mul, neg, pow_, select, sin, sub, szmul
+from irad.ops.elementwise import cast_to, eq, floor, full, select, sin, szmul
+from irad.ops.slopes import horner
 from irad.ops.special import polygamma as reference
 
 TERMS = 8  # terms beyond the order that are summed one by one
@@ -46,22 +47,22 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 def _value(x: Value, *, n: int) -> tuple[Value, ...]:
     wide = cast_to(x, "f64")
-    negative = lt(wide, full(0.0, wide))
-    sums = _zeta(select(negative, sub(full(1.0, wide), wide), wide), n)  # n! zeta(n + 1, .)
-    out = select(negative, _mirrored(wide, sums, n), neg(sums) if n % 2 == 0 else sums)
+    negative = wide < 0
+    sums = _zeta(select(negative, 1 - wide, wide), n)  # n! zeta(n + 1, .)
+    out = select(negative, _mirrored(wide, sums, n), -sums if n % 2 == 0 else sums)
     return (cast_to(out, x.type.dtype),)
 
 
 def _power(x: Value, s: int) -> Value:
     """x**s by squaring where that is short."""
     if s > WHOLE:
-        return pow_(x, full(float(s), x))
+        return x**s
     out, square = None, x
     while s:
         if s & 1:
-            out = square if out is None else mul(out, square)
+            out = square if out is None else out * square
         s >>= 1
-        square = mul(square, square) if s else square
+        square = square * square if s else square
     return full(1.0, x) if out is None else out
 
 
@@ -73,38 +74,30 @@ def _zeta(x: Value, n: int) -> Value:
     base = full(c, x)
     total: Value | None = None
     for k in reversed(range(s + TERMS)):
-        term = _power(div(base, add(x, full(float(k), x)) if k else abs_(x)), s)
-        total = term if total is None else add(total, term)
-    v = add(x, full(float(s + TERMS), x))
-    t = div(base, v)
-    inverse = div(full(1.0, x), v)
-    square = mul(inverse, inverse)
-    series: Value | None = None
-    for j in reversed(range(len(BERNOULLI))):
-        rising = math.prod(range(s, s + 2 * j + 1))
-        weight = full(float(BERNOULLI[j] * rising / math.factorial(2 * j + 2)), x)
-        series = weight if series is None else add(mul(series, square), weight)
-    assert series is not None and total is not None
-    half = add(mul(series, inverse), full(0.5, x))
-    rest = add(mul(_power(t, s), half), mul(_power(t, n), full(c / n, x)))
-    return mul(add(total, rest), full(float(exact), x))
+        term = _power(base / (x + k if k else abs(x)), s)
+        total = term if total is None else total + term
+    v = x + (s + TERMS)
+    t = base / v
+    inverse = 1 / v
+    square = inverse * inverse
+    rising = [math.prod(range(s, s + 2 * j + 1)) for j in range(len(BERNOULLI))]
+    series = horner([float(b * r / math.factorial(2 * j + 2)) for j, (b, r) in enumerate(zip(BERNOULLI, rising))], square)
+    assert total is not None
+    half = series * inverse + 0.5
+    rest = _power(t, s) * half + _power(t, n) * (c / n)
+    return (total + rest) * float(exact)
 
 
 def _mirrored(x: Value, sums: Value, n: int) -> Value:
     """For x < 0: (-1)^n psi_n(1 - x) - pi d^n cot(pi x), where psi_n(1 - x) = (-1)^(n+1) `sums`; at poles and -inf as at 0."""
-    half = full(0.5, x)
-    f = sub(x, floor(add(x, half)))  # to the nearest integer
-    size, turn = abs_(f), full(math.pi, x)
-    sine, cosine = sin(mul(turn, f)), sin(mul(turn, sub(half, size)))
-    y = div(cosine, sine)
-    slope: Value | None = None
-    for coefficient in reversed(_cotangent(n)):
-        term = full(float(coefficient), x)
-        slope = term if slope is None else add(mul(slope, y), term)
-    assert slope is not None
-    out = sub(neg(sums), mul(full(math.pi ** (n + 1), x), slope))
-    pole = logical_or(eq(f, full(0.0, x)), eq(x, full(-math.inf, x)))
-    return select(pole, full(math.inf if n % 2 else -math.inf, x), out)
+    f = x - floor(x + 0.5)  # to the nearest integer
+    size, turn = abs(f), full(math.pi, x)
+    sine, cosine = sin(turn * f), sin(turn * (0.5 - size))
+    y = cosine / sine
+    slope = horner(_cotangent(n), y)
+    out = -sums - math.pi ** (n + 1) * slope
+    pole = eq(f, 0) | eq(x, -math.inf)
+    return select(pole, math.inf if n % 2 else -math.inf, out)
 
 
 def _cotangent(n: int) -> list[int]:

@@ -13,49 +13,20 @@ from typing import Any
 from irad.core.ir import Value, current
 from irad.errors import UnsupportedError
 from irad.ops import elementwise as ew
-from irad.ops.core import Op
+from irad.ops.elementwise import digamma, erf, exp, gammaln, log, log1p, sign, sin, sqrt, xlog1py, xlogy
 from irad.ops.special import _special
 
 PREFIX = "special_"
-FUNCTIONS: dict[str, Op] = {}  # by SciPy's name
+FUNCTIONS: dict[str, ew.Elementwise] = {}  # by SciPy's name
 ARITY: dict[str, int] = {}
 NONE: Any = None  # in the place of a slope: there is no closed form
 
 
-class Num:
-    """A float value that is computed with as with numbers."""
-
-    def __init__(self, v: Value):
-        self.v = v
-
-    def _with(self, op: Op, other: Any, turned: bool = False) -> Num:
-        y = other.v if isinstance(other, Num) else ew.full(float(other), self.v)
-        return Num(op(y, self.v) if turned else op(self.v, y))
-
-    __add__ = __radd__ = lambda x, y: x._with(ew.add, y)
-    __mul__ = __rmul__ = lambda x, y: x._with(ew.mul, y)
-    __sub__, __rsub__ = lambda x, y: x._with(ew.sub, y), lambda x, y: x._with(ew.sub, y, True)
-    __truediv__, __rtruediv__ = lambda x, y: x._with(ew.div, y), lambda x, y: x._with(ew.div, y, True)
-    __neg__ = lambda x: Num(ew.neg(x.v))
-
-
-def _f(op: Op) -> Callable[..., Num]:
-    """An op of numbers."""
-
-    def call(*xs: Any) -> Num:
-        like = next(x.v for x in xs if isinstance(x, Num))
-        return Num(op(*(x.v if isinstance(x, Num) else ew.full(float(x), like) for x in xs)))
-
-    return call
-
-
-def scipy(name: str) -> Callable[..., Num]:
+def scipy(name: str) -> Callable[..., Value]:
     """A function of the table, which may stand below."""
-    return lambda *xs: _f(FUNCTIONS[name])(*xs)
+    return lambda *xs: FUNCTIONS[name](*xs)
 
 
-exp, log, log1p, sin, cos, sqrt, sign = map(_f, (ew.exp, ew.log, ew.log1p, ew.sin, ew.cos, ew.sqrt, ew.sign))
-erf, gammaln, digamma, xlogy, xlog1py = map(_f, (ew.erf, ew.gammaln, ew.digamma, ew.xlogy, ew.xlog1py))
 PI, DEGREE = math.pi, math.pi / 180
 
 
@@ -77,7 +48,7 @@ def _partial(name: str, operand: str, slope: Any, xs: Sequence[Value]) -> Any:
     if slope == 0:
         return ew.ZERO
     if slope is not NONE:
-        return lambda ct: ew.szmul(ct, slope(*map(Num, xs)).v)
+        return lambda ct: ew.szmul(ct, slope(*xs))
 
     def refuse(ct: Value) -> Value:
         raise UnsupportedError(

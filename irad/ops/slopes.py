@@ -24,29 +24,18 @@ from irad.ops.elementwise import (
     MINUS_ONE,
     ONE,
     ZERO,
-    abs_,
-    add,
-    div,
+    Elementwise,
     elementwise,
     eq,
     exp,
     expm1,
     full,
-    ge,
-    gt,
     hypot,
-    le,
     log,
-    logical_and,
-    lt,
-    mul,
     ne,
-    neg,
-    pow_,
     same,
     select,
     sqrt,
-    sub,
     szdiv,
     szmul,
     szmul2,
@@ -56,10 +45,10 @@ Domain = tuple[tuple[float, float], ...]
 _ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
 
 # Rows that their own derivatives mention, for type checkers.
-logistic_given: Op
-logistic_rest: Op
-pow_slope: Op
-boxcox_slope: Op
+logistic_given: Elementwise
+logistic_rest: Elementwise
+pow_slope: Elementwise
+boxcox_slope: Elementwise
 
 
 def evaluated(expand: Callable[..., Value]) -> Callable[..., Any]:
@@ -82,7 +71,7 @@ def horner(coefs: Sequence[float], t: Value) -> Value:
     """sum of coefs[k] * t**k."""
     out = full(coefs[-1], t)
     for c in reversed(coefs[:-1]):
-        out = add(mul(out, t), full(c, t))
+        out = out * t + c
     return out
 
 
@@ -94,7 +83,7 @@ def formula(
     *,
     sample: dict[str, int] | None = None,
     **row: Any,
-) -> Op:
+) -> Elementwise:
     """An elementwise row that is made of others. `sample`: attributes that tests give it."""
     extra = {"expand": lambda *xs, **attrs: (expand(*xs, **attrs),), "sample": sample or {}}
     if sample:
@@ -120,17 +109,15 @@ def taking(infer: Callable[..., tuple[Type, ...]], names: Sequence[str]) -> Call
 
 
 def _div_or_0(x: Value, h: Value) -> Value:
-    zero = full(0.0, h)
-    return select(eq(h, zero), zero, div(x, h))
+    return select(eq(h, 0), 0, x / h)
 
 
 def _zero_or_div(x: Value, y: Value) -> Value:
-    zero = full(0.0, x)
-    return select(eq(x, zero), zero, div(x, y))
+    return select(eq(x, 0), 0, x / y)
 
 
 def _quotient_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
-    return lambda ct: szdiv(ct, y), lambda ct: neg(szmul2(szdiv(ct, y), o))
+    return lambda ct: szdiv(ct, y), lambda ct: -szmul2(szdiv(ct, y), o)
 
 
 div_or_0 = formula("div_or_0", _div_or_0, _quotient_partials, (_ANY, _POS), zero_at="anywhere", doc="x / h, 0 where h is 0")
@@ -140,7 +127,7 @@ zero_or_div = formula(
 
 
 def _difference(x: Value, y: Value) -> Value:
-    return select(eq(x, y), full(0.0, x), sub(x, y))
+    return select(eq(x, y), 0, x - y)
 
 
 difference = formula(
@@ -159,13 +146,10 @@ zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), _product_partials
 
 
 def _guarded_sqrt(v: Value) -> Value:
-    zero = full(0.0, v)
-    return select(eq(v, zero), zero, sqrt(v))
+    return select(eq(v, 0), 0, sqrt(v))
 
 
-guarded_sqrt = formula(
-    "guarded_sqrt", _guarded_sqrt, lambda v, o: (div_or_0(full(0.5, o), o),), (_POS,), doc="sqrt, slope 0 at 0"
-)
+guarded_sqrt = formula("guarded_sqrt", _guarded_sqrt, lambda v, o: (div_or_0(0.5, o),), (_POS,), doc="sqrt, slope 0 at 0")
 slope_of = formula("slope_of", lambda v, w: v, lambda v, w, o: (ZERO, ONE), (_ANY, _ANY), kinds="fc",
                    doc="v, which is w but for rounding; its derivatives are those of w. See irad.passes.derivatives.wholes")  # fmt: skip
 
@@ -199,14 +183,14 @@ norm_of = Op("norm_of", _infer_norm, lambda v, x, *, axes: np.array(v)[()], _vjp
 
 def _logistic(x: Value, mirrored: bool) -> Value:
     """expit(x), or expit(-x), without cancellation, from one exp(-|x|) that both share."""
-    e = exp(neg(abs_(x)))
-    q = div(full(1.0, e), add(full(1.0, e), e))
-    sides = (mul(e, q), q) if mirrored else (q, mul(e, q))
-    return select(ge(x, full(0.0, x)), *sides)
+    e = exp(-abs(x))
+    q = 1 / (1 + e)
+    sides = (e * q, q) if mirrored else (q, e * q)
+    return select(x >= 0, *sides)
 
 
 def _density(x: Value) -> Value:
-    return mul(logistic(x), logistic_of_neg(x))
+    return logistic(x) * logistic_of_neg(x)
 
 
 logistic = formula(
@@ -215,25 +199,20 @@ logistic = formula(
 logistic_of_neg = formula(
     "logistic_of_neg",
     lambda x: _logistic(x, True),
-    lambda x, o: (neg(_density(x)),),
+    lambda x, o: (-_density(x),),
     (_ANY,),
     zero_at="nowhere",
     doc="1 / (1 + exp(x))",
 )
 
 
-def _given(v: Value, e: Value, u: Value) -> tuple[Value, Value]:
-    return logistic_given(v, e, u), logistic_rest(v, e, u)
-
-
 def _rest(v: Value, e: Value, u: Value) -> Value:
-    one = full(1.0, v)
-    return select(gt(e, one), sub(one, v), mul(e, v))
+    return select(e > 1, 1 - v, e * v)
 
 
-logistic_given = formula("logistic_given", lambda v, e, u: v, lambda v, e, u, o: (ZERO, ZERO, neg(mul(*_given(v, e, u)))),
+logistic_given = formula("logistic_given", lambda v, e, u: v, lambda v, e, u, o: (ZERO, ZERO, -(logistic_given(v, e, u) * logistic_rest(v, e, u))),
                          (_ANY, _ANY, _ANY), doc="v = 1 / (1 + e), where e = exp(u); v and e count as what they are")  # fmt: skip
-logistic_rest = formula("logistic_rest", _rest, lambda v, e, u, o: (ZERO, ZERO, mul(*_given(v, e, u))),
+logistic_rest = formula("logistic_rest", _rest, lambda v, e, u, o: (ZERO, ZERO, logistic_given(v, e, u) * logistic_rest(v, e, u)),
                         (_ANY, _ANY, _ANY), doc="1 - v of `logistic_given`")  # fmt: skip
 
 # ---- powers -------------------------------------------------------------------------------------------------------------------
@@ -252,11 +231,11 @@ def _pow_slope(x: Value, y: Value, *, n: int, m: int) -> Value:
 
     0 of a power masks the logarithm of 0, and so does 0 of a coefficient.
     """
-    base = pow_(x, sub(y, full(float(n), y))) if n else pow_(x, y)
+    base = x ** (y - n) if n else x**y
     whole = None
     for k in range(n):
-        factor = sub(y, full(float(k), y)) if k else y
-        whole = factor if whole is None else mul(whole, factor)
+        factor = y - k if k else y
+        whole = factor if whole is None else whole * factor
     total = full(1.0, y) if whole is None else whole
     if m == 0:
         return szmul(total, base)
@@ -265,14 +244,13 @@ def _pow_slope(x: Value, y: Value, *, n: int, m: int) -> Value:
         coefficients = [j * c for j, c in enumerate(coefficients)][1:]
         total = szmul(total, logarithm)
         if coefficients:
-            total = add(total, horner([float(math.comb(m, k) * c) for c in coefficients], y))
+            total = total + horner([math.comb(m, k) * c for c in coefficients], y)
     out = szmul(base, total)
-    return out if n else select(eq(x, full(0.0, x)), full(0.0, x), out)
+    return out if n else select(eq(x, 0), 0, out)
 
 
 def _pow_slope_y(x: Value, y: Value, o: Value) -> Value:
-    zero = full(0.0, x)
-    return select(eq(x, zero), zero, mul(o, log(x)))
+    return select(eq(x, 0), 0, o * log(x))
 
 
 pow_slope = formula("pow_slope", _pow_slope,
@@ -287,72 +265,70 @@ pow_slope_y = formula("pow_slope_y", _pow_slope_y,
 
 def _exprel(t: Value, *, n: int) -> Value:
     """The integral of s**n exp(t s) over [0, 1]: series of positive terms up to |t| = n + 1, a recurrence beyond."""
-    size, edge = abs_(t), full(float(n + 1), t)
-    small = le(size, edge)
+    size, edge = abs(t), full(n + 1.0, t)
+    small = size <= edge
     near, far = select(small, size, edge), select(small, edge, t)
     count = 18 + 7 * n
     up = horner([1.0 / (math.factorial(k) * (n + k + 1)) for k in range(count)], near)
-    down = mul(exp(neg(near)), horner([math.factorial(n) / math.factorial(n + k + 1) for k in range(count)], near))
-    beyond, grown = div(expm1(far), far), exp(far)
+    down = exp(-near) * horner([math.factorial(n) / math.factorial(n + k + 1) for k in range(count)], near)
+    beyond, grown = expm1(far) / far, exp(far)
     for k in range(1, n + 1):
-        beyond = div(sub(grown, mul(full(float(k), t), beyond)), far)
-    return select(small, select(lt(t, full(0.0, t)), down, up), beyond)
+        beyond = (grown - k * beyond) / far
+    return select(small, select(t < 0, down, up), beyond)
 
 
 def _boxcox(x: Value, lam: Value) -> Value:
-    zero = lt(abs_(lam), full(1e-19, x))  # as SciPy: (x**lam - 1) / lam is log x to the last digit
-    safe = select(zero, full(1.0, x), lam)
-    return select(zero, log(x), div(expm1(mul(safe, log(x))), safe))
+    zero = abs(lam) < 1e-19  # as SciPy: (x**lam - 1) / lam is log x to the last digit
+    safe = select(zero, 1, lam)
+    return select(zero, log(x), expm1(safe * log(x)) / safe)
 
 
 def _boxcox_slope(x: Value, lam: Value, *, m: int) -> Value:
     """log(x)**(m + 1) E_m(lam log x), with E_m the derivative of order m of (exp(t) - 1) / t; that of -1 / lam where x is 0."""
     logarithm = log(x)
-    out = _exprel(mul(lam, logarithm), n=m)
+    out = _exprel(lam * logarithm, n=m)
     power = lam
     for _ in range(m + 1):
-        out = mul(out, logarithm)
+        out *= logarithm
     for _ in range(m):
-        power = mul(power, lam)
-    return select(eq(x, full(0.0, x)), div(full(float((-1) ** (m + 1) * math.factorial(m)), x), power), out)
+        power *= lam
+    return select(eq(x, 0), (-1) ** (m + 1) * math.factorial(m) / power, out)
 
 
-boxcox = formula("boxcox", _boxcox, lambda x, lam, o: (pow_(x, sub(lam, full(1.0, lam))), boxcox_slope(x, lam, m=1)), (_POS, _ANY),
+boxcox = formula("boxcox", _boxcox, lambda x, lam, o: (x ** (lam - 1), boxcox_slope(x, lam, m=1)), (_POS, _ANY),
                  doc="(x**lam - 1) / lam, log x where lam is 0")  # fmt: skip
 boxcox_slope = formula("boxcox_slope", _boxcox_slope,
-                       lambda x, lam, o, *, m: (pow_slope(x, sub(lam, full(1.0, lam)), n=0, m=m), boxcox_slope(x, lam, m=m + 1)),
+                       lambda x, lam, o, *, m: (pow_slope(x, lam - 1, n=0, m=m), boxcox_slope(x, lam, m=m + 1)),
                        (_POS, _ANY), sample={"m": 1}, doc="derivative of `boxcox` of order m in lam")  # fmt: skip
 
 # ---- relative entropy, Huber's smooth loss ------------------------------------------------------------------------------------------
 
 
 def _rel_entr(x: Value, y: Value) -> Value:
-    zero = full(0.0, x)
-    return select(eq(x, zero), zero, mul(x, log(div(x, y))))
+    return select(eq(x, 0), 0, x * log(x / y))
 
 
-log_ratio = formula("log_ratio", lambda x, y: log(div(x, y)), lambda x, y, o: (lambda ct: szdiv(ct, x), lambda ct: neg(szdiv(ct, y))),
+log_ratio = formula("log_ratio", lambda x, y: log(x / y), lambda x, y, o: (lambda ct: szdiv(ct, x), lambda ct: -szdiv(ct, y)),
                     (_POS, _POS), doc="log(x / y)")  # fmt: skip
-rel_entr = formula("rel_entr", _rel_entr, lambda x, y, o: (add(log_ratio(x, y), full(1.0, x)), neg(zero_or_div(x, y))), (_POS, _POS),
+rel_entr = formula("rel_entr", _rel_entr, lambda x, y, o: (log_ratio(x, y) + 1, -zero_or_div(x, y)), (_POS, _POS),
                    doc="x log(x / y), 0 where x is 0; x and y are not negative")  # fmt: skip
 
 
 def _pseudo_huber(delta: Value, r: Value) -> Value:
     """delta**2 * (sqrt(1 + (r/delta)**2) - 1), written u**2/(1 + sqrt(1 + u**2)) with u = r/delta."""
-    one, zero = full(1.0, r), full(0.0, r)
-    usable = ne(delta, zero)
-    d = select(usable, delta, one)
-    u = div(r, d)
-    square = mul(u, u)
-    value = mul(mul(d, d), div(square, add(one, sqrt(add(one, square)))))
-    return select(logical_and(usable, ne(r, zero)), value, zero)
+    usable = ne(delta, 0)
+    d = select(usable, delta, 1)
+    u = r / d
+    square = u * u
+    value = d * d * (square / (1 + sqrt(1 + square)))
+    return select(usable & ne(r, 0), value, 0)
 
 
 def _pseudo_huber_partials(delta: Value, r: Value, o: Value) -> Sequence[Any]:
     """With h = hypot(delta, r): delta r / h, and (h - delta)**2 / h, where h - delta is r**2 / (h + delta)."""
     h = hypot(delta, r)
-    gap = mul(r, div_or_0(r, add(h, delta)))
-    return mul(gap, div_or_0(gap, h)), mul(delta, div_or_0(r, h))
+    gap = r * div_or_0(r, h + delta)
+    return gap * div_or_0(gap, h), delta * div_or_0(r, h)
 
 
 pseudo_huber = formula("pseudo_huber", _pseudo_huber, _pseudo_huber_partials, (_POS, _ANY),

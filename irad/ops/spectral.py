@@ -26,7 +26,7 @@ from irad.errors import ShapeError, UnsupportedError
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
-from irad.ops.elementwise import abs_, add, cast_to, div, eq, full, gt, le, logical_and, mul, ne, neg, select, sub, szmul
+from irad.ops.elementwise import cast_to, eq, full, ne, select, szmul
 from irad.ops.matrix import (
     along_columns,
     along_rows,
@@ -52,8 +52,8 @@ TIE = 32  # units of rounding of the largest value within which two count as equ
 
 def _reciprocal(x: Value) -> Value:
     """1/x, 0 where x is 0."""
-    zero = eq(x, full(0.0, x))
-    return select(zero, full(0.0, x), div(full(1.0, x), select(zero, full(1.0, x), x)))
+    zero = eq(x, 0)
+    return select(zero, 0, 1 / select(zero, 1, x))
 
 
 def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
@@ -94,12 +94,12 @@ def _gaps(w: Value, like: Value) -> tuple[Value, Value]:
     """1 / (w_j - w_i), 0 where they are equal, up to rounding of the largest; and where they are, though i is not j."""
     t = _real_like(like)
     k = w.type.rank - 1
-    gap, size = sub(along_rows(w, t), along_columns(w, t)), abs_(w)
+    gap, size = along_rows(w, t) - along_columns(w, t), abs(w)
     top = along_rows(broadcast_to_last(max_(size, axes=(k,)), w), t) if w.type.shape[-1] else gap
     eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
-    equal = le(abs_(gap), mul(top, full(TIE * eps, top)))
-    inverse = select(equal, full(0.0, gap), div(full(1.0, gap), select(equal, full(1.0, gap), gap)))
-    return cast_to(inverse, like.type.dtype), logical_and(equal, off_diagonal(t.type))
+    equal = abs(gap) <= top * (TIE * eps)
+    inverse = select(equal, 0, 1 / select(equal, 1, gap))
+    return cast_to(inverse, like.type.dtype), equal & off_diagonal(t.type)
 
 
 def off_diagonal(t: Type) -> Value:
@@ -120,14 +120,14 @@ def _divided(turn: Value, w: Value, scale: Value, values: bool) -> Value:
     """
     inverse, equal = _gaps(w, turn)
     if values:
-        return select(equal, full(np.nan, turn), szmul(turn, inverse))
-    size = lambda x: abs_(x) if not is_complex(x.type.dtype) else add(abs_(real(x)), abs_(imag(x)))
+        return select(equal, np.nan, szmul(turn, inverse))
+    size = lambda x: abs(x) if not is_complex(x.type.dtype) else abs(real(x)) + abs(imag(x))
     k, s = turn.type.rank, size(scale)
     eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
     largest = broadcast(max_(s, axes=(k - 2, k - 1)), shape=s.type.shape, dims=tuple(range(k - 2))) if w.type.shape[-1] else s
-    undetermined = logical_and(equal, gt(size(turn), mul(largest, full(eps**0.5, s))))
-    nan = cast_to(select(undetermined, full(np.nan, s), full(0.0, s)), turn.type.dtype)
-    return add(szmul(turn, inverse), nan)
+    undetermined = equal & (size(turn) > largest * eps**0.5)
+    nan = cast_to(select(undetermined, np.nan, full(0.0, s)), turn.type.dtype)
+    return szmul(turn, inverse) + nan
 
 
 def _real_like(v: Value) -> Value:
@@ -148,7 +148,7 @@ def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
     inner = None if cw is None else from_diagonal(cw, v.type)
     if cv is not None:
         turned = hmm(v, cj(cv))
-        inner = plus(inner, _divided(half(sub(turned, mh(turned))), w, turned, cw is not None))
+        inner = plus(inner, _divided(half(turned - mh(turned)), w, turned, cw is not None))
     if inner is None:
         return
     adj.add(a, to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
@@ -172,7 +172,7 @@ def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> 
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
         w, v, _ = eigh(ad.need(a), **node.attrs)
-        g = mmh(mul(v, along_rows(ct, v)), v)
+        g = mmh(v * along_rows(ct, v), v)
         if not is_complex(v.type.dtype):
             g = OPS["spectral_matrix"](g, ad.need(a), w, v, ct, **node.attrs)
         adj.add(a, to_triangle(g, node.attrs["lower"]))
@@ -220,19 +220,19 @@ def _check_thin(node: Any) -> None:
 
 def half(x: Value) -> Value:
     """x / 2"""
-    return mul(x, full(0.5, x))
+    return x * 0.5
 
 
 def _sums(s: Value, like: Value) -> Value:
     """1 / (s_i + s_j), 0 where both are 0 and on the diagonal, which is left to `_turns`."""
     t = _real_like(like)
-    inverse = _reciprocal(add(along_columns(s, t), along_rows(s, t)))
-    return cast_to(select(off_diagonal(t.type), inverse, full(0.0, inverse)), like.type.dtype)
+    inverse = _reciprocal(along_columns(s, t) + along_rows(s, t))
+    return cast_to(select(off_diagonal(t.type), inverse, 0), like.type.dtype)
 
 
 def _outside(x: Value, basis: Value) -> Value:
     """The part of x's columns outside of the space of an orthonormal basis."""
-    return sub(x, mm(basis, hmm(basis, x)))
+    return x - mm(basis, hmm(basis, x))
 
 
 def _turns(c: Value, s: Value) -> Value | None:
@@ -241,7 +241,7 @@ def _turns(c: Value, s: Value) -> Value | None:
         return None
     turn = imag(diagonal(c))
     inv = _reciprocal(s)
-    half = mul(turn, mul(inv, full(0.5, inv)))
+    half = turn * (inv * 0.5)
     return from_diagonal(complex_(zeros(half.type), half), c.type)
 
 
@@ -265,23 +265,23 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     if cu is not None:
         gu = cj(cu)
         c = hmm(u, gu)
-        left, scale = sub(c, mh(c)), c
+        left, scale = c - mh(c), c
         core = plus(core, _turns(c, s))
         if u.type.shape[-2] != u.type.shape[-1]:
             out = _outside(gu, u)
-            extra = mm(mul(out, along_rows(inv, out)), vt)
+            extra = mm(out * along_rows(inv, out), vt)
     if cvt is not None:
         gv = mt(cvt)
         c = mm(vt, gv)
-        right, scale = sub(c, mh(c)), c if scale is None else add(scale, c)
+        right, scale = c - mh(c), c if scale is None else scale + c
         turns = _turns(c, s)
-        core = plus(core, None if turns is None else neg(turns))
+        core = plus(core, None if turns is None else -turns)
         if vt.type.shape[-2] != vt.type.shape[-1]:
             out = mh(_outside(gv, mh(vt)))
-            extra = plus(extra, mm(u, mul(out, along_columns(inv, out))))
-    both, apart = plus(left, right), plus(left, None if right is None else neg(right))
+            extra = plus(extra, mm(u, out * along_columns(inv, out)))
+    both, apart = plus(left, right), plus(left, None if right is None else -right)
     if both is not None and apart is not None and scale is not None:
-        core = plus(core, _divided(half(both), s, scale, cs is not None), mul(half(apart), _sums(s, apart)))
+        core = plus(core, _divided(half(both), s, scale, cs is not None), half(apart) * _sums(s, apart))
     assert core is not None
     total = plus(mm(mm(u, core), vt), extra)
     assert total is not None
@@ -304,18 +304,18 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     dav = mmh(da, vt)
     p = hmm(u, dav)
     turns, ph = _turns(p, s), mh(p)
-    together, apart = _divided(half(add(p, ph)), s, p, False), mul(half(sub(p, ph)), _sums(s, p))
-    left = plus(add(together, apart), turns)
-    right = plus(sub(together, apart), None if turns is None else neg(turns))
+    together, apart = _divided(half(p + ph), s, p, False), half(p - ph) * _sums(s, p)
+    left = plus(together + apart, turns)
+    right = plus(together - apart, None if turns is None else -turns)
     assert left is not None and right is not None
     du, dv = mm(u, left), mm(mh(vt), right)
     inv = _reciprocal(s)
     if u.type.shape[-2] != u.type.shape[-1]:
         out = _outside(dav, u)
-        du = add(du, mul(out, along_rows(inv, out)))
+        du = du + out * along_rows(inv, out)
     if vt.type.shape[-2] != vt.type.shape[-1]:
         out = _outside(hmm(da, u), mh(vt))
-        dv = add(dv, mul(out, along_rows(inv, out)))
+        dv = dv + out * along_rows(inv, out)
     return [du, _real_diagonal(p), mh(dv), None]
 
 
@@ -330,7 +330,7 @@ def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> N
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
         u, _, vt, _ = svd(ad.need(a), full=False)
-        adj.add(a, cj(mm(mul(u, along_rows(ct, u)), vt)))
+        adj.add(a, cj(mm(u * along_rows(ct, u), vt)))
 
 
 def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -365,9 +365,9 @@ def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:
     if not s.type.shape[-1]:
         return mm(vt, u, ta=True, tb=True), info
     top = max_(s, axes=(k,))
-    limit = broadcast(mul(top, full(rcond, top)), shape=s.type.shape, dims=tuple(range(k)))
-    inv = select(gt(s, limit), _reciprocal(s), full(0.0, s))
-    return cj(mm(mul(vt, along_columns(inv, vt)), u, ta=True, tb=True)), info
+    limit = broadcast(top * rcond, shape=s.type.shape, dims=tuple(range(k)))
+    inv = select(s > limit, _reciprocal(s), 0)
+    return cj(mm(vt * along_columns(inv, vt), u, ta=True, tb=True)), info
 
 
 def _vjp_pinv(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
@@ -379,9 +379,9 @@ def _vjp_pinv(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
     ph, gh = mh(p), mt(ct)
     first = mm(mm(gh, p), ph)
     second = mm(ph, mm(p, gh))
-    total = neg(mm(mm(ph, cj(ct)), ph))
-    total = add(total, sub(first, mm(x, mm(p, first))))
-    adj.add(a, cj(add(total, sub(second, mm(mm(second, p), x)))))
+    total = -mm(mm(ph, cj(ct)), ph)
+    total = total + (first - mm(x, mm(p, first)))
+    adj.add(a, cj(total + (second - mm(mm(second, p), x))))
 
 
 def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -392,9 +392,9 @@ def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         return [None, None]
     first = mmh(mmh(p, p), da)
     second = mm(hmm(da, mh(p)), p)
-    total = neg(mm(mm(p, da), p))
-    total = add(total, sub(first, mm(mm(first, a), p)))
-    return [add(total, sub(second, mm(p, mm(a, second)))), None]
+    total = -mm(mm(p, da), p)
+    total = total + (first - mm(mm(first, a), p))
+    return [total + (second - mm(p, mm(a, second))), None]
 
 
 pinv = Op("pinv", _infer_pinv, _eval_pinv, _vjp_pinv, _jvp_pinv, extra={"expand": _made_of_svd},

@@ -11,7 +11,6 @@ from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, if_, pop, push, raise_if, while_
 from irad.ops.core import effects
-from irad.ops.elementwise import ge, logical_and, logical_not, lt, sub
 from irad.passes.batching.rules import element, widen
 from irad.passes.batching.vmap import CONTROL, Batching
 
@@ -51,7 +50,7 @@ def _emit(b: Batching, n: Node, ins: Sequence[Value], regions: Sequence[Graph], 
 
 def _select_branches(b: Batching, n: Node, cond: Value, turned: bool) -> None:
     """Both branches, one after the other; a tape goes through both."""
-    sides = [(n.regions[0], cond), (n.regions[1], logical_not(cond))]
+    sides = [(n.regions[0], cond), (n.regions[1], ~cond)]
     if turned:
         sides.reverse()
     starts = {k: _origin(n.regions[0], v) for k, v in enumerate(n.regions[0].results) if v.type == TAPE}
@@ -112,15 +111,15 @@ def _for(b: Batching, n: Node) -> None:
             return
         counts = b.position(trips)
         total = max_(counts, axes=(0,)) if b.size != 0 else scalar(0, "i64")
-        late = sub(widen(total, b.size), counts) if turned else None
+        late = widen(total, b.size) - counts if turned else None
         k = Value(I64, i.hint)
         new = [b.fresh(p) if b.is_batched(p) else p for p in carry]
 
         def trip() -> list[Value]:
             at = widen(k, b.size)
             if late is not None:
-                at = sub(at, late)
-            active = ge(at, zeros(at.type)) if late is not None else lt(at, counts)
+                at = at - late
+            active = at >= zeros(at.type) if late is not None else at < counts
             b.env.update(zip((i, *carry), (at, *new)))
             return _step(b, body, active, carry, new)
 
@@ -169,11 +168,11 @@ def _while(b: Batching, n: Node) -> None:
         def trip() -> list[Value]:
             b.env.update((p, v) for p, v in zip(body.params, new) if p is not v)
             after = _step(b, body, active, body.params, new)
-            return [logical_and(active, _test(b, cond, after, active)), *after]
+            return [active & _test(b, cond, after, active), *after]
 
         first = _test(b, cond, init, b.mask)
         if b.mask is not None:
-            first = logical_and(b.mask, first)
+            first = b.mask & first
         region = b.region(trip, [active, *new])
         outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in n.outputs)
         done = Value(active.type, "done")
@@ -257,7 +256,7 @@ def _raise_if(b: Batching, n: Node) -> None:
         return
     fails = b.full(n.inputs[0])
     if b.mask is not None:
-        fails = logical_and(b.mask, fails)
+        fails = b.mask & fails
     if b.size == 0:
         return
     first = argmax(fails, axis=0)

@@ -16,7 +16,6 @@ from irad.errors import UnsupportedError
 from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, transpose_to, update, zeros
 from irad.ops.constant import empty, scalar
 from irad.ops.control import for_, if_
-from irad.ops.elementwise import add, mul
 
 Rule = Callable[[Any, Node], Sequence[Value]]
 
@@ -160,8 +159,8 @@ class _Place:
         """Positions of a slice whose start differs."""
         steps = iota(type=Type("i64", block), axis=axis)
         if s.step != 1:
-            steps = mul(steps, broadcast(scalar(s.step, "i64"), shape=block, dims=()))
-        return add(broadcast(self.b.position(start), shape=block, dims=(0,)), steps)
+            steps = steps * broadcast(scalar(s.step, "i64"), shape=block, dims=())
+        return broadcast(self.b.position(start), shape=block, dims=(0,)) + steps
 
     def _spread(self, v: Value, block: tuple[Dim, ...], gathered: int) -> Value:
         """A position for each place of the block."""

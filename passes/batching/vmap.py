@@ -20,7 +20,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, callees, copy, cu
 from irad.core.types import TAPE, Dim, Type
 from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, zeros
-from irad.ops.elementwise import logical_and, select
+from irad.ops.elementwise import select
 from irad.passes.batching.flow import Batched, batched_values
 from irad.passes.batching.rules import RULES, each_element, elementwise, widen
 
@@ -107,7 +107,7 @@ class Batching:
     def masked(self, mask: Value) -> Iterator[Value]:
         """Only elements of `mask` that are active already are; gives the mask of both."""
         outer = self.mask
-        self.mask = mask if outer is None else logical_and(outer, mask)
+        self.mask = mask if outer is None else outer & mask
         try:
             yield self.mask
         finally:

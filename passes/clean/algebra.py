@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from irad.core.ir import Builder, Graph, Node, Value, defs, uses
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import is_float
-from irad.ops.constant import const
-from irad.ops.elementwise import add, mul, neg, sub
 from irad.passes.rewrite import rebuild, splat_of
 
 DEGREE = 16  # products of more factors are not looked into
@@ -140,10 +138,10 @@ def _sum(terms: Sequence[_Term]) -> Value:
     total: Value | None = None
     for t in (terms[k] for k in order):
         size = abs(t.number)
-        v = t.value if size == 1 else mul(const(value=size, type=t.value.type), t.value)
+        v = t.value if size == 1 else size * t.value
         if total is None:
-            total = v if t.number > 0 else neg(v)
+            total = v if t.number > 0 else -v
         else:
-            total = add(total, v) if t.number > 0 else sub(total, v)
+            total = total + v if t.number > 0 else total - v
     assert total is not None
     return total

@@ -12,7 +12,7 @@ import math
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, substitute_node
 from irad.core.types import is_float
 from irad.ops.constant import const
-from irad.ops.elementwise import add, div, eq, full, mul, select, sqrt, sub
+from irad.ops.elementwise import eq, mul, select, sqrt, sub
 from irad.passes.rewrite import splat_of
 
 WHOLE, HALVES = (3.0, 4.0, -1.0, -2.0, -3.0, -4.0), (0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -3.5)
@@ -64,29 +64,29 @@ class _Strength:
         d = self.defs.get(x)
         if x is not y or d is None or d.op is not sub or not is_float(x.type.dtype) or d.inputs[0].id < d.inputs[1].id:
             return None
-        s = sub(d.inputs[1], d.inputs[0])
-        return mul(s, s)
+        s = d.inputs[1] - d.inputs[0]
+        return s * s
 
 
 def _whole(x: Value, k: int) -> Value:
-    square = mul(x, x) if abs(k) > 1 else x
-    p = {1: x, 2: square, 3: mul(square, x) if abs(k) == 3 else x, 4: mul(square, square) if abs(k) == 4 else x}[abs(k)]
-    return p if k > 0 else div(full(1.0, x), p)
+    square = x * x if abs(k) > 1 else x
+    p = {1: x, 2: square, 3: square * x if abs(k) == 3 else x, 4: square * square if abs(k) == 4 else x}[abs(k)]
+    return p if k > 0 else 1 / p
 
 
 def _half(x: Value, k: float) -> Value:
     """x**k for odd multiples of a half. As pow, -inf gives inf or 0, and -0.0 counts as 0."""
-    root = add(sqrt(x), full(0.0, x))
+    root = sqrt(x) + 0
     if k > 0:
         p = root
         for _ in range(int(k)):
-            p = mul(p, x)
-        return select(eq(x, full(-math.inf, x)), full(math.inf, x), p)
+            p = p * x
+        return select(eq(x, -math.inf), math.inf, p)
     if current().deriv:
-        p = div(full(1.0, x), mul(root, x) if k < -1 else root)
+        p = 1 / (root * x if k < -1 else root)
     else:
-        p = div(full(1.0, x), root)  # factor by factor: nothing overflows before the result does
-        p = div(p, x) if k < -1 else p
+        p = 1 / root  # factor by factor: nothing overflows before the result does
+        p = p / x if k < -1 else p
     for _ in range(int(-k) - 1):
-        p = div(p, x)
-    return select(eq(x, full(-math.inf, x)), full(0.0, x), p)
+        p = p / x
+    return select(eq(x, -math.inf), 0, p)

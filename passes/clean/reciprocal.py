@@ -13,7 +13,7 @@ from collections.abc import Set
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, reads
 from irad.core.types import is_float
-from irad.ops.elementwise import div, full, mul, szdiv, szmul
+from irad.ops.elementwise import div, mul, szdiv, szmul
 from irad.passes.rewrite import rebuild
 
 
@@ -45,7 +45,7 @@ def _graph(graph: Graph, repeated: bool, everywhere: bool) -> Graph:
             continue
         with Builder(n.loc, n.deriv) as b:
             if y not in made:
-                made[y] = div(full(1.0, y), y)
+                made[y] = 1 / y
             spread = known[n.inputs[1]] if y is not n.inputs[1] else None
             PRODUCTS[n.op](n.inputs[0], made[y] if spread is None else spread.op(made[y], **spread.attrs))
         last = b.nodes.pop()

@@ -255,7 +255,7 @@ def _sum_of_repeated(node: Node, definition: Defs) -> New:
         return None
     kept = [k for k in range(len(shape)) if k not in axes]
     y = broadcast(x, shape=node.out.type.shape, dims=tuple(map(kept.index, dims))) if x.type != node.out.type else x
-    return (mul(y, const(value=float(np.prod(repeated)), type=y.type)),)
+    return (y * float(np.prod(repeated)),)
 
 
 # ---- strong zeros and checks ------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def _szmul2(node: Node, definition: Defs) -> New:
     for c, x in (node.inputs, node.inputs[::-1]):
         s = splat_of(definition(c))
         if s is not None and s != 0:
-            return (mul(x, c) if np.isfinite(s) and node.deriv else szmul(x, c),)
+            return (x * c if np.isfinite(s) and node.deriv else szmul(x, c),)
     return None
 
 

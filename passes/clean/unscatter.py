@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from irad.core.ir import Builder, Graph, Node, Program, Value, uses
 from irad.ops.array import STORES, Slice, index, update
 from irad.ops.constant import const
-from irad.ops.elementwise import add
 from irad.passes.clean.unscatter_sweep import unscatter_sweeps
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
@@ -100,7 +99,7 @@ def _gathered(chain: list[Node], defs: dict[Value, Node]) -> list[Node]:
                 if n.op.name == "update":
                     value = part
                 else:
-                    value = add(_sliced(base, piece, {}) if value is None else value, part)
+                    value = (_sliced(base, piece, {}) if value is None else value) + part
             assert value is not None
             y = update(y, value, spec=tuple(Slice(p, q - p) for p, q in piece))
     give_last(b.nodes, last.outputs)

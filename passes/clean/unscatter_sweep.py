@@ -21,9 +21,9 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, current, uses, wa
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim, Type
 from irad.ops.array import Slice, index, iota, update, zeros
-from irad.ops.constant import const, scalar
+from irad.ops.constant import const
 from irad.ops.control import for_
-from irad.ops.elementwise import add, ge, logical_and, lt, select
+from irad.ops.elementwise import select
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
@@ -184,7 +184,7 @@ def _turned(s: Sweep) -> list[Node]:
 def _sum(xs: Sequence[Value]) -> Value:
     total = xs[0]
     for x in xs[1:]:
-        total = add(total, x)
+        total = total + x
     return total
 
 
@@ -194,9 +194,9 @@ def _visited(s: Sweep, t: Type) -> Value:
     inside: Value | None = None
     for axis, (lo, hi, n) in enumerate(zip(s.lo, s.hi, t.dims)):
         at = iota(type=whole, axis=axis)
-        tests = [ge(at, const(value=lo, type=whole))] * (lo > 0) + [lt(at, const(value=hi, type=whole))] * (hi < n)
+        tests = [at >= lo] * (lo > 0) + [at < hi] * (hi < n)
         for test in tests:
-            inside = test if inside is None else logical_and(inside, test)
+            inside = test if inside is None else inside & test
     return const(value=True, type=t.with_dtype("bool")) if inside is None else inside
 
 
@@ -248,9 +248,9 @@ def _gather(
     earlier = sorted(((s.distance(d), d, v) for d, v, _ in s.adds if s.earlier(d)), key=lambda t: t[0], reverse=True)
     for _, d, v in earlier:
         place = [_moved(p, w - k) for p, w, k in zip(at, frame, d)]
-        x = add(x, index(vs[shares.index(v)], *place, spec=spec))
+        x = x + index(vs[shares.index(v)], *place, spec=spec)
     give_last(current().nodes, read.outputs)
 
 
 def _moved(at: Value, by: int) -> Value:
-    return add(at, scalar(by, "i64")) if by else at
+    return at + by if by else at

@@ -21,12 +21,11 @@ from irad.ops.array import Slice, dim_value, index, update, zeros
 from irad.ops.constant import const, empty
 from irad.ops.control import for_, if_, raise_if, shown
 from irad.ops.core import kept
-from irad.ops.elementwise import cast_to, full
+from irad.ops.elementwise import cast_to
 from irad.ops.parts import in_parts
 from irad.ops.text import PAIR, with_fields
 from irad.passes.clean.fold import fold
 from irad.passes.complex import functions as cf
-from irad.passes.complex.functions import Real
 from irad.passes.rebuild import rebuilt
 from irad.passes.rewrite import splat_of
 
@@ -204,16 +203,12 @@ class _Split:
         regions = [self.region(r) for r in n.regions]
         self.give(n.outputs, emit(n.op, *self.flat(n.inputs), regions=regions, **attrs))
 
-    def real(self, v: Value) -> tuple[Real, Real]:
-        re, im = self.parts[v]
-        return Real(re), Real(im)
-
     def function_of(self, n: Node, f: Callable[..., cf.Pair]) -> list[Value]:
         """An elementary function, in f64, as no derivative is: its error terms must not be re-associated."""
         dtype = self.parts[n.inputs[0]][0].type.dtype
-        wide = [Real(cast_to(x, "f64")) for v in n.inputs for x in self.parts[v]]
+        wide = [cast_to(x, "f64") for v in n.inputs for x in self.parts[v]]
         with Builder(deriv=False) as exactly:
-            out = [cast_to(x.value, dtype) for x in f(*wide)]
+            out = [cast_to(x, dtype) for x in f(*wide)]
         _append(exactly)
         return out
 
@@ -259,7 +254,7 @@ def _cast(s: _Split, n: Node) -> list[Value]:
         return [re, im]
     re, im = s.parts[x]
     if dtype == "bool":
-        return [ew.logical_or(ew.ne(re, full(0.0, re)), ew.ne(im, full(0.0, im)))]
+        return [ew.ne(re, 0) | ew.ne(im, 0)]
     if not is_complex(dtype):
         return [cast_to(re, dtype)]
     wide = [cast_to(v, real_dtype(dtype)) for v in (re, im)]
@@ -281,7 +276,7 @@ def _product(s: _Split, n: Node, times: Callable[[Value, Value], Value]) -> list
             s.zero.add(nothing)
             return [out, nothing]
         return [times(a, c), times(a, d) if b in s.zero else times(b, c)]
-    return [ew.sub(times(a, c), times(b, d)), ew.add(times(a, d), times(b, c))]
+    return [times(a, c) - times(b, d), times(a, d) + times(b, c)]
 
 
 def _mul(s: _Split, n: Node) -> list[Value]:
@@ -294,26 +289,26 @@ def _dot(s: _Split, n: Node) -> list[Value]:
 
 def _szmul(s: _Split, n: Node) -> list[Value]:
     c = s.parts[n.inputs[0]]
-    nonzero = ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in c))
-    return [ew.select(nonzero, x, full(0.0, x)) for x in _mul(s, n)]
+    nonzero = ew.logical_or(*(ew.ne(x, 0) for x in c))
+    return [ew.select(nonzero, x, 0) for x in _mul(s, n)]
 
 
 def _szmul2(s: _Split, n: Node) -> list[Value]:
-    nonzero = [ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[v])) for v in n.inputs]
-    return [ew.select(ew.logical_and(*nonzero), x, full(0.0, x)) for x in _mul(s, n)]
+    nonzero = [ew.logical_or(*(ew.ne(x, 0) for x in s.parts[v])) for v in n.inputs]
+    return [ew.select(ew.logical_and(*nonzero), x, 0) for x in _mul(s, n)]
 
 
 def _szdiv(s: _Split, n: Node) -> list[Value]:
-    nonzero = ew.logical_or(*(ew.ne(x, full(0.0, x)) for x in s.parts[n.inputs[0]]))
-    return [ew.select(nonzero, x, full(0.0, x)) for x in _div(s, n)]
+    nonzero = ew.logical_or(*(ew.ne(x, 0) for x in s.parts[n.inputs[0]]))
+    return [ew.select(nonzero, x, 0) for x in _div(s, n)]
 
 
 def _div(s: _Split, n: Node) -> list[Value]:
     x, y = n.inputs
     if n.deriv and s.parts[y][1] in s.zero:
-        return [ew.div(part, s.parts[y][0]) for part in s.parts[x]]
+        return [part / s.parts[y][0] for part in s.parts[x]]
     with Builder(deriv=False) as exactly:
-        out = [r.value for r in cf.divide(*s.real(x), *s.real(y))]
+        out = list(cf.divide(*s.parts[x], *s.parts[y]))
     _append(exactly)
     return out
 
@@ -321,7 +316,7 @@ def _div(s: _Split, n: Node) -> list[Value]:
 def _pow(s: _Split, n: Node) -> list[Value]:
     k = s.splat(n.inputs[1])
     if k is not None and k.imag == 0 and k.real.is_integer() and abs(k.real) < WHOLE_POWERS:
-        return [r.value for r in cf.integer_power(*s.real(n.inputs[0]), int(k.real))]
+        return list(cf.integer_power(*s.parts[n.inputs[0]], int(k.real)))
     return s.function_of(n, cf.power)
 
 
@@ -354,13 +349,13 @@ def _prod_along(re: Value, im: Value, axis: int) -> Parts:
     at = lambda v, k: _take(v, axis, k)
     size = t.shape[axis]
     if isinstance(size, int) and 0 < size <= UNROLLED:
-        out = Real(at(re, 0)), Real(at(im, 0))
+        out = at(re, 0), at(im, 0)
         for k in range(1, size):
-            out = cf.multiply(*out, Real(at(re, k)), Real(at(im, k)))
-        return out[0].value, out[1].value
+            out = cf.multiply(*out, at(re, k), at(im, k))
+        return out
 
     def body(k: Value, x: Value, y: Value) -> list[Value]:
-        return [r.value for r in cf.multiply(Real(x), Real(y), Real(at(re, k)), Real(at(im, k)))]
+        return list(cf.multiply(x, y, at(re, k), at(im, k)))
 
     region = build([I64, rest, rest], body)
     re, im = _for(size, [const(value=1.0, type=rest), zeros(rest)], region)
@@ -390,10 +385,10 @@ def _scan(operands: Sequence[Parts], start: float, n: Node, step: Callable[..., 
     size = t.shape[axis]
 
     def body(trip: Value, *carry: Value) -> list[Value]:
-        k = ew.sub(dim_value(size - 1), trip) if backwards else trip
+        k = dim_value(size - 1) - trip if backwards else trip
         before, out = carry[:2], carry[2:]
-        xs = [Real(_take(v, axis, k)) for pair in operands for v in pair]
-        after = tuple(r.value for r in step(Real(before[0]), Real(before[1]), *xs))
+        xs = [_take(v, axis, k) for pair in operands for v in pair]
+        after = step(*before, *xs)
         return [*after, *(_put(o, y, axis, k) for o, y in zip(out, before if exclusive else after))]
 
     first = [const(value=start, type=rest), zeros(rest)]
@@ -406,7 +401,7 @@ def _cumprod(s: _Split, n: Node) -> list[Value]:
 
 
 def _linrec(s: _Split, n: Node) -> list[Value]:
-    def step(u: Real, v: Real, a: Real, b: Real, c: Real, d: Real) -> cf.Pair:
+    def step(u: Value, v: Value, a: Value, b: Value, c: Value, d: Value) -> cf.Pair:
         p, q = cf.multiply(a, b, u, v)
         return p + c, q + d
 

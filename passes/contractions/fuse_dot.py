@@ -21,7 +21,6 @@ from irad.core.once import COMPILER
 from irad.core.types import I64, Dim, Type
 from irad.ops.array import STORES, Slice
 from irad.ops.constant import const, empty
-from irad.ops.elementwise import mul
 from irad.ops.loop import Map, Out, loop
 from irad.passes.contractions.operands import Operands, merged_positions
 from irad.passes.contractions.pool import pooling_elementwise
@@ -366,7 +365,7 @@ class _Nest:
         zero = const(value=0.0, type=Type(node.out.type.dtype)) if start is None else start
         with Builder(node.loc, deriv=node.deriv) as body:
             x, y = (f() for f in factors)
-            p = mul(x, y)
+            p = x * y
         out = Value(p.type, "s")
         attrs = {"extents": tuple(extents), "outs": (Out("add", Map(())),)}
         graph = Graph(tuple(terms), tuple(body.nodes), (p,))

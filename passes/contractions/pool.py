@@ -17,7 +17,7 @@ from irad.core.ir import Builder, Graph, Node, Value, defs
 from irad.core.types import Type, is_float
 from irad.ops.array import Slice, broadcast, index, iota
 from irad.ops.constant import const
-from irad.ops.elementwise import add, eq, full, gt, isnan, logical_and, logical_not, logical_or, lt, maximum, minimum, select
+from irad.ops.elementwise import eq, gt, isnan, lt, maximum, minimum, select
 from irad.passes.rebuild import give_last
 from irad.passes.rewrite import splat_of
 
@@ -86,9 +86,9 @@ def _position_of_best(parts: Sequence[Value], beats: Callable[[Value, Value], Va
     """As argmax: NaN beats all, the first of equals wins."""
     best, where = parts[0], const(value=0, type=parts[0].type.with_dtype("i64"))
     for k, x in enumerate(parts[1:], 1):
-        better = logical_or(beats(x, best), logical_and(isnan(x), logical_not(isnan(best))))
+        better = beats(x, best) | isnan(x) & ~isnan(best)
         best = best if k == len(parts) - 1 else select(better, x, best)
-        where = select(better, full(k, where), where)
+        where = select(better, k, where)
 
 
 def scatters_as_selects(graph: Graph) -> Graph:
@@ -125,12 +125,12 @@ def _selected(n: Node, rows: dict[int, int], made: dict[Value, Node]) -> list[No
         for axis, g in enumerate(at):
             if axis not in rows:
                 same = eq(broadcast(g, shape=shape, dims=dims), iota(type=Type("i64", shape), axis=axis))
-                here = same if here is None else logical_and(here, same)
+                here = same if here is None else here & same
         assert here is not None
         spread = broadcast(v, shape=shape, dims=dims)
         if splat_of(made.get(x)) == 0:
             select(here, spread, const(value=0.0, type=n.out.type))
         else:
-            select(here, add(x, spread), x)
+            select(here, x + spread, x)
     give_last(b.nodes, n.outputs)
     return b.nodes

@@ -19,7 +19,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, size_text
 from irad.core.types import I64, Dim, Type, is_float
 from irad.ops.array import STORES, Slice, dot, index, iota, transpose_to, update, zeros
-from irad.ops.elementwise import add, mul
+from irad.ops.elementwise import mul
 from irad.passes.contractions import patches as fuse_dot_patches
 from irad.passes.contractions.merge import split_merged
 from irad.passes.contractions.operands import Operands, merged_positions
@@ -335,7 +335,7 @@ class _Unscatter:
             axis = place_at[j]
             n = int(x.type.shape[axis]) - w + 1  # type: ignore[arg-type]
             t = Type("i64", (n, w))
-            at = add(iota(type=t, axis=0), iota(type=t, axis=1))
+            at = iota(type=t, axis=0) + iota(type=t, axis=1)
             x = index(x, at, spec=tuple("g" if r == axis else Slice(0, d) for r, d in enumerate(x.type.shape)))
             place_at = {i: p + (p > axis) for i, p in place_at.items()}
             offset_at = {i: p + (p > axis) for i, p in offset_at.items()}

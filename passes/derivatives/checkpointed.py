@@ -22,7 +22,7 @@ from irad.core.ir import Builder, Graph, Node, Value, build, calls, captures, co
 from irad.core.types import I64, TAPE, Type
 from irad.ops.constant import scalar
 from irad.ops.control import for_, if_, pop, push, while_
-from irad.ops.elementwise import add, gt, logical_and, lt, maximum, minimum, mul, sub
+from irad.ops.elementwise import maximum, minimum
 from irad.passes.clean.dce import dce
 from irad.passes.derivatives.checkpointing import Blocks, number_of, part, size_of_known, size_of_next
 from irad.passes.derivatives.region_pairs import Adjoint
@@ -74,16 +74,16 @@ class Checkpointed:
 
         def block(k: Value, *carried: Value) -> tuple[Value, ...]:
             *state, tape = carried
-            start = add(begin, mul(k, size))
+            start = begin + k * size
             tape = self._push(tape, start, state)
-            return (*self._trips(self.node.regions[0], minimum(size, sub(n, start)), start, state), tape)
+            return (*self._trips(self.node.regions[0], minimum(size, n - start), start, state), tape)
 
         return for_, [number, *state, tape], [build([I64, *self.carry, TAPE], block)]
 
     def _sizes(self, n: Value) -> tuple[Value, Value, Value]:
         """Emit (trips of the first block, of each other block, number of the others) for a `for` of n trips."""
-        begin = minimum(maximum(n, scalar(0, "i64")), scalar(self.blocks.first, "i64"))
-        left = sub(n, begin)
+        begin = minimum(maximum(n, 0), self.blocks.first)
+        left = n - begin
         size = size_of_known(self.blocks, left)
         return begin, size, number_of(left, size)
 
@@ -95,8 +95,8 @@ class Checkpointed:
         def block(*carried: Value) -> tuple[Value, ...]:
             *state, k, start, tape = carried
             tape = self._push(tape, start, state)
-            *state, c = self._while(self.node.regions[1], add(start, size_of_next(self.blocks, k)), start, state)
-            return (*state, add(k, scalar(1, "i64")), c, tape)
+            *state, c = self._while(self.node.regions[1], start + size_of_next(self.blocks, k), start, state)
+            return (*state, k + 1, c, tape)
 
         carry = [*self.carry, I64, I64, TAPE]
         return while_, [*state, none, c, tape], [build(carry, lambda *xs: inline(cond, *xs[:-3])), build(carry, block)]
@@ -106,10 +106,10 @@ class Checkpointed:
         cond, size = self.node.regions[0], len(self.carry)
 
         def test(*xs: Value) -> Value:
-            return logical_and(lt(xs[-1], end), inline(cond, *xs[:size])[0])
+            return (xs[-1] < end) & inline(cond, *xs[:size])[0]
 
         def trip(*xs: Value) -> tuple[Value, ...]:
-            return (*inline(body, *xs[:-1]), add(xs[-1], scalar(1, "i64")))
+            return (*inline(body, *xs[:-1]), xs[-1] + 1)
 
         carry = [*types(carried), I64]
         return list(emit(while_, *carried, c, regions=[build(carry, test), build(carry, trip)]))
@@ -120,7 +120,7 @@ class Checkpointed:
     def _trips(self, body: Graph, count: Value, start: Value, carried: Sequence[Value]) -> list[Value]:
         """Emit so many trips of the loop from trip `start`, with a body as it is or the taped one."""
         counted = self.node.op is for_
-        trip = lambda j, *xs: inline(body, *([add(start, j)] if counted else []), *xs)
+        trip = lambda j, *xs: inline(body, *([start + j] if counted else []), *xs)
         return list(emit(for_, count, *carried, regions=[build([I64, *types(carried)], trip)]))
 
     # ---- backward ----------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class Checkpointed:
         ins = back.enter(ad, cts, adj)
         if self.count is None:
             n = ad.need(self.node.inputs[0])
-            (_, _, number), last = self._sizes(n), maximum(n, scalar(0, "i64"))
+            (_, _, number), last = self._sizes(n), maximum(n, 0)
         else:
             number, last = ad.need(self.number), ad.need(self.count)
         sweep = self._divided if b.slots is not None else self._in_one_piece
@@ -158,19 +158,19 @@ class Checkpointed:
             again = lambda: self._popped(end, tape)
             if self.blocks.first:
                 first = lambda: (scalar(0, "i64"), tape)
-                start, tape = emit(if_, lt(k, number), regions=[build([], again), build([], first)])
+                start, tape = emit(if_, k < number, regions=[build([], again), build([], first)])
             else:
                 start, tape = again()
             return (start, *self._swept(start, end, ct, tape))
 
         region = build([I64, self.back.end, *types(ins), TAPE], block)
-        blocks = add(number, scalar(1, "i64")) if self.blocks.first else number
+        blocks = number + 1 if self.blocks.first else number
         return self.ad.emit(for_, blocks, last, *ins, regions=[region], taped=True)
 
     def _popped(self, end: Value, tape: Value) -> tuple[Value, Value]:
         """Emit the taped trips of a block again: its first trip, the tape."""
         tape, start, *state = self._pop(tape)
-        (tape,) = inline(self.again, sub(end, start), start, *state, tape)
+        (tape,) = inline(self.again, end - start, start, *state, tape)
         return start, tape
 
     def _pop(self, tape: Value) -> tuple[Value, ...]:
@@ -178,7 +178,7 @@ class Checkpointed:
         return tuple(pop(tape, site=self.site, types=(I64, *state)))
 
     def _swept(self, start: Value, end: Value, ct: Sequence[Value], tape: Value) -> tuple[Value, ...]:
-        return emit(for_, sub(end, start), *ct, tape, regions=[self.back.side.region(None, True)])
+        return emit(for_, end - start, *ct, tape, regions=[self.back.side.region(None, True)])
 
     def _divided(self, number: Value, last: Value, ins: Sequence[Value]) -> list[Value]:
         """A block that is too long for the tape is divided: all but its last part wait as states on the tape."""
@@ -187,13 +187,13 @@ class Checkpointed:
             *ct, tape = carried
             again = lambda: self._parted(end, held, tape)
             first = lambda: (scalar(0, "i64"), scalar(0, "i64"), tape)
-            test = gt(held, scalar(0, "i64"))
+            test = held > 0
             start, held, tape = emit(if_, test, regions=[build([], again), build([], first)])
             new = self._swept(start, end, ct, tape)
             return (start, held, *new)
 
         carry = [I64, *types(ins), TAPE]
-        go = build([I64, *carry], lambda end, *_: gt(end, scalar(0, "i64")))
+        go = build([I64, *carry], lambda end, *_: end > 0)
         return self.ad.emit(while_, last, number, *ins, regions=[go, build([self.back.end, *carry], block)], taped=True)
 
     def _parted(self, end: Value, held: Value, tape: Value) -> tuple[Value, ...]:
@@ -203,19 +203,19 @@ class Checkpointed:
         types_ = (I64, I64, *types(state), TAPE)
 
         def go(start: Value, *_: Value) -> Value:
-            return gt(sub(end, start), scalar(self.blocks.size, "i64"))
+            return end - start > self.blocks.size
 
         def step(start: Value, held: Value, *carried: Value) -> tuple[Value, ...]:
             *state, tape = carried
             tape = push(tape, start, *state, site=self.site)
-            count = part(self.blocks, sub(end, start), held)
+            count = part(self.blocks, end - start, held)
             new = inline(ahead, count, start, *state)
-            return (add(start, count), add(held, scalar(1, "i64")), *new, tape)
+            return (start + count, held + 1, *new, tape)
 
         regions = [build(types_, go), build(types_, step)]
-        left = sub(held, scalar(1, "i64"))
+        left = held - 1
         start, held, *state, tape = emit(while_, start, left, *state, tape, regions=regions)
-        (tape,) = inline(self.again, sub(end, start), start, *state, tape)
+        (tape,) = inline(self.again, end - start, start, *state, tape)
         return start, held, tape
 
     @cached_property

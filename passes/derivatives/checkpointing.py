@@ -19,7 +19,7 @@ from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, size_text
 from irad.ops.constant import scalar
-from irad.ops.elementwise import add, cast, floor_divide, maximum, minimum, mul, sqrt, sub
+from irad.ops.elementwise import cast, maximum, minimum, sqrt
 
 BUDGET = 1 << 22  # bytes of tape that a loop may fill
 STATE = 1 << 12  # bytes a trip; loops that save less are never cut
@@ -104,37 +104,37 @@ def size_of_known(blocks: Blocks, left: Value) -> Value:
     """Emit how many trips each block of a `for` has, given the trips after the first block."""
     if not blocks.first and not blocks.ratio:
         return scalar(blocks.size, "i64")
-    left = maximum(left, scalar(0, "i64"))
+    left = maximum(left, 0)
     if blocks.slots is not None:
         half = max(1, blocks.slots // 2)  # the others are there to divide blocks
-        return maximum(scalar(blocks.size, "i64"), _ceil(left, scalar(half, "i64")))
-    root = cast(sqrt(cast(mul(left, scalar(blocks.ratio, "i64")), dtype="f64")), dtype="i64")
-    return maximum(scalar(blocks.size, "i64"), root)
+        return maximum(blocks.size, _ceil(left, scalar(half, "i64")))
+    root = cast(sqrt(cast(left * blocks.ratio, dtype="f64")), dtype="i64")
+    return maximum(blocks.size, root)
 
 
 def size_of_next(blocks: Blocks, number: Value) -> Value:
     """Emit how many trips block `number` (from 0, after the first one) of a `while` has."""
     least = scalar(blocks.size, "i64")
     if blocks.slots is None:
-        return maximum(least, mul(number, scalar(blocks.ratio, "i64")))
-    beyond = sub(number, scalar(blocks.slots // 2, "i64"))  # the others are there to divide blocks
-    growth = add(scalar(1, "i64"), maximum(beyond, scalar(0, "i64")))
-    return mul(least, mul(growth, growth))
+        return maximum(least, number * blocks.ratio)
+    beyond = number - blocks.slots // 2  # the others are there to divide blocks
+    growth = 1 + maximum(beyond, 0)
+    return least * (growth * growth)
 
 
 def part(blocks: Blocks, trips: Value, held: Value) -> Value:
     """Emit how many trips to run ahead of a block that is too long for a tape, with so many states held: then one more is kept."""
     assert blocks.slots is not None
-    free = maximum(sub(scalar(blocks.slots, "i64"), held), scalar(1, "i64"))
+    free = maximum(blocks.slots - held, 1)
     units = _ceil(trips, scalar(blocks.size, "i64"))
-    return mul(minimum(_ceil(units, add(free, scalar(1, "i64"))), sub(units, scalar(1, "i64"))), scalar(blocks.size, "i64"))
+    return minimum(_ceil(units, free + 1), units - 1) * blocks.size
 
 
 def _ceil(a: Value, b: Value) -> Value:
     """Emit a / b, rounded up."""
-    return floor_divide(sub(add(a, b), scalar(1, "i64")), b)
+    return (a + b - 1) // b
 
 
 def number_of(left: Value, size: Value) -> Value:
     """Emit how many blocks so many trips are."""
-    return _ceil(maximum(left, scalar(0, "i64")), size)
+    return _ceil(maximum(left, 0), size)

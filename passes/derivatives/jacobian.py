@@ -18,7 +18,7 @@ from irad.errors import UnsupportedError
 from irad.ops.array import Slice, broadcast_to, index, iota, reshape_to, slice_axis, transpose_to, update, zeros
 from irad.ops.constant import const, empty, scalar
 from irad.ops.control import for_, jacobian_block, jvp, vjp, vmap
-from irad.ops.elementwise import add, cast_to, eq, minimum, mul
+from irad.ops.elementwise import cast_to, eq, minimum
 from irad.passes.analyses import sparsity_control, sparsity_rules  # noqa: F401  (register the rules)
 from irad.passes.analyses.colouring import columns, recovery, star
 from irad.passes.analyses.pattern import Pattern
@@ -254,7 +254,7 @@ def directions(types: Sequence[Type], seeds: np.ndarray | None, linear: Linear, 
     whole = [zeros(t) for t in shapes[:plain]]
 
     def body(k: Value, *acc: Value) -> list[Value]:
-        start = minimum(mul(k, scalar(LANES, "i64")), scalar(total - LANES, "i64"))  # the last chunk overlaps the one before
+        start = minimum(k * LANES, total - LANES)  # the last chunk overlaps the one before
         out = _lanes(types, seeds, linear, plain, LANES, start)
         spec = lambda v: (Slice(None, LANES), *(Slice(0, n) for n in v.type.shape[1:]))
         return [*out[:plain], *(update(a, new, start, spec=spec(new)) for a, new in zip(acc[plain:], out[plain:]))]
@@ -302,8 +302,8 @@ def _units(types: Sequence[Type], lanes: int, start: Value | None) -> list[Value
             out.append(const(value=unit.reshape(shape), type=t.with_shape(shape)))
         else:
             at = iota(type=both, axis=0)
-            at = at if start is None else add(at, broadcast_to(start, both.shape))
-            hit = eq(at, add(iota(type=both, axis=1), const(value=first, type=both)))
+            at = at if start is None else at + broadcast_to(start, both.shape)
+            hit = eq(at, iota(type=both, axis=1) + first)
             out.append(reshape_to(cast_to(hit, t.dtype), shape))
         first += t.size
     return out

@@ -7,7 +7,6 @@ from typing import Any
 
 from irad.core.ir import Builder, Graph, Node, Value
 from irad.core.types import TAPE
-from irad.ops import elementwise as ew
 from irad.ops.array import Spec, update_add
 from irad.ops.control import push, zero
 from irad.passes.derivatives.save_or_recompute import bytes_of
@@ -30,7 +29,7 @@ class Adjoint(dict[Value, Value]):
     def add(self, v: Value, ct: Value | None) -> None:
         """Add a cotangent; None is zero. Ignored for a value that carries no derivative."""
         if ct is not None and self.ad.active(v):
-            self[v] = ew.add(self[v], ct) if v in self else ct
+            self[v] = self[v] + ct if v in self else ct
 
     def scatter(self, v: Value, ct: Value, at: Sequence[Value], spec: Spec) -> None:
         """Add a cotangent at a place of an array, in place."""

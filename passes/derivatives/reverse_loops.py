@@ -14,7 +14,6 @@ from irad.core.once import COMPILER
 from irad.core.types import I64, TAPE
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_, zero
-from irad.ops.elementwise import add, mul, sub
 from irad.passes.analyses.final_values import UNKNOWN
 from irad.passes.derivatives.checkpointing import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
 from irad.passes.derivatives.region_pairs import Adjoint, Augment
@@ -91,10 +90,10 @@ def _give_counters(s: Backward, node: Node, end: Value, k: Value) -> None:
     ad, body, size = s.ad, node.regions[-1], len(node.outputs)
     steps = [(p, init, ad.final_values.step(p)) for p, init in zip(body.params[-size:], node.inputs[-size:]) if p.type == I64]
     if node.op is for_:
-        s.give(body.params[0], lambda: sub(sub(end, scalar(1, "i64")), k))
+        s.give(body.params[0], lambda: end - 1 - k)
     for p, init, step in steps:
         if step is not None:
-            make = lambda: add(ad.need(init), mul(sub(sub(end, scalar(1, "i64")), k), scalar(step, "i64")))  # noqa: B023
+            make = lambda: ad.need(init) + (end - 1 - k) * step  # noqa: B023
             s.give(p, make)
 
 
@@ -159,7 +158,7 @@ def _counting(node: Node, count: Value, back: LoopBackward) -> Augment:
         with Builder() as b0:
             none = scalar(0, "i64")
         with Builder() as b:
-            one_more = add(n, scalar(1, "i64"))
+            one_more = n + 1
         *params, t = body.params
         *results, end = body.results
         test = Graph((*cond.params, *extra(Value(I64, "trips"), Value(TAPE, "tape"))), cond.nodes, cond.results)

@@ -88,7 +88,7 @@ def _projected(defs: Defs, v: Value, axis: int) -> tuple[Value, list[Value], Val
             inner = _projected(defs, m, axis)
             scale = None if inner is None else s if v.type.rank == 1 else _spread(defs, s, axis)
             if inner is not None and scale is not None:
-                scale = ew.div(ew.full(1.0, scale), scale) if n.op.name == "div" else scale
+                scale = 1 / scale if n.op.name == "div" else scale
                 return inner[0], [*inner[1], scale], *inner[2:]
     if n.op.name != "dot" or n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
         return None
@@ -106,7 +106,7 @@ def _function(defs: Defs, v: Value, scales: Sequence[Value]) -> Value:
     chain = Chain(ChainMap(_made(), defs), [f], w)
     if chain.hidden:
         f = ew.cast_to(f, v.type.dtype)
-        product = mm(ew.mul(v, matrix.along_rows(f, v)), v, tb=True)
+        product = mm(v * matrix.along_rows(f, v), v, tb=True)
         return spectral_matrix(product, a, w, v, f, lower=lower)
     scalars, table = _table(chain, f, w)
     return function_of(Spectrum(a, w, v, scalars, lower, chain.mixed), table)
@@ -143,7 +143,7 @@ def spectral_element_of(defs: Defs, n: Node) -> Value | None:
         return None
     chosen = np.zeros(f.type.dims, bool)
     chosen[k] = True
-    f = ew.select(const(value=chosen, type=f.type.with_dtype("bool")), f, ew.full(0.0, f))
+    f = ew.select(const(value=chosen, type=f.type.with_dtype("bool")), f, 0)
     return _sum(ChainMap(_made(), defs), f)
 
 
@@ -152,7 +152,7 @@ def spectral_product_of(defs: Defs, n: Node) -> Value | None:
     x, y = n.inputs
     if n.out.type.dtype not in ("f32", "f64") or x.type != y.type or x.type.rank != 1 or not n.attrs["contract"][0]:
         return None
-    f = ew.mul(x, y)
+    f = x * y
     return _sum(ChainMap(_made(), defs), f)
 
 
@@ -190,7 +190,7 @@ def _quadratic(defs: Defs, f: Value) -> Value | None:
             visit(n.inputs[1])
         elif n is not None and n.op.name == "div":
             visit(n.inputs[0])
-            scales.append(ew.div(ew.full(1.0, v), n.inputs[1]))
+            scales.append(1 / n.inputs[1])
         elif n is not None and n.op.name == "pow" and splat_of(defs.get(n.inputs[1])) == 2:
             visit(n.inputs[0])
             visit(n.inputs[0])
@@ -244,13 +244,13 @@ class Jordan:
         u, s, vt, _ = node.outputs if node.op is svd and square else svd(a if square else stop_gradient(a), full=not square)
         self.a = self._blocks([[None, a], [mt(a), None]])
         zeros_ = self.m + self.n - 2 * self.k
-        self.w = concat(ew.neg(s), s, *([zeros(s.type.with_shape((zeros_,)))] if zeros_ else []), axis=0)
-        half = lambda x: ew.mul(x, ew.full(0.5**0.5, x))
+        self.w = concat(-s, s, *([zeros(s.type.with_shape((zeros_,)))] if zeros_ else []), axis=0)
+        half = lambda x: x * 0.5**0.5
         first = lambda x: index(x, spec=(Slice(0, x.type.dims[0]), Slice(0, self.k)))
         rest = lambda x: index(x, spec=(Slice(0, x.type.dims[0]), Slice(self.k, x.type.dims[1] - self.k)))
         v = mt(vt)
         left, right = half(first(u)), half(first(v))
-        rows = [[left, left, rest(u) if self.m > self.n else None], [ew.neg(right), right, rest(v) if self.n > self.m else None]]
+        rows = [[left, left, rest(u) if self.m > self.n else None], [-right, right, rest(v) if self.n > self.m else None]]
         self.v = self._blocks([row[: 2 + bool(zeros_)] for row in rows])
 
     def _blocks(self, rows: list[list[Value | None]]) -> Value:
@@ -268,8 +268,8 @@ class Jordan:
         scalars = chain.spread_scalars()
         fixed, w = [stop_gradient(c) for c in scalars], stop_gradient(self.w)
         piece = lambda at: index(w, spec=(Slice(at, self.k),))
-        low, high = (chain.again([f], x, fixed)[0] for x in (ew.neg(piece(0)), piece(self.k)))
-        pieces = [ew.cast_to(x, w.type.dtype) for x in (low if even else ew.neg(low), high)]
+        low, high = (chain.again([f], x, fixed)[0] for x in (-piece(0), piece(self.k)))
+        pieces = [ew.cast_to(x, w.type.dtype) for x in (low if even else -low, high)]
         more = self.m + self.n - 2 * self.k
         table = concat(*pieces, *([zeros(w.type.with_shape((more,)))] if more else []), axis=0)
         return Spectrum(self.a, self.w, self.v, scalars, True, True), [table]
@@ -291,7 +291,7 @@ def _sum_of_singular(chain: Chain, f: Value, node: Node) -> Value | None:
         return None
     spectrum, table = Jordan(node).function(chain, f, even=True)
     total = sum_of_function(spectrum, table)
-    return ew.cast_to(ew.mul(total, ew.full(0.5, total)), f.type.dtype)
+    return ew.cast_to(total * 0.5, f.type.dtype)
 
 
 def _singular_function(defs: Defs, n: Node) -> Value | None:
@@ -349,7 +349,7 @@ def _factor(defs: Defs, v: Value) -> Factor | None:
         inner = _factor(defs, n.inputs[0])
         scale = None if inner is None else _spread(defs, n.inputs[1], int(not inner[1]))
         if inner is not None and scale is not None:
-            return inner[0], inner[1], [*inner[2], ew.div(ew.full(1.0, scale), scale)]
+            return inner[0], inner[1], [*inner[2], 1 / scale]
     if n.op.name == "dot" and n.attrs["batch"] == ((), ()):
         return _scaled_by_product(defs, n)
     return None

@@ -42,18 +42,17 @@ def wholes(program: Program) -> Program:
 def _square_of_sqrt(n: Node) -> Value:
     """The operand; NaN, with slopes of NaN, where the root is NaN."""
     u = n.inputs[0]
-    nan = ew.select(ew.lt(u, full(0.0, u)), full(float("nan"), u), full(1.0, u))
-    return ew.mul(u, nan)
+    return u * ew.select(u < 0, float("nan"), full(1.0, u))
 
 
 def _sum_of_squares(n: Node) -> Value:
-    squares = [ew.mul(x, x) for x in n.inputs]
+    squares = [x * x for x in n.inputs]
     return squares[0] if len(squares) == 1 else ew.add(*squares)
 
 
 def _square_of_norm(n: Node) -> Value:
     x = n.inputs[1]
-    return sum_(ew.mul(x, x), axes=n.attrs["axes"])
+    return sum_(x * x, axes=n.attrs["axes"])
 
 
 ROOTS: dict[str, Callable[[Node], Value]] = {
@@ -175,8 +174,8 @@ class _Wholes:
 
 def _grown(s: Value, m: Value) -> Value:
     """s * exp(m), in halves: the exponential may be too large where s is small."""
-    half = ew.exp(ew.mul(full(0.5, m), m))
-    return ew.mul(ew.mul(s, half), half)
+    half = ew.exp(0.5 * m)
+    return s * half * half
 
 
 def _moved(n: Node, make: Callable[[], Value]) -> Callable[[], Value]:
@@ -227,9 +226,9 @@ def _product(w: _Wholes, n: Node) -> Value | None:
 def _divided(above: list[Value], below: list[Value]) -> Value:
     out = above[0]
     for v in above[1:]:
-        out = ew.mul(out, v)
+        out = out * v
     for v in below:
-        out = ew.div(out, v)
+        out = out / v
     return out
 
 
@@ -239,7 +238,7 @@ def _quotient(w: _Wholes, n: Node) -> Value | None:
     x, y = n.inputs
     d = w.defs.get(y)
     if d is not None and d.op.name == "exp":
-        return ew.mul(x, ew.exp(ew.neg(d.inputs[0])))
+        return x * ew.exp(-d.inputs[0])
     if d is not None and d.op.name == "add" and w.constant(x) == 1 and n.out.type.dtype[0] == "f":
         for one, e in (d.inputs, d.inputs[::-1]):
             grown = w.defs.get(e)
@@ -262,7 +261,7 @@ def _square_root(w: _Wholes, n: Node) -> Value | None:
     square = (
         d.op.name == "mul" and w.key(d.inputs[0]) == w.key(d.inputs[1]) or d.op.name == "pow" and w.exponent(d.inputs[1]) == 2
     )
-    return ew.abs_(d.inputs[0]) if square else None
+    return abs(d.inputs[0]) if square else None
 
 
 def _inner_product(w: _Wholes, n: Node) -> Value | None:

@@ -15,7 +15,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, affine
 from irad.ops.array import STORES, Slice, dim_value
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, mul
+from irad.ops.elementwise import cast_to
 from irad.ops.loop import Map, load
 from irad.passes.fusion.windows import only_units, static_position
 
@@ -215,7 +215,7 @@ class Elements:
     def _dot(self, node: Node, pos: Position) -> Value:
         _, at_a, at_b = dot_axes(node)
         a, b = node.inputs
-        return mul(self.at(a, tuple(pos[k] for k in at_a)), self.at(b, tuple(pos[k] for k in at_b)))
+        return self.at(a, tuple(pos[k] for k in at_a)) * self.at(b, tuple(pos[k] for k in at_b))
 
     def positions(self, spec: Sequence[int | str | Slice], operands: Sequence[Value], pos: Position) -> Position:
         """Where element `pos` of an indexed view, gather or update stands in the array itself."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.array import one_place, update
 from irad.ops.constant import empty
-from irad.ops.elementwise import add
 from irad.ops.loop import Out, load, loop
 from irad.passes.memory.copies import read_in_place
 
@@ -117,7 +116,7 @@ def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
     if outs[j].kind == "add":
         with Builder(site.loc, deriv=site.deriv) as b:
             old = load(p, *body.params, map=outs[j].map)
-            results[j] = add(old, results[j])
+            results[j] = old + results[j]
         nodes += b.nodes
         outs[j] = Out("store", outs[j].map)
     inputs = tuple(other if i == j else v for i, v in enumerate(site.inputs))

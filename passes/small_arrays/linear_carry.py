@@ -22,7 +22,7 @@ from irad.core.types import I64, Dim, Type, affine
 from irad.ops.array import broadcast_to
 from irad.ops.constant import const
 from irad.ops.core import Op, effects
-from irad.ops.elementwise import add, div, mul, neg, sub, szmul
+from irad.ops.elementwise import add, neg, sub, szmul
 from irad.passes.rewrite import splat_of
 from irad.passes.small_arrays.lanes import SIZES
 
@@ -206,7 +206,7 @@ class Form:
         total = self.rest
         for p, factor in self.factors.items():
             term = _times(p, factor, self.strong)
-            total = term if total is None else add(term, total)
+            total = term if total is None else term + total
         assert total is not None
         return total
 
@@ -216,7 +216,7 @@ class Form:
         return Form({p: f(c, p) for p, c in self.factors.items()}, rest, self.strong)
 
     def __neg__(self) -> Form:
-        return self.each(lambda c, p: neg(c) if isinstance(c, Value) else -c, neg)
+        return self.each(lambda c, p: -c, neg)
 
     def __add__(self, other: Form) -> Form:
         return self.joined(other, add)
@@ -232,7 +232,7 @@ class Form:
         if self.rest is not None and other.rest is not None:
             rest: Value | None = op(self.rest, other.rest)
         elif other.rest is not None and op is sub:
-            rest = neg(other.rest)
+            rest = -other.rest
         else:
             rest = self.rest or other.rest
         return Form(factors, rest, self.strong or other.strong)
@@ -241,8 +241,8 @@ class Form:
 def _times(x: Value, factor: Factor, strong: bool) -> Value:
     if isinstance(factor, Value):
         factor = broadcast_to(factor, x.type.shape)
-        return szmul(x, factor) if strong else mul(x, factor)
-    return x if factor == 1 else neg(x) if factor == -1 else mul(x, const(value=factor, type=x.type))
+        return szmul(x, factor) if strong else x * factor
+    return x if factor == 1 else -x if factor == -1 else x * factor
 
 
 def _made(factor: Factor, carry: Value) -> Value:
@@ -253,7 +253,7 @@ def _joined(a: Factor, b: Factor, carry: Value, op: Callable[[Value, Value], Val
     if isinstance(a, float) and isinstance(b, float):
         return a + b if op is add else a - b
     if a == 0.0:
-        return b if op is add else neg(_made(b, carry))
+        return b if op is add else -_made(b, carry)
     return op(_made(a, carry), _made(b, carry))
 
 
@@ -314,8 +314,8 @@ class _Forms:
         """x / whole, where `by` is the scalar that every element of whole is."""
         number = self.numbers.get(whole)
         if number:
-            return x.each(lambda c, p: div(c, by) if isinstance(c, Value) else c / float(number), lambda r: op(r, whole))
-        return x.each(lambda c, p: div(_made(c, p), by), lambda r: op(r, whole))
+            return x.each(lambda c, p: c / by if isinstance(c, Value) else c / float(number), lambda r: op(r, whole))
+        return x.each(lambda c, p: _made(c, p) / by, lambda r: op(r, whole))
 
     def scalar(self, v: Value) -> Value | None:
         """The scalar that is every element of v; None if they differ."""

@@ -71,7 +71,7 @@ def chosen(options: tuple[str, ...], x: Any) -> Value:
         return v  # type: ignore[no-any-return]
     out = scalar(options.index(own[0]), "i64")
     for k, o in enumerate(own[1:], 1):
-        out = select(eq(v, scalar(k, "i64")), scalar(options.index(o), "i64"), out)
+        out = select(eq(v, k), scalar(options.index(o), "i64"), out)
     return out
 
 

@@ -23,7 +23,6 @@ from irad.frontend.values.state import Name, Region
 from irad.ops.constant import scalar
 from irad.ops.control import if_, raise_if
 from irad.ops.core import effects, kept
-from irad.ops.elementwise import logical_and, logical_not, logical_or
 
 # ---- branches -----------------------------------------------------------------------------------------------------
 
@@ -48,7 +47,7 @@ def finish(r: Reader, cond: Arr, a: Region, b: Region, live: Live = None) -> Any
 
 def _raising_side(cond: Arr, side: Region, when: bool) -> None:
     """A side that ends in a raise: one `raise_if` if nothing else happens in it, else an `if` around it."""
-    c = cond.value if when else logical_not(cond.value)
+    c = cond.value if when else ~cond.value
     *before, last = side.nodes
     plain = last.op is raise_if and all(effects(n) == "none" for n in before) and len(before) < 16
     if plain and not any(v in n.outputs for v in kept(last).values() for n in before):  # or the stores would always be made
@@ -91,7 +90,7 @@ def stopped(r: Reader) -> Any:
         if f is True:
             return True
         if isinstance(f, Arr):
-            out = f if out is False else Arr(logical_or(out.value, f.value), True)
+            out = f if out is False else Arr(out.value | f.value, True)
     return out
 
 
@@ -237,7 +236,7 @@ def loop_flags(r: Reader) -> Iterator[Env]:
 
 
 def negated(c: Arr) -> Arr:
-    return Arr(logical_not(c.value), True)
+    return Arr(~c.value, True)
 
 
 def bool_value(x: Any) -> Value:
@@ -248,12 +247,12 @@ def bool_value(x: Any) -> Value:
 def conjunction(a: Any, b: Any) -> Any:
     """a and b of bools, both evaluated."""
     if isinstance(a, Arr) and isinstance(b, Arr):
-        return Arr(logical_and(a.value, b.value), True)
+        return Arr(a.value & b.value, True)
     return (b if a else False) if not isinstance(a, Arr) else (a if b else False)
 
 
 def disjunction(a: Any, b: Any) -> Any:
     """a or b of bools, both evaluated."""
     if isinstance(a, Arr) and isinstance(b, Arr):
-        return Arr(logical_or(a.value, b.value), True)
+        return Arr(a.value | b.value, True)
     return (True if a else b) if not isinstance(a, Arr) else (True if b else a)

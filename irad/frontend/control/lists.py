@@ -37,9 +37,7 @@ from irad.frontend.values.runs import (
     with_rows,
 )
 from irad.ops.array import dim_value, slice_axis
-from irad.ops.constant import scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import lt
 from irad.ops.intervals import dim_interval
 
 FROZEN = (
@@ -146,7 +144,7 @@ def position(key: Any, n: Dim, message: str) -> Dim | Value:
         if hi < need:
             raise IndexError(message)
         if lo < need:
-            raise_if(lt(dim_value(n), scalar(need, "i64")), exc="IndexError", message=message)
+            raise_if(dim_value(n) < need, exc="IndexError", message=message)
         return k if k >= 0 else n + k
     if key.name[0] not in "iu":
         raise IradTypeError(f"list indices must be integers or slices, not {key.name}")

@@ -22,7 +22,7 @@ from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
 from irad.frontend.values.state import Name, Region, Storage
 from irad.ops.constant import scalar
-from irad.ops.elementwise import eq, remainder
+from irad.ops.elementwise import eq
 
 
 def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> Iterator[Held]:
@@ -348,13 +348,13 @@ class ArrayRules:
 
     def _settle(self, count: Value, powers: list[list[int]], contents: list[Array], arrays: list[Array]) -> None:
         period = scalar(len(powers), "i64")
-        phase = remainder(count, period)
+        phase = count % period
         names: list[Any] = []
         for k in range(len(arrays)):
             names.append(arrays[powers[-1][k]])
         stores = [contents[powers[-1].index(j)].cell.content for j in range(len(arrays))]
         for p in reversed(range(len(powers) - 1)):
-            cond = Arr(eq(phase, scalar(p, "i64")), True)
+            cond = Arr(eq(phase, p), True)
             now = [contents[powers[p].index(j)].cell.content for j in range(len(arrays))]
             stores = self.r.choose(cond, now, stores)
             names = [(cond, arrays[powers[p][k]], names[k]) for k in range(len(arrays))]

@@ -16,7 +16,6 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Nullable, class_of_number, describe, is_number
 from irad.ops.control import raise_if
-from irad.ops.elementwise import logical_not
 
 NEEDED = "is None here, and compiled code needs its value"
 """The end of the message where Python might go on with None: no handler of the program catches it."""
@@ -41,7 +40,7 @@ def definite(r: Reader, x: Nullable, what: str) -> Any:
 def needed(r: Reader, x: Nullable, message: str) -> Any:
     """The value where Python raises TypeError if it is None."""
     if not known(r, x.there):
-        raise_if(logical_not(x.there.value), exc="TypeError", message=message.replace("{", "{{").replace("}", "}}"))
+        raise_if(~x.there.value, exc="TypeError", message=message.replace("{", "{{").replace("}", "}}"))
         note(r, x.there.value, True)
     return x.value
 

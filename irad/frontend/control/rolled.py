@@ -27,7 +27,7 @@ from irad.frontend.values.state import Attribute, Items, Name, Place, Region, St
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
 from irad.ops.core import effects
-from irad.ops.elementwise import add, cast_to, logical_and, logical_not, lt, sub
+from irad.ops.elementwise import cast_to
 from irad.ops.intervals import affine_of, bound, interval
 
 _ATTEMPTS = 12
@@ -133,7 +133,7 @@ class Rolled:
         if isinstance(n, int):
             return scalar(n - self.first, "i64")
         v = cast_to(n.value, "i64")
-        return sub(v, scalar(self.first, "i64")) if self.first else v
+        return v - self.first if self.first else v
 
     def _body(self) -> Region:
         """A trial trip with the carries as parameters."""
@@ -505,7 +505,7 @@ class Rolled:
         if self.trip_number is not None:
             params = params if counter is None else (self.trip_number, *params)
             with body.builder:
-                results = [add(params[0], scalar(1, "i64")), *results]
+                results = [params[0] + 1, *results]
             inits, hints = [scalar(0, "i64"), *inits], [self.loop.name or "trips", *hints]
         graph = Graph(params, tuple(body.nodes), tuple(results))
         outs = list(emit(while_, *inits, regions=[condition, graph], hints=hints))
@@ -527,10 +527,10 @@ class Rolled:
             stop = self._stopped()
             if index is not None:
                 assert self.count is not None
-                more = lt(index, self.count)
-                return more if stop is False else logical_and(more, logical_not(bool_value(stop)))
+                more = index < self.count
+                return more if stop is False else more & ~bool_value(stop)
             if self.rotated:
-                return logical_not(bool_value(stop))
+                return ~bool_value(stop)
             assert self.test is not None
             test = self.test
             if stop is False:

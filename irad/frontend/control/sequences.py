@@ -21,7 +21,7 @@ from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Tex
 from irad.frontend.values.runs import Run, has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
-from irad.ops.elementwise import eq, full
+from irad.ops.elementwise import eq
 from irad.ops.intervals import interval
 
 ENDLESS = sys.maxsize
@@ -169,7 +169,7 @@ def traced_range(r: Reader, args: Sequence[Any]) -> Any:
     if isinstance(step, Arr):
         lo, hi = interval(step.value)
         if lo <= 0 <= hi:
-            raise_if(eq(step.value, full(0, step.value)), exc="ValueError", message="range() arg 3 must not be zero")
+            raise_if(eq(step.value, 0), exc="ValueError", message="range() arg 3 must not be zero")
         if lo < 0 < hi:
             raise NeedStatic(step, "the sign of the step of a range")
         up = lo >= 0

@@ -14,7 +14,7 @@ from irad.frontend.values.arr import Arr, lift, static_int
 from irad.frontend.values.index import add_at
 from irad.ops import elementwise as ew
 from irad.ops.array import any_
-from irad.ops.constant import const, scalar
+from irad.ops.constant import const
 from irad.ops.control import raise_if
 from irad.ops.intervals import affine_of, bound, interval
 
@@ -27,7 +27,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Arr:
         raise IradValueError("object too deep for desired array")
     v = at.value if at.name == "i64" else ew.cast_to(at.value, "i64")
     if interval(v)[0] < 0:
-        bad = ew.lt(v, ew.full(0, v))
+        bad = v < 0
         raise_if(any_(bad, axes=(0,)), exc="ValueError", message="'list' argument must have no negative elements")
         bound(v, 0, float("inf"))
     least = static_int(minlength, "minlength")
@@ -43,6 +43,6 @@ def _bins_needed(v: Value, least: int) -> Dim:
     if hi < least or v.type.shape == (0,):
         return least
     top = max_of(Arr(v), initial=-1).value
-    size = ew.maximum(ew.add(top, scalar(1, "i64")), scalar(least, "i64"))
+    size = ew.maximum(top + 1, least)
     bound(size, least, hi + 1)
     return affine_of(size)

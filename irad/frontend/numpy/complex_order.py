@@ -8,7 +8,7 @@ from irad.core.ir import Value
 from irad.ops import elementwise as ew
 from irad.ops.array import any_, argmax, broadcast, index, iota, max_, reshape_to, transpose_to
 from irad.ops.complex import imag, real
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.elementwise import cast_to, select
 from irad.ops.sorting import argsort
 
 
@@ -19,14 +19,13 @@ def _spread(v: Value, like: Value, axis: int) -> Value:
 
 def position(z: Value, axis: int, largest: bool) -> Value:
     """np.argmax or np.argmin along an axis: the first of equal ones; the first number with a NaN before all others."""
-    x, y = (part(z) if largest else ew.neg(part(z)) for part in (real, imag))
-    unknown = ew.logical_or(ew.isnan(x), ew.isnan(y))
+    x, y = (part(z) if largest else -part(z) for part in (real, imag))
+    unknown = ew.isnan(x) | ew.isnan(y)
     top = ew.eq(x, _spread(max_(x, axes=(axis,)), x, axis))
-    lowest = full(-math.inf, y)
-    rest = select(top, y, lowest)
+    rest = select(top, y, -math.inf)
     highest = max_(rest, axes=(axis,))
     first = lambda mask: argmax(cast_to(mask, "i64"), axis=axis)
-    none = ew.eq(highest, full(-math.inf, highest))  # of those with the largest real part
+    none = ew.eq(highest, -math.inf)  # of those with the largest real part
     found = select(none, first(top), argmax(rest, axis=axis))
     return select(any_(unknown, axes=(axis,)), first(unknown), found)
 
@@ -51,7 +50,7 @@ def order(z: Value, axis: int) -> Value:
     """A stable np.argsort along an axis: numbers without NaN, then those whose imaginary part is NaN, the real part, both."""
     x, y = real(z), imag(z)
     kind = ew.add(*(cast_to(ew.isnan(p), "i64") for p in (x, x)))
-    kind = ew.add(kind, cast_to(ew.isnan(y), "i64"))
+    kind = kind + cast_to(ew.isnan(y), "i64")
     at = argsort(y, axis=axis)
     for key in (x, kind):
         at = taken(at, argsort(taken(key, at, axis), axis=axis), axis)

@@ -9,7 +9,6 @@ from irad.core.types import is_complex, is_float
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.registry import ABSENT, refuse_keywords
 from irad.frontend.values.arr import is_traced
-from irad.ops import elementwise as ew
 
 
 def descends(fn: Any, kind: Any, stable: Any, descending: Any) -> bool:
@@ -26,5 +25,5 @@ def descends(fn: Any, kind: Any, stable: Any, descending: Any) -> bool:
 def mirrored(x: Value) -> Value:
     """The numbers in opposite order, NaN still last: the stable order of these is the stable descending order of x."""
     if x.type.dtype == "bool":
-        return ew.logical_not(x)
-    return ew.neg(x) if is_float(x.type.dtype) or is_complex(x.type.dtype) else ew.invert(x)
+        return ~x
+    return -x if is_float(x.type.dtype) or is_complex(x.type.dtype) else ~x

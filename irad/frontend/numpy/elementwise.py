@@ -64,8 +64,8 @@ def _logical(op: Callable[..., Value]) -> Callable[..., Value]:
 def _reciprocal(x: Value) -> Value:
     """1 / x; of integers the truncated quotient, which is x itself for 1 and -1, else 0."""
     if is_float(x.type.dtype):
-        return ew.div(full(1.0, x), x)
-    return select(ew.eq(_magnitude(x), full(1, x)), x, full(0, x))
+        return 1 / x
+    return select(ew.eq(_magnitude(x), 1), x, 0)
 
 
 def check_exponent(y: Value) -> None:
@@ -75,7 +75,7 @@ def check_exponent(y: Value) -> None:
     if hi < 0:
         raise IradValueError(words)
     if lo < 0:
-        bad = ew.lt(y, full(0, y))
+        bad = y < 0
         raise_if(any_(bad, axes=tuple(range(bad.type.rank))) if bad.type.rank else bad, exc="ValueError", message=words)
         bound(y, 0, hi)
 
@@ -87,12 +87,12 @@ def _power(x: Value, y: Value) -> Value:
 
 
 def _divmod(x: Value, y: Value) -> tuple[Value, Value]:
-    return ew.floor_divide(x, y), ew.remainder(x, y)
+    return x // y, x % y
 
 
 def _modf(x: Value) -> tuple[Value, Value]:
     whole = ew.trunc(x)
-    rest = select(ew.isinf(x), full(0.0, x), ew.sub(x, whole))
+    rest = select(ew.isinf(x), 0, x - whole)
     return slope_of(ew.copysign(rest, x), rest), whole  # the sign is that of a zero: the slope is that of x
 
 
@@ -102,9 +102,9 @@ def _gcd(x: Value, y: Value) -> Value:
     pending: Callable[..., Value] = lambda a, b: any_(truth(b), axes=axes) if axes else truth(b)
 
     def step(a: Value, b: Value) -> list[Value]:
-        done = ew.eq(b, full(0, b))
-        safe = select(done, full(1, b), b)
-        return [select(done, a, b), select(done, b, ew.remainder(a, safe))]
+        done = ew.eq(b, 0)
+        safe = select(done, 1, b)
+        return [select(done, a, b), select(done, b, a % safe)]
 
     pair = [_magnitude(x), _magnitude(y)]
     types = [v.type for v in pair]
@@ -116,33 +116,33 @@ def _bit_count(x: Value) -> Value:
     """Bits set in the magnitude: sums of neighbouring groups of bits, ever wider, in one word."""
     v = cast_to(_magnitude(cast_to(x, "i64") if x.type.dtype[0] == "i" else x), "u64")
     for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
-        half = lambda u, mask=mask: ew.bitwise_and(u, full(mask, u))
-        v = ew.add(half(v), half(ew.right_shift(v, full(shift, v))))
+        half = lambda u, mask=mask: u & mask
+        v = half(v) + half(v >> shift)
     for shift in (8, 16, 32):
-        v = ew.add(v, ew.right_shift(v, full(shift, v)))
-    return cast_to(ew.bitwise_and(v, full(0x7F, v)), "u8")
+        v = v + (v >> shift)
+    return cast_to(v & 0x7F, "u8")
 
 
 def _lcm(x: Value, y: Value) -> Value:
     g = _gcd(x, y)
-    safe = select(ew.eq(g, full(0, g)), full(1, g), g)
-    return _magnitude(ew.mul(ew.floor_divide(x, safe), y))
+    safe = select(ew.eq(g, 0), 1, g)
+    return _magnitude(x // safe * y)
 
 
 def _spacing(x: Value) -> Value:
-    return ew.sub(ew.nextafter(x, ew.copysign(full(INF, x), x)), x)
+    return ew.nextafter(x, ew.copysign(INF, x)) - x
 
 
 _magnitude = _by_kind(("bu", _same), ("if", ew.abs_))
 _flag = lambda name: _by_kind(("f", getattr(ew, name)), ("biu", _all(name == "isfinite")))
 _rounding = lambda op: _by_kind(("f", op), ("biu", _same))
 _bits = lambda on_bool, on_int: _by_kind(("b", on_bool), ("iu", on_int))
-_scaled = lambda k: lambda x: ew.mul(x, full(k, x))
+_scaled = lambda k: lambda x: x * k
 
 LOWER: dict[str, Callable[..., Any]] = {
     "add": ew.add, "subtract": ew.sub, "multiply": ew.mul, "divide": ew.div, "negative": ew.neg, "positive": _same,
     "floor_divide": ew.floor_divide, "remainder": ew.remainder, "fmod": ew.fmod, "divmod": _divmod, "modf": _modf,
-    "absolute": _magnitude, "fabs": ew.abs_, "sign": ew.sign, "square": lambda x: ew.mul(x, x), "reciprocal": _reciprocal,
+    "absolute": _magnitude, "fabs": ew.abs_, "sign": ew.sign, "square": lambda x: x * x, "reciprocal": _reciprocal,
     "power": _power, "float_power": ew.pow_, "copysign": ew.copysign, "nextafter": ew.nextafter, "spacing": _spacing,
     "heaviside": ew.heaviside, "sqrt": ew.sqrt, "cbrt": ew.cbrt, "exp": ew.exp, "exp2": ew.exp2, "expm1": ew.expm1,
     "log": ew.log, "log2": ew.log2, "log10": ew.log10, "log1p": ew.log1p, "sin": ew.sin, "cos": ew.cos, "tan": ew.tan,
@@ -215,7 +215,7 @@ def _compare_signed_unsigned(name: str, a: Any, b: Any, first_signed: bool, shap
     if interval(s)[0] >= 0:
         return plain
     negative = getattr(np, name)(-1, 0) if first_signed else getattr(np, name)(0, -1)
-    return select(ew.lt(s, full(0, s)), full(bool(negative), plain), plain)
+    return select(s < 0, bool(negative), plain)
 
 
 def masked_by(mask: Any, result: Arr, out: Any) -> Arr:

@@ -15,7 +15,6 @@ from irad.frontend.registry import numpy
 from irad.frontend.values.arr import Arr, lift, normalize_axis, static_int
 from irad.ops import complex as cx
 from irad.ops.array import concat, slice_axis, zeros
-from irad.ops.elementwise import full, mul, neg
 from irad.ops.fft import fft as fft_op
 
 Parts = tuple[Value, Value]
@@ -59,7 +58,7 @@ def _factor(norm: str | None, count: int, forward: bool) -> float:
 
 
 def _scaled(v: Value, factor: float) -> Value:
-    return v if factor == 1 else mul(v, full(factor, v))
+    return v if factor == 1 else v * factor
 
 
 def _transform(re: Value, im: Value, axes: Sequence[int], sizes: Sequence[int], norm: str | None, sign: int) -> Parts:
@@ -128,7 +127,7 @@ def _whole(parts: Parts, axis: int, n: int) -> Parts:
     if not rest:
         return re, im
     back = lambda v: slice_axis(v, axis, rest, rest, -1)
-    return concat(re, back(re), axis=axis), concat(im, neg(back(im)), axis=axis)
+    return concat(re, back(re), axis=axis), concat(im, -back(im), axis=axis)
 
 
 def _rfftn(a: Any, at: list[int], sizes: list[int], norm: str | None, what: str) -> Arr:
@@ -191,7 +190,7 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: An
     """np.fft.hfft: the real spectrum of a signal with Hermitian symmetry."""
     re, im = _parts(a)
     at, sizes = _axes_and_sizes(re, None if n is None else [n], [axis])
-    return _irfftn((re, neg(im)), at, _last_size(re, at, sizes, n is not None), _OTHER[norm])
+    return _irfftn((re, -im), at, _last_size(re, at, sizes, n is not None), _OTHER[norm])
 
 
 @numpy("fft.ihfft")

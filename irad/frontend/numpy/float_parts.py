@@ -20,10 +20,10 @@ _FAR = 2200  # an exponent beyond which every float64 has over- or underflown
 
 def _scaled(x: Value, n: Value) -> Value:
     """x * 2**n for an i64 n, in three steps, as 2**n alone, or the half of it, may over- or underflow."""
-    n = ew.minimum(ew.maximum(n, full(-_FAR, n)), full(_FAR, n))
-    third = ew.floor_divide(n, full(3, n))
-    for part in (third, third, ew.sub(n, ew.add(third, third))):
-        x = ew.mul(x, ew.exp2(cast_to(part, x.type.dtype)))
+    n = ew.minimum(ew.maximum(n, -_FAR), _FAR)
+    third = n // 3
+    for part in (third, third, n - (third + third)):
+        x = x * ew.exp2(cast_to(part, x.type.dtype))
     return x
 
 
@@ -47,17 +47,17 @@ def frexp(x: Any, /, out: Any = None, *, where: Any = True, **_: Any) -> tuple[A
         raise UnsupportedError("np.frexp with where=: write np.where around it")
     a = convert(lift(x), resolve(np.frexp, x)[0])
     v = cast_to(a.value, "f64")
-    size = ew.abs_(v)
-    ordinary = ew.logical_and(ew.isfinite(v), ew.ne(v, full(0.0, v)))
-    tiny = ew.lt(size, full(2.0**-1000, size))
-    lifted = select(tiny, ew.mul(size, full(2.0**100, size)), size)
-    guess = cast_to(ew.floor(ew.log2(select(ordinary, lifted, full(1.0, v)))), "i64")
-    guess = ew.add(guess, full(1, guess))
-    m = _scaled(select(ordinary, lifted, full(0.5, v)), ew.neg(guess))
-    high, low = ew.ge(m, full(1.0, m)), ew.lt(m, full(0.5, m))  # the logarithm was rounded to or from a whole number
-    guess = ew.add(guess, ew.sub(cast_to(high, "i64"), cast_to(low, "i64")))
-    e = ew.sub(guess, select(tiny, full(100, guess), full(0, guess)))
-    e = select(ordinary, e, full(0, e))
-    shift = ew.neg(e)
+    size = abs(v)
+    ordinary = ew.isfinite(v) & ew.ne(v, 0)
+    tiny = size < 2.0**-1000
+    lifted = select(tiny, size * 2.0**100, size)
+    guess = cast_to(ew.floor(ew.log2(select(ordinary, lifted, 1))), "i64")
+    guess = guess + 1
+    m = _scaled(select(ordinary, lifted, 0.5), -guess)
+    high, low = m >= 1, m < 0.5  # the logarithm was rounded to or from a whole number
+    guess = guess + (cast_to(high, "i64") - cast_to(low, "i64"))
+    e = guess - select(tiny, 100, full(0, guess))
+    e = select(ordinary, e, 0)
+    shift = -e
     m = select(ordinary, _scaled(v, shift), v)
     return Arr(cast_to(m, a.name)), Arr(cast_to(e, "i32"))

@@ -147,10 +147,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
     def repaired(v: Value) -> Value:
         fill = lambda y: materialise(y, v.type.dtype, v.type.shape)
-        zero = full(0.0, v)
         v2 = select(ew.isnan(v), fill(nan), v)
-        high = ew.logical_and(ew.isinf(v), ew.gt(v, zero))
-        low = ew.logical_and(ew.isinf(v), ew.lt(v, zero))
+        high = ew.isinf(v) & (v > 0)
+        low = ew.isinf(v) & (v < 0)
         return select(low, fill(-big if neginf is None else neginf), select(high, fill(big if posinf is None else posinf), v2))
 
     return Arr(in_f32(repaired, v))
@@ -222,12 +221,12 @@ def sinc(x: Any) -> Arr:
     """np.sinc: sin(pi x) / (pi x). Near 0 by its Taylor series, so that derivatives of every order are right there."""
 
     def value(v: Value) -> Value:
-        y = ew.mul(full(math.pi, v), v)
+        y = math.pi * v
         size = complex_ufuncs.lowering("absolute", [y], ew.abs_)(y)
-        small = ew.lt(size, full(0.25, size))
-        safe = select(small, full(1.0, y), y)
-        near = select(small, y, full(0.0, y))
-        return select(small, horner(_SINC, ew.mul(near, near)), ew.div(ew.sin(safe), safe))
+        small = size < 0.25
+        safe = select(small, 1, y)
+        near = select(small, y, 0)
+        return select(small, horner(_SINC, near * near), ew.sin(safe) / safe)
 
     return Arr(in_f32(value, lift(x, float_dtype(x)).value))
 

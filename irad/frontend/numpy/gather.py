@@ -27,7 +27,6 @@ from irad.frontend.values.arr import (
     static_value,
 )
 from irad.frontend.values.index import flat_positions, getitem, mask_indices, setitem
-from irad.ops import elementwise as ew
 from irad.ops.array import iota, reshape_to
 from irad.ops.constant import const
 from irad.ops.intervals import bound
@@ -218,6 +217,6 @@ def _windows(a: Arr, k: int, w: int) -> Arr:
     if isinstance(count, int) and count < 1:
         raise IradValueError("window shape cannot be larger than input array shape")
     t = Type("i64", (count, w))
-    at = ew.add(iota(type=t, axis=0), iota(type=t, axis=1))
+    at = iota(type=t, axis=0) + iota(type=t, axis=1)
     bound(at, 0, max(n - 1, 0) if isinstance(n, int) else float("inf"))
     return moveaxis(getitem(a, (slice(None),) * k + (Arr(at),)), k + 1, -1)

@@ -29,9 +29,7 @@ from irad.frontend.values.arr import (
 )
 from irad.frontend.values.index import getitem
 from irad.ops.array import concat, dim_value, reshape_to, slice_axis
-from irad.ops.constant import scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import lt
 from irad.ops.intervals import dim_interval
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -55,7 +53,7 @@ def _of_rows(arrays: Any, dtype: Any, joined: Callable[[Arr], Arr]) -> Arr | Non
     if n == 0:
         raise IradValueError("need at least one array to concatenate")
     if dim_interval(n)[0] < 1:
-        empty = lt(dim_value(n), scalar(1, "i64"))
+        empty = dim_value(n) < 1
         raise_if(empty, exc="ValueError", message="need at least one array to concatenate")
     out = joined(Arr(arrays.value))
     return out if dtype is None else astype(out, irad_dtype(dtype))

@@ -17,7 +17,7 @@ from irad.frontend.registry import numpy
 from irad.frontend.values.arr import Arr, float_dtype, in_f32, normalize_axes, normalize_axis, static_int, static_value
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, index, reshape_to, transpose_to
-from irad.ops.elementwise import full, select
+from irad.ops.elementwise import select
 from irad.ops.slopes import norm_of
 
 
@@ -61,7 +61,7 @@ def _vector_norm(a: Arr, order: Any, axes: tuple[int, ...], keepdims: Any) -> Ar
         return convert(count_nonzero(a, axes, keepdims=keepdims), real_dtype(a.name))
     if order == 1:
         return sum_of(size, axes, keepdims=keepdims)
-    powers = in_f32(lambda v: ew.pow_(v, full(float(order), v)), size.value)
+    powers = in_f32(lambda v: ew.pow_(v, float(order)), size.value)
     s = sum_of(Arr(powers if order >= 1 else _guarded_power(size.value, order)), axes, keepdims=keepdims)
     return Arr(_guarded_power(s.value, 1.0 / order))
 
@@ -70,11 +70,11 @@ def _guarded_power(v: Value, p: float) -> Value:
     """v**p for v >= 0 whose slope at 0 is 0 (for p > 0)."""
 
     def raised(v: Value) -> Value:
-        power = lambda x: ew.pow_(x, full(float(p), x))
+        power = lambda x: ew.pow_(x, float(p))
         if p <= 0:
             return power(v)
-        zero = ew.eq(v, full(0.0, v))
-        return select(zero, full(0.0, v), power(select(zero, full(1.0, v), v)))
+        zero = ew.eq(v, 0)
+        return select(zero, 0, power(select(zero, 1, v)))
 
     return in_f32(raised, v)
 
@@ -127,5 +127,5 @@ def cond(x: Any, p: Any = None) -> Arr:
         n = static_int(s.type.shape[-1], "extent")
         rest = tuple(Slice(0, d) for d in s.type.shape[:-1])
         first, last = index(s, spec=(*rest, 0)), index(s, spec=(*rest, n - 1))
-        return Arr(ew.div(last, first) if p == -2 else ew.div(first, last))
+        return Arr(last / first if p == -2 else first / last)
     return apply_ufunc("multiply", norm(v, p, (-2, -1)), norm(inv(v), p, (-2, -1)))

@@ -23,7 +23,6 @@ from irad.ops.control import raise_if
 from irad.ops.determinant import det as det_op
 from irad.ops.determinant import polynomial
 from irad.ops.determinant import slogdet as slogdet_op
-from irad.ops.elementwise import full
 
 SMALL_DET = 4  # orders up to it are expanded
 
@@ -83,7 +82,7 @@ def fail_if(bad: Value, message: str) -> None:
 
 def failed(info: Value, message: str) -> None:
     """Raise LinAlgError where LAPACK's info is not 0."""
-    fail_if(ew.ne(info, full(0, info)), message)
+    fail_if(ew.ne(info, 0), message)
 
 
 def factored(a: Value) -> tuple[Value, Value]:
@@ -91,7 +90,7 @@ def factored(a: Value) -> tuple[Value, Value]:
     factors, _, rows = ops.lu(a)
     if a.type.shape[-1] != 0:
         d = matrix.diagonal(factors)
-        fail_if(ew.eq(d, full(0.0, d)), "Singular matrix")
+        fail_if(ew.eq(d, 0), "Singular matrix")
     return factors, rows
 
 

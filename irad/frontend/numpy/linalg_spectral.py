@@ -20,7 +20,7 @@ from irad.ops import elementwise as ew
 from irad.ops.array import broadcast, max_, reshape_to, sum_
 from irad.ops.complex import imag, real
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.elementwise import cast_to, select
 
 _NO_SVD, _NO_EIG = "SVD did not converge", "Eigenvalues did not converge"
 
@@ -84,7 +84,7 @@ def _finite(a: Any) -> Value:
     x = matrices(a, square=True)
     parts = (real(x), imag(x)) if is_complex(x.type.dtype) else (x,)
     for part in parts:
-        fail_if(ew.logical_not(ew.isfinite(part)), "Array must not contain infs or NaNs")
+        fail_if(~ew.isfinite(part), "Array must not contain infs or NaNs")
     return x
 
 
@@ -145,7 +145,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     failed(info, _NO_SVD)
     out = matrix.mm(p, columns)
     s = singular_values(mat)
-    rank = _count_above(s, ew.mul(_largest(s), full(limit, _largest(s))))
+    rank = _count_above(s, _largest(s) * limit)
     residuals = _residuals(mat, out, columns, rank, m, n)
     return Arr(reshape_to(out, (n,)) if y.ndim == 1 else out), residuals, Arr(cast_to(rank, "i32")), Arr(s)
 
@@ -154,10 +154,10 @@ def _residuals(mat: Value, out: Value, columns: Value, rank: Value, m: int, n: i
     """Sums of squares, for matrices of full rank with more rows than columns."""
     if m <= n:
         return Arr(const(value=0, type=Type(real_dtype(mat.type.dtype), (0,))))
-    off = ew.sub(columns, matrix.mm(mat, out))
+    off = columns - matrix.mm(mat, out)
     total = sum_(squared_modulus(Arr(off)).value, axes=(0,))
-    short = broadcast(ew.lt(rank, full(n, rank)), shape=total.type.shape, dims=())
-    return Arr(select(short, full(float("nan"), total), total))
+    short = broadcast(rank < n, shape=total.type.shape, dims=())
+    return Arr(select(short, float("nan"), total))
 
 
 def _largest(s: Value) -> Value:
@@ -167,7 +167,7 @@ def _largest(s: Value) -> Value:
 def _count_above(s: Value, limit: Value) -> Value:
     """How many singular values are larger than the limit of their matrix."""
     k = s.type.rank - 1
-    above = ew.gt(s, broadcast(limit, shape=s.type.shape, dims=tuple(range(k))))
+    above = s > broadcast(limit, shape=s.type.shape, dims=tuple(range(k)))
     return sum_(cast_to(above, "i64"), axes=(k,))
 
 
@@ -185,5 +185,5 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = 
     else:
         m, n = (static_int(d, "extent") for d in v.type.shape[-2:])
         rel = float(np.finfo(v.type.numpy).eps) * max(m, n) if rtol is None else _static_float(rtol, "rtol")
-        limit = ew.mul(top, full(rel, top))
+        limit = top * rel
     return Arr(_count_above(s, limit))

@@ -35,7 +35,7 @@ from irad.frontend.values.arr import (
 from irad.frontend.values.index import setitem
 from irad.ops import elementwise as ew
 from irad.ops.array import any_, dim_value, iota, reshape_to
-from irad.ops.constant import const, scalar
+from irad.ops.constant import const
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, full
 from irad.ops.intervals import affine_of, bound, dim_interval
@@ -50,7 +50,7 @@ def checked_shape(shape: Any) -> tuple[Dim, ...]:
             raise IradValueError("negative dimensions are not allowed")
         if lo < 0:
             v = dim_value(d)
-            raise_if(ew.lt(v, scalar(0, "i64")), exc="ValueError", message="negative dimensions are not allowed")
+            raise_if(v < 0, exc="ValueError", message="negative dimensions are not allowed")
             bound(v, 0, hi)
             if isinstance(d, Extent) and len(d.terms) == 1 and d.terms[0][1] == 1:
                 bound(d.terms[0][0], -d.const, hi)
@@ -179,9 +179,9 @@ def _steps(span: Dim, k: int) -> Dim:
     """max(0, ceil(span / k))."""
     if isinstance(span, int):
         return max(0, -(-span // k))
-    v = dim_value(span) if k == 1 else ew.neg(ew.floor_divide(dim_value(-span), scalar(k, "i64")))
+    v = dim_value(span) if k == 1 else -(dim_value(-span) // k)
     d = affine_of(v)
-    return d if dim_interval(d)[0] >= 0 else affine_of(ew.maximum(v, scalar(0, "i64")))
+    return d if dim_interval(d)[0] >= 0 else affine_of(ew.maximum(v, 0))
 
 
 @numpy("linspace")

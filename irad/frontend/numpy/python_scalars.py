@@ -67,46 +67,46 @@ def _check_overflow(result: Value, exact: tuple[float, float], overflowed: Calla
 
 
 def _negative(x: Value) -> Value:
-    return ew.lt(x, full(0, x))
+    return x < 0
 
 
 def _add(x: Value, y: Value) -> Value:
-    r = ew.add(x, y)
+    r = x + y
     if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
-    wrapped = lambda: _negative(ew.bitwise_and(ew.bitwise_xor(x, r), ew.bitwise_xor(y, r)))
+    wrapped = lambda: _negative((x ^ r) & (y ^ r))
     return _check_overflow(r, (a + c, b + d), wrapped)
 
 
 def _sub(x: Value, y: Value) -> Value:
-    r = ew.sub(x, y)
+    r = x - y
     if x.type.dtype != "i64":
         return r
     (a, b), (c, d) = interval(x), interval(y)
-    wrapped = lambda: _negative(ew.bitwise_and(ew.bitwise_xor(x, y), ew.bitwise_xor(x, r)))
+    wrapped = lambda: _negative((x ^ y) & (x ^ r))
     return _check_overflow(r, (a - d, b - c), wrapped)
 
 
 def _mul(x: Value, y: Value) -> Value:
     """The float product decides: far from 2**63 it is certain, near it a wrapped result has the wrong sign."""
-    r = ew.mul(x, y)
+    r = x * y
     if x.type.dtype != "i64":
         return r
     corners = [a * b for a in interval(x) for b in interval(y)]
 
     def wrapped() -> Value:
-        p = ew.mul(cast_to(x, "f64"), cast_to(y, "f64"))
-        size = ew.abs_(p)
-        sign_differs = ew.logical_xor(_negative(p), _negative(r))
-        near = ew.logical_and(ew.ge(size, scalar(2.0**62, "f64")), sign_differs)
-        return ew.logical_or(ew.ge(size, scalar(1.5 * 2.0**63, "f64")), near)
+        p = cast_to(x, "f64") * cast_to(y, "f64")
+        size = abs(p)
+        sign_differs = _negative(p) ^ _negative(r)
+        near = (size >= 2.0**62) & sign_differs
+        return (size >= 1.5 * 2.0**63) | near
 
     return _check_overflow(r, (min(corners), max(corners)), wrapped)
 
 
 def _neg(x: Value) -> Value:
-    return ew.neg(x) if x.type.dtype != "i64" else _sub(full(0, x), x)
+    return -x if x.type.dtype != "i64" else _sub(full(0, x), x)
 
 
 def _text_of_zero(f: Callable[[Any, Any], Any], one: Any) -> str:
@@ -132,7 +132,7 @@ def _nonzero(y: Value, message: str) -> None:
     if lo == hi == 0:
         raise IradZeroDivisionError(message)
     if lo <= 0 <= hi:
-        raise_if(ew.eq(y, full(0, y)), exc="ZeroDivisionError", message=message)
+        raise_if(ew.eq(y, 0), exc="ZeroDivisionError", message=message)
         if lo == 0 and y.type.dtype == "i64":
             bound(y, 1, hi)
 
@@ -140,28 +140,28 @@ def _nonzero(y: Value, message: str) -> None:
 def _truediv(x: Value, y: Value) -> Value:
     dtype = "f64" if x.type.dtype == "i64" else x.type.dtype
     _nonzero(y, _ZERO["truediv", x.type.dtype])
-    return ew.div(cast_to(x, dtype), cast_to(y, dtype))
+    return cast_to(x, dtype) / cast_to(y, dtype)
 
 
 def _floordiv(x: Value, y: Value, name: str = "floordiv") -> Value:
     _nonzero(y, _ZERO[name, x.type.dtype])
-    r = ew.floor_divide(x, y)
+    r = x // y
     if x.type.dtype == "i64" and interval(x)[0] == LOWEST and interval(y)[0] <= -1 <= interval(y)[1]:
-        bad = ew.logical_and(ew.eq(x, scalar(LOWEST, "i64")), ew.eq(y, scalar(-1, "i64")))
+        bad = ew.eq(x, LOWEST) & ew.eq(y, -1)
         raise_if(bad, exc="OverflowError", message=OVERFLOW)
     return r
 
 
 def _mod(x: Value, y: Value) -> Value:
     _nonzero(y, _ZERO["mod", x.type.dtype])
-    return ew.remainder(x, y)
+    return x % y
 
 
 def _pow(x: Value, y: Value) -> Value:
     if x.type.dtype == "c128":
-        bad = ew.logical_or(ew.lt(real(y), full(0.0, real(y))), ew.ne(imag(y), full(0.0, imag(y))))
+        bad = (real(y) < 0) | ew.ne(imag(y), 0)
         words = "0.0 to a negative or complex power"
-        raise_if(ew.logical_and(ew.eq(x, full(0.0, x)), bad), exc="ZeroDivisionError", message=words)
+        raise_if(ew.eq(x, 0) & bad, exc="ZeroDivisionError", message=words)
         return ew.pow_(x, y)
     return _int_pow(x, y) if x.type.dtype == "i64" else _float_pow(x, y)
 
@@ -184,9 +184,9 @@ def _int_pow(x: Value, y: Value) -> Value:
     def wrapped() -> Value:
         """By the float power: a wrapped result is off by a multiple of 2**64, far more than rounding."""
         p = ew.pow_(cast_to(x, "f64"), cast_to(y, "f64"))
-        too_large = ew.ge(ew.abs_(p), scalar(1.5 * 2.0**63, "f64"))
-        off = ew.gt(ew.abs_(ew.sub(p, cast_to(r, "f64"))), ew.mul(ew.abs_(p), scalar(1e-6, "f64")))
-        return ew.logical_or(too_large, off)
+        too_large = abs(p) >= 1.5 * 2.0**63
+        off = abs(p - cast_to(r, "f64")) > abs(p) * 1e-6
+        return too_large | off
 
     return _check_overflow(r, exact, wrapped)
 
@@ -196,24 +196,24 @@ _INF = float("inf")
 
 def _float_pow(x: Value, y: Value) -> Value:
     """float ** float: 0.0 ** negative raises; a negative base with a fractional exponent, complex in Python, raises."""
-    zero, k = full(0.0, x), _constant(y)
+    k = _constant(y)
     if k in (0, 1):
         return full(1.0, x) if k == 0 else x
     if k == 2:
-        return _finite_power(ew.mul(x, x), x, y)
+        return _finite_power(x * x, x, y)
     if k is None or k < 0:
         words = "0.0 cannot be raised to a negative power"
-        negative = ew.logical_and(ew.lt(y, zero), ew.isfinite(y))  # to the power of -inf it is inf
-        raise_if(ew.logical_and(ew.eq(x, zero), negative), exc="ZeroDivisionError", message=words)
+        negative = (y < 0) & ew.isfinite(y)  # to the power of -inf it is inf
+        raise_if(ew.eq(x, 0) & negative, exc="ZeroDivisionError", message=words)
     if k is None or k != int(k):
-        finite = ew.logical_and(ew.isfinite(x), ew.ne(y, ew.trunc(y)))
-        raise_if(ew.logical_and(ew.lt(x, zero), finite), exc="ValueError", message=_COMPLEX)
+        finite = ew.isfinite(x) & ew.ne(y, ew.trunc(y))
+        raise_if((x < 0) & finite, exc="ValueError", message=_COMPLEX)
     return _finite_power(ew.pow_(x, y), x, y)
 
 
 def _finite_power(r: Value, x: Value, y: Value) -> Value:
     """Python's float power raises where its result is too large."""
-    large = ew.logical_and(ew.isinf(r), ew.logical_and(ew.isfinite(x), ew.isfinite(y)))
+    large = ew.isinf(r) & (ew.isfinite(x) & ew.isfinite(y))
     raise_if(large, exc="OverflowError", message="(34, 'Numerical result out of range')")
     return r
 
@@ -227,7 +227,7 @@ def _abs(x: Value) -> Value:
     if x.type.dtype == "c128":
         return absolute(x)
     if x.type.dtype == "f64" or interval(x)[0] >= 0:
-        return ew.abs_(x) if x.type.dtype == "f64" else x
+        return abs(x) if x.type.dtype == "f64" else x
     return select(_negative(x), _neg(x), x)
 
 
@@ -239,7 +239,7 @@ def _shift(op: Callable[..., Value]) -> Callable[[Value, Value], Value]:
         if op is ew.left_shift:
             (a, b), most = interval(x), interval(y)[1]
             exact = (a * 2**most, b * 2**most) if most < 64 and a >= 0 else (-_INF, _INF)
-            _check_overflow(r, exact, lambda: ew.ne(ew.right_shift(r, y), x))
+            _check_overflow(r, exact, lambda: ew.ne(r >> y, x))
         return r
 
     return shift
@@ -295,7 +295,7 @@ def python_divmod(x: Any, y: Any) -> tuple[Arr, Arr]:
     dtype, (v, w) = _numbers(x, y)
     if dtype == "c128":
         raise IradTypeError("can't take floor or mod of complex number.")
-    return Arr(_floordiv(v, w, "divmod"), weak=True), Arr(ew.remainder(v, w), weak=True)
+    return Arr(_floordiv(v, w, "divmod"), weak=True), Arr(v % w, weak=True)
 
 
 def _real_only(x: Arr, kind: str) -> Value:
@@ -313,10 +313,10 @@ def python_int(x: Arr) -> Arr:
         if lo < -(2.0**62) or hi > 2.0**62:
             raise_if(ew.isnan(v), exc="ValueError", message="cannot convert float NaN to integer")
             raise_if(ew.isinf(v), exc="OverflowError", message="cannot convert float infinity to integer")
-            out = ew.logical_or(ew.ge(v, scalar(2.0**63, "f64")), ew.lt(v, scalar(-(2.0**63), "f64")))
+            out = (v >= 2.0**63) | (v < -(2.0**63))
             raise_if(out, v, exc="OverflowError", message=_LARGE)
     elif v.type.dtype == "u64" and interval(v)[1] > HIGHEST:
-        raise_if(ew.gt(v, scalar(HIGHEST, "u64")), exc="OverflowError", message=OVERFLOW)
+        raise_if(v > HIGHEST, exc="OverflowError", message=OVERFLOW)
     return Arr(cast_to(v, "i64"), weak=True)
 
 

@@ -45,7 +45,6 @@ from irad.ops.array import (
     zeros,
 )
 from irad.ops.complex import imag, real
-from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import INF, cast_to, full, select
 from irad.ops.intervals import dim_interval, int_range
@@ -121,7 +120,7 @@ def _nonempty(x: Value, axes: tuple[int, ...], what: str) -> None:
                 raise IradValueError(what)
         elif isinstance(d, Extent) and dim_interval(d)[0] < 1:
             n = dim_value(d)
-            raise_if(ew.le(n, scalar(0, "i64")), exc="ValueError", message=what)
+            raise_if(n <= 0, exc="ValueError", message=what)
 
 
 def lowest(name: str) -> Any:
@@ -219,7 +218,7 @@ def count_where(shape: tuple[Dim, ...], axes: tuple[int, ...], where: Any, dtype
 
 
 def _over(total: Value, count: Value) -> Value:
-    return ew.div(total, materialise(Arr(count), total.type.dtype, total.type.shape))
+    return total / materialise(Arr(count), total.type.dtype, total.type.shape)
 
 
 def _wide(a: Any, dtype: Any) -> tuple[Value, str, str]:
@@ -256,7 +255,7 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: An
     total = sum_of(squared_modulus(d), axis, None, None, keepdims, where=where).value
     work, result = real_dtype(work), real_dtype(result)
     n = count_where(x.type.shape, axes, where, work, bool(keepdims is not NOT_GIVEN and keepdims))
-    freedom = ew.maximum(ew.sub(n, materialise(ddof, work, n.type.shape)), full(0.0, n))
+    freedom = ew.maximum(n - materialise(ddof, work, n.type.shape), 0)
     return _over(total, freedom), result
 
 
@@ -311,7 +310,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
 
 
 def _weights_add_up(total: Arr) -> None:
-    zero = ew.eq(total.value, full(0.0, total.value))
+    zero = ew.eq(total.value, 0)
     bad = any_(zero, axes=tuple(range(total.ndim))) if total.ndim else zero
     raise_if(bad, exc="ZeroDivisionError", message="Weights sum to zero, can't be normalized")
 

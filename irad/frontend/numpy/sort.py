@@ -43,7 +43,7 @@ from irad.ops import sorting
 from irad.ops.array import all_, dim_value, reshape_to, transpose_to
 from irad.ops.constant import const
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, full, logical_not, select
+from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import bound, dim_interval
 
 # ---- sorting -------------------------------------------------------------------------------------------------------
@@ -133,10 +133,10 @@ def searchsorted_method(a: Any, v: Any, side: str = "left", sorter: Any = None) 
 def _before(x: Value, y: Value, strict: bool) -> Value:
     """x < y (or <=) in sorting order, where NaN is the largest."""
     if not is_float(x.type.dtype):
-        return ew.lt(x, y) if strict else ew.le(x, y)
+        return x < y if strict else x <= y
     if strict:
-        return ew.logical_or(ew.lt(x, y), ew.logical_and(ew.isnan(y), ew.logical_not(ew.isnan(x))))
-    return ew.logical_or(ew.le(x, y), ew.isnan(y))
+        return (x < y) | ew.isnan(y) & ~ew.isnan(x)
+    return (x <= y) | ew.isnan(y)
 
 
 def _bisect(line: Value, want: Value, strict: bool) -> Value:
@@ -149,12 +149,12 @@ def _bisect(line: Value, want: Value, strict: bool) -> Value:
     found = const(value=0, type=t)
     size = materialise(Arr(dim_value(n)), "i64", t.shape)
     for bit in reversed(range(int(most).bit_length())):
-        reach = ew.add(found, const(value=1 << bit, type=t))
-        fits = ew.le(reach, size)
-        at = ew.sub(select(fits, reach, full(1, reach)), full(1, reach))
+        reach = found + (1 << bit)
+        fits = reach <= size
+        at = select(fits, reach, 1) - 1
         bound(at, 0, most - 1)
         here = getitem(Arr(line), Arr(at)).value
-        found = select(ew.logical_and(fits, in_f32(lambda x, y: _before(x, y, strict), here, want)), reach, found)
+        found = select(fits & in_f32(lambda x, y: _before(x, y, strict), here, want), reach, found)
     bound(found, 0, most)
     return found
 
@@ -250,7 +250,7 @@ def _pick(s: Arr, at: Arr, count: Arr | None = None) -> Arr:
 
 def _nan_if_none(v: Arr, count: Arr) -> Arr:
     none = apply_ufunc("equal", count, 0)
-    return Arr(select(none.value, full(float("nan"), v.value), v.value))
+    return Arr(select(none.value, float("nan"), v.value))
 
 
 def _plotting(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
@@ -360,7 +360,7 @@ def _check_q(q: Any, what: str) -> None:
             raise IradValueError(words)
         return
     inside = op("logical_and")(op("greater_equal")(q, 0.0), op("less_equal")(q, 1.0)).value
-    raise_if(logical_not(all_(inside, axes=tuple(range(inside.type.rank)))), exc="ValueError", message=words)
+    raise_if(~all_(inside, axes=tuple(range(inside.type.rank))), exc="ValueError", message=words)
 
 
 @numpy("quantile")
@@ -401,7 +401,7 @@ def _weighted(x: Arr, q: Any, axis: Any, method: str, keepdims: Any, weights: An
     share = Arr(array_ops.cumsum(take_along_axis(w, order, 0).value, axis=0, reverse=False, exclusive=False))
     share = op("divide")(share, getitem(share, -1))
     none = apply_ufunc("equal", share, 0.0)  # elements of no weight come before every share
-    at = searchsorted(Arr(select(none.value, full(-1.0, share.value), share.value)), q)
+    at = searchsorted(Arr(select(none.value, -1, share.value)), q)
     last = static_int(size_of(x.shape), "the size of a weighted sample") - 1
     at = op("minimum")(at, last)
     bound(at.value, 0, int(last))

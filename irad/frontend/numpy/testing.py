@@ -16,7 +16,6 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, shape_of, show_shape
 from irad.frontend.values.objects import Array, Text, is_number, is_traced_deep
 from irad.ops.control import raise_if
-from irad.ops.elementwise import logical_not
 
 
 def _check(r: Reader, ok: Any, head: str, err_msg: Any) -> None:
@@ -26,7 +25,7 @@ def _check(r: Reader, ok: Any, head: str, err_msg: Any) -> None:
         return
     text = template_of(together(["\n", head] + (["\n", shown(r, err_msg)] if isinstance(err_msg, Text) or err_msg != "" else [])))
     if isinstance(ok, Arr):
-        raise_if(logical_not(ok.value), *(o.value for o in text.operands), exc="AssertionError", message=text.template)
+        raise_if(~ok.value, *(o.value for o in text.operands), exc="AssertionError", message=text.template)
     else:
         raise AssertionError(text if text.operands else text.template.replace("{{", "{").replace("}}", "}"))
 

@@ -32,7 +32,6 @@ from irad.frontend.values.positions import IradIndexError
 from irad.ops.array import Slice, dim_value, index, iota, reshape_to, transpose_to, update
 from irad.ops.constant import const, empty
 from irad.ops.control import for_
-from irad.ops.elementwise import add
 
 ORDERED = (
     "subtract", "divide", "power", "float_power", "floor_divide", "remainder", "fmod", "arctan2", "copysign", "nextafter", "heaviside",
@@ -70,7 +69,7 @@ def _fold(name: str, v: Value, start: Value | None) -> Value:
         return acc
 
     def body(k: Value, acc: Value) -> Value:
-        at = add(k, const(value=1, type=I64)) if first else k
+        at = k + 1 if first else k
         return _combined(name, acc, _first(v, at), v.type.dtype)
 
     return emit(for_, dim_value(n - first), acc, regions=[build([I64, acc.type], body)])[0]
@@ -110,7 +109,7 @@ def _accumulate(name: str) -> Callable[..., Arr]:
         first = _first(v, 0)
 
         def body(trip: Value, acc: Value, made: Value) -> list[Value]:
-            at = add(trip, const(value=1, type=I64))
+            at = trip + 1
             acc = _combined(name, acc, _first(v, at), v.type.dtype)
             return [acc, update(made, acc, at, spec=("i", *whole))]
 

@@ -18,7 +18,7 @@ from irad.frontend.values.arr import Arr, irad_dtype, lift, materialise, normali
 from irad.frontend.values.index import add_at
 from irad.ops.array import reshape_to, transpose_to
 from irad.ops.constant import const
-from irad.ops.elementwise import full, select
+from irad.ops.elementwise import select
 
 _NONE = np._NoValue
 
@@ -80,7 +80,7 @@ def _tree_reduce(name: str) -> Callable[..., Arr]:
             if identity is None:
                 raise IradValueError(f"reduction operation '{name}' does not have an identity: where= needs one")
             mask = _flatten_axes(Arr(materialise(where, "bool", shape)), axes)
-            x = Arr(select(mask.value, x.value, full(_identity(name, x.name).item(), x.value)))
+            x = Arr(select(mask.value, x.value, _identity(name, x.name).item()))
         n = x.shape[-1]
         if n == 0 and identity is not None:
             x, n = Arr(materialise(_identity(name, x.name), x.name, (*x.shape[:-1], 1))), 1

@@ -10,7 +10,7 @@ from irad.core.ir import Value
 from irad.frontend.values.arr import Arr, dtype_of, lift
 from irad.ops import elementwise as ew
 from irad.ops.constant import scalar
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import DOUBLES, HIGHEST, LOWEST, interval
 
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -53,11 +53,11 @@ def _traced_with_float(name: str, n: Value, x: Value) -> Value:
     """By the float nearest to n where that differs from x, else among ints."""
     f = cast_to(n, "f64")
     if name == "ne":
-        return ew.logical_not(_traced_with_float("eq", n, x))
-    tie, fits = ew.eq(f, x), ew.lt(x, scalar(2.0**63, "f64"))
-    m = cast_to(select(fits, x, full(0.0, x)), "i64")
+        return ~_traced_with_float("eq", n, x)
+    tie, fits = ew.eq(f, x), x < 2.0**63
+    m = cast_to(select(fits, x, 0), "i64")
     among = getattr(ew, name)(n, m)
     if name in ("lt", "le"):
-        return ew.logical_or(ew.lt(f, x), ew.logical_and(tie, ew.logical_or(ew.logical_not(fits), among)))
-    tied = ew.logical_and(tie, ew.logical_and(fits, among))
-    return tied if name == "eq" else ew.logical_or(ew.gt(f, x), tied)
+        return (f < x) | tie & (~fits | among)
+    tied = tie & (fits & among)
+    return tied if name == "eq" else (f > x) | tied

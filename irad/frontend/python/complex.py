@@ -20,7 +20,7 @@ from irad.ops import elementwise as ew
 from irad.ops.array import reshape_to
 from irad.ops.complex import complex_, imag, real
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, full
+from irad.ops.elementwise import cast_to
 
 
 def _number(r: Reader, x: Any) -> Value:
@@ -45,8 +45,8 @@ def complex_of(r: Reader, x: Any = 0, y: Any = None, **parts: Any) -> Any:
         return Arr(z, True)
     w = _number(r, y)
     if is_complex(dtype_of(r.operand(y))):
-        return Arr(complex_(ew.sub(real(z), imag(w)), ew.add(imag(z), real(w))), True)
-    return Arr(complex_(real(z), ew.add(imag(z), real(w)) if is_complex(dtype_of(r.operand(x))) else real(w)), True)
+        return Arr(complex_(real(z) - imag(w), imag(z) + real(w)), True)
+    return Arr(complex_(real(z), imag(z) + real(w) if is_complex(dtype_of(r.operand(x))) else real(w)), True)
 
 
 def _cmath(native: Callable[..., Any], ufunc: np.ufunc, zero_is_error: bool = False) -> Builtin:
@@ -57,7 +57,7 @@ def _cmath(native: Callable[..., Any], ufunc: np.ufunc, zero_is_error: bool = Fa
             return native(r.operand(x))
         z = _number(r, x)
         if zero_is_error:
-            raise_if(ew.eq(z, full(0.0, z)), exc="ValueError", message="math domain error")
+            raise_if(ew.eq(z, 0), exc="ValueError", message="math domain error")
         return Arr(TABLE[ufunc](Arr(z)).value, True)
 
     return apply
@@ -90,4 +90,4 @@ def rect(r: Reader, modulus: Any, phase: Any) -> Any:
     if not is_traced_deep([r.operand(modulus), r.operand(phase)]):
         return cmath.rect(r.operand(modulus), r.operand(phase))
     size, turn = (real(_number(r, x)) for x in (modulus, phase))
-    return Arr(complex_(ew.mul(size, ew.cos(turn)), ew.mul(size, ew.sin(turn))), True)
+    return Arr(complex_(size * ew.cos(turn), size * ew.sin(turn)), True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.ops import elementwise as ew
-from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.custom import stop_gradient
 from irad.ops.elementwise import select
@@ -23,36 +22,31 @@ _WHOLE = 2.0**53  # from here on the distance of doubles is that of the decimals
 _I64_DIGITS = 18
 
 
-def _c(x: float) -> Value:
-    return scalar(x, "f64")
-
-
 def _halves(x: Value) -> tuple[Value, Value]:
     """x as the sum of two numbers of 26 bits."""
-    c = ew.mul(_c(_SPLIT), x)
-    high = ew.sub(c, ew.sub(c, x))
-    return high, ew.sub(x, high)
+    c = _SPLIT * x
+    high = c - (c - x)
+    return high, x - high
 
 
 def _product(x: Value, scale: float) -> tuple[Value, Value]:
     """x * scale, rounded, and its rounding error."""
-    p = ew.mul(x, _c(scale))
+    p = x * scale
     (xh, xl), c = _halves(x), _SPLIT * scale
     sh = c - (c - scale)
     sl = scale - sh
-    e = ew.sub(ew.mul(xh, _c(sh)), p)
-    e = ew.add(ew.add(e, ew.mul(xh, _c(sl))), ew.mul(xl, _c(sh)))
-    return p, ew.add(e, ew.mul(xl, _c(sl)))
+    e = xh * sh - p
+    e = e + xh * sl + xl * sh
+    return p, e + xl * sl
 
 
 def _nearest(k: Value, rest: Value, half: float) -> Value:
     """k or a neighbour, if `rest` times what k counts lies beyond half of one, or at half of one and k is odd."""
-    one = _c(1.0)
-    middle = ew.mul(k, _c(0.5))
+    middle = k * 0.5
     odd = ew.ne(middle, ew.rint(middle))
-    up = ew.logical_or(ew.gt(rest, _c(half)), ew.logical_and(odd, ew.eq(rest, _c(half))))
-    down = ew.logical_or(ew.lt(rest, _c(-half)), ew.logical_and(odd, ew.eq(rest, _c(-half))))
-    return select(up, ew.add(k, one), select(down, ew.sub(k, one), k))
+    up = (rest > half) | odd & ew.eq(rest, half)
+    down = (rest < -half) | odd & ew.eq(rest, -half)
+    return select(up, k + 1, select(down, k - 1, k))
 
 
 def round_float(x: Value, n: int) -> Value:
@@ -64,7 +58,7 @@ def round_float(x: Value, n: int) -> Value:
     if n > _MOST:
         return x
     if n < _LEAST:
-        return select(ew.isfinite(x), ew.mul(x, _c(0.0)), x)
+        return select(ew.isfinite(x), x * 0, x)
     if abs(n) > EXACT:
         raise UnsupportedError(f"round(x, {n}): at most {EXACT} digits before or after the point")
     if n == 0:
@@ -73,16 +67,16 @@ def round_float(x: Value, n: int) -> Value:
     if n > 0:
         counted, error = _product(x, scale)
         k = ew.rint(counted)
-        k = _nearest(k, ew.add(ew.sub(counted, k), error), 0.5)
-        out = ew.div(k, _c(scale))
+        k = _nearest(k, counted - k + error, 0.5)
+        out = k / scale
     else:
-        counted = ew.div(x, _c(scale))
+        counted = x / scale
         k = ew.rint(counted)
         back, error = _product(k, scale)
-        out = ew.mul(_nearest(k, ew.sub(ew.sub(x, back), error), 0.5 * scale), _c(scale))
-    small = ew.lt(ew.abs_(counted), _c(_WHOLE))
+        out = _nearest(k, x - back - error, 0.5 * scale) * scale
+    small = abs(counted) < _WHOLE
     if n < 0:
-        large = ew.logical_and(small, ew.isinf(out))
+        large = small & ew.isinf(out)
         raise_if(large, exc="OverflowError", message="rounded value too large to represent")
     return select(small, out, x)
 
@@ -97,10 +91,7 @@ def round_int(x: Value, n: int) -> tuple[Value, int] | None:
     if -n > _I64_DIGITS:
         raise UnsupportedError(f"round(n, {n}) of an int: at most {_I64_DIGITS} digits before the point")
     size = 10**-n
-    unit = scalar(size, "i64")
-    k, rest = ew.floor_divide(x, unit), ew.remainder(x, unit)
-    half = scalar(size // 2, "i64")
-    one = scalar(1, "i64")
-    odd = ew.eq(ew.bitwise_and(k, one), one)
-    up = ew.logical_or(ew.gt(rest, half), ew.logical_and(odd, ew.eq(rest, half)))
-    return select(up, ew.add(k, one), k), size
+    k, rest, half = x // size, x % size, size // 2
+    odd = ew.eq(k & 1, 1)
+    up = (rest > half) | odd & ew.eq(rest, half)
+    return select(up, k + 1, k), size

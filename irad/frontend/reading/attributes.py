@@ -56,7 +56,7 @@ from irad.frontend.values.state import Attribute, Name
 from irad.ops.array import any_, argmax, sum_
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, logical_not, select
+from irad.ops.elementwise import cast_to, select
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -219,7 +219,7 @@ def _assigned(r: Reader, obj: Any, name: str, value: Any) -> Any:
     if isinstance(value, Poison):
         raise UnsupportedError(f"attribute {name} cannot be used here: {value.message}")
     if isinstance(value, Maybe):
-        raise_if(logical_not(value.defined.value), exc="AttributeError", message=message)
+        raise_if(~value.defined.value, exc="AttributeError", message=message)
         return value.value
     return value
 
@@ -453,7 +453,7 @@ def _index(r: Reader, xs: list[Any], x: Any, *bounds: Any) -> Any:
     if bounds:
         raise UnsupportedError("list.index between bounds of a list that grows in a loop; write xs[a:b].index(x) + a")
     hits = lists.equal_to(r, xs, x)
-    _raise_absent(r, logical_not(any_(hits, axes=(0,))), xs, x)
+    _raise_absent(r, ~any_(hits, axes=(0,)), xs, x)
     return Arr(argmax(hits, axis=0), True)
 
 
@@ -478,7 +478,7 @@ def _count(r: Reader, xs: list[Any], x: Any) -> Any:
 
 def _remove(r: Reader, xs: list[Any], x: Any) -> None:
     hits = lists.equal_to(r, xs, x)
-    raise_if(logical_not(any_(hits, axes=(0,))), exc="ValueError", message="list.remove(x): x not in list")
+    raise_if(~any_(hits, axes=(0,)), exc="ValueError", message="list.remove(x): x not in list")
     lists.remove_at(r, xs, Arr(argmax(hits, axis=0), True))
 
 

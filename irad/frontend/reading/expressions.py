@@ -46,7 +46,6 @@ from irad.frontend.values.result_layout import of_operation
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
-from irad.ops.elementwise import logical_not
 
 # ---- names --------------------------------------------------------------------------------------------------------
 
@@ -115,7 +114,7 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
         raise kind(f"'{name}' cannot be used here: {value.message}")
     if isinstance(value, Maybe):
         message = f"cannot access local variable '{name}' where it is not associated with a value"
-        raise_if(logical_not(value.defined.value), exc="UnboundLocalError", message=message)
+        raise_if(~value.defined.value, exc="UnboundLocalError", message=message)
         r.state.assign(Name(env, name), value.value)
         return usable(r, name, value.value, env)
     return value

@@ -15,7 +15,6 @@ from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text, class_of_number
 from irad.ops.control import raise_if
-from irad.ops.elementwise import logical_not
 from irad.ops.text import MOST, PARTS, Slot, with_fields
 
 
@@ -88,5 +87,5 @@ def assert_(r: Reader, s: ast.Assert) -> None:
         raise_always(name, template, [o.value for o in operands])
         raise Dead
     name, template, operands = described(r, exc)
-    raise_if(logical_not(ok.value), *(o.value for o in operands), exc=name, message=template)
+    raise_if(~ok.value, *(o.value for o in operands), exc=name, message=template)
     learn(r, ok, True)

@@ -22,7 +22,7 @@ from irad.ops.array import broadcast, dim_value, index, iota, max_, update
 from irad.ops.complex import conj
 from irad.ops.control import for_
 from irad.ops.determinant import over_matrices
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.elementwise import cast_to, select
 
 _TRANS = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 _ZERO_ON_DIAGONAL = "singular matrix: resolution failed at a zero of the diagonal"
@@ -68,7 +68,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_di
     def run(x: Value, y: Value) -> Value:
         if not kind["unit"]:
             d = matrix.diagonal(x)
-            fail_if(ew.eq(d, full(0.0, d)), _ZERO_ON_DIAGONAL)
+            fail_if(ew.eq(d, 0), _ZERO_ON_DIAGONAL)
         return ops.triangular_solve(x, y, **kind)
 
     return _columns(a, b, _adjoint(trans, run))
@@ -157,16 +157,16 @@ def expm(A: Any) -> Arr:
     if not t.shape[-1]:
         return Arr(a)
     size = max_of(sum_of(apply_ufunc("absolute", Arr(a)), -2), -1).value
-    ratio = ew.div(size, full(_THETA, size))
-    levels = ew.ceil(ew.log2(ew.maximum(ratio, full(1.0, ratio))))
-    levels = select(ew.le(levels, full(_SQUARINGS, levels)), levels, full(0.0, levels))  # an infinite or NaN matrix
+    ratio = size / _THETA
+    levels = ew.ceil(ew.log2(ew.maximum(ratio, 1)))
+    levels = select(levels <= _SQUARINGS, levels, 0)  # an infinite or NaN matrix
     times = cast_to(levels, "i64")
-    scale = ew.exp2(ew.neg(cast_to(times, t.dtype)))
-    x = _pade(ew.mul(a, over_matrices(scale, a)))
+    scale = ew.exp2(-cast_to(times, t.dtype))
+    x = _pade(a * over_matrices(scale, a))
     trips = max_(times, axes=tuple(range(times.type.rank))) if times.type.rank else times
 
     def square(k: Value, x: Value) -> Value:
-        more = ew.lt(broadcast(k, shape=times.type.shape, dims=()) if times.type.shape else k, times)
+        more = (broadcast(k, shape=times.type.shape, dims=()) if times.type.shape else k) < times
         return select(over_matrices(more, x), matrix.mm(x, x), x)
 
     return Arr(emit(for_, trips, x, regions=[build([I64, t], square)])[0])
@@ -180,7 +180,7 @@ def _pade(a: Value) -> Value:
     a6 = matrix.mm(a2, a4)
 
     def series(first: int) -> Value:
-        times = lambda v, k: ew.mul(v, full(float(_PADE[k]), v))
+        times = lambda v, k: v * float(_PADE[k])
         high = matrix.plus(times(a6, first + 12), times(a4, first + 10), times(a2, first + 8))
         low = matrix.plus(times(a6, first + 6), times(a4, first + 4), times(a2, first + 2), times(one, first))
         out = matrix.plus(matrix.mm(a6, high), low)  # type: ignore[arg-type]
@@ -188,7 +188,7 @@ def _pade(a: Value) -> Value:
         return out
 
     v, u = series(0), matrix.mm(a, series(1))
-    return ops.solution(ew.sub(v, u), ew.add(v, u))
+    return ops.solution(v - u, v + u)
 
 
 # ---- under NumPy's name ----------------------------------------------------------------------------------------------------------

@@ -33,43 +33,40 @@ from irad.ops.polygamma import polygamma as polygamma_op
 
 def _logit(p: Value) -> Value:
     """log(p / (1 - p)), as log p - log1p(-p), which keeps its digits at both ends; near 1/2 by atanh."""
-    one = full(1.0, p)
-    centred = ew.sub(ew.add(p, p), one)
-    middle = ew.le(ew.abs_(centred), full(0.4, p))
-    inner = ew.mul(full(2.0, p), ew.arctanh(select(middle, centred, full(0.0, p))))
-    safe = select(middle, full(0.75, p), p)
-    return select(middle, inner, ew.sub(ew.log(safe), ew.log1p(ew.neg(safe))))
+    centred = p + p - 1
+    middle = abs(centred) <= 0.4
+    inner = 2 * ew.arctanh(select(middle, centred, 0))
+    safe = select(middle, 0.75, p)
+    return select(middle, inner, ew.log(safe) - ew.log1p(-safe))
 
 
 def _entr(x: Value) -> Value:
     """-x log x; 0 at 0; -inf below."""
-    zero = full(0.0, x)
-    return select(ew.lt(x, zero), full(-math.inf, x), ew.neg(ew.xlogy(x, x)))
+    return select(x < 0, -math.inf, -ew.xlogy(x, x))
 
 
 def _rel_entr(x: Value, y: Value) -> Value:
     """x log(x/y) for positive x and y; 0 for x = 0 <= y; else inf."""
-    zero, one = full(0.0, x), full(1.0, x)
-    positive = ew.logical_and(ew.gt(x, zero), ew.gt(y, zero))
-    inside = ew.logical_or(positive, ew.logical_and(ew.eq(x, zero), ew.ge(y, zero)))
-    value = select(inside, slopes.rel_entr(select(inside, x, one), select(inside, y, one)), full(math.inf, x))
-    return select(ew.logical_or(ew.isnan(x), ew.isnan(y)), full(math.nan, x), value)
+    positive = (x > 0) & (y > 0)
+    inside = positive | ew.eq(x, 0) & (y >= 0)
+    value = select(inside, slopes.rel_entr(select(inside, x, 1), select(inside, y, 1)), math.inf)
+    return select(ew.isnan(x) | ew.isnan(y), math.nan, value)
 
 
 def _kl_div(x: Value, y: Value) -> Value:
     """x log(x/y) - x + y for positive x and y; y for x = 0 <= y; else inf."""
     r = _rel_entr(x, y)
-    return select(ew.isinf(r), r, ew.add(ew.sub(r, x), y))
+    return select(ew.isinf(r), r, r - x + y)
 
 
 def _ndtr(x: Value) -> Value:
     """The normal distribution function, erfc(-x / sqrt 2) / 2."""
-    return ew.mul(full(0.5, x), ew.erfc(ew.mul(full(-math.sqrt(0.5), x), x)))
+    return 0.5 * ew.erfc(-math.sqrt(0.5) * x)
 
 
 def _log_expit(x: Value) -> Value:
     """log(expit(x)) = -logaddexp(0, -x)."""
-    return ew.neg(ew.logaddexp(full(0.0, x), ew.neg(x)))
+    return -ew.logaddexp(full(0.0, x), -x)
 
 
 def _softplus(x: Value) -> Value:
@@ -78,21 +75,21 @@ def _softplus(x: Value) -> Value:
 
 def _huber(delta: Value, r: Value) -> Value:
     """r**2/2 within delta, delta*(|r| - delta/2) beyond; inf for negative delta."""
-    a, half = ew.abs_(r), full(0.5, r)
-    outside = ew.mul(delta, ew.sub(a, ew.mul(half, delta)))
-    value = select(ew.le(a, delta), ew.mul(half, ew.mul(r, r)), outside)
-    return select(ew.lt(delta, full(0.0, r)), full(math.inf, r), value)
+    a = abs(r)
+    outside = delta * (a - 0.5 * delta)
+    value = select(a <= delta, 0.5 * (r * r), outside)
+    return select(delta < 0, math.inf, value)
 
 
 def _pseudo_huber(delta: Value, r: Value) -> Value:
     """delta**2 * (sqrt(1 + (r/delta)**2) - 1); inf for negative delta."""
-    negative = ew.lt(delta, full(0.0, r))
-    value = slopes.pseudo_huber(select(negative, full(1.0, r), delta), r)
-    return select(negative, full(math.inf, r), value)
+    negative = delta < 0
+    value = slopes.pseudo_huber(select(negative, 1, delta), r)
+    return select(negative, math.inf, value)
 
 
 def _exp10(x: Value) -> Value:
-    return ew.pow_(full(10.0, x), x)
+    return ew.pow_(10, x)
 
 
 _FORMULAS: dict[str, Callable[..., Value]] = {

@@ -22,8 +22,7 @@ from irad.ops.array import Slice, concat, dim_value, index, reshape_to
 from irad.ops.array import broadcast_to as broadcast_value
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import abs_, cast_to, eq, ge, logical_or, lt, ne, trunc
-from irad.ops.elementwise import gt as greater
+from irad.ops.elementwise import cast_to, eq, logical_or, ne, trunc
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
 
 
@@ -400,7 +399,7 @@ def check_scalar(x: Arr, dtype: str) -> None:
     if not is_int(x.name):
         check_whole(x.value, dtype)
     elif x.name == "u64" and interval(x.value)[1] >= 2**63:
-        large = greater(x.value, scalar(2**63 - 1, "u64"))
+        large = x.value > 2**63 - 1
         raise_if(large, exc="OverflowError", message="Python int too large to convert to C long")
         check_fits(cast_to(x.value, "i64"), dtype)
     elif x.name != dtype:
@@ -416,13 +415,13 @@ def check_whole(v: Value, dtype: str) -> None:
         return
     raise_if(ne(x, x), exc="ValueError", message="cannot convert float NaN to integer")
     whole = trunc(x)
-    infinite = eq(abs_(x), scalar(float("inf"), "f64"))
+    infinite = eq(abs(x), float("inf"))
     raise_if(infinite, exc="OverflowError", message="cannot convert float infinity to integer")
     end = 2.0**64 if dtype == "u64" else 2.0**63
-    large = logical_or(lt(whole, scalar(-(2.0**63), "f64")), ge(whole, scalar(end, "f64")))
+    large = (whole < -(2.0**63)) | (whole >= end)
     raise_if(large, exc="OverflowError", message="Python int too large to convert to C long")
     if dtype == "u64":
-        negative = lt(whole, scalar(0.0, "f64"))
+        negative = whole < 0
         raise_if(negative, whole, exc="OverflowError", message="Python integer {:.0f} out of bounds for uint64")
     elif dtype != "i64":
         check_fits(cast_to(whole, "i64"), dtype)
@@ -434,8 +433,8 @@ def check_fits(v: Value, dtype: str) -> None:
     a, b = interval(v)
     if b < lo or a > hi:
         raise IradOverflowError(f"Python integer out of bounds for {DTYPES[dtype]}")
-    checks = [lt(v, scalar(lo, "i64"))] if a < lo else []
-    checks += [greater(v, scalar(hi, "i64"))] if b > hi else []
+    checks = [v < lo] if a < lo else []
+    checks += [v > hi] if b > hi else []
     if checks:
         bad = reduce(logical_or, checks)
         raise_if(bad, v, exc="OverflowError", message=f"Python integer {{}} out of bounds for {DTYPES[dtype]}")

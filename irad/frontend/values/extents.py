@@ -14,10 +14,9 @@ from irad.core.ir import Builder, Graph, Value, emit
 from irad.core.types import Dim
 from irad.errors import ShapeError
 from irad.ops.array import Slice, broadcast, dim_value, index
-from irad.ops.constant import scalar
 from irad.ops.control import if_, raise_if
 from irad.ops.core import effects
-from irad.ops.elementwise import eq, logical_and, ne, select
+from irad.ops.elementwise import eq, ne, select
 from irad.ops.intervals import affine_of, definition, dim_interval
 
 _STEPS = 64  # nodes compared for one question
@@ -86,7 +85,7 @@ def joint(a: Dim, b: Dim, message: str) -> Dim:
     if not second:
         return b
     x, y = dim_value(a), dim_value(b)
-    return affine_of(select(eq(x, scalar(1, "i64")), y, x))
+    return affine_of(select(eq(x, 1), y, x))
 
 
 def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim] = ()) -> None:
@@ -99,7 +98,7 @@ def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim]
         raise ShapeError(message)
     bad = ne(dim_value(have), dim_value(want))
     for d in stretch:
-        bad = logical_and(bad, ne(dim_value(d), scalar(1, "i64")))
+        bad = bad & ne(dim_value(d), 1)
     text = message.replace("{", "{{").replace("}", "}}") + " (extents {} and {} at run time)"
     raise_if(bad, dim_value(have), dim_value(want), exc=exc, message=text)
 

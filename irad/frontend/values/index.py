@@ -36,7 +36,6 @@ from irad.frontend.values.positions import (
     static_position,
     traced_position,
 )
-from irad.ops import elementwise as ew
 from irad.ops.array import (
     Slice,
     dim_value,
@@ -166,9 +165,9 @@ def mask_indices(mask: Value) -> list[Value]:
     for n in reversed(shape):
         size = materialise(Arr(dim_value(n)), "i64", flat.type.shape)
         last = len(out) == len(shape) - 1
-        out.append(flat if last else ew.remainder(flat, size))
+        out.append(flat if last else flat % size)
         bound(out[-1], 0, max(dim_interval(n)[1] - 1, 0))
-        flat = flat if last else ew.floor_divide(flat, size)
+        flat = flat if last else flat // size
     return out[::-1]
 
 

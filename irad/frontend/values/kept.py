@@ -21,7 +21,7 @@ from irad.frontend.values.objects import Array, Cell
 from irad.ops.constant import scalar
 from irad.ops.control import if_, raise_if, shown
 from irad.ops.core import kept
-from irad.ops.elementwise import eq, remainder
+from irad.ops.elementwise import eq
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +156,11 @@ def _resolved(n: Node, carried: Sequence[int], phases: Sequence[Mapping[int, int
     targets = list(phases[0])
 
     def choice() -> dict[int, Value]:
-        phase = remainder(trip, scalar(len(phases), "i64"))
+        phase = trip % len(phases)
         contents = [held[phases[-1][t]] for t in targets]
         for p, numbers in enumerate(phases[:-1]):
             sides = [Graph((), (), tuple(x)) for x in ([held[numbers[t]] for t in targets], contents)]
-            contents = list(emit(if_, eq(phase, scalar(p, "i64")), regions=sides))
+            contents = list(emit(if_, eq(phase, p), regions=sides))
         return {**rest, **dict(zip(targets, contents))}
 
     with Builder(n.loc, n.deriv) as b:

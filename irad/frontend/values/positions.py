@@ -20,9 +20,9 @@ from irad.ops.array import (
     min_,
     reshape_to,
 )
-from irad.ops.constant import const, scalar
+from irad.ops.constant import const
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, full, select
+from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval, interval
 
 
@@ -46,7 +46,7 @@ def static_position(i: int, n: Dim, axis: int) -> int | Value:
         raise IradIndexError(_out_of_bounds(i, axis, n))
     if lo < need:
         size = dim_value(n)
-        raise_if(ew.lt(size, scalar(need, "i64")), size, exc="IndexError", message=_out_of_bounds(i, axis, "{}"))
+        raise_if(size < need, size, exc="IndexError", message=_out_of_bounds(i, axis, "{}"))
     return i if i >= 0 else dim_value(n + i)
 
 
@@ -94,8 +94,8 @@ def _outside(v: Value, n: Dim, size: Value) -> Value | None:
     low = lo < -n_lo if form is None else dim_interval(form + n)[0] < 0
     high = hi >= n_lo if form is None else dim_interval(n - form - 1)[0] < 0
     like = lambda s: s if not v.type.shape else materialise(Arr(s), "i64", v.type.shape)
-    checks = [ew.lt(v, like(ew.neg(size)))] if low else []
-    checks += [ew.ge(v, like(size))] if high else []
+    checks = [v < like(-size)] if low else []
+    checks += [v >= like(size)] if high else []
     return reduce(ew.logical_or, checks) if checks else None
 
 
@@ -103,7 +103,7 @@ def _wrap(v: Value, size: Value) -> Value:
     if interval(v)[0] >= 0:
         return v
     n = size if not v.type.shape else materialise(Arr(size), "i64", v.type.shape)
-    wrapped = select(ew.lt(v, full(0, v)), ew.add(v, n), v)
+    wrapped = select(v < 0, v + n, v)
     lo, hi = interval(n)
     bound(wrapped, 0, max(hi - 1, 0))
     return wrapped
@@ -120,7 +120,7 @@ def gather_positions(v: Value, n: Dim, axis: int) -> Value:
         if isinstance(line.type.shape[0], Extent):  # perhaps empty: a harmless element makes the extremes exist
             line = concat(line, const(value=0, type=Type("i64", (1,))), axis=0)
         low, high = min_(line, axes=(0,)), max_(line, axes=(0,))
-        worst = select(ew.lt(low, ew.neg(size)), low, high)
+        worst = select(low < -size, low, high)
         raise_if(any_of(bad, axes=axes), worst, size, exc="IndexError", message=_out_of_bounds("{}", axis, "{}"))
         if isinstance(n, int):
             bound(v, -n, n - 1)
@@ -146,11 +146,11 @@ def _clamped(x: Any, n: Dim, what: str) -> Dim:
         lo, hi = dim_interval(d)
     elif lo < 0:
         v = dim_value(d)
-        wrapped = select(ew.lt(v, full(0, v)), ew.add(v, dim_value(n)), v)
+        wrapped = select(v < 0, v + dim_value(n), v)
         d = affine_of(wrapped)
         lo, hi = dim_interval(d)
     if lo < 0:
-        d = affine_of(ew.maximum(dim_value(d), scalar(0, "i64")))
+        d = affine_of(ew.maximum(dim_value(d), 0))
     if dim_interval(n - d)[0] < 0:
         d = affine_of(ew.minimum(dim_value(d), dim_value(n)))
     return d
@@ -188,9 +188,9 @@ def _clamped_down(x: Any, n: Dim) -> Dim:
     lo, hi = dim_interval(d)
     if lo < 0:
         v = dim_value(d)
-        d = d + n if hi < 0 else affine_of(select(ew.lt(v, full(0, v)), ew.add(v, dim_value(n)), v))
+        d = d + n if hi < 0 else affine_of(select(v < 0, v + dim_value(n), v))
     if dim_interval(d)[0] < -1:
-        d = affine_of(ew.maximum(dim_value(d), scalar(-1, "i64")))
+        d = affine_of(ew.maximum(dim_value(d), -1))
     if dim_interval(n - 1 - d)[0] < 0:
         d = affine_of(ew.minimum(dim_value(d), dim_value(n - 1)))
     return d
@@ -204,13 +204,13 @@ def _count(span: Dim, step: int) -> Dim:
         if all(c % step == 0 for _, c in span.terms):
             span = _affine_exact(span, step)
         else:
-            v = ew.floor_divide(dim_value(span + (step - 1)), scalar(step, "i64"))
+            v = dim_value(span + (step - 1)) // step
             span = affine_of(v)
     if isinstance(span, int):
         return max(0, span)
     if dim_interval(span)[0] >= 0:
         return span
-    v = ew.maximum(dim_value(span), scalar(0, "i64"))
+    v = ew.maximum(dim_value(span), 0)
     return affine_of(v)
 
 
