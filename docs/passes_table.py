@@ -21,9 +21,10 @@ TARGET = ROOT / "docs" / "passes.md"
 HEAD = """\
 # The passes, in order
 
-A pass takes a program and returns one that computes the same; what did not change is the very same node. The verifier runs after
-each. `irad dump FILE.py:f 'f64[8]' --grad --steps` prints the program after every pass, and a golden test is the smallest
-program that shows one fact about a pass: `# run:` names the passes, what stands below the line is what they make of it.
+A pass takes a program and returns one that computes the same; what did not change is the very same node. The verifier runs at the
+end, and in tests after each (`IRAD_VERIFY=1`). `irad dump FILE.py:f 'f64[8]' --grad --steps` prints the program after every pass,
+and a golden test is the smallest program that shows one fact about a pass: `# run:` names the passes, what stands below the line is
+what they make of it.
 How to write one: [add-a-pass.md](add-a-pass.md).
 
 Which pass may come where is checked when the pipeline is made: each finds what it needs, made by one before it, and none comes too

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Set
 
 from irad.codegen.call.native import Native, Signature, build
@@ -14,6 +15,7 @@ from irad.core.notes import Notes
 from irad.core.pipelines import in_order
 from irad.core.promotion import of_numpy_2
 from irad.core.switches import on
+from irad.errors import IradError, VerifyError
 from irad.options import DEFAULT, Options, checks_memory
 from irad.passes.analyses.capacity import capacities
 from irad.passes.manager import PASSES, Observer, run
@@ -35,9 +37,21 @@ def optimise(
     donated: Set[int] = frozenset(),
     notes: Notes | None = None,
 ) -> Program:
-    """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run."""
+    """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run.
+
+    The verifier takes an eighth of the time of the passes, so users' programs meet it at the end. Where something is wrong
+    there, or a pass fails, all runs again with a check after each pass, and the error names the first that is to blame.
+    """
+    told = (observe, options.fastmath, donated, notes, options.memory_budget)
+    each = observe is not None or os.environ.get("IRAD_VERIFY") == "1"
     with of_numpy_2():
-        return run(program, filter(on, PIPELINE), observe, options.fastmath, donated, notes, options.memory_budget)
+        try:
+            return run(program, filter(on, PIPELINE), *told, each)
+        except Exception as e:
+            if each or isinstance(e, IradError) and not isinstance(e, VerifyError):
+                raise
+            run(program, filter(on, PIPELINE), *told)
+            raise
 
 
 def signature(entry: Graph) -> Signature:

@@ -1,4 +1,4 @@
-"""Running passes: a table of them by name, and a loop that verifies after each."""
+"""Running passes: a table of them by name, and a loop that verifies after each, or at the end."""
 
 from __future__ import annotations
 
@@ -100,8 +100,9 @@ def run(
     donated: Set[int] = frozenset(),
     notes: Notes | None = None,
     budget: int | None = None,
+    each: bool = True,
 ) -> Program:
-    """The program after the named passes, in order; each result is verified.
+    """The program after the named passes, in order; each result is verified, or with `each=False` only the last.
 
     What the passes that want it are told: `fastmath`: flags, see irad.options; `donated`: parameters of the entry whose memory `plan`
     may use; `notes`: where passes say what they decide; `budget`: bytes that a loop may keep for its backward, see
@@ -121,13 +122,14 @@ def run(
         else:
             after = row(program, **{k: told[k] for k in row.takes})
         seconds = perf_counter() - start
-        verify(after, name)
+        if each:
+            verify(after, name)
         if row.settles:
             last[name] = after
         if observe is not None:
             observe(name, program, after, seconds)
         program = after
-    return program
+    return program if each else verify(program)
 
 
 def _same(a: Program, b: Program) -> bool:

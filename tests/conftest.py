@@ -21,6 +21,7 @@ from irad.errors import IradError
 from irad.ops.control import RaisedInGraph
 from irad.passes.manager import run
 
+os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass, not only at the end
 if np.__version__.startswith("1."):  # irad promotes as NumPy 2 does, so NumPy 1 has to be asked for that where it is the oracle
     np._set_promotion_state("weak")  # type: ignore[attr-defined]
     os.environ["NPY_PROMOTION_STATE"] = "weak"  # of programs that tests start

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from irad.codegen.transform.manager import KERNEL_PIPELINE
+from irad.core.ir import Program
 from irad.core.pipelines import in_order
+from irad.core.text import parse
+from irad.core.verify import verify
 from irad.errors import VerifyError
-from irad.passes.manager import PASSES
-from irad.pipeline import PIPELINE
+from irad.passes.manager import PASSES, Pass
+from irad.pipeline import PIPELINE, optimise
 
 
 def test_both_are_in_order() -> None:
@@ -46,3 +49,18 @@ def test_a_kernel_pass_at_the_wrong_place() -> None:
         in_order(("shared", "skewed"), KERNEL_PIPELINE)
     with pytest.raises(VerifyError, match="pass polled comes too late: the program is outlined"):
         in_order(("skewed", "shared", "outlined", "polled"), KERNEL_PIPELINE)
+
+
+@pytest.mark.parametrize("each", ["0", "1"])
+def test_the_pass_at_fault_is_named(each: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where programs are verified only at the end."""
+
+    def swapped(program: Program) -> Program:
+        name, graph = next(iter(program.items()))
+        return {**program, name: graph.replace(nodes=graph.nodes[::-1])}
+
+    monkeypatch.setenv("IRAD_VERIFY", each)
+    monkeypatch.setitem(PASSES, "licm", Pass(swapped))
+    program = parse("func @f(%x: f64) -> f64 {\n  %y: f64 = exp %x\n  %z: f64 = sin %y\n  return %z\n}")
+    with pytest.raises(VerifyError, match="licm"):
+        optimise(verify(program))
