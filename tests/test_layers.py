@@ -50,7 +50,7 @@ WITHIN: dict[str, list[set[str]]] = {
         {"manager"},
     ],
     "irad.codegen": [
-        {"llvm_text", "jit"},
+        {"llvm_text", "llvm_files", "jit"},
         {"kernel"},
         {"libraries"},
         {"lower", "schedule"},

@@ -1,4 +1,4 @@
-"""The call without Python code: programs of the machine of irad.codegen.call.machine_text, and callables that run them.
+"""The call without Python code: programs of the machine of machine.ll, and callables that run them.
 
 A `Program` says how the arguments of a call become those of a kernel, what must hold for that, and what is returned. Where
 the machine cannot be used (`available`), calls go through ctypes instead.
@@ -12,6 +12,7 @@ import importlib
 import math
 import os
 import platform
+import re
 import sysconfig
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -19,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.call import machine_text as entry_text
-from irad.codegen.call import match as layout
+from irad.codegen import llvm_files
 from irad.codegen.call import memory
 from irad.codegen.call.native import Context, Native, python_address
 from irad.codegen.jit import PLAIN, Library, load
@@ -29,6 +29,12 @@ from irad.core.once import once
 from irad.core.types import Type
 
 _FASTCALL_KEYWORDS = 0x82
+# Offsets in NumPy's array object (part of its binary interface) and in its descriptor, as of the types in match.ll
+_DATA, _NDIM, _DIMS, _STRIDES, _DESCR, _FLAGS = 16, 24, 32, 40, 56, 64
+_BYTE_ORDER, _TYPE_NUMBER = 26, 28
+_NUMPY = {  # functions of NumPy's table with their place in it (the same in NumPy 1 and 2)
+    "PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_CopyObject": 84, "PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94,
+}  # fmt: skip
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _FIRST_REGISTER, _HEADER = 5, 6  # words of a program
 _ERROR, _ARGV = 4, 5  # words of a frame
@@ -61,18 +67,18 @@ def _layout_known() -> bool:
         capsule = numpy_table()
     except (ImportError, AttributeError):
         return False
-    dims, strides = (ctypes.POINTER(ctypes.c_int64).from_address(id(a) + at) for at in (layout.DIMS, layout.STRIDES))
+    dims, strides = (ctypes.POINTER(ctypes.c_int64).from_address(id(a) + at) for at in (_DIMS, _STRIDES))
     return (
         capsule[2] == id(np.ndarray)
         and word(a, 8, ctypes.c_void_p) == id(np.ndarray)
-        and word(a, layout.DATA, ctypes.c_void_p) == address(a)
-        and word(a, layout.NDIM, ctypes.c_int) == 2
+        and word(a, _DATA, ctypes.c_void_p) == address(a)
+        and word(a, _NDIM, ctypes.c_int) == 2
         and dims[:2] == [3, 5]
         and strides[:2] == [20, 4]
-        and word(a, layout.DESCR, ctypes.c_void_p) == id(a.dtype)
-        and word(a, layout.FLAGS, ctypes.c_int) == a.flags.num
-        and word(a.dtype, layout.BYTE_ORDER, ctypes.c_char) == b"="
-        and word(a.dtype, layout.TYPE_NUMBER, ctypes.c_int) == a.dtype.num
+        and word(a, _DESCR, ctypes.c_void_p) == id(a.dtype)
+        and word(a, _FLAGS, ctypes.c_int) == a.flags.num
+        and word(a.dtype, _BYTE_ORDER, ctypes.c_char) == b"="
+        and word(a.dtype, _TYPE_NUMBER, ctypes.c_int) == a.dtype.num
     )
 
 
@@ -91,12 +97,12 @@ def numpy_table() -> Any:
 @once
 def _machine() -> Library:
     numpy = numpy_table()
-    symbols = {f: python_address(f) for f in entry_text.PYTHON} | {f: numpy[at] for f, (at, _) in entry_text.NUMPY.items()}
+    text = llvm_files.read("call", "machine", "match", "build")
+    named = lambda kind: [m[1] for m in re.finditer(rf"^{kind} .*?@(Py\w+|op_\w+|irad_\w+)\(", text, re.M)]
+    symbols = {f: numpy[_NUMPY[f]] if f in _NUMPY else python_address(f) for f in named("declare")}
     symbols |= {f"{t}_Type": id(cls) for t, cls in (("PyFloat", float), ("PyLong", int), ("PyArray", np.ndarray))}
     symbols["PyFunction_Type"] = id(FunctionType)
-    text = entry_text.text()
-    defined = [line.split("@", 1)[1].split("(", 1)[0] for line in text.splitlines() if line.startswith("define ")]
-    return load(text, [f for f in defined if f.startswith(("op_", "irad_"))], symbols, PLAIN)
+    return load(text, named("define"), symbols, PLAIN)
 
 
 @once

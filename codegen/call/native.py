@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen import llvm_files
 from irad.codegen.call import memory
 from irad.codegen.emit.kernels import emit
 from irad.codegen.jit import Library, load
@@ -35,7 +36,6 @@ from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
 )
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Lowered, lower
-from irad.codegen.lower.tape import GROW
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
 from irad.codegen.transform.manager import kernel_forms
 from irad.core.ir import Program, Value, types
@@ -269,7 +269,7 @@ def build(
         support[POLL] = poll_text(time.CLOCK_MONOTONIC)
         lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
     if lowered.grows:
-        support[kf.GROW_NAME] = GROW
+        support[kf.GROW_NAME] = llvm_files.read("lower", "grow")
     if lowered.functions:
         lowered.symbols["free"] = _libc_address("free")
     if notes is not None:
@@ -278,9 +278,9 @@ def build(
         lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
     if check:
         kernels, accesses = import_later("irad.codegen.transform.memory_check").memory_checked(kernels, lowered)
-        support |= import_later("irad.codegen.transform.memory_check").SUPPORT
+        support |= import_later("irad.codegen.transform.memory_check").support()
         if lowered.grows:
-            support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(GROW)
+            support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(support[kf.GROW_NAME])
     text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
     if "@irad.scipy." in text:
         lowered.symbols |= import_later("irad.codegen.math.scipy").symbols(text)

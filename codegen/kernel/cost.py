@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Aff, Apply, Const
 from irad.core.lazy_dataclass import replace
@@ -133,46 +134,5 @@ def _chunk(body: Sequence[kf.Stmt]) -> int:
 
 
 def poll_text(clock: int) -> str:
-    """`irad_poll() -> 0 or INTERRUPTED`, by clock number `clock`, for a module whose kernels call it.
-
-    After INTERRUPTED the exception (class, value, traceback) waits in the variable `irad_signal` (`SIGNAL`).
-    """
-    return f"""
-@next = internal global i64 0
-@{SIGNAL} = global [3 x ptr] zeroinitializer
-define internal i64 @{POLL}() {{
-  %time = alloca [2 x i64]
-  %e = call i32 @clock_gettime(i32 {clock}, ptr %time)
-  %s = load i64, ptr %time
-  %p = getelementptr i64, ptr %time, i64 1
-  %ns = load i64, ptr %p
-  %s_ns = mul i64 %s, 1000000000
-  %now = add i64 %s_ns, %ns
-  %due = load atomic i64, ptr @next monotonic, align 8
-  %wait = icmp slt i64 %now, %due
-  br i1 %wait, label %fine, label %look
-look:
-  %later = add i64 %now, 50000000
-  store atomic i64 %later, ptr @next monotonic, align 8
-  %state = call i32 @PyGILState_Ensure()
-  %signal = call i32 @PyErr_CheckSignals()
-  %raised = icmp ne i32 %signal, 0
-  br i1 %raised, label %keep, label %release
-keep:
-  %v = getelementptr ptr, ptr @{SIGNAL}, i64 1
-  %tb = getelementptr ptr, ptr @{SIGNAL}, i64 2
-  call void @PyErr_Fetch(ptr @{SIGNAL}, ptr %v, ptr %tb)
-  call void @PyGILState_Release(i32 %state)
-  ret i64 {INTERRUPTED}
-release:
-  call void @PyGILState_Release(i32 %state)
-  br label %fine
-fine:
-  ret i64 0
-}}
-declare i32 @clock_gettime(i32, ptr)
-declare i32 @PyGILState_Ensure()
-declare void @PyGILState_Release(i32)
-declare i32 @PyErr_CheckSignals()
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-"""
+    """`irad_poll() -> 0 or INTERRUPTED`, by clock number `clock`, for a module whose kernels call it."""
+    return llvm_files.read("kernel", "poll").replace("@clock_gettime(i32 1,", f"@clock_gettime(i32 {clock},")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Aff, Apply, Const
 from irad.codegen.kernel.independence import Span, interval, span_of
@@ -29,51 +30,6 @@ from irad.errors import MemoryCheckError
 GUARD = 64  # bytes of a guard zone
 POISON = 0x7FFB  # of each two bytes
 FILL, INTACT = "irad_poison", "irad_intact"
-SUPPORT = {
-    FILL: f"""
-define internal void @{FILL}(ptr %p, i64 %n) noinline {{
-entry:
-  %any = icmp sgt i64 %n, 0
-  br i1 %any, label %loop, label %done
-loop:
-  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]
-  %odd = trunc i64 %k to i1
-  %b = select i1 %odd, i8 {POISON >> 8}, i8 {(POISON & 255) - 256}
-  %q = getelementptr i8, ptr %p, i64 %k
-  store i8 %b, ptr %q
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-""",
-    INTACT: f"""
-define internal i64 @{INTACT}(ptr %p, i64 %from, i64 %to) noinline {{
-entry:
-  br label %loop
-loop:
-  %k = phi i64 [ %from, %entry ], [ %k1, %same ]
-  %more = icmp slt i64 %k, %to
-  br i1 %more, label %look, label %done
-look:
-  %odd = trunc i64 %k to i1
-  %b = select i1 %odd, i8 {POISON >> 8}, i8 {(POISON & 255) - 256}
-  %q = getelementptr i8, ptr %p, i64 %k
-  %x = load i8, ptr %q
-  %equal = icmp eq i8 %x, %b
-  br i1 %equal, label %same, label %changed
-same:
-  %k1 = add i64 %k, 1
-  br label %loop
-changed:
-  ret i64 1
-done:
-  ret i64 0
-}}
-""",
-}
-
 
 _ROOM = """ok:
   %had = shl i64 %cap, 3
@@ -83,9 +39,14 @@ _ROOM = """ok:
 """
 
 
+def support() -> dict[str, str]:
+    """The text of the functions that checked kernels call."""
+    return {FILL: llvm_files.read("transform", "poison"), INTACT: llvm_files.read("transform", "intact")}
+
+
 def filling(grow: str) -> str:
     """The text of the function that makes room on a tape, filling what it adds."""
-    return grow.replace("ok:\n", _ROOM) + SUPPORT[FILL].replace(f"@{FILL}(", "@irad_poison_tape(")
+    return grow.replace("ok:\n", _ROOM) + support()[FILL].replace(f"@{FILL}(", "@irad_poison_tape(")
 
 
 @dataclass

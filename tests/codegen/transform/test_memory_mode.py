@@ -19,7 +19,7 @@ from irad.codegen.kernel.parse import parse
 from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule import nests as schedule_nest
-from irad.codegen.transform.memory_check import POISON, SUPPORT, Elsewhere, Violation, memory_checked
+from irad.codegen.transform.memory_check import POISON, Elsewhere, Violation, memory_checked, support
 from irad.errors import IradValueError, MemoryCheckError, VerifyError
 
 
@@ -32,7 +32,7 @@ def checked(text: str) -> tuple[Any, Lowered]:
     """The kernel of a text with its checks, as a function of arrays and numbers."""
     lowered = Lowered([], 0)
     kernels, _ = memory_checked(parse(text), lowered)
-    lib = jit.load(emit(kernels, support=SUPPORT), [kernels[0].name])
+    lib = jit.load(emit(kernels, support=support()), [kernels[0].name])
     types = [ctypes.c_void_p if p.shape is not None else ctypes.c_int64 for p in kernels[0].params]
     f = ctypes.CFUNCTYPE(ctypes.c_int64, *types)(lib.address(kernels[0].name))
 

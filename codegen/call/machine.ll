@@ -1,22 +1,26 @@
-"""The LLVM text of the call: from a Python call to a kernel and back without Python code. Compiled once per process.
+; The call: from a Python call to a kernel and back without Python code. Compiled once per process.
+;
+; A call runs the program of a specialisation (irad.codegen.call.machine builds it): a list of instructions of four words, the
+; address of an operation of this module first. An operation is a function `i64 op(c, x, p, n)`: `c` the frame of the call, `x` the
+; content of the frame's word that the instruction names, `p` an address and `n` a number from the instruction. It gives 0 (go on),
+; 1 (a miss: the call is not one this program is for; the next program is tried), 2 (a Python exception is set) or 3 (done).
+;
+; Frame, in words: 0 next free frame, 1 end of the registers, 2 arguments of the call, 3 the function called, then what the
+; program lays out: the kernel's arguments, cells of scalars, registers. A register holds a reference of its own. Frames are in a
+; free list of the program, which the GIL guards. Program: 0 positional arguments, 1 keyword arguments, 2 their names, 3 free
+; frames, 4 callable that adds a frame to them, 5 first register, then the instructions.
 
-A call runs the program of a specialisation (irad.codegen.call.machine builds it): a list of instructions of four words, the
-address of an operation of this module first. An operation is a function `i64 op(c, x, p, n)`: `c` the frame of the call, `x` the
-content of the frame's word that the instruction names, `p` an address and `n` a number from the instruction. It gives 0 (go on),
-1 (a miss: the call is not one this program is for; the next program is tried), 2 (a Python exception is set) or 3 (done).
+declare void @PyErr_Clear()
+declare ptr @PyList_GetItem(ptr, i64)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyObject_CallNoArgs(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-Frame, in words: 0 next free frame, 1 end of the registers, 2 arguments of the call, 3 the function called, then what the
-program lays out: the kernel's arguments, cells of scalars, registers. A register holds a reference of its own. Frames are in a
-free list of the program, which the GIL guards. Program: 0 positional arguments, 1 keyword arguments, 2 their names, 3 free
-frames, 4 callable that adds a frame to them, 5 first register, then the instructions.
-"""
-
-from __future__ import annotations
-
-from irad.codegen.call.build import BUILD
-from irad.codegen.call.match import MATCH, fill, sequence
-
-CALL = """
 ; METH_FASTCALL|KEYWORDS. self: (list of one table, function).
 define ptr @irad_call(ptr %self, ptr %args, i64 %n, ptr %names) {
   %cell = call ptr @PyTuple_GetItem(ptr %self, i64 0)
@@ -288,39 +292,3 @@ define internal ptr @type_of(ptr %o) {
   %t = load ptr, ptr %p
   ret ptr %t
 }
-"""
-
-PYTHON = {
-    "Py_IncRef": "void (ptr)", "Py_DecRef": "void (ptr)", "PyTuple_Size": "i64 (ptr)", "PyTuple_GetItem": "ptr (ptr, i64)",
-    "PyTuple_New": "ptr (i64)", "PyTuple_SetItem": "i32 (ptr, i64, ptr)", "PyList_Size": "i64 (ptr)",
-    "PyList_GetItem": "ptr (ptr, i64)", "PyList_New": "ptr (i64)", "PyList_SetItem": "i32 (ptr, i64, ptr)",
-    "PyDict_New": "ptr ()", "PyDict_Size": "i64 (ptr)", "PyDict_Next": "i32 (ptr, ptr, ptr, ptr)",
-    "PyDict_SetItem": "i32 (ptr, ptr, ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
-    "PyLong_AsVoidPtr": "ptr (ptr)", "PyLong_AsLongLongAndOverflow": "i64 (ptr, ptr)", "PyLong_FromLongLong": "ptr (i64)",
-    "PyFloat_AsDouble": "double (ptr)", "PyFloat_FromDouble": "ptr (double)", "PyBool_FromLong": "ptr (i64)",
-    "PyFunction_GetCode": "ptr (ptr)", "PyFunction_GetClosure": "ptr (ptr)", "PyFunction_GetGlobals": "ptr (ptr)",
-    "PyCell_Get": "ptr (ptr)", "PyObject_RichCompareBool": "i32 (ptr, ptr, i32)", "PyObject_Size": "i64 (ptr)",
-    "PyObject_GetAttr": "ptr (ptr, ptr)", "PyObject_GetItem": "ptr (ptr, ptr)", "PyObject_CallNoArgs": "ptr (ptr)",
-    "PyObject_CallOneArg": "ptr (ptr, ptr)", "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
-    "PyObject_CallFunction": "ptr (ptr, ptr, ...)", "PyErr_Clear": "void ()", "PyEval_SaveThread": "ptr ()",
-    "PyEval_RestoreThread": "void (ptr)",
-}  # fmt: skip
-
-# Functions of NumPy's table with their place in it (the same in NumPy 1 and 2).
-NUMPY = {
-    "PyArray_Scalar": (60, "ptr (ptr, ptr, ptr)"),
-    "PyArray_ScalarAsCtype": (62, "void (ptr, ptr)"),
-    "PyArray_CopyObject": (84, "i32 (ptr, ptr)"),
-    "PyArray_NewCopy": (85, "ptr (ptr, i32)"),
-    "PyArray_NewFromDescr": (94, "ptr (ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)"),
-}
-TYPES = ("PyFloat_Type", "PyLong_Type", "PyFunction_Type", "PyArray_Type")
-
-
-def text() -> str:
-    """The module."""
-    body = CALL + fill(MATCH + BUILD) + sequence("Tuple") + sequence("List")
-    signatures = {**PYTHON, **{f: s for f, (_, s) in NUMPY.items()}}
-    declared = [f"declare {s.replace(' (', f' @{f}(', 1)}" for f, s in signatures.items()]
-    declared += [f"@{t} = external global i8" for t in TYPES]
-    return "\n".join([body, *declared, "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)", ""])

@@ -1,8 +1,33 @@
-"""The operations of the call's machine (irad.codegen.call.machine_text) that run the kernel and make what is returned."""
+; The operations of the call's machine (machine.ll) that run the kernel and make what is returned.
 
-from __future__ import annotations
+%array = type { i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 } ; NumPy's: references, class, data, rank, extents, strides, base, dtype, flags
+%dtype = type { i64, ptr, ptr, i8, i8, i8, i8, i32 } ; references, class, class of numbers, kind, letter, byte order, flags, number
 
-BUILD = """
+@PyArray_Type = external global i8
+declare i32 @PyArray_CopyObject(ptr, ptr)
+declare ptr @PyArray_NewCopy(ptr, i32)
+declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @PyArray_Scalar(ptr, ptr, ptr)
+declare ptr @PyBool_FromLong(i64)
+declare ptr @PyDict_New()
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyEval_SaveThread()
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyList_New(i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyObject_CallFunction(ptr, ptr, ...)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
+declare i64 @keep(ptr, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @put(ptr, ptr)
+declare ptr @take(ptr)
+
 ; A new array as p says (descriptor, rank, extents); its data into word n.
 define i64 @op_new(ptr %c, ptr %x, ptr %p, i64 %n) {
   %d = load ptr, ptr %p
@@ -15,7 +40,7 @@ define i64 @op_new(ptr %c, ptr %x, ptr %p, i64 %n) {
   %failed = icmp eq ptr %o, null
   br i1 %failed, label %no, label %ok
 ok:
-  %ap = getelementptr i8, ptr %o, i64 {DATA}
+  %ap = getelementptr %array, ptr %o, i32 0, i32 2
   %data = load ptr, ptr %ap
   %q = getelementptr ptr, ptr %c, i64 %n
   store ptr %data, ptr %q
@@ -52,7 +77,7 @@ no:
   %r = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %raiser, ptr @status_and_address, i64 %status, ptr %argv)
   ret i64 2
 }
-@status_and_address = private constant [3 x i8] c"LL\\00"
+@status_and_address = private constant [3 x i8] c"LL\00"
 
 ; Copy p bytes from word n to x.
 define i64 @op_copy(ptr %c, ptr %x, ptr %p, i64 %n) {
@@ -221,10 +246,9 @@ define i64 @op_return(ptr %c, ptr %x, ptr %p, i64 %n) {
 
 ; The data of array x into word n.
 define i64 @op_data(ptr %c, ptr %x, ptr %p, i64 %n) {
-  %ap = getelementptr i8, ptr %x, i64 {DATA}
+  %ap = getelementptr %array, ptr %x, i32 0, i32 2
   %data = load ptr, ptr %ap
   %q = getelementptr ptr, ptr %c, i64 %n
   store ptr %data, ptr %q
   ret i64 0
 }
-"""

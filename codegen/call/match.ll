@@ -1,16 +1,38 @@
-"""The operations of the call's machine (irad.codegen.call.machine_text) that take arguments apart, read captured state and check both.
+; The operations of the call's machine (machine.ll) that take arguments apart, read captured state and check both.
+;
+; In words of a kernel's arguments they put addresses of data, in cells the values of numbers.
 
-In words of a kernel's arguments they put addresses of data, in cells the values of numbers.
-"""
+%array = type { i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 } ; NumPy's: references, class, data, rank, extents, strides, base, dtype, flags
+%dtype = type { i64, ptr, ptr, i8, i8, i8, i8, i32 } ; references, class, class of numbers, kind, letter, byte order, flags, number
 
-from __future__ import annotations
+@PyArray_Type = external global i8
+@PyFloat_Type = external global i8
+@PyFunction_Type = external global i8
+@PyLong_Type = external global i8
+declare void @PyArray_ScalarAsCtype(ptr, ptr)
+declare ptr @PyCell_Get(ptr)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
+declare i64 @PyDict_Size(ptr)
+declare void @PyErr_Clear()
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyFunction_GetClosure(ptr)
+declare ptr @PyFunction_GetCode(ptr)
+declare ptr @PyFunction_GetGlobals(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i64 @PyList_Size(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_GetItem(ptr, ptr)
+declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
+declare i64 @PyObject_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare void @Py_IncRef(ptr)
+declare i64 @found(ptr, ptr)
+declare i64 @keep(ptr, ptr)
+declare ptr @type_of(ptr)
 
-# Offsets in NumPy's array object (part of its binary interface; irad.codegen.call.machine probes them) and in its descriptor.
-DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
-BYTE_ORDER, TYPE_NUMBER = 26, 28
-
-
-MATCH = """
 define i64 @op_argument(ptr %c, ptr %x, ptr %p, i64 %n) {
   %q = getelementptr ptr, ptr %c, i64 2
   %args = load ptr, ptr %q
@@ -179,32 +201,32 @@ define i64 @op_array(ptr %c, ptr %x, ptr %p, i64 %n) {
   %is = icmp eq ptr %t, @PyArray_Type
   br i1 %is, label %dtype, label %no
 dtype:
-  %dp = getelementptr i8, ptr %x, i64 {DESCR}
+  %dp = getelementptr %array, ptr %x, i32 0, i32 7
   %d = load ptr, ptr %dp
   %wanted = load ptr, ptr %p
   %identical = icmp eq ptr %d, %wanted
   br i1 %identical, label %layout, label %alike
 alike:
-  %np = getelementptr i8, ptr %d, i64 {TYPE_NUMBER}
+  %np = getelementptr %dtype, ptr %d, i32 0, i32 7
   %number = load i32, ptr %np
   %p1 = getelementptr i64, ptr %p, i64 1
   %number64 = sext i32 %number to i64
   %wanted_number = load i64, ptr %p1
-  %bp = getelementptr i8, ptr %d, i64 {BYTE_ORDER}
+  %bp = getelementptr %dtype, ptr %d, i32 0, i32 5
   %order = load i8, ptr %bp
-  %wbp = getelementptr i8, ptr %wanted, i64 {BYTE_ORDER}
+  %wbp = getelementptr %dtype, ptr %wanted, i32 0, i32 5
   %wanted_order = load i8, ptr %wbp
   %e0 = icmp eq i64 %number64, %wanted_number
   %e1 = icmp eq i8 %order, %wanted_order
   %e = and i1 %e0, %e1
   br i1 %e, label %layout, label %no
 layout:
-  %rp = getelementptr i8, ptr %x, i64 {NDIM}
+  %rp = getelementptr %array, ptr %x, i32 0, i32 3
   %rank = load i32, ptr %rp
   %rank64 = sext i32 %rank to i64
   %p2 = getelementptr i64, ptr %p, i64 2
   %wanted_rank = load i64, ptr %p2
-  %fp = getelementptr i8, ptr %x, i64 {FLAGS}
+  %fp = getelementptr %array, ptr %x, i32 0, i32 8
   %flags = load i32, ptr %fp
   %flags64 = zext i32 %flags to i64
   %p3 = getelementptr i64, ptr %p, i64 3
@@ -215,7 +237,7 @@ layout:
   %l = and i1 %l0, %l1
   br i1 %l, label %shape, label %no
 shape:
-  %sp = getelementptr i8, ptr %x, i64 {DIMS}
+  %sp = getelementptr %array, ptr %x, i32 0, i32 4
   %dims = load ptr, ptr %sp
   %want_dims = getelementptr i64, ptr %p, i64 4
   br label %loop
@@ -234,7 +256,7 @@ extent:
 next:
   br label %loop
 yes:
-  %ap = getelementptr i8, ptr %x, i64 {DATA}
+  %ap = getelementptr %array, ptr %x, i32 0, i32 2
   %data = load ptr, ptr %ap
   %q = getelementptr ptr, ptr %c, i64 %n
   store ptr %data, ptr %q
@@ -346,7 +368,7 @@ end_:
 ; An array with strides p[0..]; its rank is known to be n.
 define i64 @op_strides(ptr %c, ptr %x, ptr %p, i64 %n) {
 entry:
-  %sp = getelementptr i8, ptr %x, i64 {STRIDES}
+  %sp = getelementptr %array, ptr %x, i32 0, i32 5
   %strides = load ptr, ptr %sp
   br label %loop
 loop:
@@ -368,19 +390,14 @@ yes:
 no:
   ret i64 1
 }
-"""
 
-
-def sequence(kind: str) -> str:
-    """The n items of a tuple or list of class p."""
-    return f"""
-define i64 @op_{kind.lower()}(ptr %c, ptr %x, ptr %p, i64 %n) {{
+define i64 @op_tuple(ptr %c, ptr %x, ptr %p, i64 %n) {
 entry:
   %t = call ptr @type_of(ptr %x)
   %is = icmp eq ptr %t, %p
   br i1 %is, label %size, label %no
 size:
-  %len = call i64 @Py{kind}_Size(ptr %x)
+  %len = call i64 @PyTuple_Size(ptr %x)
   %same = icmp eq i64 %len, %n
   br i1 %same, label %loop, label %no
 loop:
@@ -388,7 +405,7 @@ loop:
   %more = icmp slt i64 %k, %n
   br i1 %more, label %item, label %yes
 item:
-  %o = call ptr @Py{kind}_GetItem(ptr %x, i64 %k)
+  %o = call ptr @PyTuple_GetItem(ptr %x, i64 %k)
   %s = call i64 @keep(ptr %c, ptr %o)
   %k1 = add i64 %k, 1
   br label %loop
@@ -396,13 +413,28 @@ yes:
   ret i64 0
 no:
   ret i64 1
-}}
-"""
+}
 
-
-def fill(text: str) -> str:
-    """The text with NumPy's offsets in the place of their names in braces."""
-    names = ("DATA", "NDIM", "DIMS", "STRIDES", "DESCR", "FLAGS", "BYTE_ORDER", "TYPE_NUMBER")
-    for name in names:
-        text = text.replace(f"{{{name}}}", str(globals()[name]))
-    return text
+define i64 @op_list(ptr %c, ptr %x, ptr %p, i64 %n) {
+entry:
+  %t = call ptr @type_of(ptr %x)
+  %is = icmp eq ptr %t, %p
+  br i1 %is, label %size, label %no
+size:
+  %len = call i64 @PyList_Size(ptr %x)
+  %same = icmp eq i64 %len, %n
+  br i1 %same, label %loop, label %no
+loop:
+  %k = phi i64 [ 0, %size ], [ %k1, %item ]
+  %more = icmp slt i64 %k, %n
+  br i1 %more, label %item, label %yes
+item:
+  %o = call ptr @PyList_GetItem(ptr %x, i64 %k)
+  %s = call i64 @keep(ptr %c, ptr %o)
+  %k1 = add i64 %k, 1
+  br label %loop
+yes:
+  ret i64 0
+no:
+  ret i64 1
+}
