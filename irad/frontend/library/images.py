@@ -50,9 +50,14 @@ def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, o
 def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0):
     """scipy.ndimage.correlate."""
     x, w = np.asarray(input), np.asarray(weights)
-    if x.ndim != w.ndim or np.ndim(origin):
-        raise UnsupportedError("scipy.ndimage.correlate: weights with as many axes as the array, one origin for all")
-    before = [n // 2 + origin for n in w.shape]
+    return _correlated(x, w, mode, cval, [origin] * x.ndim if np.ndim(origin) == 0 else origin)
+
+
+def _correlated(x, w, mode, cval, origins):
+    """Sums of x around each element with the weights w, which stand n // 2 + origin before it along an axis of n weights."""
+    if x.ndim != w.ndim or len(origins) != x.ndim:
+        raise UnsupportedError("scipy.ndimage.correlate and convolve: weights, and origins, for as many axes as the array has")
+    before = [n // 2 + o for n, o in zip(w.shape, origins)]
     wide = _wide(x, [(b, n - 1 - b) for b, n in zip(before, w.shape)], mode, cval)
     out = 0.0
     for at in np.ndindex(*w.shape):
@@ -62,13 +67,10 @@ def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0):
 
 @written("scipy.ndimage.convolve")
 def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0):
-    """scipy.ndimage.convolve, of weights with odd extents."""
-    w = np.asarray(weights)
-    if any(n % 2 == 0 for n in w.shape):
-        raise UnsupportedError(
-            "scipy.ndimage.convolve with weights of even extents: use scipy.ndimage.correlate of the flipped weights"
-        )
-    return correlate(input, np.flip(w), None, mode, cval, -origin)
+    """scipy.ndimage.convolve."""
+    x, w = np.asarray(input), np.asarray(weights)
+    origins = [origin] * x.ndim if np.ndim(origin) == 0 else origin
+    return _correlated(x, np.flip(w), mode, cval, [-o - (n % 2 == 0) for n, o in zip(w.shape, origins)])
 
 
 def _gaussian(sigma, order, radius):

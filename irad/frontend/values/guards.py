@@ -20,9 +20,16 @@ INT32 = (-(2**31), 2**31 - 1)
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """A root of paths that is always the same object: a function, class or module that was not found by a path."""
+    """A root of paths that is always the same object: a function, class or module that was not found by a path. Two roots are
+    one where their objects are, so that a path found in one reading of a function is the same in the next."""
 
     obj: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self.obj is other.obj
+
+    def __hash__(self) -> int:
+        return id(self.obj)
 
 
 Step = tuple[str, Any]  # (kind, key): the kinds are the keys of `STEPS`
