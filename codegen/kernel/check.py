@@ -11,7 +11,8 @@
 - No element of a scratch buffer is read, or added to, before the text has stored to the buffer (which elements were written on which
   path is proved by irad.codegen.kernel.assigned, where code checks its memory, and in tests).
 - Buffers that are `freed` are i64 and declared in the outermost block.
-- Swapped buffers have equal dtypes and extents and lie outside of vec loops; views of them end with the swap, and are made in its block.
+- Swapped buffers have equal dtypes and extents and lie outside of vec loops; views of them end with the swap, and with the start of
+  a loop that swaps.
 - What a call writes is a buffer; a raise with values has an error record (`err`, i64) to put them in.
 """
 
@@ -41,6 +42,7 @@ class _Verifier:
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
+        self.swaps = any(isinstance(s, kf.Swap) for s in kf.walk(kernel.body))
         self.scope: dict[str, Any] = {}
         self.at: Any = None
         self.unwritten: set[str] = set()  # scratch buffers that nothing has been stored to
@@ -249,9 +251,15 @@ class _Verifier:
         if a.dtype != b.dtype or [Aff.of(n) for n in a.shape] != [Aff.of(n) for n in b.shape]:
             raise self.fail(f"swapped buffers must have one dtype and shape: `{s.a}` and `{s.b}` differ")
         stale = self.views_of({s.a, s.b})
-        if self.vec or stale & self.enclosing:
-            raise self.fail("a swap stands outside of vec loops, and its buffers have no views made outside of its block")
+        if self.vec:
+            raise self.fail("a swap stands outside of vec loops")
         for name in stale:
+            del self.scope[name]
+
+    def end_views(self, body: Sequence[Stmt]) -> None:
+        """Views of what a block swaps end before it: after the swap, and in the second trip of a loop, they would be of another buffer."""
+        swapped = {n for s in kf.walk(body) if isinstance(s, kf.Swap) for n in (s.a, s.b)} if self.swaps else set()
+        for name in self.views_of(swapped):
             del self.scope[name]
 
     def views_of(self, bufs: set[str]) -> set[str]:
@@ -314,12 +322,14 @@ class _Verifier:
         self.vec = None
 
     def nested(self, body: Sequence[Stmt], var: str | None = None) -> None:
+        self.end_views(body)
         with self.inner():
             if var is not None:
                 self.bind(var, "index")
             self.block(body)
 
     def while_loop(self, s: kf.While) -> None:
+        self.end_views(s.body)
         with self.inner():
             self.block(s.test)
             self.at = s

@@ -276,6 +276,13 @@ class Reader:
         scalars = {c.value for c in self.captures.params.values() if not c.type.shape}
         return all(v in self.leaf_of or v in scalars for v in self.sources_of_number(x.value))
 
+    def may_be_known(self, x: Arr) -> bool:
+        """Is a number computed from whole numbers of the arguments and captures, and from counters of loops, alone?"""
+        scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
+        whole = lambda v: (v in self.leaf_of or v in scalars) and v.type.dtype[0] in "iub"
+        found = self.sources_of_number(x.value)
+        return bool(found) and all(v in self.loop_of or whole(v) for v in found)
+
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
         out: set[Value] = set()
@@ -410,6 +417,10 @@ class Reader:
 
     def truth(self, x: Any) -> Any:
         """bool(x): a bool, or a traced one."""
+        raise NotImplementedError
+
+    def condition(self, e: ast.expr) -> Any:
+        """The truth of an expression that is a test: a bool, or a traced one."""
         raise NotImplementedError
 
     def guarded(self, run: Callable[[], Any], then: Callable[[], Any]) -> bool:

@@ -94,6 +94,7 @@ class SourceReader(Reader):
     call = lambda self, fn, args, kwargs=None: calls.call(self, fn, list(args), dict(kwargs or {}))
     enter = calls.enter
     truth = logic.truth
+    condition = logic.condition
     identical = logic.identical
     guarded = tries.guarded
     operator = _operator
@@ -336,7 +337,11 @@ class _Attempt:
         r = self.reader
         if isinstance(e, AliasError) and not r.doubtful <= r.tracked:
             return Restart(tracked=frozenset(r.doubtful))
-        leaf_of = r.leaf_of | {c.value: ("capture", p) for p, c in r.captures.params.items() if not c.type.shape}
+        leaf_of = r.leaf_of | {
+            c.value: ("capture", p)
+            for p, c in r.captures.params.items()
+            if not c.type.shape and p.steps[-1:] != (("stream", None),)
+        }
         sources = r.sources_of(e)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)
         loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)

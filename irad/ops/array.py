@@ -423,6 +423,8 @@ def _winner(x: Value, axes: tuple[int, ...], arg: Callable[..., Value]) -> tuple
     """Index operands and spec that read, or add to, the extreme element of each reduced group."""
     t = x.type
     kept = tuple(k for k in range(t.rank) if k not in axes)
+    if len(axes) > 1 and any(isinstance(t.shape[k], Extent) for k in axes):
+        return _winner_by_axes(x, axes, arg)
     group = Type("i64", tuple(t.shape[k] for k in kept))
     lined = transpose_to(x, kept + tuple(axes))
     flat = reshape_to(lined, group.shape + (_product(t.shape[k] for k in axes),))
@@ -434,6 +436,23 @@ def _winner(x: Value, axes: tuple[int, ...], arg: Callable[..., Value]) -> tuple
     if not kept:
         return [at[k] for k in range(t.rank)], ("i",) * t.rank
     return [at[k] for k in range(t.rank)], ("g",) * t.rank
+
+
+def _winner_by_axes(x: Value, axes: tuple[int, ...], arg: Callable[..., Value]) -> tuple[list[Value], Spec]:
+    """The same, one axis after another from the last, for groups that cannot be laid out in a row: their size is run-time extents'
+    product. Each step keeps the first extreme element along its axis, so the first in order is what remains."""
+    live, steps = list(range(x.type.rank)), []
+    for k in sorted(axes, reverse=True):
+        best = arg(x, axis=live.index(k))
+        at = [iota(type=best.type, axis=j) for j in range(best.type.rank)]
+        at.insert(live.index(k), best)
+        x = index(x, *at, spec=("g",) * len(at)) if len(at) > 1 else index(x, best, spec=("i",))
+        live.remove(k)
+        steps.append((k, best, tuple(live)))
+    found: dict[int, Value] = {k: iota(type=x.type.with_dtype("i64"), axis=j) for j, k in enumerate(live)}
+    for k, best, of in reversed(steps):
+        found[k] = index(best, *[found[j] for j in of], spec=("g" if live else "i",) * len(of)) if of else best
+    return [found[k] for k in sorted(found)], ("g" if live else "i",) * len(found)
 
 
 def _product(ds: Any) -> Dim:

@@ -168,3 +168,29 @@ def test_counts_over_parts_of_different_lengths_are_not_alike() -> None:
         first, again, other = (index(x, spec=(Slice(0, affine(0, {k: 1})),)) for k in (n, n, m))
         assert alike(sum_(first, axes=(0,)), sum_(again, axes=(0,)))
         assert not alike(sum_(first, axes=(0,)), sum_(other, axes=(0,)))
+
+
+@pytest.mark.parametrize("extreme", [np.max, np.min, np.amax])
+def test_the_extreme_of_a_window_of_two_run_time_extents(extreme: Any) -> None:
+    """The first of the equal ones takes all, whatever the axes."""
+
+    def pooled(a: np.ndarray) -> Any:
+        i, total = 0, 0.0
+        while i < a.shape[0]:
+            j = 0
+            while j < a.shape[1]:
+                total = total + extreme(a[i : i + 2, j : j + 3]) * (i + 2 * j + 1)
+                j += 3
+            i += 2
+        return total
+
+    a = np.round(np.random.default_rng(0).random((5, 7)) * 6)
+    value, slope = irad.compile(pooled).value_and_grad(a)
+    want = np.zeros_like(a)
+    for i in range(0, 5, 2):
+        for j in range(0, 7, 3):
+            w = a[i : i + 2, j : j + 3]
+            at = np.unravel_index((np.argmin if extreme is np.min else np.argmax)(w), w.shape)
+            want[i + at[0], j + at[1]] += i + 2 * j + 1
+    assert value == pooled(a)
+    np.testing.assert_array_equal(slope, want)

@@ -143,7 +143,7 @@ def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any
     def test() -> Any:
         r.at(s.test)
         try:
-            return r.truth(r.perhaps(s.test))
+            return r.condition(s.test)
         except IradError as e:
             raise e.at(r.place(s.test)) from e.__cause__
 

@@ -180,7 +180,7 @@ def arrays_in(t: Template) -> Iterator[Ary]:
             yield from arrays_in(k)
 
 
-MOST_STRINGS = 16
+MOST_STRINGS = 32
 
 
 def choices(x: Any) -> tuple[str, ...] | None:

@@ -110,9 +110,9 @@ def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[
 
 def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
     for t in tests:
-        keep = r.truth(r.expr(t))
+        keep = r.condition(t)
         if keep is not True:
-            return keep if len(tests) == 1 or keep is False else r.truth(r.expr(ast.BoolOp(ast.And(), tests)))
+            return keep if len(tests) == 1 or keep is False else r.condition(ast.BoolOp(ast.And(), tests))
     return True
 
 

@@ -296,6 +296,18 @@ def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
         return _same_choice(r, name, xs, options)
     if name in ("eq", "ne"):
         return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
+    if (
+        name in ("lt", "le", "gt", "ge")
+        and sum(isinstance(x, Text) for x in xs) == 1
+        and all(isinstance(x, (Text, str)) for x in xs)
+    ):
+        a, b = xs
+        compare = getattr(operator, name)
+        return (
+            import_later("irad.frontend.control.chosen_items").of_choice(r, a, lambda o: compare(o, b))
+            if isinstance(a, Text)
+            else import_later("irad.frontend.control.chosen_items").of_choice(r, b, lambda o: compare(a, o))
+        )
     if name == "mul" and any(isinstance(x, int) for x in xs):
         text, times = xs if isinstance(xs[0], Text) else xs[::-1]
         return together([text] * times)

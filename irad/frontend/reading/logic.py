@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -117,6 +118,10 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
         return r.truth(r.call(np.any, [hits]))
     for text in (container, x):
         if isinstance(text, Text) and isinstance(container, (str, Text)):
+            if isinstance(container, str):
+                return import_later("irad.frontend.control.chosen_items").of_choice(r, text, lambda o: o in container)
+            if isinstance(x, str):
+                return import_later("irad.frontend.control.chosen_items").of_choice(r, text, lambda o: x in o)
             raise text.unknown()
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
@@ -154,6 +159,24 @@ def logic(r: Reader, e: ast.BoolOp) -> Any:
         return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
 
     return go(0)
+
+
+def condition(r: Reader, e: ast.expr) -> Any:
+    """The truth of an expression that is a test. There `and`, `or` and `not` join truths, not values, which may be of two kinds."""
+    if isinstance(e, ast.BoolOp):
+        combine = both if isinstance(e.op, ast.And) else either
+
+        def go(k: int) -> Any:
+            t = condition(r, e.values[k])
+            return t if k == len(e.values) - 1 else combine(r, t, lambda: go(k + 1))
+
+        return go(0)
+    if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
+        t = condition(r, e.operand)
+        return negated(t) if isinstance(t, Arr) else not t
+    x = r.perhaps(e)
+    r.at(e)
+    return r.truth(x)
 
 
 def both(r: Reader, x: Any, rest: Callable[[], Any]) -> Any:
@@ -198,7 +221,7 @@ def _cheap(side: Region) -> bool:
 @expression(ast.IfExp)
 def conditional(r: Reader, e: ast.IfExp) -> Any:
     r.at(e.test)
-    t = r.truth(r.perhaps(e.test))
+    t = r.condition(e.test)
     if not isinstance(t, Arr):
         return r.perhaps(e.body if t else e.orelse)
 
@@ -214,6 +237,8 @@ def conditional(r: Reader, e: ast.IfExp) -> Any:
 
 def truth(r: Reader, x: Any) -> Any:
     """bool(x) as Python takes it: a bool, or a traced one."""
+    if isinstance(x, Poison):
+        raise UnsupportedError(f"the truth of what {x.message.removeprefix('it ')}")
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)

@@ -30,7 +30,7 @@ def _cases(r: Reader, s: ast.Match, subject: Any, k: int) -> None:
     _assign(r, hit, found)
     guard = case.guard
     if guard is not None:
-        hit = r.truth(both(r, hit, lambda: r.truth(r.expr(guard))))
+        hit = r.truth(both(r, hit, lambda: r.condition(guard)))
     if hit is True:
         block(r, case.body)
     elif hit is False:

@@ -74,7 +74,7 @@ def _shown(separator: str, texts: list[Text]) -> tuple[str, list[Arr]]:
 @statement(ast.Assert)
 def assert_(r: Reader, s: ast.Assert) -> None:
     r.at(s.test)
-    ok = r.truth(r.perhaps(s.test))
+    ok = r.condition(s.test)
     if ok is True:
         return
     message = r.expr(s.msg) if s.msg is not None else ""

@@ -288,6 +288,6 @@ def while_(r: Reader, s: ast.While) -> None:
 
     def test() -> Any:
         r.at(s.test)
-        return head(r, lambda: r.truth(r.perhaps(s.test)))
+        return head(r, lambda: r.condition(s.test))
 
     run_while(r, loop, test)

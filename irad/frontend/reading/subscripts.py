@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -30,7 +31,6 @@ from irad.frontend.values.objects import (
     Poison,
     Text,
     describe,
-    is_number,
     is_traced_deep,
     python_method,
 )
@@ -53,7 +53,9 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, Arr):
         return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
     if isinstance(obj, Text):
-        raise obj.unknown()
+        if is_traced_deep(key):
+            raise obj.unknown()
+        return import_later("irad.frontend.control.chosen_items").of_choice(r, obj, lambda o: o[key])
     method = python_method(obj, "__getitem__")
     if method is not None:
         return r.call(method, [obj, key])
@@ -101,21 +103,22 @@ def _not_indexable(obj: Any) -> Any:
 
 
 def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
-    """A traced index into a list or tuple: of numbers, they become an array; else the index must be known."""
+    """A traced index into a sequence or dict: of numbers, they become an array; else the index must be known, or chooses by data."""
     lo, hi = interval(key.value)
     if lo == hi:
         return obj[int(lo)]
-    if isinstance(obj, (list, tuple, range)) and len(obj) and all(map(is_number, obj)):
-        python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
-        kinds = {x.name if isinstance(x, Arr) else type(x) for x in obj}
-        if len(kinds) == 1:
-            if key.name == "i64":
-                what = "list" if isinstance(obj, list) else "tuple" if isinstance(obj, tuple) else "range object"
-                check_position(key.value, len(obj), f"{what} index out of range")
-            item = getitem(lift(r.operand(list(obj))), key)
-            return Arr(item.value, python)
+    chosen_items = import_later("irad.frontend.control.chosen_items")
+    if chosen_items.one_kind(obj):
+        if key.name == "i64":
+            check_position(key.value, len(obj), chosen_items.out_of_range(obj))
+        return chosen_items.number(r, obj, key)
     what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
-    raise NeedStatic(key, what)
+    wanted = NeedStatic(key, what)
+    if isinstance(obj, (list, tuple, str)) and len(obj) and key.name == "i64" and not r.may_be_known(key):
+        found = chosen_items.item(r, obj, key)
+        if found is not None:
+            return found[0]
+    raise wanted
 
 
 def array_item(r: Reader, x: Array, key: Any) -> Any:

@@ -9,6 +9,7 @@ hand to code that would read them once, at compile time (`Captures.hand`).
 from __future__ import annotations
 
 import collections
+import math
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -222,7 +223,7 @@ class Captures:
                     raise IradTypeError(f"{path}: {why_not(obj.dtype) if obj.dtype.names is not None else e}") from None
                 return self._text(obj, path)
             return self._array(obj, path, t)
-        if path in self.frozen:
+        if path in self.frozen or (type(obj) is float and obj in (math.inf, -math.inf)):  # no limit: a flag more than a number
             self.guard(path, "eq", obj)
             return obj
         weak = type(obj) in (int, float, complex)

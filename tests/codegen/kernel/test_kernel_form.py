@@ -258,8 +258,8 @@ BAD = [
     ("z = buf(f64, 3)\n    swap(x, z)", "must have one dtype and shape"),
     ("z = buf(f64, 3)\n    y = buf(f64, 3)\n    v = view(y[0], (1,))\n    swap(y, z)\n    v[0] = c", "`v` is not in scope"),
     (
-        "z = buf(f64, 3)\n    y = buf(f64, 3)\n    v = view(y[0], (1,))\n    for i in seq(0, 2):\n        swap(y, z)",
-        "no views made outside",
+        "z = buf(f64, 3)\n    y = buf(f64, 3)\n    v = view(y[0], (1,))\n    for i in seq(0, 2):\n        v[0] = c\n        swap(y, z)",
+        "`v` is not in scope",
     ),
     ("raise_if(c, 1)", "must be bool|has dtype bool"),
     ("raise_if(True, 1, c)", "`err` is not in scope"),

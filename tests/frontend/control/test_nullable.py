@@ -194,9 +194,27 @@ def a_bool(x: np.ndarray) -> Any:
     return x[1] if large is None else x[2] * x[2]
 
 
+def named(x: float) -> str | None:
+    return "above" if x > 2.0 else None
+
+
+def asked_with_and_or(x: np.ndarray) -> Any:
+    """`and` and `or` of things of two kinds, as tests."""
+    total = 0.0
+    for i in range(len(x)):
+        k = named(x[i])
+        if not (k and x[i] > 5.0) or (k is None and x[0] > 3.0):
+            total += x[i]
+        assert k or x[i] < 4.0
+        total += x[i] ** 2 if k and x[i] < 3.0 else 0.0
+        total += sum(v for v in x if k and v > 1.0)
+    return total
+
+
 ALL = [
     first_above, by_truth, smallest_above, in_a_while, of_a_call, with_a_default, an_array, an_alias, toggled, compared, matched,
     in_an_object, in_a_list, by_or, of_a_closure, a_bool,
+    asked_with_and_or,
 ]  # fmt: skip
 
 

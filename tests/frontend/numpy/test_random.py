@@ -450,3 +450,21 @@ def test_state_of_the_module_random() -> None:
     own, twin = random.Random(5), random.Random(5)
     d = irad.compile(lambda x, gen: x * gen.random())
     assert [d(1.0, own), d(1.0, own)] == [twin.random(), twin.random()]
+
+
+def test_a_drawn_array_is_exchanged_in_a_loop() -> None:
+    """A draw writes into memory that a loop swaps with another."""
+
+    def f(p: np.ndarray, n: int) -> Any:
+        y = np.random.default_rng(3).standard_normal((6, 2))
+        step = np.zeros_like(y)
+        for _ in range(n):
+            step = 0.5 * step - 0.1 * np.tanh(p @ y)
+            y += step
+        return np.sum(y**2)
+
+    p = np.random.default_rng(0).random((6, 6))
+    value, slope = irad.compile(f).value_and_grad(p, 7)
+    assert np.isclose(value, f(p, 7), rtol=1e-13)
+    d = np.random.default_rng(1).random((6, 6)) * 1e-6
+    assert np.isclose(np.sum(slope * d), (f(p + d, 7) - f(p - d, 7)) / 2, rtol=1e-7)

@@ -101,4 +101,6 @@ def test_in_an_exception() -> None:
 
 def test_characters_are_not_known() -> None:
     with pytest.raises(irad.UnsupportedError, match="text"):
-        irad.compile(lambda x: x * len(("a" if x[0] > 1 else "bc").upper()))(X)
+        irad.compile(lambda x: x * len(str(x[0]).upper()))(X)
+    with pytest.raises(irad.UnsupportedError, match="text"):
+        irad.compile(lambda x: x * "abc".index("a" if x[0] > 1 else "q"))(X)

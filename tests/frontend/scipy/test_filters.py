@@ -29,6 +29,8 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     *((sg.savgol_filter, (X2, 7, 3, d, 0.5, -1, m)) for d in (0, 1) for m in ("interp", "nearest", "mirror", "constant", "wrap")),
     *((f, (A, w, 1, None, m)) for f in (nd.correlate1d, nd.convolve1d) for w in (K[0], R.random(4)) for m in MODES),
     *((f, (A, K, None, m)) for f in (nd.convolve, nd.correlate) for m in MODES),
+    *((f, (A, w, None, m, 0.3, o)) for f in (nd.convolve, nd.correlate) for w in (K[:2, :2], K[:2], K[:, :1]) for o in (0, (0, -1), -1)
+      for m in ("reflect", "constant") if min(w.shape) > 1 or o == 0),
     *((nd.gaussian_filter, (A, (0.7, 1.2), (0, 1), None, m)) for m in MODES), (nd.gaussian_filter1d, (A, 0.8, 0, 2)),
     *((f, (A, 3, None, m)) for f in (nd.uniform_filter,) for m in MODES), (nd.uniform_filter1d, (A, 4, 0)),
     (nd.laplace, (A,)), (nd.sobel, (A, 0)), (nd.prewitt, (A, 1)),

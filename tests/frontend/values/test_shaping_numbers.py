@@ -100,3 +100,32 @@ def test_a_loop_whose_trips_shape_arrays(f) -> None:
         assert c(N, n) == f(N, n)
     slopes = [f(N + e, 3) - f(N, 3) for e in np.eye(12)]  # it is linear
     np.testing.assert_allclose(irad.grad(f)(N, 3), slopes)
+
+
+class Grid:
+    def __init__(self, n: int, dt: float = 0.25, end: float = np.inf):
+        self.steps = np.zeros(int(n / dt))
+        self.end = end
+
+    def length(self, x: float) -> float:
+        return x * len(self.steps) if np.isinf(self.end) else x * np.zeros(max(1, int(self.end)))[0]
+
+
+def test_a_default_of_a_method_that_is_found_by_no_path() -> None:
+    class Fine(Grid):
+        def __init__(self, n: int, **kwargs: float):
+            super().__init__(n, **kwargs)
+
+    assert irad.grad(lambda x: Fine(2).length(x))(1.5) == 8.0
+    assert irad.grad(lambda x: Fine(2, dt=0.5).length(x))(1.5) == 4.0
+
+
+def test_an_infinite_default_is_a_flag() -> None:
+    import math
+
+    def windowed(x: np.ndarray, w: float = math.inf) -> float:
+        if not math.isinf(w):
+            x = x[max(0, 2 - w) :]
+        return np.sum(x)
+
+    assert irad.compile(lambda x: windowed(x))(N) == np.sum(N) and irad.compile(lambda x: windowed(x, 1))(N) == np.sum(N[1:])

@@ -1,0 +1,142 @@
+"""Items of Python's sequences at a position that depends on data: which of them it is, is chosen at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from irad.errors import UnsupportedError
+from irad.frontend.control.flow import branch
+from irad.frontend.control.merge import join_numbers
+from irad.frontend.control.templates import Num
+from irad.frontend.control.templates import number as kind_of
+from irad.frontend.numpy.table import getitem
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, lift
+from irad.frontend.values.objects import Poison, Text, is_number
+from irad.frontend.values.positions import check_position, wrapped_position
+from irad.ops.elementwise import cast_to
+from irad.ops.text import choice_field, choices_of
+
+MOST = 16  # items that are no numbers, tuples or lists of numbers, up to which one of them is chosen
+
+
+def out_of_range(obj: Any) -> str:
+    """Python's message."""
+    kinds = ((list, "list"), (tuple, "tuple"), (str, "string"), (range, "range object"))
+    return f"{next(name for cls, name in kinds if isinstance(obj, cls))} index out of range"
+
+
+def one_kind(obj: Any) -> bool:
+    """Is it a sequence of numbers of one class?"""
+    if not isinstance(obj, (list, tuple, range)) or not len(obj) or not all(map(is_number, obj)):
+        return False
+    return len({x.name if isinstance(x, Arr) else type(x) for x in obj}) == 1
+
+
+def number(r: Reader, obj: Sequence[Any], key: Arr) -> Arr:
+    """The number at a checked position among numbers of one class."""
+    python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
+    return Arr(getitem(lift(r.operand(list(obj))), key).value, python)
+
+
+def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
+    """(obj[key],) of a list, tuple or string; None where it cannot be chosen by data. Raises IndexError at run time.
+
+    Rows of numbers become columns, each an array. Lists that are chosen, and those that they are chosen from, may not change any more.
+    """
+    if not _can(r, list(obj)):
+        return None
+    check_position(key.value, len(obj), out_of_range(obj))
+    at = Arr(wrapped_position(key.value, len(obj)), True)
+    return (_string(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
+
+
+def of_choice(r: Reader, x: Text, f: Callable[[str], Any]) -> Any:
+    """What f gives for a string that is one of several by data. Raises NeedStatic for text of another kind, or if f raises for one."""
+    options = choices_of(x.template)
+    if options is None:
+        raise x.unknown()
+    try:
+        results = [f(o) for o in options]
+    except Exception:
+        raise x.unknown() from None
+    found = item(r, results, x.operands[0])
+    if found is None:
+        raise x.unknown()
+    return found[0]
+
+
+def _can(r: Reader, items: list[Any]) -> bool:
+    if all(x is items[0] for x in items):
+        return True
+    if all(map(is_number, items)):
+        return _joined(items) is not None
+    if (columns := _columns(items)) is not None and all(_can(r, c) for c in columns):
+        return True
+    return len(items) <= (2 * MOST if all(type(x) is str for x in items) else MOST)
+
+
+def _joined(items: list[Any]) -> Num | None:
+    """The type of numbers of several classes; None where one is a bool among others."""
+    kinds = [kind_of(x) for x in items]
+    if len({k.dtype == "bool" for k in kinds}) > 1:
+        return None
+    return reduce(join_numbers, kinds)
+
+
+def _columns(items: list[Any]) -> list[list[Any]] | None:
+    """Of rows of one class and length, what stands in each place; None if they are no such rows."""
+    cls = type(items[0])
+    if not (cls is list or issubclass(cls, tuple)) or any(type(x) is not cls or len(x) != len(items[0]) for x in items):
+        return None
+    return [[row[k] for row in items] for k in range(len(items[0]))]
+
+
+def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
+    if all(x is items[0] for x in items):
+        return items[0]
+    if one_kind(items):
+        return number(r, items, at)
+    if all(map(is_number, items)):
+        t = _joined(items)
+        assert t is not None
+        values = [Arr(cast_to(lift(r.operand(x)).value, t.dtype), t.weak) for x in items]
+        return number(r, values, at)
+    if all(type(x) is str for x in items):
+        return _string(r, items, at)
+    columns = _columns(items)
+    if columns is not None and all(_can(r, c) for c in columns):
+        return _row(r, items, [_one_of(r, c, at) for c in columns])
+    return _branched(r, items, at, 0)
+
+
+def _row(r: Reader, rows: list[Any], columns: list[Any]) -> Any:
+    cls = type(rows[0])
+    if cls is not list:
+        return tuple.__new__(cls, columns)
+    out = r.state.made(columns)
+    for x in (out, *rows):
+        r.state.lock(x)
+    return out
+
+
+def _string(r: Reader, options: Sequence[str], at: Arr) -> Any:
+    unique = tuple(dict.fromkeys(options))
+    if len(unique) == 1:
+        return unique[0]
+    place = [unique.index(o) for o in options]
+    return Text(choice_field(unique), (at if place == [*range(len(place))] else number(r, place, at),))
+
+
+def _branched(r: Reader, items: list[Any], at: Arr, first: int) -> Any:
+    """One of anything, by halves."""
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    side: Callable[[list[Any], int], Callable[[], Any]] = lambda part, n: lambda: _branched(r, part, at, n)
+    out = branch(r, r.operator("lt", at, first + half), side(items[:half], first), side(items[half:], first + half))
+    if isinstance(out, Poison):
+        raise UnsupportedError(f"which item it is depends on data, and {out.message.removeprefix('it ')}")
+    return out
