@@ -57,7 +57,7 @@ class Adjoint(dict[Value, Value]):
         return self[v] if v in self else zero(v.type)
 
 
-class Frame:
+class RegionPair:
     """A region with its augmented forward and its backward. `direct`: both are in one scope, nothing is saved."""
 
     def __init__(self, graph: Graph, direct: bool = False):

@@ -1,7 +1,7 @@
 """Reverse mode through regions: the engine. The rules of control ops and of the tape are in irad.passes.derivatives.reverse_rules.
 
 Every region becomes a pair: an augmented forward, which pushes on the tape what will be needed as its last act, and a
-backward, which pops it as its first. A `Frame` is such a pair under construction. The backward is built first, in terms
+backward, which pops it as its first. A `RegionPair` is such a pair under construction. The backward is built first, in terms
 of *stand-ins* `need(v)` for the forward values v; the stand-ins that survive dead code removal say what is recomputed
 or saved (irad.passes.derivatives.save_or_recompute). Forward nodes are never copied: they keep their identity, control ops that push gain a
 tape result. At the top the backward follows the forward in one graph, where every value is its own stand-in.
@@ -31,7 +31,7 @@ from irad.passes.analyses.activity import activity, carries, open_entries
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.custom import taken_apart
-from irad.passes.derivatives.region_pairs import Adjoint, Frame
+from irad.passes.derivatives.region_pairs import Adjoint, RegionPair
 from irad.passes.derivatives.save_or_recompute import choose, nearly_whole, remembered
 
 Cotangents = Sequence[Value | None]
@@ -134,8 +134,8 @@ class Reverse:
 
     def __init__(self, diff: Differentiation, graph: Graph, wrt: Iterable[Value], once: bool = False):
         self.diff, self.once = diff, once
-        self.frame_of: dict[Value, Frame] = {}
-        self.frames: list[Frame] = []
+        self.frame_of: dict[Value, RegionPair] = {}
+        self.frames: list[RegionPair] = []
         self.around: list[int] = []  # about how many trips the loops have whose bodies are being swept
         self.graph, self.consumed = graph, set(consumed(graph))
         self._active = activity(graph, wrt, diff.open_entries)
@@ -164,7 +164,7 @@ class Reverse:
         n = len(node.inputs) + len(node.outputs) - 2
         return [k for k in range(n) if (node.attrs["site"], k) in self._active]
 
-    def enter(self, frame: Frame) -> None:
+    def enter(self, frame: RegionPair) -> None:
         self.frame_of.update(dict.fromkeys(frame.graph.params, frame))
         for node in frame.graph.nodes:
             self.frame_of.update(dict.fromkeys(node.outputs, frame))
@@ -176,7 +176,7 @@ class Reverse:
         ins, outs = tuple(map(self.need, node.inputs)), tuple(map(self.need, node.outputs))
         return Node(node.op, ins, outs, rename_attrs(node.attrs, self.need), (), node.loc)
 
-    def sweep(self, frame: Frame, adj: Adjoint) -> None:
+    def sweep(self, frame: RegionPair, adj: Adjoint) -> None:
         """Emit the backward of the frame's nodes, last to first."""
         self.frames.append(frame)
         builder = current()
@@ -245,7 +245,7 @@ class Backward:
     """
 
     def __init__(self, ad: Reverse, graph: Graph, given: Sequence[Value] = ()):
-        self.ad, self.frame, self.given = ad, Frame(graph), set(given)
+        self.ad, self.frame, self.given = ad, RegionPair(graph), set(given)
         ad.enter(self.frame)
         self.params = [ad.need(v) for v in given]
         self.builder, self.prefix = Builder(deriv=True), Builder(deriv=True)
@@ -367,7 +367,7 @@ def joint(
     Returns the cotangents of `wrt`.
     """
     ad = Reverse(diff, graph, wrt, once)
-    frame = Frame(graph, direct=True)
+    frame = RegionPair(graph, direct=True)
     ad.enter(frame)
     adj = Adjoint(ad, accs)
     with Builder(deriv=True) as b:

@@ -11,7 +11,7 @@ from irad.errors import UnsupportedError
 from irad.ops.constant import const
 from irad.ops.control import call, if_, pop, push, zero
 from irad.passes.analyses.activity import carries
-from irad.passes.derivatives.region_pairs import Adjoint, Frame
+from irad.passes.derivatives.region_pairs import Adjoint, RegionPair
 from irad.passes.derivatives.reverse import RULES, Backward, Cotangents, Reverse, Rule, joint
 
 
@@ -68,7 +68,7 @@ class _Escapes:
 
     LIMIT = 4
 
-    def __init__(self, ad: Reverse, frame: Frame, sides: Sequence[Backward]):
+    def __init__(self, ad: Reverse, frame: RegionPair, sides: Sequence[Backward]):
         self.slots: list[Value] = []  # new values of the surrounding region; both branches may use one
         self.used: list[dict[Value, Value]] = [{} for _ in sides]  # slot -> forward value of that branch
         for s, used in zip(sides, self.used):
