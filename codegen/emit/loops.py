@@ -42,7 +42,7 @@ Effects = tuple[frozenset[str], frozenset[str]]  # cells (variables, folds, swap
 
 
 @dataclass
-class Frame:
+class OpenLoop:
     """A loop being emitted: its scopes, their first blocks (`label` of a scope is its last), and the changed cells with
     their values before the loop and their phis. In a counted loop a phi that is the last value too never changes."""
 
@@ -158,7 +158,7 @@ class Loops(Folds):
         o += steps
         self.close_loop(frame, final, exit_label, None if trips else before, tail)
 
-    def open_loop(self, changed: Sequence[Effects], guarded: bool) -> Frame:
+    def open_loop(self, changed: Sequence[Effects], guarded: bool) -> OpenLoop:
         """Push the scopes of a loop and give the changed cells their phis."""
         cells = self._cells(frozenset().union(*[c for c, _ in changed]))
         families = self._families(frozenset().union(*[b for _, b in changed]))
@@ -172,9 +172,9 @@ class Loops(Folds):
         phis = [[self.fresh(v, d + 1) for v in vs] for vs in init]
         for c, ps in zip(cells, phis):
             c.vals = list(ps)
-        return Frame(pre, head, pre.label, head.label, cells, init, phis)
+        return OpenLoop(pre, head, pre.label, head.label, cells, init, phis)
 
-    def loop_head(self, f: Frame, final: list[list[Val]], tail: str) -> None:
+    def loop_head(self, f: OpenLoop, final: list[list[Val]], tail: str) -> None:
         """The preheader's text and the phis of the cells."""
         o = self.scopes[-1].lines
         o += [f"{f.pre_label}:", *f.pre.lines, f" br label %{f.head_label}", f"{f.head_label}:"]
@@ -182,7 +182,7 @@ class Loops(Folds):
             for p, a, z in zip(ps, ins, outs):
                 o.append(f" {p.n} = phi {p.ty} [ {a.n}, %{f.pre.label} ], [ {z.n}, %{tail} ]")
 
-    def close_loop(self, f: Frame, last: list[list[Val]], exit_label: str, guard: str | None, tail: str) -> None:
+    def close_loop(self, f: OpenLoop, last: list[list[Val]], exit_label: str, guard: str | None, tail: str) -> None:
         """Values after the loop: as before where unchanged, else the last ones, or a phi where the loop may be skipped
         (from block `guard`)."""
         self.start_block(exit_label)
