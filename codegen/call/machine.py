@@ -164,7 +164,7 @@ def invoke() -> Callable[..., Any]:
 # ---- programs ------------------------------------------------------------------------------------------------------------
 
 
-class Frame:
+class CallMemory:
     """The memory of one call of a program."""
 
     def __init__(self, program: Program):
@@ -214,7 +214,7 @@ class Program:
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
         self.spread: dict[int, Strided] = {}  # kernel argument -> the strided array of which it is a copy
-        self.frames: dict[int, Frame] = {}  # by the address of their words
+        self.frames: dict[int, CallMemory] = {}  # by the address of their words
         self.buffers: dict[int, int] = {}
         positional, keywords = names
         self.maker = self.add_frame
@@ -268,7 +268,7 @@ class Program:
     def add_frame(self) -> None:
         """One more frame for calls at the same time. Called by the machine when it has no free one."""
         memory.keeps(self, self.native.lowered.arena)
-        frame = Frame(self)
+        frame = CallMemory(self)
         at = address(frame.words)
         self.frames[at] = frame
         _locked("irad_add_frame", 2)(self.address, at)
