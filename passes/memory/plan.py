@@ -46,7 +46,7 @@ def byte_size(v: Value, capacity: dict[Value, int]) -> int:
 
 
 @dataclass(eq=False)
-class Place:
+class Allocation:
     """Values that share memory, and when it is in use (half-open intervals of positions)."""
 
     values: list[Value]
@@ -57,7 +57,7 @@ class Place:
     given: bool = False  # the memory of a donated parameter, unless a result takes it
     moves: bool = False  # its name may stand for other memory at run time: never a result's own
 
-    def overlaps(self, other: Place) -> bool:
+    def overlaps(self, other: Allocation) -> bool:
         for a, b in self.lives:
             for c, d in other.lives:
                 if a < d and c < b:
@@ -109,10 +109,10 @@ def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:
 
 class _Places:
     def __init__(self, lives: Lives, graph: Graph, records: Records, donated: Set[int]):
-        self.of: dict[Value, Place] = {}
+        self.of: dict[Value, Allocation] = {}
         capacity = capacities(graph, records)
         for v, spans in lives.spans.items():
-            self.of[v] = Place([v], list(spans), size=byte_size(v, capacity))
+            self.of[v] = Allocation([v], list(spans), size=byte_size(v, capacity))
         for k, v in enumerate(graph.params):
             if v in self.of and k not in donated:
                 self.of[v].fixed = f"p{k}"
@@ -212,12 +212,12 @@ class _Laid:
         self.moves = np.zeros(rows, bool)
         self.count = 0
 
-    def add(self, p: Place) -> None:
+    def add(self, p: Allocation) -> None:
         for lo, hi in p.lives:
             k, self.count = self.count, self.count + 1
             self.lo[k], self.hi[k], self.start[k], self.end[k], self.moves[k] = lo, hi, p.offset, p.offset + p.size, p.moves
 
-    def first_fit(self, p: Place) -> int:
+    def first_fit(self, p: Allocation) -> int:
         """The lowest offset where the place overlaps none that is in use at the same time."""
         n = self.count
         if p.moves:

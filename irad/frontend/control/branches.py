@@ -12,7 +12,7 @@ from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.holders import known, names_of
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.templates import Ary, Bad, Node, Opt, Same, Template, arrays_in
+from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError
@@ -156,7 +156,7 @@ class Merge:
         for run in runs:
             run.watch = tuple((c, c.content) for c in cells)
 
-    def _made(self, obj: Any, node: Node) -> Any:
+    def _made(self, obj: Any, node: Composite) -> Any:
         self.containers[id(node)] = obj
         return self.r.state.made(obj)
 

@@ -13,8 +13,8 @@ from irad.core.types import BOOL, I64, Dim, Type
 from irad.frontend.control.templates import (
     Ary,
     Bad,
+    Composite,
     Grown,
-    Node,
     Null,
     Num,
     Opt,
@@ -174,7 +174,7 @@ def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim
         lengths = [next(columns)] if have.rate is None else [const(value=have.base, type=Type("i64", (rows,)))]
         inner = [next(columns) for _ in holes(have.element)]
         return [*(lengths if want.rate is None else []), *(with_room(c, want.rows, 1) for c in inner)]
-    if isinstance(want, Node) and isinstance(have, Node) and len(want.kids) == len(have.kids):
+    if isinstance(want, Composite) and isinstance(have, Composite) and len(want.kids) == len(have.kids):
         return [v for a, b in zip(have.kids, want.kids) for v in _widened(a, b, columns, rows)]
     raise StructureError(f"a list of {show(have)} becomes a list of {show(want)}")
 
@@ -220,7 +220,7 @@ class Maker:
             return Text(t.template, tuple(map(self.make, t.kids)))
         if isinstance(t, Grown):
             return self.made([self._run(t)], t)
-        assert isinstance(t, Node)
+        assert isinstance(t, Composite)
         return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
 
     def _run(self, t: Grown) -> Run:

@@ -12,7 +12,7 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.types import Dim
 from irad.frontend.control.merge import Grower
-from irad.frontend.control.templates import Bad, Grown, Node, Null, Opt, Template, mutable, structure
+from irad.frontend.control.templates import Bad, Composite, Grown, Null, Opt, Template, mutable, structure
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval
@@ -89,7 +89,7 @@ def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x
             yield t, x
     elif isinstance(t, (Opt, Null)):
         yield from grown_parts(t.child, x, content)
-    elif isinstance(t, Node):
+    elif isinstance(t, Composite):
         found = structure(x)
         if found is not None and len(found[2]) == len(t.kids):
             for k, part in zip(t.kids, found[2]):
@@ -137,7 +137,7 @@ def lock_taken(t: Template, x: Any, made: Any, taken: dict[int, Any], lock: Call
     x, made = (y.value if isinstance(y, (Maybe, Nullable)) else y for y in (x, made))
     if isinstance(t, (Opt, Null)):
         lock_taken(t.child, x, made, taken, lock)
-    elif isinstance(t, Node):
+    elif isinstance(t, Composite):
         if id(x) in taken:
             lock(made)
         found, other = structure(x), structure(made)

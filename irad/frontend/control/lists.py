@@ -14,7 +14,7 @@ from irad.core.types import Dim
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
 from irad.frontend.control.merge import elements_of, meet
-from irad.frontend.control.templates import Ary, Grown, Node, Num, Template, show
+from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template, show
 from irad.frontend.numpy.join import stack
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift
@@ -184,7 +184,7 @@ def _array(t: Template, columns: Iterator[Value], depth: int = 1) -> Arr:
     """The elements of a template, whose columns have so many axes for positions, as one array."""
     if isinstance(t, (Num, Ary)):
         return Arr(next(columns))
-    if isinstance(t, Node) and t.cls in (list, tuple):
+    if isinstance(t, Composite) and t.cls in (list, tuple):
         return stack([_array(k, columns, depth) for k in t.kids], axis=depth)
     if isinstance(t, Grown) and t.rate == 0:
         cut = (slice_axis(c, depth, 0, t.base) for c in islice(columns, len(holes(t.element))))
@@ -339,7 +339,7 @@ def _form(t: Template | None) -> Any:
         return "python" if t.weak else "numpy"
     if isinstance(t, Ary):
         return "array"
-    if not isinstance(t, Node) or not t.kids or not (t.cls in (list, tuple, dict) or hasattr(t.cls, "_fields")):
+    if not isinstance(t, Composite) or not t.kids or not (t.cls in (list, tuple, dict) or hasattr(t.cls, "_fields")):
         return None
     kids = tuple(map(_form, t.kids))
     return None if None in kids else (t.cls, t.meta, kids)

@@ -15,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import Ary, Node, Null, Opt, Template, arrays_in, structure
+from irad.frontend.control.templates import Ary, Composite, Null, Opt, Template, arrays_in, structure
 from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -32,19 +32,19 @@ def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> I
         yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None, local)
     elif isinstance(t, (Opt, Null)):
         yield from held(t.child, name, init, final, local)
-    elif isinstance(t, Node):
+    elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
         for k, a, b in zip(t.kids, *kids):
             yield from held(k, name, a, b, local)
 
 
-def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Node, Any, Any]]:
+def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite, Any, Any]]:
     """The lists, dicts and objects of a carried variable: template, what it is before the loop and after a trip (None: not there)."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, (Opt, Null)):
         yield from containers(t.child, init, final)
-    elif isinstance(t, Node):
+    elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         if t.cls is not tuple:
             yield t, *(x if s is not None else None for x, s in zip((init, final), sides))  # type: ignore[misc]

@@ -13,8 +13,8 @@ from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
 from irad.frontend.control.templates import (
     Ary,
     Bad,
+    Composite,
     Grown,
-    Node,
     Null,
     Num,
     Opt,
@@ -114,7 +114,7 @@ class Joiner:
 
     def _note(self, a: Any, b: Any, t: Template) -> None:
         node = bare(t)
-        if isinstance(node, Grown) or (isinstance(node, Node) and node.cls is not tuple):
+        if isinstance(node, Grown) or (isinstance(node, Composite) and node.cls is not tuple):
             self.pairs.append((a, b, node))
             self.partners.setdefault((0, id(a)), set()).add(id(b))
             self.partners.setdefault((1, id(b)), set()).add(id(a))
@@ -248,7 +248,7 @@ class Joiner:
         return self.grower.grown(old, element, x, y)
 
     def _nodes(self, t: Template, a: Any, b: Any) -> Template | None:
-        if isinstance(t, Node):
+        if isinstance(t, Composite):
             cls, meta, kids = t.cls, t.meta, list(t.kids)
         else:
             found = structure(self.contents[0](a))
@@ -261,7 +261,7 @@ class Joiner:
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")
-        return Node(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
+        return Composite(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
 class _OfElements(Grower):
@@ -320,8 +320,14 @@ def meet(a: Template, b: Template) -> Template:
             return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
         same = a.rate == b.rate == 0 and a.base == b.base
         return Grown(element, rows, a.base if same else 0, 0 if same else None, rows, rows)
-    if isinstance(a, Node) and isinstance(b, Node) and a.cls is b.cls and a.meta == b.meta and len(a.kids) == len(b.kids):
-        return Node(a.cls, a.meta, tuple(map(meet, a.kids, b.kids)))
+    if (
+        isinstance(a, Composite)
+        and isinstance(b, Composite)
+        and a.cls is b.cls
+        and a.meta == b.meta
+        and len(a.kids) == len(b.kids)
+    ):
+        return Composite(a.cls, a.meta, tuple(map(meet, a.kids, b.kids)))
     return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
 
 
@@ -347,7 +353,7 @@ def open_(
     if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
         return Same(obj)
     kids = tuple(open_(c, side, lasting, content) for c in found[2])
-    return Node(found[0], found[1], kids)
+    return Composite(found[0], found[1], kids)
 
 
 def _open_run(xs: list[Any], content: Content) -> Template:

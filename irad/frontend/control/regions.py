@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Builder, Value, current, walk
-from irad.core.ir import Node as IRNode
+from irad.core.ir import Builder, Node, Value, current, walk
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.state import Region
@@ -29,10 +28,10 @@ class Emitted(Exception):
     """Ends an attempt to run something at compile time: it is not static."""
 
 
-class _Quiet(list[IRNode]):
+class _Quiet(list[Node]):
     """The nodes of a builder in which nothing may be emitted."""
 
-    def append(self, node: IRNode) -> None:
+    def append(self, node: Node) -> None:
         raise Emitted
 
     def __iadd__(self, nodes: Any) -> Any:  # type: ignore[misc]
@@ -191,7 +190,7 @@ def undecided(region: Region) -> bool:
     return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for m in region.nodes for n in _within(m))
 
 
-def _within(n: IRNode) -> Iterator[IRNode]:
+def _within(n: Node) -> Iterator[Node]:
     yield n
     for g in n.regions:
         yield from walk(g)

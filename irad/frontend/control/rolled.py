@@ -17,7 +17,7 @@ from irad.frontend.control.loop_arrays import ArrayRules, containers
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
-from irad.frontend.control.templates import Ary, Bad, Grown, Node, Num, Opt, Same, Template, bare, disagrees, equal
+from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Opt, Same, Template, bare, disagrees, equal
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -409,7 +409,7 @@ class Rolled:
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
         return not local and len(self.r.frames) > 2
 
-    def _carried_containers(self, body: Region) -> list[tuple[Node, Any, Any]]:
+    def _carried_containers(self, body: Region) -> list[tuple[Composite, Any, Any]]:
         """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another."""
         out = []
         for k, c in self.carries.items():
@@ -418,7 +418,7 @@ class Rolled:
                 out += found[1:] if isinstance(c.place, Items) else found
         return out
 
-    def _lock_known(self, body: Region, found: list[tuple[Node, Any, Any]]) -> None:
+    def _lock_known(self, body: Region, found: list[tuple[Composite, Any, Any]]) -> None:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
         inner = self._of_outer_functions()
         mine = {id(x) for x in self.containers}
@@ -588,7 +588,7 @@ class Rolled:
 
 
 def _unchanged(t: Template) -> bool:
-    return isinstance(t, Same) or (isinstance(t, Node) and all(map(_unchanged, t.kids)))
+    return isinstance(t, Same) or (isinstance(t, Composite) and all(map(_unchanged, t.kids)))
 
 
 def _another(t: Template, init: Any, final: Any) -> bool:

@@ -72,7 +72,7 @@ class Null(Template):
 
 
 @dataclass(frozen=True, eq=False)
-class Node(Template):
+class Composite(Template):
     """A tuple, list, dict, dataclass... with templates as children."""
 
     cls: type
@@ -175,7 +175,7 @@ def arrays_in(t: Template) -> Iterator[Ary]:
         yield t
     elif isinstance(t, (Opt, Null)):
         yield from arrays_in(t.child)
-    elif isinstance(t, Node):
+    elif isinstance(t, Composite):
         for k in t.kids:
             yield from arrays_in(k)
 
@@ -196,7 +196,7 @@ def disagrees(t: Template) -> str:
     """Why some part of a template is not one thing, else ""."""
     if isinstance(t, Bad):
         return t.message
-    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Node) else ()
+    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Composite) else ()
     return next(filter(None, map(disagrees, kids)), "")
 
 
@@ -211,7 +211,7 @@ def show(t: Template) -> str:
         return f"an array {t.type}"
     if isinstance(t, Grown):
         return "a list"
-    return f"a {t.cls.__name__}" if isinstance(t, Node) else "perhaps undefined" if isinstance(t, Opt) else "a string"
+    return f"a {t.cls.__name__}" if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
 _LENGTHS = ("rows", "base", "rate", "most", "after", "growth")
@@ -233,6 +233,6 @@ def equal(a: Template, b: Template) -> bool:
         return equal(a.child, b.child)  # type: ignore[attr-defined]
     if isinstance(a, Grown):
         return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]
-    if isinstance(a, (Node, Words)):
+    if isinstance(a, (Composite, Words)):
         return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
     return True

@@ -11,7 +11,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.filling import Maker, leaves
 from irad.frontend.control.flow import branch
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.templates import Bad, Node, mutable
+from irad.frontend.control.templates import Bad, Composite, mutable
 from irad.frontend.numpy.python_scalars import LIMITS
 from irad.frontend.python.builtins import ordered_by_class
 from irad.frontend.reader import Reader
@@ -68,7 +68,7 @@ def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
         t = joiner.join(t, x)
     if isinstance(t, Bad):
         raise UnsupportedError(f"sorted() of elements of which {t.message}")
-    if isinstance(t, Node) and t.cls is not tuple:
+    if isinstance(t, Composite) and t.cls is not tuple:
         for x in items:
             r.state.lock(x)
     rows = [leaves(t, x, r.read) for x in items]
