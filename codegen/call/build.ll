@@ -143,29 +143,19 @@ define i64 @op_numpy_scalar(ptr %c, ptr %x, ptr %p, i64 %n) {
 
 ; A tuple of the last n registers, in their place.
 define i64 @op_make_tuple(ptr %c, ptr %x, ptr %p, i64 %n) {
-entry:
   %o = call ptr @PyTuple_New(i64 %n)
-  %failed = icmp eq ptr %o, null
-  br i1 %failed, label %no, label %loop
-loop:
-  %k = phi i64 [ %n, %entry ], [ %k1, %item ]
-  %more = icmp sgt i64 %k, 0
-  br i1 %more, label %item, label %done
-item:
-  %k1 = sub i64 %k, 1
-  %v = call ptr @take(ptr %c)
-  %e = call i32 @PyTuple_SetItem(ptr %o, i64 %k1, ptr %v)
-  br label %loop
-done:
-  %s = call i64 @put(ptr %c, ptr %o)
+  %s = call i64 @filled(ptr %c, ptr %o, ptr @PyTuple_SetItem, i64 %n)
   ret i64 %s
-no:
-  ret i64 2
 }
 
 define i64 @op_make_list(ptr %c, ptr %x, ptr %p, i64 %n) {
-entry:
   %o = call ptr @PyList_New(i64 %n)
+  %s = call i64 @filled(ptr %c, ptr %o, ptr @PyList_SetItem, i64 %n)
+  ret i64 %s
+}
+
+define internal i64 @filled(ptr %c, ptr %o, ptr %set, i64 %n) {
+entry:
   %failed = icmp eq ptr %o, null
   br i1 %failed, label %no, label %loop
 loop:
@@ -175,7 +165,7 @@ loop:
 item:
   %k1 = sub i64 %k, 1
   %v = call ptr @take(ptr %c)
-  %e = call i32 @PyList_SetItem(ptr %o, i64 %k1, ptr %v)
+  %e = call i32 %set(ptr %o, i64 %k1, ptr %v)
   br label %loop
 done:
   %s = call i64 @put(ptr %c, ptr %o)
