@@ -4,26 +4,27 @@ c = irad.compile(f)        c(x)   c.value_and_grad(x)   c.grad(x)   c.vjp(x)   c
 irad.grad(f)(x)            irad.value_and_grad(f)(x)    irad.vjp(f, x)         irad.jvp(f, (x,), (v,))
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from irad.api import (
-    checkpoint,
-    compile,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-    vmap,
-)
 from irad.core.garbage import uncollected
 from irad.core.once import import_later
 from irad.core.tree import register as register_type
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
+
+with uncollected():  # the compiler itself, which makes no garbage: a first call should not wait for it
+    from irad.api import (
+        checkpoint,
+        compile,
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        linearize,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
 
 if TYPE_CHECKING:
     from irad.codegen.call.memory import release_memory
@@ -71,9 +72,6 @@ _LATER = {
 }
 
 _MODULES = ("graph",)
-
-with uncollected():
-    import_module("irad.call.runtime")  # the compiler itself, which the first call needs: a call should not wait for it
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,9 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irad.core.garbage import uncollected
+from irad.call.runtime import Cache, cache_for, cache_of, code_key
+from irad.call.specialisation import specialise
+from irad.codegen.call import machine as entry
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
 from irad.errors import IradTypeError, IradValueError, shortened
@@ -22,7 +24,6 @@ from irad.options import DEFAULT, Options, Which, options, positions_of, static_
 if TYPE_CHECKING:
     from irad.call.linear import Linear
     from irad.call.pullback import Pullback
-    from irad.call.runtime import Cache
     from irad.call.stages import Stages
 
 Numbers = int | str | Sequence[int | str]
@@ -45,8 +46,6 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
     Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
     """
-    with uncollected():
-        from irad.call.runtime import cache_for
     cache = cache_for(fn, called.options)
     if called.__dict__.setdefault("_calls", 0):
         attach(called, cache, fn)
@@ -59,8 +58,6 @@ def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def attach(called: Any, cache: Cache, fn: Any) -> None:
     """Let an object run the programs of a cache by itself."""
-    from irad.codegen.call import machine as entry
-
     base = type(called)
     if entry.available() and not base.__dict__.get("__slots__") == ():
         names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
@@ -220,22 +217,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     `has_aux` f returns (value, aux), and what comes is (value, pullback, aux).
     """
     fn, given = _plain(f), _options(f)
-    make, Cache, cache_of, code_key = _vjp_parts()
     if not has_aux:
-        return cache_of(("vjp", given, code_key(fn)), lambda: make(fn, given)).run(fn, primals, {})
+        make = lambda: Cache(import_later("irad.call.pullback").make_vjp(_joint_for(fn, given, False)), options=given)
+        return cache_of(("vjp", given, code_key(fn)), make).run(fn, primals, {})
     fresh = lambda: Cache(import_later("irad.call.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
     (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
     return out, pullback, aux
-
-
-@functools.cache
-def _vjp_parts() -> Any:
-    """What `vjp` uses of modules that are imported at first use: a statement for it would cost as much as the call."""
-    from irad.call.runtime import Cache, cache_of, code_key
-
-    make_vjp = import_later("irad.call.pullback").make_vjp
-    make = lambda fn, given: Cache(make_vjp(_joint_for(fn, given, False)), options=given)
-    return make, Cache, cache_of, code_key
 
 
 def _joint_for(fn: Any, given: Options, has_aux: bool) -> Any:
@@ -296,9 +283,6 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
     A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
     """
-    from irad.call.runtime import Cache, cache_of, code_key
-    from irad.call.specialisation import specialise
-
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise IradTypeError("jvp wants tuples of primals and of tangents; write irad.jvp(f, (x,), (v,)) for one argument")
     fn, given = _plain(f), _options(f).without_donation()
@@ -335,8 +319,6 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
     As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point. Loops are run
     again with each tangent, which takes no memory for their values.
     """
-    from irad.call.runtime import Cache, cache_of, code_key
-
     make_linear = import_later("irad.call.linear").make_linear
     fn, given = _plain(f), _options(f)
     static = positions_of(fn, given.static)

@@ -16,16 +16,22 @@ from typing import Any
 import numpy as np
 
 from irad import __version__, pipeline
+from irad.api import Compiled, compile, value_and_grad
 from irad.core.interp import resolve_dim
 from irad.core.ir import Program, Value, size
 from irad.core.notes import Notes
-from irad.core.text import load, show
+from irad.core.text import load, parse, show
 from irad.core.types import DTYPES, Type
 from irad.errors import IradError, IradValueError
+from irad.explain import report
+from irad.frontend.trace import trace
+from irad.frontend.values.traced import Spec
 from irad.ops import OPS
 from irad.options import Options, flags, options
 from irad.passes.derivatives.autodiff import grad
 from irad.passes.manager import PASSES, run
+from irad.train import main as train
+from irad.validation.bisect import bisect, smallest, written
 
 _EPILOG = """examples:
   irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient
@@ -186,10 +192,6 @@ def load_function(spec: str) -> Any:
 
 def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
     """The program of the function that the arguments name, or with --grad of its value and gradient."""
-    from irad.api import Compiled, value_and_grad
-    from irad.frontend.trace import trace
-    from irad.frontend.values.traced import Spec
-
     types = [parse_type(t) for t in a.types]
     function = load_function(a.function)
     if isinstance(function, Compiled):  # what it compiles; other wrappers are part of what is asked for
@@ -202,8 +204,6 @@ def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
 
 
 def _explain(a: argparse.Namespace) -> int:
-    from irad.explain import report
-
     notes = Notes()
     if a.function.endswith(".irad"):
         if a.types:
@@ -279,8 +279,6 @@ def _diff(before: str, after: str) -> str:
 
 def _load(path: str) -> Program:
     if path == "-":
-        from irad.core.text import parse
-
         try:
             return parse(sys.stdin.read(), "<stdin>")
         except UnicodeDecodeError as e:
@@ -300,8 +298,6 @@ def _opt(a: argparse.Namespace) -> int:
 
 
 def _run(a: argparse.Namespace) -> int:
-    from irad.api import compile
-
     program = load(a.file)
     entry = next(iter(program.values()))
     args = _inputs(a, entry.params)
@@ -363,8 +359,6 @@ def _plain_numbers() -> Iterator[None]:
 
 
 def _bisect(a: argparse.Namespace) -> int:
-    from irad.validation.bisect import bisect, smallest, written
-
     if a.function.endswith(".irad"):
         program = _load(a.function)
     else:
@@ -392,6 +386,4 @@ def _ops(a: argparse.Namespace) -> int:
 
 
 def _train(a: argparse.Namespace) -> int:
-    from irad.train import main as train
-
     return train(a.epochs)

@@ -86,7 +86,7 @@ def digits(seed: int = 0) -> tuple[Any, ...]:
     Raises ImportError with a hint if scikit-learn is not installed.
     """
     try:
-        from sklearn.datasets import load_digits
+        from sklearn.datasets import load_digits  # an extra of the package
     except ImportError as e:
         raise ImportError("the digits come with scikit-learn: pip install 'irad[train]'") from e
     data = load_digits()
@@ -163,9 +163,9 @@ def gradient_error(loss: Callable[..., Any], params: Any, X: Any, y: Any) -> flo
 
 def main(epochs: int = 30) -> int:
     """Run the job and print what came out of it. Returns 0 if the perceptron reaches 95 %, else 1."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.table import Table
+    from rich.console import Console  # an extra of the package
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # an extra
+    from rich.table import Table  # an extra
 
     console = Console()
     X, y, X_test, y_test = digits()

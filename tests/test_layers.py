@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,42 @@ def test_ops_do_not_import_llvmlite() -> None:
     for module, path in MODULES.items():
         if not module.startswith("irad.codegen"):
             assert all(name.split(".")[0] != "llvmlite" for name, _ in imports(path, module)), module
+
+
+def nested(tree: ast.AST, inside: Callable[[ast.AST], bool]) -> set[ast.AST]:
+    """All that stands in the parts of a module that `inside` tells."""
+    return {n for part in ast.walk(tree) if inside(part) for n in ast.walk(part)}
+
+
+def in_functions(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
+    found = nested(tree, lambda n: isinstance(n, ast.FunctionDef))
+    return sorted((n for n in found if isinstance(n, (ast.Import, ast.ImportFrom))), key=lambda n: n.lineno)
+
+
+def test_an_import_in_a_function_says_why() -> None:
+    """On its own line: what is imported late delays a call, and hides what a module needs."""
+    silent = []
+    for module, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        silent += [f"{module}:{n.lineno}" for n in in_functions(ast.parse(text)) if "  # " not in lines[n.lineno - 1]]
+    assert silent == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """At import, that is: what is for type checkers, or in functions, is not counted."""
+    graph = {}
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        apart = nested(
+            tree, lambda n: isinstance(n, ast.FunctionDef) or isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)
+        )
+        later = {n.lineno for n in apart if isinstance(n, (ast.Import, ast.ImportFrom))}
+        graph[module] = {name for name, line in imports(path, module) if name in MODULES and line not in later} - {module}
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+def test_a_silent_import_and_a_cycle_are_found() -> None:
+    assert [n.lineno for n in in_functions(ast.parse("import a\n\n\ndef f():\n    import b\n    from c import d\n"))] == [5, 6]
+    with pytest.raises(CycleError):
+        tuple(TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())

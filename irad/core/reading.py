@@ -82,7 +82,7 @@ def parse(text: str, file: str = "<text>") -> Program:
 @cache
 def _parser() -> Any:
     with COMPILER:
-        import lark
+        import lark  # only texts need it
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return lark.Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 

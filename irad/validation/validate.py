@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.api import compile, value_and_grad
 from irad.call.conditions import Conditions
 from irad.call.runtime import statics
 from irad.call.specialisation import Specialisation
@@ -169,8 +170,6 @@ def validate(
     `argnums`: of value and gradient by these arguments, for which see `irad.derivatives` too; `flags` and `kernels`: with those. `kinds`: see agree.
     Raises StageDiffers, and errors of the front end as `irad.compile` does.
     """
-    from irad.api import compile, value_and_grad
-
     kwargs = dict(kwargs or {})
     shown = f if argnums is None else value_and_grad(f, argnums=argnums)
     traced = trace(shown, tuple(args), kwargs)

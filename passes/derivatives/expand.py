@@ -168,19 +168,19 @@ class _Expand:
         return list(inline(graph, *inputs[:count]))
 
     def batched(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
-        """Emit the body of a `vmap`, batched, in the current builder. Imports what few programs need."""
+        """Emit the body of a `vmap`, batched, in the current builder."""
         with COMPILER:
             from irad.passes.batching import control  # noqa: F401  (registers the rules of control ops)
-            from irad.passes.batching.vmap import Functions, batch
+            from irad.passes.batching.vmap import Functions, batch  # few programs need it
         functions = Functions({**self.program, **self.done})
         out = batch(functions, copy(region, {}), n.attrs["batched"], n.attrs["size"], inputs)
         self.done.update(functions.made)
         return out
 
     def jacobian(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
-        """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder. Imports as `batched` does."""
+        """Emit a Jacobian as the transforms that it is made of, expanded, in the current builder."""
         with COMPILER:
-            from irad.passes.derivatives.jacobian import expanded, expanded_sparse
+            from irad.passes.derivatives.jacobian import expanded, expanded_sparse  # few programs need it
         f = copy(region, {})
         known = {v: self.constants[v] for v in captures(f) if v in self.constants}
         program = {**self.program, **self.done}

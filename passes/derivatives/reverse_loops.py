@@ -192,7 +192,7 @@ def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Ch
     if not saved or choose(saved, 0) is None:
         return None
     with COMPILER:
-        from irad.passes.derivatives.checkpointed import Checkpointed
+        from irad.passes.derivatives.checkpointed import Checkpointed  # few programs need it, and it is built on this module
     new = Checkpointed(ad, back, count)
     if _lengths_by_trip(back.node.regions[-1]):
         return None

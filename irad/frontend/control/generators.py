@@ -25,6 +25,7 @@ from irad.frontend.control.rolled import Loop, stop_flag, trip
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
 from irad.frontend.reader import Frame, Reader, expression
+from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Nullable, StructureError, python_method
@@ -243,8 +244,6 @@ def _function(e: ast.GeneratorExp) -> ast.FunctionDef:
 
 @functools.cache
 def _liveness(node: ast.FunctionDef) -> Any:
-    from irad.frontend.syntax.liveness import Liveness
-
     return Liveness(node)
 
 

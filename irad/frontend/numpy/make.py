@@ -32,7 +32,7 @@ from irad.frontend.values.arr import (
     size_of,
     static_int,
 )
-from irad.frontend.values.index import setitem
+from irad.frontend.values.index import mask_indices, setitem
 from irad.ops import elementwise as ew
 from irad.ops.array import any_, dim_value, iota, reshape_to
 from irad.ops.constant import const
@@ -279,8 +279,6 @@ def ix_(*args: Any) -> tuple[Any, ...]:
             raise IradValueError("Cross index must be 1 dimensional")
         x = lift(a) if is_traced(a) else lift(np.asarray(a))
         if x.name == "bool":
-            from irad.frontend.values.index import mask_indices
-
             x = Arr(mask_indices(x.value)[0])
         out.append(Arr(reshape_to(x.value, tuple(x.shape[0] if j == k else 1 for j in range(len(args))))))
     return tuple(out)

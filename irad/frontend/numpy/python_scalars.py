@@ -266,7 +266,7 @@ def python_operator(name: str, *xs: Any) -> Arr:
         return Arr(_LOGIC[name](*(lift(x).value for x in xs)), weak=True)
     if name in _COMPARISONS and any(map(_beyond_doubles, xs)):
         with COMPILER:
-            from irad.frontend.python.compare import compared_exactly
+            from irad.frontend.python.compare import compared_exactly  # few programs need it
         exact = compared_exactly(name, *xs)
         if exact is not None:
             return Arr(exact, weak=True)
@@ -339,7 +339,7 @@ def python_round(x: Arr, ndigits: Any = None) -> Arr | None:
     if not x.weak:
         return None
     with COMPILER:
-        from irad.frontend.python.round import round_float, round_int
+        from irad.frontend.python.round import round_float, round_int  # few programs need it
     n = static_int(ndigits, "the number of digits of round()")
     if is_complex(x.name):
         raise IradTypeError("type complex doesn't define __round__ method")

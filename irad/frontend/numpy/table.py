@@ -105,7 +105,7 @@ def load_all(fn: Any = None) -> bool:
 def nearest(name: str) -> list[str]:
     """Up to three supported names close to an unsupported one, for "did you mean"; methods are given as `.sum`."""
     with COMPILER:
-        import difflib
+        import difflib  # only errors need it
     load_all()
     short = name.rsplit(".", 1)[-1]
     by_last = {k.rsplit(".", 1)[-1]: k for k in reversed(NAMES)}

@@ -165,7 +165,7 @@ def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
 @builtin(sorted)
 def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> Any:
     with COMPILER:
-        from irad.frontend.python.sorted import ordered
+        from irad.frontend.python.sorted import ordered  # few programs need it, and it is built on this module
     return ordered(r, obj, key, reverse)
 
 

@@ -21,6 +21,7 @@ from irad.frontend.numpy.table import add_at, lookup, nearest
 from irad.frontend.reader import Reader
 from irad.frontend.reading.attributes import into
 from irad.frontend.reading.structured import call_structured
+from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
@@ -193,8 +194,6 @@ def _unknown(fn: Any) -> UnsupportedError:
 
 
 def _add_at(r: Reader, x: Any, key: Any, v: Any) -> None:
-    from irad.frontend.reading.subscripts import put, writable
-
     writable(x)
     put(r, x, Arr(add_at(_lifted(r, x), r.operand(key), r.operand(v))))
 
@@ -211,10 +210,8 @@ def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
 
 def _ufunc_at(name: str) -> Callable[..., None]:
     def call(r: Reader, x: Any, key: Any, *operand: Any) -> None:
-        from irad.frontend.reading.subscripts import put, writable
-
         with COMPILER:
-            from irad.frontend.numpy.ufunc_folds import at
+            from irad.frontend.numpy.ufunc_folds import at  # few programs need it
         writable(x)
         put(r, x, at(name, _lifted(r, x), r.operand(key), *map(r.operand, operand)))
 

@@ -12,6 +12,7 @@ from irad.core.foreign import CODE, is_value
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists
 from irad.frontend.control.flow import block
+from irad.frontend.control.generators import as_stream, opened, run_stream
 from irad.frontend.control.loops import run_for, run_while
 from irad.frontend.control.nullable import definite, needed
 from irad.frontend.control.rolled import Loop
@@ -251,15 +252,11 @@ def if_(r: Reader, s: ast.If) -> None:
 
 @statement(ast.For)
 def for_(r: Reader, s: ast.For) -> None:
-    from irad.frontend.control.generators import opened  # built on this module
-
     run_over(r, s, head(r, lambda: opened(r, r.expr(s.iter))))
 
 
 def run_over(r: Reader, s: ast.For, it: Any) -> None:
     """A for loop over an iterable, or what is left of an iterator."""
-    from irad.frontend.control.generators import as_stream, run_stream
-
     live = r.frame.liveness
     name = s.target.id if isinstance(s.target, ast.Name) else "i"
     loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), _orelse(r, s), name)
