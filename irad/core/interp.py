@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.affine import substitute
 from irad.core.ir import Graph, Node, Program, Value
 from irad.core.promotion import of_numpy_2
 from irad.core.types import Dim, Extent
@@ -64,4 +65,4 @@ def _resolve(a: Any, env: dict[Value, Any]) -> Any:
 
 def resolve_dim(d: Dim, env: dict[Value, Any]) -> int:
     """The number that an extent stands for."""
-    return d if isinstance(d, int) else d.const + sum(int(env[v]) * c for v, c in d.terms)
+    return substitute(d, lambda v: int(env[v]))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import Any
 
+from irad.core.affine import symbols
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import Type
 from irad.errors import IradError, Loc
@@ -169,7 +170,7 @@ def reads(node: Node) -> tuple[Value, ...]:
         return (*node.inputs, *captured(node)) if node.regions else node.inputs
     extra: list[Value] = captured(node) if node.regions else []
     for d in extents_in(node):
-        extra = [*extra, *(v for v, _ in d.terms)]
+        extra = [*extra, *symbols(d)]
     for v in node.outputs:
         if v.type.symbols:
             extra = [*extra, *(s for s in v.type.symbols if s not in node.outputs)]

@@ -1,7 +1,7 @@
 """Types of values: a dtype and a shape. A scalar is an array of rank 0.
 
-An extent is an `int`, or an `Extent`: an integer known at run time, in affine normal form over SSA values
-(`n`, `i + 1`, `2*n - 3`), so that equality of extents is equality of normal forms.
+An extent is an `int`, or an `Extent`: an integer known at run time, in affine normal form over SSA values (`n`, `i + 1`, `2*n - 3`;
+irad.core.affine), so that equality of extents is equality of normal forms.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from math import prod
-from typing import Any, Union
+from typing import Any, Self, Union
 
 import numpy as np
 
+from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import dataclass
 
 NATIVE: dict[str, np.dtype] = {  # what kernels compute with
@@ -80,63 +81,34 @@ def promote(a: str, b: str) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class Extent:
-    """const + sum of coefficient * SSA value. Never constant: a constant extent is an `int`. Build with `affine`."""
+class Extent(Affine):
+    """An integer known at run time, over SSA values: dimensions, and positions and trip counts in the passes.
 
-    const: int
-    terms: tuple[tuple[Any, int], ...]  # (Value, coefficient), coefficient != 0, in order of Value.id
+    An `Affine` whose terms stand in the order of their values' ids, however it came about: so types print the same and the same
+    nodes compute an extent. This is all that it has of its own.
+    """
 
-    def __add__(self, other: Dim) -> Dim:
-        if isinstance(other, int):
-            return Extent(self.const + other, self.terms)
-        coefs = dict(self.terms)
-        for v, c in other.terms:
-            coefs[v] = coefs.get(v, 0) + c
-        return affine(self.const + other.const, coefs)
+    __slots__ = ()
 
-    __radd__ = __add__
-
-    def __mul__(self, k: int) -> Dim:
-        return affine(self.const * k, {v: c * k for v, c in self.terms})
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> Dim:
-        return self * -1
-
-    def __sub__(self, other: Dim) -> Dim:
-        return self + (-other)
-
-    def __rsub__(self, other: int) -> Dim:
-        return -self + other
-
-    def rename(self, get: Callable[[Any], Any]) -> Dim:
-        coefs: dict[Any, int] = {}
-        for v, c in self.terms:
-            w = get(v)
-            coefs[w] = coefs.get(w, 0) + c
-        return affine(self.const, coefs)
+    @classmethod
+    def of(cls, const: int, coefs: Mapping[Any, int]) -> int | Self:
+        terms = tuple(sorted([t for t in coefs.items() if t[1]], key=_id))
+        return cls(const, terms) if terms else const
 
     def __str__(self) -> str:
-        return self.show(lambda v: f"%{v.hint or v.id}")
-
-    def show(self, name: Callable[[Any], str]) -> str:
-        """As text: `%n`, `%i+1`, `2*%n-3`."""
-        out = ""
-        for v, c in self.terms:
-            sign = "-" if c < 0 else "+" if out else ""
-            out += sign + (f"{abs(c)}*" if abs(c) != 1 else "") + name(v)
-        return out + (f"{self.const:+d}" if self.const else "")
+        return self.show(_shown)
 
 
 Dim = Union[int, Extent]
+affine = Extent.of  # constant, {value: coefficient}
 
 
-def affine(const: int, coefs: Mapping[Any, int]) -> Dim:
-    """Normal form of an affine integer: an `int` if no SSA value is left in it."""
-    terms = tuple(sorted(((v, c) for v, c in coefs.items() if c), key=lambda t: t[0].id))
-    return Extent(const, terms) if terms else const
+def _id(term: tuple[Any, int]) -> int:
+    return term[0].id
+
+
+def _shown(v: Any) -> str:
+    return f"%{v.hint or v.id}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +121,7 @@ class Type:
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
         """The SSA values that the shape mentions."""
-        return tuple(dict.fromkeys(v for d in self.shape if not isinstance(d, int) for v, _ in d.terms))
+        return tuple(dict.fromkeys(symbols(*self.shape)))
 
     @property
     def rank(self) -> int:
@@ -192,7 +164,7 @@ class Type:
         return Type(self.dtype, tuple(d if isinstance(d, int) else d.rename(get) for d in self.shape))
 
     def __str__(self) -> str:
-        return self.show(lambda v: f"%{v.hint or v.id}")
+        return self.show(_shown)
 
     def show(self, name: Callable[[Any], str]) -> str:
         dims = ",".join(str(d) if isinstance(d, int) else d.show(name) for d in self.shape)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from irad.core.affine import symbols
 from irad.core.ir import Graph, Node, Program, Value, calls, captures, nodes_where, types, walk
 from irad.core.once import COMPILER
 from irad.core.types import I64, TAPE, Extent, Type
@@ -143,7 +144,7 @@ def mentioned(attr: Any) -> Iterable[Value]:
     elif isinstance(attr, Type):
         yield from attr.symbols
     elif isinstance(attr, Extent):
-        yield from (v for v, _ in attr.terms)
+        yield from symbols(attr)
     elif isinstance(getattr(attr, "size", None), Extent):  # a Slice
         yield from mentioned(attr.size)
 

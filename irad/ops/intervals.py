@@ -6,16 +6,15 @@ check, a wrap-around or a clip that is proven unnecessary is never emitted. Noth
 
 from __future__ import annotations
 
-import math
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from irad.core.affine import LINEAR, WHOLE, Interval, applied, bounds
 from irad.core.ir import Builder, Node, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES, Dim, affine, is_complex, is_float
 
-Interval = tuple[float, float]  # ints, or -inf and inf
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
 _EXACT = {"const", "maximum", "minimum", "select", "broadcast", "reshape", "transpose", "index", "concat", "cast", "max", "min"}
 _DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
@@ -93,7 +92,7 @@ def _interval(v: Value, chain: list[_Scope], depth: int) -> Interval:
     if v not in memo:
         lo, hi = _derived(v, chain, depth)
         for scope in chain:
-            a, b = scope.bounds.get(v, (-math.inf, math.inf))
+            a, b = scope.bounds.get(v, WHOLE)
             lo, hi = max(lo, a), min(hi, b)
         memo[v] = (lo, hi)
     return memo[v]
@@ -102,7 +101,7 @@ def _interval(v: Value, chain: list[_Scope], depth: int) -> Interval:
 def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     """From the definition alone. Float arithmetic rounds, so only ops that pick or pass on operands are followed there."""
     dtype = v.type.dtype
-    lo, hi = whole = (-math.inf, math.inf) if v.type.differentiable or dtype == "tape" else int_range(dtype)
+    lo, hi = whole = WHOLE if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)
     if (
         node is None
@@ -134,14 +133,7 @@ def _const(node: Node, whole: Interval) -> Interval:
 
 def dim_interval(d: Dim) -> Interval:
     """Bounds of an extent, or of any affine integer."""
-    if isinstance(d, int):
-        return d, d
-    lo: float = d.const
-    hi: float = d.const
-    for v, c in d.terms:
-        a, b = interval(v)
-        lo, hi = lo + min(c * a, c * b), hi + max(c * a, c * b)
-    return lo, hi
+    return bounds(d, interval)
 
 
 def affine_of(value: Value) -> Dim:
@@ -152,18 +144,9 @@ def affine_of(value: Value) -> Dim:
 def _affine(v: Value, chain: list[_Scope], depth: int) -> Dim:
     node = next((s.defs[v] for s in chain if v in s.defs), None)
     name = node.op.name if node is not None and depth else ""
-    if node is None or name not in ("const", "add", "sub", "neg", "mul"):
-        return affine(0, {v: 1})
     if name == "const":
-        return int(node.attrs["value"])
-    xs = [_affine(x, chain, depth - 1) for x in node.inputs]
-    if name == "add":
-        return xs[0] + xs[1]
-    if name == "sub":
-        return xs[0] - xs[1]
-    if name == "neg":
-        return -xs[0]
-    a, b = xs
-    if isinstance(a, int):
-        a, b = b, a
-    return a * b if isinstance(b, int) else affine(0, {v: 1})
+        return int(node.attrs["value"])  # type: ignore[union-attr]
+    form = None
+    if node is not None and name in LINEAR:
+        form = applied(name, *(_affine(x, chain, depth - 1) for x in node.inputs))
+    return affine(0, {v: 1}) if form is None else form

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.affine import Integer, coefficient, constant
 from irad.core.ir import Graph
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type
@@ -32,12 +33,22 @@ from irad.ops.core import OPS, Op, type_error
 
 @dataclass(frozen=True)
 class Map:
-    """Affine map from index operands to array positions: rows of (coefficients..., constant)."""
+    """Affine map from index operands to array positions: rows of (coefficients..., constant).
+
+    Rows count operands by their places where a form (irad.core.affine) names them: a map is an attribute, whose operands are renamed
+    without it. `of` makes a map from forms, and `at` forms from a map.
+    """
 
     rows: tuple[tuple[int, ...], ...]
 
-    def at(self, idx: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sum(c * i for c, i in zip(row, idx)) + row[-1] for row in self.rows)
+    @staticmethod
+    def of(positions: Sequence[Integer], operands: Sequence[Any]) -> Map:
+        """The map to positions that are affine in these operands."""
+        return Map(tuple((*(coefficient(e, v) for v in operands), constant(e)) for e in positions))
+
+    def at(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The positions, where the operands are these integers: numbers, or forms."""
+        return tuple([sum([c * i for c, i in zip(row, operands) if c], row[-1]) for row in self.rows])
 
     def show(self, name: Callable[[Any], str]) -> str:
         def row(cs: tuple[int, ...]) -> str:

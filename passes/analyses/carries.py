@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from irad.core.affine import Interval, join
 from irad.core.ir import Node, Value
 from irad.core.types import Type
 from irad.ops.intervals import int_range
-from irad.passes.analyses.facts import DEPTH, Facts, Interval, join
+from irad.passes.analyses.facts import DEPTH, Facts
 
 
 def learn_carries(facts: Facts, node: Node) -> None:

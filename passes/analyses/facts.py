@@ -12,14 +12,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from irad.core.affine import LINEAR, WHOLE, Interval, applied, bounds, coefficient, join
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, Extent, affine
-from irad.ops.intervals import int_range
+from irad.ops.intervals import HIGHEST, LOWEST, int_range
 from irad.passes.rewrite import Env, lookup, splat_of
 
-Interval = tuple[float, float]  # ints, or an infinity
-WHOLE: Interval = (-math.inf, math.inf)
 LONGEST = 2**62  # no extent is larger
 DEPTH, STEPS = 12, 100  # definitions followed; inequalities tried for one proof
 LEVEL = 24  # intervals nested in one question: the analysis ends, however long the chains of definitions are
@@ -140,31 +139,16 @@ class Facts:
             name = node.op.name
         if name == "const":
             return int(splat_of(node))
-        if node is None or name not in ("add", "sub", "neg", "mul"):
-            return affine(0, {v: 1})
-        lo, hi = self.exact(node)
-        if lo < int_range("i64")[0] or hi > int_range("i64")[1]:
-            return affine(0, {v: 1})
-        xs = [self.linear(x, depth - 1) for x in node.inputs]
-        if name == "add":
-            return xs[0] + xs[1]
-        if name == "sub":
-            return xs[0] - xs[1]
-        if name == "neg":
-            return -xs[0]
-        factor, other = (xs[0], xs[1]) if isinstance(xs[0], int) else (xs[1], xs[0])
-        return other * factor if isinstance(factor, int) else affine(0, {v: 1})
+        form = None
+        if node is not None and name in LINEAR:
+            lo, hi = self.exact(node)
+            if LOWEST <= lo and hi <= HIGHEST:
+                form = applied(name, *(self.linear(x, depth - 1) for x in node.inputs))
+        return affine(0, {v: 1}) if form is None else form
 
     def bounds(self, e: Dim) -> Interval:
         """Bounds of a linear form."""
-        if isinstance(e, int):
-            return e, e
-        lo: float = e.const
-        hi: float = e.const
-        for v, c in e.terms:
-            a, b = self.interval(v)
-            lo, hi = lo + min(c * a, c * b), hi + max(c * a, c * b)
-        return lo, hi
+        return bounds(e, self.interval)
 
     def negative(self, e: Dim, steps: list[int] | None = None, depth: int = 4) -> bool:
         """Is `e <= 0` sure? Known inequalities are subtracted, each of which removes a value of `e`."""
@@ -176,7 +160,7 @@ class Facts:
         for v, c in e.terms:
             for s in reversed(self.scopes):
                 for fact in s.linear.get((v, c > 0), ()):
-                    k, rest = divmod(c, dict(fact.terms)[v])
+                    k, rest = divmod(c, coefficient(fact, v))
                     if rest == 0 and steps[0] > 0:
                         steps[0] -= 1
                         if self.negative(e - fact * k, steps, depth - 1):
@@ -341,8 +325,3 @@ class Facts:
 
 def _whole(v: Value) -> Interval:
     return int_range(v.type.dtype) if v.type.dtype[0] in "iub" else WHOLE
-
-
-def join(parts: Iterable[Interval]) -> Interval:
-    lows, highs = zip(*parts)
-    return min(lows), max(highs)

@@ -2,7 +2,7 @@
 
 An element read from (or stored into) one version of an array is *final* in a later version if no store between the two
 writes its place: stores in the same trip, and in all later trips of the loops that are left on the way. Positions are
-affine in loop indices, so a clash is a set of integer points, which irad.passes.analyses.polyhedron shows to be empty. In-place
+affine in loop indices, so a clash is a set of integer points, which irad.core.dependence shows to be empty. In-place
 LU and Cholesky factorisation, triangular solves and recurrences read final elements only.
 
 Equality of the two reads is an identity between values, whatever the arguments are; so it holds for derivatives of them,
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from irad.core.affine import LINEAR, applied, number, substitute, symbols
+from irad.core.dependence import Access, Axis, Rename, meets, renamed
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, affine
 from irad.ops.array import STORES, Slice, Spec
-from irad.passes.analyses.polyhedron import is_empty
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
 UNKNOWN = 256  # what an unknown trip count counts
@@ -38,19 +39,6 @@ class Region:
         while here is not None and here is not other:
             here = here.outer
         return here is other
-
-
-Axis = tuple[Dim | None, Dim | None, int]
-
-
-@dataclass(frozen=True)
-class Access:
-    """Places in an array: per axis (start, size, step); size None is a single position, start None an unknown one."""
-
-    axes: tuple[Axis, ...]
-
-
-Rename = Callable[[Value], Value]
 
 
 class FinalValues:
@@ -186,7 +174,7 @@ class FinalValues:
             return False
         other = _fresh_names(lambda s: s in self.home and self.home[s].within(body))
         i = self.index[body.owner]
-        order = [affine(1, {i: 1, other(i): -1}), *self.domain(i), *(_renamed(e, other) for e in self.domain(i))]
+        order = [affine(1, {i: 1, other(i): -1}), *self.domain(i), *(renamed(e, other) for e in self.domain(i))]
         return all(self._apart(read, w, other, order) for w in self._stores(body.owner, body.owner.outputs[k]))
 
     def _stores(self, node: Node, v: Value) -> Iterator[Access]:
@@ -211,30 +199,7 @@ class FinalValues:
     def _apart(self, read: Access, write: Access, other: Rename, order: list[Dim]) -> bool:
         """Do the read and the store, its own loop indices renamed by `other`, never touch the same element?"""
         self._budget -= 1
-        if self._budget < 0:
-            return False
-        zero: list[Dim] = []
-        rows = list(order)
-        for r, w in zip(read.axes, write.axes):
-            if r[0] is not None and w[0] is not None:
-                a, low = self._place(r, lambda s: s)
-                b, high = self._place(w, other)
-                zero.append(a - b)
-                rows += low + high
-        return any(isinstance(e, int) and e for e in zero) or is_empty(zero, rows)
-
-    def _place(self, axis: Axis, rename: Rename) -> tuple[Dim, list[Dim]]:
-        """The position as an affine form, with what is known of its unknowns: forms that are <= 0."""
-        start, size, step = axis
-        assert start is not None
-        rows = [_renamed(e, rename) for v in _unknowns(start) for e in self.domain(v)]
-        place = _renamed(start, rename)
-        if size is not None:
-            t = Value(I64)
-            rows += [affine(0, {t: -1}), affine(1, {t: 1}) - _renamed(size, rename)]
-            rows += [_renamed(e, rename) for v in _unknowns(size) for e in self.domain(v)]
-            place = place + affine(0, {t: step})
-        return place, rows
+        return self._budget >= 0 and not meets(read, write, self.domain, other, order)
 
     def domain(self, v: Value) -> list[Dim]:
         """What is known of an unknown, as forms that are <= 0: 0 <= v < trips for the index of a `for`, and so on for the indices in its trip count.
@@ -247,25 +212,22 @@ class FinalValues:
         count = self.trips[v]
         if count is not None:
             trips = self.form(count)
-            rows += [affine(1, {v: 1}) - trips, *(e for u in _unknowns(trips) for e in self.domain(u))]
+            rows += [affine(1, {v: 1}) - trips, *(e for u in symbols(trips) for e in self.domain(u))]
         return rows
 
     def known(self, v: Value) -> int | None:
         """The value of an integer, if it is a constant."""
-        e = self.form(v)
-        return e if isinstance(e, int) else None
+        return number(self.form(v))
 
     def expected(self, v: Value) -> int:
         """About how large an integer is: loop indices count half their trips, what is unknown as a large number."""
         e = self.form(v)
-        if isinstance(e, int):
-            return e
-        halves = ((c, self.trips.get(u)) for u, c in e.terms)
-        return e.const + sum(c * (UNKNOWN if trips is None else (self.expected(trips) - 1) // 2) for c, trips in halves)
+        half = lambda trips: UNKNOWN if trips is None else (self.expected(trips) - 1) // 2
+        return substitute(e, lambda u: half(self.trips.get(u)))
 
     def bounded(self, v: Value) -> bool:
         """Is an integer made of constants and indices of loops whose trips are, too?"""
-        counts = [self.trips.get(u) for u in _unknowns(self.form(v))]
+        counts = [self.trips.get(u) for u in symbols(self.form(v))]
         return all(trips is not None and self.bounded(trips) for trips in counts)
 
     def step(self, p: Value) -> int | None:
@@ -305,15 +267,12 @@ class FinalValues:
             return self._counter(v, depth)
         node = self.node.get(v)
         name = node.op.name if node is not None and depth else ""
-        if node is None or name not in ("const", "add", "sub", "neg", "mul"):
-            return affine(0, {v: 1})
         if name == "const":
-            return int(node.attrs["value"])
-        xs = [self.form(x, depth - 1) for x in node.inputs]
-        if name == "mul":
-            factor, other = (xs[0], xs[1]) if isinstance(xs[0], int) else (xs[1], xs[0])
-            return other * factor if isinstance(factor, int) else affine(0, {v: 1})
-        return -xs[0] if name == "neg" else xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
+            return int(node.attrs["value"])  # type: ignore[union-attr]
+        form = None
+        if node is not None and name in LINEAR:
+            form = applied(name, *(self.form(x, depth - 1) for x in node.inputs))
+        return affine(0, {v: 1}) if form is None else form
 
     def _counter(self, p: Value, depth: int) -> Dim:
         """What a loop carries and changes by a constant in each trip: an affine form of its index."""
@@ -323,14 +282,6 @@ class FinalValues:
         loop, k = self.carried[p]
         start = self.form(loop.inputs[len(loop.inputs) - len(loop.outputs) + k], depth - 1)
         return start + affine(0, {self.index[loop]: step})
-
-
-def _unknowns(e: Dim) -> list[Value]:
-    return [] if isinstance(e, int) else [v for v, _ in e.terms]
-
-
-def _renamed(e: Dim, rename: Rename) -> Dim:
-    return e if isinstance(e, int) else e.rename(rename)
 
 
 def _fresh_names(inside: Callable[[Value], bool]) -> Rename:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from irad.core.affine import symbols
 from irad.core.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, substitute, walk
 from irad.core.types import TAPE
 from irad.passes.clean.dead_stores import without_dead_stores
@@ -107,7 +108,7 @@ class _Mark:
         for n in graph.nodes:
             self.types(n.outputs)
             if not n.static:
-                self.needs[n] += [v for d in extents_in(n) for v, _ in d.terms]
+                self.needs[n] += symbols(*extents_in(n))
             if owner is not None:
                 self.needs[n].append(owner)
             if has_effects(n, self.effectful):

@@ -153,7 +153,8 @@ class _Sweeps:
         for axis, e in enumerate(at):
             if isinstance(e, int) or len(e.terms) != 1 or e.terms[0][0] not in counters or abs(e.terms[0][1]) != 1:
                 return None
-            sign, level = e.terms[0][1], counters.index(e.terms[0][0])
+            ((counter, sign),) = e.terms
+            level = counters.index(counter)
             trips = splat_of(self.places.node.get(loops[level].inputs[0]))
             if trips is None or trips < 1 or signs[level]:
                 return None

@@ -314,7 +314,7 @@ class _Nest:
         return x, Out("store" if n.op.name == "update" else "add", rows), self.value(v), n.out
 
     def _rows(self, pos: Position) -> Map:
-        return Map(tuple(_row(d, self.unit.index) for d in pos))
+        return Map.of(pos, self.unit.index)
 
     def _accumulator(self, n: Node) -> tuple[Value, Value] | None:
         """`add(x, sum)` adds to x where it is if x is carried by the loop around: (x, sum)."""
@@ -390,8 +390,3 @@ def _placed(pos: Position, spec: Sequence[int | str | Slice]) -> Position | None
             return None
         out.append(s if isinstance(s, int) else (s.start or 0) + next(it) * s.step)
     return tuple(out)
-
-
-def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
-    coefs = {} if isinstance(d, int) else dict(d.terms)
-    return (*(coefs.get(v, 0) for v in idx), d if isinstance(d, int) else d.const)

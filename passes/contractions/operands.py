@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from math import prod
 
+from irad.core.affine import symbols
 from irad.core.ir import Builder, Node, Value, emit, reads, substitute_node
 from irad.core.notes import Notes
-from irad.core.types import I64, Dim, affine
+from irad.core.types import I64, Dim
 from irad.ops.array import transpose
 from irad.ops.loop import load
 from irad.passes.contractions import patches as fuse_dot_patches
@@ -193,7 +194,7 @@ class Operands:
         for k, n in enumerate(n for n in b.nodes if n.op is load):
             x, *idx = n.inputs
             shape = [d if isinstance(d, int) else 1 << 20 for d in x.type.shape]
-            at = [affine(row[-1], dict(zip(idx, row))) for row in n.attrs["map"].rows]
+            at = n.attrs["map"].at(list(map(as_dim, idx)))
             steps = walk(at, shape)
             for i in {*out, *steps}:
                 if k and out.get(i, 0) != steps.get(i, 0):
@@ -254,7 +255,7 @@ def _positions(node: Node, pos: Position, terms: Sequence[Dim]) -> tuple[Positio
 
 
 def _names(pos: Sequence[Dim]) -> set[Value]:
-    return {v for d in pos if not isinstance(d, int) for v, _ in d.terms}
+    return set(symbols(*pos))
 
 
 def _patch_orders(node: Node, first: bool, at: Position, other: Walk, stored: Walk) -> Iterator[tuple[int, ...]]:

@@ -68,13 +68,8 @@ def _loop(
     b = current()
     with Builder(b.loc, deriv=bool(b.deriv)) as body:
         element = value()
-    rows = Map(tuple(_row(d, index) for d in at))
+    rows = Map.of(at, index)
     attrs = {"extents": tuple(shape), "outs": (Out(kind, rows),)}
     graph = Graph(tuple(index), tuple(body.nodes), (element,))
     b.nodes.append(Node(loop, (dest,), (out,), attrs, (graph,), b.loc, bool(b.deriv)))
     return out
-
-
-def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
-    coefs = {} if isinstance(d, int) else dict(d.terms)
-    return (*(coefs.get(v, 0) for v in idx), d if isinstance(d, int) else d.const)

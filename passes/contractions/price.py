@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 
+from irad.core.affine import terms
 from irad.core.ir import Value
 from irad.core.types import Dim
 
@@ -33,7 +34,7 @@ def walk(pos: Sequence[Dim], shape: Sequence[int]) -> Walk:
     out: Walk = {}
     step = 1
     for d, n in zip(reversed(pos), reversed(shape)):
-        for v, c in () if isinstance(d, int) else d.terms:
+        for v, c in terms(d):
             out[v] = out.get(v, 0) + c * step
         step *= n
     return out

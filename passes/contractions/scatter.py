@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irad.core.affine import substitute, symbols, terms
 from irad.core.ir import Builder, Graph, Node, Value, current, defs, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, size_text
@@ -67,7 +68,7 @@ class _Columns:
         """The same with indices of its own, of which that of one axis counts from `start`."""
         index = [Value(I64, v.hint) for v in self.index]
         where = {v: as_dim(i) + (start if k == axis else 0) for k, (v, i) in enumerate(zip(self.index, index))}
-        return _Columns(self.dot, index, tuple(_substituted(d, where) for d in self.at))
+        return _Columns(self.dot, index, tuple(substitute(d, where.__getitem__) for d in self.at))
 
 
 class _Unscatter:
@@ -215,7 +216,7 @@ class _Unscatter:
                 return None
             if d.op.name == "dot":
                 known = multiplications(d) or not d.attrs["contract"][0] and is_float(d.out.type.dtype)
-                walked = [v for x in at if not isinstance(x, int) for v, _ in x.terms]
+                walked = list(symbols(*at))
                 apart = len(walked) == len(index) == len({*walked})  # not a diagonal, or places that fall together
                 return _Columns(d, index, tuple(at)) if windows and known and apart else None
             source = d.inputs[d.op in STORES] if d.inputs else v
@@ -225,7 +226,7 @@ class _Unscatter:
                 return None
             windows = windows or "g" in d.attrs.get("spec", ())
             where = dict(zip(index, pos))
-            at, index, v = [_substituted(x, where) for x in at], inner, source
+            at, index, v = [substitute(x, where.__getitem__) for x in at], inner, source
 
     def _positions(self, d: Node, pos: Position, first: bool) -> Sequence[Dim] | None:
         """Where an element of what d stores or views stands in its result; None if that is not affine, or elements are not added to 0."""
@@ -358,15 +359,6 @@ def _homes(n: Node, swap: bool) -> list[tuple[int, int]]:
     return [*batch, *((int(swap), k) for k in free_a), *((int(not swap), k) for k in free_b)]
 
 
-def _substituted(d: Dim, where: dict[Value, Dim]) -> Dim:
-    if isinstance(d, int):
-        return d
-    out: Dim = d.const
-    for v, c in d.terms:
-        out = out + where[v] * c
-    return out
-
-
 def _order(c: _Columns, rank: int) -> list[int]:
     """An order of the product's axes in which the loop that adds it up walks both arrays in long runs.
 
@@ -377,9 +369,8 @@ def _order(c: _Columns, rank: int) -> list[int]:
     extent = [int(d) for d in c.dot.out.type.shape]  # type: ignore[arg-type]
     parts: list[list[int]] = []  # the product's axes along each axis of the result, largest steps first
     for d in c.at:
-        terms = [] if isinstance(d, int) else sorted(d.terms, key=lambda t: -t[1])
-        parts.append([number[v] for v, _ in terms])
-    steps = {number[v]: s for d in c.at if not isinstance(d, int) for v, s in d.terms}
+        parts.append([number[v] for v, _ in sorted(terms(d), key=lambda t: -t[1])])
+    steps = {number[v]: s for d in c.at for v, s in terms(d)}
     overlap = [len(p) > 1 and any(steps[a] < steps[b] * extent[b] for a, b in zip(p, p[1:])) for p in parts]
     if not any(overlap):
         return [k for p in parts for k in p]

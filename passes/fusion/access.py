@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from irad.core.affine import symbols
 from irad.core.ir import Node, Value, current, emit
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, affine
@@ -166,8 +167,8 @@ class Elements:
             pos = pos[prefix:]
             if not v.type.shape:
                 return v
-        idx = list(dict.fromkeys(s for d in pos if not isinstance(d, int) for s, _ in d.terms))
-        return load(v, *idx, map=Map(tuple(_row(d, idx) for d in pos)))
+        idx = list(dict.fromkeys(symbols(*pos)))
+        return load(v, *idx, map=Map.of(pos, idx))
 
     def compute(self, node: Node, pos: Position) -> Value:
         """One element of the node's result (for a reduction: of what it folds, at a position of the iteration space)."""
@@ -241,8 +242,3 @@ def as_dim(v: Value) -> Dim:
     """An i64 scalar as an affine integer."""
     assert v.type == I64
     return affine(0, {v: 1})
-
-
-def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
-    coefs = {} if isinstance(d, int) else dict(d.terms)
-    return (*(coefs.get(v, 0) for v in idx), d if isinstance(d, int) else d.const)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
@@ -116,8 +117,8 @@ class Fusion:
         inner = idx[prefix:]
         if node.op in STORES:
             x, where = node.inputs[0], self._where(el, node, pos)
-            extra = list(dict.fromkeys(s for d in where if not isinstance(d, int) for s, _ in d.terms if s not in inner))
-            rows = Map(tuple(_row(d, [*inner, *extra]) for d in where))
+            extra = list(dict.fromkeys(s for s in symbols(*where) if s not in inner))
+            rows = Map.of(where, [*inner, *extra])
             self.needed.add(x)
             return Piece([x], Out(m.kind, rows, len(extra), unique="g" not in node.attrs["spec"]), [value, *extra])
         kept_here = tuple(r - prefix for r in m.rows if r >= prefix)
@@ -280,11 +281,6 @@ def _outputs(m: Member, arg: bool = True) -> list[Value]:
 
 def _indices(n: int, start: int = 0) -> list[Value]:
     return [Value(I64, "ijklmnpq"[min(start + k, 7)]) for k in range(n)]
-
-
-def _row(d: Dim, idx: Sequence[Value]) -> tuple[int, ...]:
-    coefs = {} if isinstance(d, int) else dict(d.terms)
-    return (*(coefs.get(v, 0) for v in idx), d if isinstance(d, int) else d.const)
 
 
 def _identity(kind: str, dtype: str) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irad.core.affine import symbol
 from irad.core.ir import Graph, Node, Program, Value, captured, defs, reads
 from irad.core.notes import Notes
 from irad.ops.array import index, one_place
@@ -147,20 +148,17 @@ class _Inliner:
         m = self.made[v]
         out = Value(v.type, v.hint)
         if m.op is load:
-            rows = [self._row(row, m.inputs[1:], place, len(idx)) for row in m.attrs["map"].rows]
-            new = Node(load, (m.inputs[0], *idx), (out,), {"map": Map(tuple(rows))}, (), m.loc, m.deriv)
+            new = Node(load, (m.inputs[0], *idx), (out,), {"map": self._moved(m, place, len(idx))}, (), m.loc, m.deriv)
         else:
             new = Node(m.op, tuple(self._value(x, idx, place, env) for x in m.inputs), (out,), m.attrs, (), m.loc, m.deriv)
         self.nodes.append(new)
         env[v] = out
         return out
 
-    def _row(self, row: Sequence[int], operands: Sequence[Value], place: Map, n: int) -> tuple[int, ...]:
-        """A row of a load's map, over the producer's indices, as one over the consumer's."""
-        total = [0] * n + [row[-1]]
-        for c, v in zip(row, operands):
-            total = [a + c * b for a, b in zip(total, place.rows[self.body.params.index(v)])]
-        return tuple(total)
+    def _moved(self, m: Node, place: Map, n: int) -> Map:
+        """The map of a load, over the producer's indices, as one over the consumer's."""
+        at = dict(zip(self.body.params, place.at(list(map(symbol, range(n))))))
+        return Map.of(m.attrs["map"].at([at[v] for v in m.inputs[1:]]), range(n))
 
 
 def _inlined(producer: Node, consumer: Node) -> list[Node]:

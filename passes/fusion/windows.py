@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from irad.core.affine import applied
 from irad.core.ir import Node, Value
 from irad.core.types import I64, Dim, affine
 from irad.ops.array import Slice
@@ -42,9 +43,7 @@ def affine_index(get: Callable[[Value], Node | None], v: Value, pos: Sequence[Di
         return affine_index(get, x, [0 if d == 1 and out[k] != 1 else pos[k] for d, k in zip(x.type.shape, n.attrs["dims"])])
     if name in ("add", "sub", "mul"):
         a, b = (affine_index(get, x, pos) for x in n.inputs)
-        if a is None or b is None or name == "mul" and not (isinstance(a, int) or isinstance(b, int)):
-            return None
-        return a + b if name == "add" else a - b if name == "sub" else a * b  # type: ignore[operator]
+        return None if a is None or b is None else applied(name, a, b)
     return None
 
 

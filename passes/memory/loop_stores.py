@@ -2,7 +2,7 @@
 
 A history, `U[n+1] = f(U[n])`, reads row n and stores row n+1: nothing is read that the loop writes. A step of an elimination,
 `A[i, k:] -= A[i, k] * A[j, k:]`, reads each element before it is written, and row j. Positions are affine in
-indices and in what stands outside; a clash is a set of integer points, which irad.passes.analyses.polyhedron shows to be empty.
+indices and in what stands outside; a clash is a set of integer points, which irad.core.dependence shows to be empty.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from irad.core.affine import substitute
+from irad.core.dependence import Access, meets, renamed
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import I64, Dim, affine
-from irad.ops.loop import load
+from irad.ops.loop import Map, load
 from irad.passes.analyses.final_values import FinalValues
-from irad.passes.analyses.polyhedron import is_empty
 
 
 class LoopStores:
@@ -40,15 +41,15 @@ class LoopStores:
             for v in (*r.params, *(o for n in r.nodes for o in n.outputs))
         }
         other = {v: Value(I64) for v in made}  # of the trip that stores
-        fresh = lambda e: e if isinstance(e, int) else e.rename(lambda v: other.get(v, v))
-        stored = [fresh(self._row(row, [*body.params, *extra])) for row in out.map.rows]
-        trip = [fresh(e) for e in self._ranges(body, node.attrs["extents"])]
+        fresh = lambda v: other.get(v, v)
+        stored = self._access(out.map, [*body.params, *extra])
+        trip = [renamed(e, fresh) for e in self._ranges(body, node.attrs["extents"])]
         ways = [[]] if out.kind != "store" else [[affine(1, {a: s, other[a]: -s})] for a in body.params for s in (1, -1)]
 
         def never(n: Node, known: list[Dim]) -> bool:
-            read = [self._row(r, n.inputs[1:]) for r in n.attrs["map"].rows]
-            known = [*known, *trip]
-            return self._never(read, stored, known) or all(self._never(read, stored, [*known, *way]) for way in ways)
+            read = self._access(n.attrs["map"], n.inputs[1:])  # a store of rows names the leading axes alone
+            meet = lambda way: meets(read, stored, self._values.domain, fresh, [*known, *trip, *way])
+            return not meet([]) or not any(map(meet, ways))
 
         return all(never(n, known) for n, known in reads)
 
@@ -63,30 +64,14 @@ class LoopStores:
 
     def _ranges(self, body: Graph, extents: Sequence[Dim]) -> list[Dim]:
         """What is known of a loop's indices, as forms that are <= 0."""
-        return [e for i, d in zip(body.params, extents) for e in (affine(0, {i: -1}), affine(1, {i: 1}) - self._form(d))]
+        return [
+            e
+            for i, d in zip(body.params, extents)
+            for e in (affine(0, {i: -1}), affine(1, {i: 1}) - substitute(d, self._values.form))
+        ]
 
-    def _never(self, read: list[Dim], stored: list[Dim], known: list[Dim]) -> bool:
-        """Do the two positions differ whatever the unknowns are? A store of rows names the leading axes alone."""
-        zero = [a - b for a, b in zip(read, stored)]
-        if any(isinstance(e, int) and e for e in zero):
-            return True
-        unknowns = {v for e in zero if not isinstance(e, int) for v, _ in e.terms}
-        return is_empty(zero, [*known, *(e for v in unknowns for e in self._values.domain(v))])
-
-    def _row(self, row: tuple[int, ...], operands: list[Value] | tuple[Value, ...]) -> Dim:
-        e: Dim = row[-1]
-        for c, v in zip(row, operands):
-            if c:
-                e = e + self._values.form(v) * c
-        return e
-
-    def _form(self, d: Dim) -> Dim:
-        if isinstance(d, int):
-            return d
-        e: Dim = d.const
-        for v, c in d.terms:
-            e = e + self._values.form(v) * c
-        return e
+    def _access(self, map: Map, operands: Sequence[Value]) -> Access:
+        return Access.at(map.at([self._values.form(v) for v in operands]))
 
 
 def _extra(node: Node, k: int) -> tuple[Value, ...]:

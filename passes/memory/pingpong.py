@@ -9,6 +9,7 @@ same; the plan pass and codegen exchange the buffers by name (`swap` on the loop
 
 from __future__ import annotations
 
+from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.array import one_place, update
 from irad.ops.constant import empty
@@ -69,7 +70,7 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
             continue
         if n is None or count[v] > 1 or len(n.inputs) != len(n.attrs["outs"]):
             return []
-        if any(v in inside for d in extents_in(n) for v, _ in d.terms):
+        if any(v in inside for v in symbols(*extents_in(n))):
             return []
         j = n.outputs.index(v)
         out = n.attrs["outs"][j]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
+from irad.core.affine import applied, coefficient
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, reads
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Dim, Type, affine
@@ -115,7 +116,7 @@ def _stored_before(body: Graph, numbers: Numbers) -> list[tuple[Value, Node]]:
         if store is None or store.op.name != "update" or store.inputs[0] is not array or set(store.attrs["spec"]) != {"i"}:
             continue
         target = place(store.inputs[2:])
-        before = [t - (0 if isinstance(t, int) else dict(t.terms).get(body.params[0], 0)) for t in target]
+        before = [t - coefficient(t, body.params[0]) for t in target]
         for n in body.nodes if before != target else ():
             if n.op.name == "index" and n.inputs[0] is array and set(n.attrs["spec"]) == {"i"}:
                 if place(n.inputs[1:]) == before:
@@ -129,8 +130,7 @@ def _affine(v: Value, known: Mapping[Value, Node], numbers: Numbers) -> Dim:
     if number is not None:
         return int(number)
     if n is not None and v.type == I64 and n.op.name in ("add", "sub"):
-        x, y = (_affine(a, known, numbers) for a in n.inputs)
-        return x + y if n.op.name == "add" else x - y
+        return applied(n.op.name, *(_affine(a, known, numbers) for a in n.inputs))
     return affine(0, {v: 1})
 
 

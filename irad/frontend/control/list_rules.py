@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from irad.core.affine import symbols
 from irad.core.ir import Value
 from irad.core.types import Dim
 from irad.frontend.control.merge import Grower
@@ -42,7 +43,7 @@ class OfBranch(Grower):
         return Grown(element, rows, a if same else 0, 0 if same else None, most, most)
 
     def _local(self, d: Dim) -> bool:
-        return not isinstance(d, int) and any(self.inside(v) for v, _ in d.terms)
+        return any(map(self.inside, symbols(d)))
 
 
 class OfLoop(Grower):

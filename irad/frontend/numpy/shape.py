@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.affine import divisible
 from irad.core.types import Dim, Extent
 from irad.errors import IradValueError, ShapeError, UnsupportedError
 from irad.frontend.registry import attribute, method, numpy
@@ -51,13 +52,8 @@ def _fill_minus_one(have: tuple[Dim, ...], shape: tuple[Dim, ...]) -> tuple[Dim,
         if rest == 0 or total % rest:
             raise ShapeError(words)
         free: Dim = total // rest
-    elif (
-        isinstance(total, Extent)
-        and isinstance(rest, int)
-        and rest
-        and all(c % rest == 0 for c in (total.const, *dict(total.terms).values()))
-    ):
-        free = Extent(total.const // rest, tuple((v, c // rest) for v, c in total.terms))
+    elif isinstance(total, Extent) and isinstance(rest, int) and rest and total.const % rest == 0 and divisible(total, rest):
+        free = total // rest
     elif total == rest:
         free = 1
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.affine import divisible
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type
 from irad.errors import IradError, IradTypeError, IradValueError
@@ -201,8 +202,8 @@ def _count(span: Dim, step: int) -> Dim:
     if isinstance(span, int):
         return max(0, -(-span // step))
     if step != 1:
-        if all(c % step == 0 for _, c in span.terms):
-            span = _affine_exact(span, step)
+        if divisible(span, step):
+            span = (span + (step - 1)) // step
         else:
             v = dim_value(span + (step - 1)) // step
             span = affine_of(v)
@@ -212,11 +213,3 @@ def _count(span: Dim, step: int) -> Dim:
         return span
     v = ew.maximum(dim_value(span), 0)
     return affine_of(v)
-
-
-def _affine_exact(d: Extent, step: int) -> Dim:
-    """ceil(d / step) where every coefficient is a multiple of step."""
-    out: Dim = -(-d.const // step)
-    for v, c in d.terms:
-        out = out + Extent(0, ((v, c // step),))
-    return out

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.core.dependence import is_empty
 from irad.core.interp import interpret
 from irad.core.ir import Program, Value, walk
 from irad.core.types import I64, affine
 from irad.core.verify import verify
 from irad.passes.analyses.final_values import FinalValues
-from irad.passes.analyses.polyhedron import is_empty
 from irad.passes.derivatives.autodiff import vjp
 from tests.support.agree import agree
 from tests.support.programs import For, If, Sym, exp, fn, lt, sin, vec

@@ -1,0 +1,157 @@
+"""Affine integers, their ranges and the accesses that meet, against numbers tried one by one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irad.core.affine import Affine, Integer, applied, bounds, coefficient, divisible, substitute, symbol, symbols
+from irad.core.dependence import Access, is_empty, meets
+from irad.core.ir import Value
+from irad.core.types import I64, Extent, affine
+
+NAMES = "ijk"
+small = st.integers(-4, 4)
+point = st.fixed_dictionaries({n: small for n in NAMES})
+
+
+@st.composite
+def forms(draw: Any, names: str = NAMES, most: int = 3) -> Integer:
+    coefs = draw(st.dictionaries(st.sampled_from(names), st.integers(-most, most)))
+    return Affine.of(draw(small), coefs)
+
+
+def value(e: Integer, p: dict[Any, int]) -> int:
+    """Without the library: the constant and each term by itself."""
+    if isinstance(e, int):
+        return e
+    total = e.const
+    for s, c in e.terms:
+        for factor in s if isinstance(s, tuple) else (s,):
+            c *= p[factor]
+        total += c
+    return total
+
+
+@given(forms(), forms(), small, point)
+def test_arithmetic_is_that_of_the_values(a: Integer, b: Integer, k: int, p: dict[str, int]) -> None:
+    x, y = value(a, p), value(b, p)
+    assert value(a + b, p) == x + y and value(a - b, p) == x - y and value(-a, p) == -x
+    assert value(a * k, p) == x * k == value(k * a, p) and value(k - a, p) == k - x
+    assert value(a * b, p) == x * y and value((a * b) * a, p) == x * y * x
+    assert applied("sub", a, b) == a - b and applied("div", a, b) is None
+
+
+@given(forms(), forms(), small)
+def test_equal_integers_have_equal_forms(a: Integer, b: Integer, k: int) -> None:
+    for x, y in [((a + b) - b, a), (a + b, b + a), ((a + b) * k, b * k + a * k), (a * b, b * a), (a - a, 0), (a * 0, 0)]:
+        assert x == y and hash(x) == hash(y) and type(x) is type(y)
+    assert (a == b) == all(value(a, dict(zip(NAMES, p))) == value(b, dict(zip(NAMES, p))) for p in [(0, 0, 0), *units()])
+
+
+def units() -> Iterator[tuple[int, ...]]:
+    return (tuple(int(j == k) for j in range(3)) for k in range(3))
+
+
+@given(forms(), st.integers(1, 5), point)
+def test_division_is_floor_division_or_an_error(a: Integer, k: int, p: dict[str, int]) -> None:
+    if divisible(a, k):
+        assert value(a // k, p) == value(a, p) // k
+    else:
+        with pytest.raises(ValueError, match="is not affine"):
+            a // k
+
+
+@given(forms(), forms("jk"), point)
+def test_substitution_is_evaluation_with_other_numbers(a: Integer, b: Integer, p: dict[str, int]) -> None:
+    where = {"i": b, "j": symbol("k"), "k": 2}
+    assert value(substitute(a, where.__getitem__), p) == value(a, {"i": value(b, p), "j": p["k"], "k": 2})
+    assert substitute(a, p.__getitem__) == value(a, p)
+    assert set(symbols(substitute(a, where.__getitem__))) <= {"j", "k"}
+
+
+@given(forms(), st.fixed_dictionaries({n: st.tuples(small, st.integers(0, 3)) for n in NAMES}))
+def test_bounds_are_met(a: Integer, ranges: dict[str, tuple[int, int]]) -> None:
+    spans = {n: (lo, lo + size) for n, (lo, size) in ranges.items()}
+    values = [value(a, dict(zip(NAMES, p))) for p in itertools.product(*(range(spans[n][0], spans[n][1] + 1) for n in NAMES))]
+    assert bounds(a, spans.__getitem__) == (min(values), max(values))
+
+
+def test_forms_do_not_change() -> None:
+    e = symbol("i") + 1
+    with pytest.raises(AttributeError, match="immutable"):
+        e.const = 2  # type: ignore[union-attr, misc]
+    assert coefficient(e * 3, "i") == 3 and str(e * 3 - symbol("b")) == "-b+3*i+3"
+
+
+def test_terms_of_extents_stand_in_the_order_of_their_values() -> None:
+    n, m = Value(I64, "n"), Value(I64, "m")
+    late = affine(0, {m: 1}) + affine(1, {n: 2})
+    assert isinstance(late, Extent) and [v for v, _ in late.terms] == [n, m] and str(late) == "2*%n+%m+1"
+    with pytest.raises(TypeError):
+        affine(0, {m: 1}) * late  # type: ignore[operator]
+
+
+# ---- integer points and accesses ---------------------------------------------------------------------------------------
+
+
+@given(st.lists(forms(), max_size=2), st.lists(forms(), max_size=3))
+def test_what_is_called_empty_is(zero: list[Integer], rows: list[Integer]) -> None:
+    box = [e for n in NAMES for e in (-symbol(n), symbol(n) - 4)]
+    if is_empty(zero, [*rows, *box]):
+        for q in itertools.product(range(5), repeat=3):
+            p = dict(zip(NAMES, q))
+            assert any(value(e, p) for e in zero) or any(value(e, p) > 0 for e in rows)
+
+
+TRIPS = {"i": 4, "j": 3}
+
+
+@st.composite
+def accesses(draw: Any) -> Access:
+    axis = st.tuples(forms("ij", 2), st.one_of(st.none(), st.integers(1, 3)), st.sampled_from([-2, -1, 1, 2]))
+    return Access(tuple(draw(st.lists(axis, min_size=1, max_size=2))))
+
+
+def touched(a: Access, p: dict[str, int]) -> set[tuple[int, ...]]:
+    spans = [[value(start, p) + step * t for t in range(1 if size is None else size)] for start, size, step in a.axes]  # type: ignore
+    return set(itertools.product(*spans))
+
+
+@given(accesses(), accesses(), st.sampled_from(["same", "later", "any"]))
+def test_accesses_that_do_not_meet_touch_nothing_in_common(a: Access, b: Access, trip: str) -> None:
+    """Two statements in `for i: for j`, in the same trip, in a later one of the outer loop, or in any two."""
+    domain = lambda s: [-symbol(s), symbol(s) - (TRIPS[s] - 1)]
+    other = (lambda s: s) if trip == "same" else (lambda s: s + "'")
+    order = [symbol("i") + 1 - symbol("i'")] if trip == "later" else []
+    order += [e for s in "ij" if trip != "same" for e in (-symbol(s + "'"), symbol(s + "'") - (TRIPS[s] - 1))]
+    places = list(itertools.product(range(4), range(3)))
+    pairs = [(p, q) for p in places for q in places if trip == "any" or (p == q if trip == "same" else p[0] < q[0])]
+    n = min(len(a.axes), len(b.axes))  # an access of fewer axes is one of whole rows
+    front = lambda x, p: {t[:n] for t in touched(x, dict(zip("ij", p)))}
+    common = any(front(a, p) & front(b, q) for p, q in pairs)
+    assert meets(a, b, domain, other, order) or not common
+
+
+@pytest.mark.parametrize(
+    "a, b, later, met",
+    [
+        ("i+1", "i", True, True),  # a history: row i + 1 is read as row i in the next trip
+        ("i", "i+1", True, False),
+        ("2*i", "2*i+1", True, False),  # even and odd
+        ("i", "i", True, False),
+        ("3*i", "2*i", True, True),
+        ("i", "n", True, True),
+    ],
+)
+def test_textbook_dependences_are_decided(a: str, b: str, later: bool, met: bool) -> None:
+    scope = {"i": symbol("i"), "n": symbol("n")}
+    x, y = (Access.at([eval(text, scope)]) for text in (a, b))  # noqa: S307
+    domain = lambda s: [-symbol(s), symbol(s) - 99] if s == "i" else []
+    order = [symbol("i") + 1 - symbol("i'"), symbol("i'") - 99]
+    assert meets(x, y, domain, lambda s: "i'" if s == "i" else s, order) == met
