@@ -63,7 +63,7 @@ class Affine:
     __radd__ = __add__
 
     def __mul__(self, other: int | Self) -> int | Self:
-        """Times a number, or another form: symbols of a product must have an order, which SSA values have not."""
+        """Times a number, or another form: symbols of a product have an order."""
         if not isinstance(other, int):
             return self._product(other)
         if other == 1:

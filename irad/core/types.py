@@ -85,7 +85,7 @@ class Extent(Affine):
     """An integer known at run time, over SSA values: dimensions, and positions and trip counts in the passes.
 
     An `Affine` whose terms stand in the order of their values' ids, however it came about: so types print the same and the same
-    nodes compute an extent. This is all that it has of its own.
+    nodes compute an extent; it has no products. This is all that it has of its own.
     """
 
     __slots__ = ()
@@ -94,6 +94,9 @@ class Extent(Affine):
     def of(cls, const: int, coefs: Mapping[Any, int]) -> int | Self:
         terms = tuple(sorted([t for t in coefs.items() if t[1]], key=_id))
         return cls(const, terms) if terms else const
+
+    def _product(self, other: Self) -> int | Self:
+        raise TypeError(f"the product of {self} and {other} is not affine")
 
     def __str__(self) -> str:
         return self.show(_shown)
