@@ -7,11 +7,12 @@ combiner's identity, and reduced after it: copies, then halves of the lanes, the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irad.codegen.emit.index import LANE, Cell
-from irad.codegen.emit.memory import Memory
+from irad.codegen.emit.across import Across
+from irad.codegen.emit.index import LANE, Cell, Names
+from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Fold, Index
 from irad.codegen.llvm_text import Val, type_text
 from irad.core.types import bits, is_float
@@ -82,43 +83,39 @@ class FoldCell(Cell):
         return math.prod(self.shape[:-1]) * -(-self.shape[-1] // self.lanes)
 
 
-class Folds(Memory):
+class Folds:
     """Declaring, combining, reading and reducing folds. `rules` are the elementwise ops, as in irad.codegen.math.scalar."""
 
-    def __init__(self, rules: dict[str, Rule]) -> None:
-        super().__init__()
-        self.rules = rules
+    def __init__(self, b: Values, across: Across, names: Names, rules: Mapping[str, Rule]) -> None:
+        self.b, self.across, self.names, self.rules = b, across, names, rules
         self.copy = 0  # which copy of the body of an unrolled vec loop
-
-    def operand(self, x: Any) -> Val:
-        raise NotImplementedError
 
     # ---- declaring ----
 
     def fold_cell(self, s: Fold) -> FoldCell:
         """The cell of a declaration at this place."""
-        init = [self.operand(v) for v in s.init]
+        init = [self.names.operand(v) for v in s.init]
         if len(init) != len(s.dtypes):
             raise IradError(f"fold `{s.name}` has {len(s.dtypes)} components but {len(init)} start values")
         wide = s.lanes > 1 and not s.shape
-        if s.lanes > 1 and self.lanes > 1:
+        if s.lanes > 1 and self.b.lanes > 1:
             raise IradError(
                 f"fold `{s.name}` with lanes={s.lanes} is declared in a vec loop, where every fold has the loop's lanes"
             )
-        cell = FoldCell(s.comb, s.dtypes, s.shape, s.lanes if s.lanes > 1 else self.lanes, s.copies, wide)
-        first = self._identities(cell) if wide or s.copies > 1 else [self.broadcast(v, cell.lanes) for v in init]
+        cell = FoldCell(s.comb, s.dtypes, s.shape, s.lanes if s.lanes > 1 else self.b.lanes, s.copies, wide)
+        first = self._identities(cell) if wide or s.copies > 1 else [self.b.broadcast(v, cell.lanes) for v in init]
         for _ in range(cell.slots):
             cell.vals += first
         if wide:
             cell.vals += init
         elif s.copies > 1:
-            cell.put(0, [self.broadcast(v, cell.lanes) for v in init])
+            cell.put(0, [self.b.broadcast(v, cell.lanes) for v in init])
         return cell
 
     def _identities(self, cell: FoldCell) -> list[Val]:
-        out = [self.broadcast(self.const(identity(cell.comb, cell.dtypes[0]), cell.dtypes[0]), cell.lanes)]
+        out = [self.b.broadcast(self.b.const(identity(cell.comb, cell.dtypes[0]), cell.dtypes[0]), cell.lanes)]
         if cell.comb in ("argmax", "argmin"):
-            out.append(self.broadcast(self.const(-1, cell.dtypes[1]), cell.lanes))
+            out.append(self.b.broadcast(self.b.const(-1, cell.dtypes[1]), cell.lanes))
         return out
 
     def widened(self, cell: FoldCell, lanes: int, copies: int) -> FoldCell:
@@ -136,29 +133,29 @@ class Folds(Memory):
 
     def combine(self, name: str, values: Sequence[Any], idx: Sequence[Index], ordered: bool) -> None:
         cell = self._fold(name)
-        new = [self.operand(v) for v in values]
+        new = [self.names.operand(v) for v in values]
         if [v.dtype for v in new] != list(cell.dtypes):
             raise IradError(f"fold `{name}` of {cell.dtypes} is combined with values of {tuple(v.dtype for v in new)}")
         if cell.shape:
             k, lanes = self._tile_slot(cell, name, idx), cell.lanes
-        elif cell.scalar and self.lanes == 1:
+        elif cell.scalar and self.b.lanes == 1:
             k, lanes = cell.slots, 1
         else:
             k, lanes = self.copy % cell.copies, cell.lanes
-        if lanes < self.lanes:
-            raise IradError(f"fold `{name}` has {lanes} lanes; a vec loop of {self.lanes} lanes cannot combine into it")
+        if lanes < self.b.lanes:
+            raise IradError(f"fold `{name}` has {lanes} lanes; a vec loop of {self.b.lanes} lanes cannot combine into it")
         old = cell.slot(k)
-        r = self.merge(cell.comb, old, [self.broadcast(v, lanes) for v in new], ordered)
-        if self.mask is not None and not (cell.shape and self._beyond(cell, idx)):
-            r = [self.select(self.mask, p, q) for p, q in zip(r, old)]
+        r = self.merge(cell.comb, old, [self.b.broadcast(v, lanes) for v in new], ordered)
+        if self.b.mask is not None and not (cell.shape and self._beyond(cell, idx)):
+            r = [self.b.select(self.b.mask, p, q) for p, q in zip(r, old)]
         cell.put(k, r)
 
     def _beyond(self, cell: FoldCell, idx: Sequence[Index]) -> bool:
         """Are the inactive lanes past the end of the tile's last axis, where nothing is ever read?"""
-        return isinstance(self.active, int) and self.lin(idx[-1]).c + self.active >= cell.shape[-1]
+        return isinstance(self.b.active, int) and self.names.lin(idx[-1]).c + self.b.active >= cell.shape[-1]
 
     def _fold(self, name: str) -> FoldCell:
-        cell = self.env.get(name)
+        cell = self.names.env.get(name)
         if type(cell) is not FoldCell:
             raise IradError(f"`{name}` is not a fold in scope")
         return cell
@@ -169,12 +166,12 @@ class Folds(Memory):
             raise IradError(f"tile `{name}` of shape {cell.shape} is indexed by {len(idx)} indices")
         k = 0
         for axis, (e, n) in enumerate(zip(idx, cell.shape)):
-            x, last = self.lin(e), axis == len(cell.shape) - 1
+            x, last = self.names.lin(e), axis == len(cell.shape) - 1
             t = {a: v for a, v in x.t.items() if not (last and a is LANE and v == 1)}
             if t or not 0 <= x.c < n:
                 raise IradError(f"tile `{name}` of shape {cell.shape}: index {axis} must be a constant below {n} after unrolling")
             if last and cell.lanes > 1:
-                if self.lanes > 1 and x.c % cell.lanes:
+                if self.b.lanes > 1 and x.c % cell.lanes:
                     raise IradError(f"tile `{name}`: a vec loop must start at a multiple of its {cell.lanes} lanes, not at {x.c}")
                 k = k * -(-n // cell.lanes) + x.c // cell.lanes
             else:
@@ -185,9 +182,12 @@ class Folds(Memory):
         """Combine two tuples of components; `a` comes first in program order."""
         if comb in ("argmax", "argmin"):
             return self._merge_arg(comb, a, b, ordered)
-        keep, self.flags = self.flags, comb == "add"  # a sum may take its products in: order and rounding are free in reductions
-        r = self.rules[comb](self, [a[0], b[0]], a[0].dtype)
-        self.flags = keep
+        keep, self.b.flags = (
+            self.b.flags,
+            comb == "add",
+        )  # a sum may take its products in: order and rounding are free in reductions
+        r = self.rules[comb](self.b, [a[0], b[0]], a[0].dtype)
+        self.b.flags = keep
         return [r]
 
     def _merge_arg(self, comb: str, a: Sequence[Val], b: Sequence[Val], ordered: bool) -> list[Val]:
@@ -198,19 +198,19 @@ class Folds(Memory):
         (v, i), (w, j) = a, b
         wins = self._beats(comb, w, v)
         if ordered:
-            first = self.cmp("eq", i, self.const(-1, i.dtype))
+            first = self.b.cmp("eq", i, self.b.const(-1, i.dtype))
         else:
-            earlier = self.cmp("lt", self.bitcast(j, "u64"), self.bitcast(i, "u64"))
-            first = self.and_(earlier, self.xor(self._beats(comb, v, w), self.const(True, "bool")))
-        take = self.or_(wins, first)
-        return [self.select(take, w, v), self.select(take, j, i)]
+            earlier = self.b.cmp("lt", self.b.bitcast(j, "u64"), self.b.bitcast(i, "u64"))
+            first = self.b.and_(earlier, self.b.xor(self._beats(comb, v, w), self.b.const(True, "bool")))
+        take = self.b.or_(wins, first)
+        return [self.b.select(take, w, v), self.b.select(take, j, i)]
 
     def _beats(self, comb: str, a: Val, b: Val) -> Val:
         """Whether a is strictly better than b."""
         gt = "gt" if comb == "argmax" else "lt"
         if not is_float(a.dtype):
-            return self.cmp(gt, a, b)
-        return self.and_(self.cmp("u" + gt, a, b), self.cmp("ord", b, b))
+            return self.b.cmp(gt, a, b)
+        return self.b.and_(self.b.cmp("u" + gt, a, b), self.b.cmp("ord", b, b))
 
     # ---- reading ----
 
@@ -219,12 +219,12 @@ class Folds(Memory):
         cell = self._fold(name)
         if cell.shape:
             v = cell.slot(self._tile_slot(cell, name, idx))[k]
-            if cell.lanes == 1 or self.lanes > 1:
+            if cell.lanes == 1 or self.b.lanes > 1:
                 return v
-            lane = self.lin(idx[-1]).c % cell.lanes
-            return self.op(f"extractelement {v.ty} {v.n}, i32 {lane}", v.dtype, 1, type_text(v.dtype, 1), v.d)
+            lane = self.names.lin(idx[-1]).c % cell.lanes
+            return self.b.op(f"extractelement {v.ty} {v.n}, i32 {lane}", v.dtype, 1, type_text(v.dtype, 1), v.d)
         if cell.scalar or cell.copies > 1:
-            if self.lanes > 1:
+            if self.b.lanes > 1:
                 raise IradError(f"fold `{name}` is read in a vec loop that folds into it; read it after the loop")
             return self.reduced(cell)[k]
         return cell.vals[k]
@@ -241,21 +241,14 @@ class Folds(Memory):
     def _across(self, comb: str, vals: list[Val]) -> list[Val]:
         """Combine the lanes: the first half with the second, and so on."""
         if comb == "add" and vals[0].dtype != "bool":
-            return [self.add_across(vals[0])]
+            return [self.across.add(vals[0])]
         W = vals[0].lanes
         while W > 1:
             if W % 2:
                 raise IradError(f"a fold by `{comb}` needs a power of two of lanes, not {vals[0].lanes}")
             W //= 2
-            vals = self.merge(comb, [self._half(v, 0, W) for v in vals], [self._half(v, W, W) for v in vals])
+            vals = self.merge(comb, [self.across.half(v, 0, W) for v in vals], [self.across.half(v, W, W) for v in vals])
         return vals
-
-    def _half(self, v: Val, start: int, n: int) -> Val:
-        ty = type_text(v.dtype, n)
-        if n == 1:
-            return self.op(f"extractelement {v.ty} {v.n}, i32 {start}", v.dtype, 1, ty, v.d)
-        pick = ", ".join([f"i32 {start + k}" for k in range(n)])
-        return self.op(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{n} x i32> <{pick}>", v.dtype, n, ty, v.d)
 
     # ---- linear recurrences ----
 
@@ -264,35 +257,31 @@ class Folds(Memory):
 
         Hillis, Steele: Data parallel algorithms (1986). Re-associates.
         """
-        carry, kv, xv = self.env[var], self.operand(k), self.operand(x)
+        carry, kv, xv = self.names.env[var], self.names.operand(k), self.names.operand(x)
         if type(carry) is not Cell or carry.lanes != 1 or kv.lanes != 1:
             raise IradError(f"linscan needs a scalar variable declared outside of the vec loop and a uniform factor (`{var}`)")
-        W, y = self.lanes, xv
+        W, y = self.b.lanes, xv
         if W == 1:
-            carry.vals[0] = y = self.fma(kv, carry.vals[0], xv)
+            carry.vals[0] = y = self.b.fma(kv, carry.vals[0], xv)
             return y
-        y, power, m = self.broadcast(xv, W), self.broadcast(kv, W), 1
-        zero, one = self.broadcast(self.const(0.0, xv.dtype), W), self.broadcast(self.const(1.0, xv.dtype), W)
+        y, power, m = self.b.broadcast(xv, W), self.b.broadcast(kv, W), 1
+        zero, one = self.b.broadcast(self.b.const(0.0, xv.dtype), W), self.b.broadcast(self.b.const(1.0, xv.dtype), W)
         factor = kv  # k**m
         while m < W:
-            y = self.fma(self._shifted(y, zero, m), factor, y)
-            power = self.mul(power, self._shifted(power, one, m))
-            factor = self.mul(factor, factor)
+            y = self.b.fma(self.across.shifted(y, zero, m), factor, y)
+            power = self.b.mul(power, self.across.shifted(power, one, m))
+            factor = self.b.mul(factor, factor)
             m *= 2
-        y = self.fma(carry.vals[0], power, y)
+        y = self.b.fma(carry.vals[0], power, y)
         last = f"i32 {W - 1}"
-        if self.mask is not None:
-            last = f"i32 {self.active - 1}" if isinstance(self.active, int) else self._last_lane()
-        carry.vals[0] = self.op(f"extractelement {y.ty} {y.n}, {last}", y.dtype, 1, type_text(y.dtype, 1), len(self.scopes) - 1)
+        if self.b.mask is not None:
+            last = f"i32 {self.b.active - 1}" if isinstance(self.b.active, int) else self._last_lane()
+        carry.vals[0] = self.b.op(
+            f"extractelement {y.ty} {y.n}, {last}", y.dtype, 1, type_text(y.dtype, 1), len(self.b.scopes) - 1
+        )
         return y
 
     def _last_lane(self) -> str:
         """Index of the last active lane; all may be active, and more than fit."""
-        assert isinstance(self.active, Val)
-        return f"i32 {self.sub(self.intrinsic('umin', self.active, self.const(self.lanes, 'i32')), self.const(1, 'i32')).n}"
-
-    def _shifted(self, v: Val, fill: Val, m: int) -> Val:
-        """v moved m lanes up, `fill` below."""
-        W = v.lanes
-        pick = ", ".join([f"i32 {k - m if k >= m else W}" for k in range(W)])
-        return self.op(f"shufflevector {v.ty} {v.n}, {v.ty} {fill.n}, <{W} x i32> <{pick}>", v.dtype, W, v.ty, max(v.d, fill.d))
+        assert isinstance(self.b.active, Val)
+        return f"i32 {self.b.sub(self.b.intrinsic('umin', self.b.active, self.b.const(self.b.lanes, 'i32')), self.b.const(1, 'i32')).n}"

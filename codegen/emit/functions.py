@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
+from irad.codegen.emit.folds import Rule
+from irad.codegen.emit.function import Function
+from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Apply, Kernel, Let, walk
 from irad.codegen.llvm_text import Val, type_text
 from irad.codegen.math.poly import FUNCTIONS
@@ -23,25 +25,25 @@ class Functions:
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         uses = Counter(s.expr.op for k in kernels for s in walk(k.body) if isinstance(s, Let) and isinstance(s.expr, Apply))
         self.often = frozenset(op for op, n in uses.items() if n > _INLINED and op in FUNCTIONS)
-        self.made: dict[str, Any] = {}
+        self.made: dict[str, Values] = {}
         self.texts: list[str] = []
 
-    def call(self, e: Any, op: str, args: Sequence[Val], dtype: str) -> Val:
+    def call(self, b: Values, rule: Rule, op: str, args: Sequence[Val], dtype: str) -> Val:
         """The value of the function for the operands' lanes; its text is made at the first call."""
         lanes = max(a.lanes for a in args)
-        args = [e.broadcast(a, lanes) for a in args]
+        args = [b.broadcast(a, lanes) for a in args]
         name = "irad." + "_".join([op, *(a.dtype for a in args), dtype, str(lanes)])
         if name not in self.made:
-            self.made[name] = self.define(e, name, op, args, dtype)
+            self.made[name] = self._define(rule, name, args, dtype)
         given = ", ".join(f"{a.ty} {a.n}" for a in args)
         result = type_text(dtype, lanes)
-        return e.op(f"call {result} @{name}({given})", dtype, lanes, result, max(a.d for a in args))
+        return b.op(f"call {result} @{name}({given})", dtype, lanes, result, max(a.d for a in args))
 
-    def define(self, caller: Any, name: str, op: str, args: Sequence[Val], dtype: str) -> Any:
-        inner = type(caller)(caller.rules, frozenset(), Functions([]))
-        inner.lanes = max(a.lanes for a in args)
+    def _define(self, rule: Rule, name: str, args: Sequence[Val], dtype: str) -> Values:
+        inner = Function()
+        inner.b.lanes = max(a.lanes for a in args)
         params = [Val(f"%a{k}", a.dtype, a.lanes, a.ty, 0) for k, a in enumerate(args)]
-        out = caller.rules[op](inner, params, dtype)
+        out = rule(inner.b, params, dtype)
         head = f"internal {out.ty} @{name}({', '.join(f'{p.ty} {p.n}' for p in params)})"
-        self.texts.append(inner.function(head, f"{out.ty} {out.n}"))
-        return inner
+        self.texts.append(inner.text(head, f"{out.ty} {out.n}"))
+        return inner.b

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from irad.codegen.emit.across import Across
 from irad.codegen.emit.values import Values
-from irad.codegen.kernel.form import Aff, Index
-from irad.codegen.llvm_text import LLVM, MEMORY, Val, type_text
+from irad.codegen.kernel.form import Aff, Const, Index, Operand
+from irad.codegen.llvm_text import MEMORY, Val
 from irad.errors import IradError
 
 
@@ -86,17 +87,35 @@ class Buf:
         self.strides: list[Lin | int] = [x if x.t else x.c for x in reversed(out)]
 
 
-class Indices(Values):
-    """Names in scope, linear forms and addresses."""
+class Names:
+    """Names in scope; operands, linear forms and addresses."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, b: Values, across: Across) -> None:
+        self.b, self.across = b, across
         self.env: dict[str, Any] = {}  # Val, Lin, Cell or Fold cell
         self.bufs: dict[str, Buf] = {}
+
+    # ---- operands ----
+
+    def operand(self, x: Operand) -> Val:
+        """The value of a name, a literal or an affine integer."""
+        if isinstance(x, str):
+            e = self.env.get(x)
+            if isinstance(e, Val):
+                return e
+            if isinstance(e, Lin):
+                return self.value_of(e)
+            if type(e) is Cell:
+                return e.vals[0]
+            raise IradError(f"`{x}` is not a value in scope" + ("; read a fold by Part" if e is not None else ""))
+        if isinstance(x, Const):
+            return self.b.const(x.value, x.dtype)
+        return self.value_of(self.lin(x))
 
     # ---- linear forms ----
 
     def buf(self, name: str) -> Buf:
+        """A buffer in scope."""
         b = self.bufs.get(name)
         if b is None:
             raise IradError(f"no buffer `{name}` in scope; there are: {', '.join(self.bufs) or 'none'}")
@@ -132,7 +151,7 @@ class Indices(Values):
             raise IradError(f"index `{name}` has dtype {e.dtype}; convert it to i64 first")
         if e.n[0] != "%" and e.lanes == 1:
             return Lin(int(e.n), {})
-        return Lin(0, {e if e.dtype == "i64" else self.convert(e, "i64"): 1})
+        return Lin(0, {e if e.dtype == "i64" else self.b.convert(e, "i64"): 1})
 
     def uniform_terms(self, t: dict[Any, int]) -> list[Val]:
         """The uniform terms of a linear form as values, outermost first."""
@@ -142,27 +161,28 @@ class Indices(Values):
                 if all(x.lanes == 1 for x in a):
                     out.append(self._product(a, k))
             elif a.lanes == 1:
-                out.append(self._scale(a, k))
+                out.append(self.scale(a, k))
         if len(out) > 1:
             out.sort(key=lambda v: v.d)
         return out
 
-    def _scale(self, a: Any, k: int) -> Val:
+    def scale(self, a: Any, k: int) -> Val:
+        """k * an atom."""
         if type(a) is Iv:
             v = a.scaled.get(k)
             if v is None:
-                self.count += 1
-                v = a.scaled[k] = Val(f"%.{self.count}", "i64", 1, "i64", a.d)
+                self.b.count += 1
+                v = a.scaled[k] = Val(f"%.{self.b.count}", "i64", 1, "i64", a.d)
             return v
-        return a if k == 1 else self.cheap(f"mul i64 {a.n}, {k}", "i64", 1, "i64", a.d)
+        return a if k == 1 else self.b.cheap(f"mul i64 {a.n}, {k}", "i64", 1, "i64", a.d)
 
     def _product(self, atoms: tuple[Any, ...], k: int) -> Val:
         """k * the product of uniform atoms, invariant ones first."""
         first, *rest = sorted(atoms, key=lambda a: (a.d, a.n))
-        v = self._scale(first, k)
+        v = self.scale(first, k)
         for a in rest:
-            w = self._scale(a, 1)
-            v = self.cheap(f"mul i64 {v.n}, {w.n}", "i64", 1, "i64", max(v.d, w.d))
+            w = self.scale(a, 1)
+            v = self.b.cheap(f"mul i64 {v.n}, {w.n}", "i64", 1, "i64", max(v.d, w.d))
         return v
 
     def lane_part(self, t: dict[Any, int]) -> int | Val:
@@ -176,45 +196,42 @@ class Indices(Values):
                 if any(x.lanes != 1 for x in a):
                     offsets.append(self._lane_product(a, k))
             elif a.lanes != 1:
-                offsets.append(a if k == 1 else self.mul(a, self.const(k, "i64")))
+                offsets.append(a if k == 1 else self.b.mul(a, self.b.const(k, "i64")))
         if not offsets:
             return stride
-        total = self.iota(stride) if stride else offsets.pop()
+        total = self.across.iota(stride) if stride else offsets.pop()
         for v in offsets:
-            total = self.add(total, v)
+            total = self.b.add(total, v)
         return total
 
     def _lane_product(self, atoms: tuple[Any, ...], k: int) -> Val:
         uniform = [a for a in atoms if a.lanes == 1]
-        vectors = [self.iota(1) if a is LANE else a for a in atoms if a.lanes != 1]
-        v = self._product(tuple(uniform), k) if uniform else self.const(k, "i64")
+        vectors = [self.across.iota(1) if a is LANE else a for a in atoms if a.lanes != 1]
+        v = self._product(tuple(uniform), k) if uniform else self.b.const(k, "i64")
         for a in vectors:
-            v = self.mul(a, v)
-        return v
-
-    def iota(self, step: int, dtype: str = "i64") -> Val:
-        """The literal <0, step, 2*step, ...>."""
-        key = (dtype, self.lanes, step)
-        v = self._consts.get(key)
-        if v is None:
-            ty = LLVM[dtype]
-            text = "<" + ", ".join([f"{ty} {k * step}" for k in range(self.lanes)]) + ">"
-            v = self._consts[key] = Val(text, dtype, self.lanes, type_text(dtype, self.lanes), 0)
+            v = self.b.mul(a, v)
         return v
 
     def value_of(self, x: Lin) -> Val:
         """A linear form as an i64 value: uniform, or with the lane numbers added."""
         r: Val | None = None
         for v in self.uniform_terms(x.t):
-            r = v if r is None else self.cheap(f"add i64 {r.n}, {v.n}", "i64", 1, "i64", max(r.d, v.d))
+            r = v if r is None else self.b.cheap(f"add i64 {r.n}, {v.n}", "i64", 1, "i64", max(r.d, v.d))
         if r is None:
-            r = self.const(x.c, "i64")
+            r = self.b.const(x.c, "i64")
         elif x.c:
-            r = self.cheap(f"add i64 {r.n}, {x.c}", "i64", 1, "i64", r.d)
-        lane = self.lane_part(x.t) if self.lanes > 1 else 0
+            r = self.b.cheap(f"add i64 {r.n}, {x.c}", "i64", 1, "i64", r.d)
+        lane = self.lane_part(x.t) if self.b.lanes > 1 else 0
         if isinstance(lane, int):
-            return r if lane == 0 else self.add(self.iota(lane), r)
-        return lane if r.n == "0" else self.add(lane, r)
+            return r if lane == 0 else self.b.add(self.across.iota(lane), r)
+        return lane if r.n == "0" else self.b.add(lane, r)
+
+    def uniform(self, x: Lin, what: str) -> Val:
+        """A linear form that must not differ between lanes."""
+        v = self.value_of(x)
+        if v.lanes > 1:
+            raise IradError(f"{what} differs between the lanes of a vec loop")
+        return v
 
     # ---- addresses ----
 
@@ -235,19 +252,20 @@ class Indices(Values):
                 t[a] = t.get(a, 0) + v * k
         if 0 in t.values():
             t = {a: v for a, v in t.items() if v}
-        return self.moved(b.vals[0], Lin(c, t), MEMORY[b.dtype]), (self.lane_part(t) if self.lanes > 1 else 0)
+        return self.moved(b.vals[0], Lin(c, t), MEMORY[b.dtype]), (self.lane_part(t) if self.b.lanes > 1 else 0)
 
     def moved(self, p: Val, by: Lin, ty: str) -> Val:
         """The address plus the uniform part of a linear form, in elements of type `ty`."""
         for v in self.uniform_terms(by.t):
-            p = self.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {v.n}", "ptr", 1, "ptr", p.d if p.d > v.d else v.d)
+            p = self.b.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {v.n}", "ptr", 1, "ptr", p.d if p.d > v.d else v.d)
         return self.offset(p, by.c, ty) if by.c else p
 
     def offset(self, p: Val, k: int, ty: str) -> Val:
-        return self.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {k}", "ptr", 1, "ptr", p.d)
+        """The address k elements on."""
+        return self.b.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {k}", "ptr", 1, "ptr", p.d)
 
     def pointers(self, b: Buf, p: Val, lane: int | Val) -> Val:
         """The address of each lane."""
-        off = self.iota(lane) if isinstance(lane, int) else lane
-        ty, W = MEMORY[b.dtype], self.lanes
-        return self.cheap(f"getelementptr {ty}, ptr {p.n}, {off.ty} {off.n}", "ptr", W, f"<{W} x ptr>", max(p.d, off.d))
+        off = self.across.iota(lane) if isinstance(lane, int) else lane
+        ty, W = MEMORY[b.dtype], self.b.lanes
+        return self.b.cheap(f"getelementptr {ty}, ptr {p.n}, {off.ty} {off.n}", "ptr", W, f"<{W} x ptr>", max(p.d, off.d))

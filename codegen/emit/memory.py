@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.codegen.emit.index import Buf, Indices
+from irad.codegen.emit.across import Across
+from irad.codegen.emit.index import Buf, Names
+from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Aff, For, Index, Let, Load, Store
-from irad.codegen.llvm_text import LLVM, MEMORY, Scope, Val, suffix, type_text
+from irad.codegen.llvm_text import MEMORY, Val, suffix, type_text
 from irad.core.types import bits, is_float
 from irad.errors import IradError
 
@@ -29,23 +31,12 @@ def whole_copy(s: For) -> tuple[Load, Store] | None:
     return (load, store) if each == [{(s.var,): 1}] * 2 else None
 
 
-class Memory(Indices):
+class Memory:
     """Memory accesses."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, b: Values, across: Across, names: Names) -> None:
+        self.b, self.across, self.names = b, across, names
         self.versions: dict[str, int] = {}
-        self.active: int | Val = 1  # number of active lanes, where `mask` is set; they come first
-
-    def reverse(self, v: Val) -> Val:
-        W = v.lanes
-        if v.n[0] != "%":  # a constant mask
-            return Val("<" + ", ".join(reversed(v.n[1:-1].split(", "))) + ">", v.dtype, W, v.ty, 0)
-        order = ", ".join([f"i32 {W - 1 - k}" for k in range(W)])
-        return self.cheap(f"shufflevector {v.ty} {v.n}, {v.ty} poison, <{W} x i32> <{order}>", v.dtype, W, v.ty, v.d)
-
-    def full_mask(self) -> Val:
-        return self.mask if self.mask is not None else self.broadcast(self.const(True, "bool"), self.lanes)
 
     # ---- loads ----
 
@@ -53,7 +44,7 @@ class Memory(Indices):
         """Place a load: not above a store to the family, nor above a guard. Its key has the family and the version of its memory:
         one address may be in two families, of arrays that live at different times.
         """
-        scopes, family = self.scopes, b.family
+        scopes, family = self.b.scopes, b.family
         low = d
         if scopes[-1].guard > d:
             d = scopes[-1].guard
@@ -66,62 +57,55 @@ class Memory(Indices):
             v = scopes[k].cse.get(key)
             if v is not None:
                 return v
-        self.count += 1
+        self.b.count += 1
         ty = MEMORY[b.dtype] if lanes == 1 else f"<{lanes} x {MEMORY[b.dtype]}>"
-        v = Val(f"%.{self.count}", b.dtype, lanes, ty, d)
+        v = Val(f"%.{self.b.count}", b.dtype, lanes, ty, d)
         scopes[d].lines.append(f" {v.n} = {rhs}")
         if b.dtype == "bool":
             zero = "0" if lanes == 1 else "zeroinitializer"
-            v = self.cheap(f"icmp ne {ty} {v.n}, {zero}", "bool", lanes, type_text("bool", lanes), d)
+            v = self.b.cheap(f"icmp ne {ty} {v.n}, {zero}", "bool", lanes, type_text("bool", lanes), d)
         scopes[d].cse[key] = v
         return v
 
     def load(self, name: str, idx: Sequence[Index]) -> Val:
         """An element, or one per lane."""
-        b = self.buf(name)
-        p, lane = self.address(b, idx)
-        W, ty, size = self.lanes, MEMORY[b.dtype], bits(b.dtype) // 8
+        b = self.names.buf(name)
+        p, lane = self.names.address(b, idx)
+        W, ty, size = self.b.lanes, MEMORY[b.dtype], bits(b.dtype) // 8
         if isinstance(lane, int):
             if lane == 0:
                 return self._load_uniform(b, p)
             if lane == 1:
-                return self._load_row(b, p, self.mask)
+                return self._load_row(b, p, self.b.mask)
             if lane == -1:
-                p = self.offset(p, 1 - W, ty)
-                return self.reverse(self._load_row(b, p, self.mask and self.reverse(self.mask)))
+                p = self.names.offset(p, 1 - W, ty)
+                return self.across.reverse(self._load_row(b, p, self.b.mask and self.across.reverse(self.b.mask)))
             if lane == 2:
                 return self._load_every_other(b, p)
-        q, m, V = self.pointers(b, p, lane), self.full_mask(), f"<{W} x {ty}>"
+        q, m, V = self.names.pointers(b, p, lane), self.across.full_mask(), f"<{W} x {ty}>"
         full = f"llvm.masked.gather.{_memory_suffix(b.dtype, W)}.v{W}p0"
-        self.declare(full, V, f"<{W} x ptr>, i32, <{W} x i1>, {V}")
+        self.b.declare(full, V, f"<{W} x ptr>, i32, <{W} x i1>, {V}")
         rhs = f"call {V} @{full}(<{W} x ptr> {q.n}, i32 {size}, <{W} x i1> {m.n}, {V} zeroinitializer)"
         return self._loaded(rhs, b, W, max(q.d, m.d))
 
     def _load_every_other(self, b: Buf, p: Val) -> Val:
         """Elements p, p+2, p+4...: a row whose odd lanes are masked off, so nothing behind the last one is touched."""
-        W = self.lanes
-        mask = self._apart(self.full_mask(), "zeroinitializer")
-        self.lanes = 2 * W
+        W = self.b.lanes
+        mask = self.across.apart(self.across.full_mask(), "zeroinitializer")
+        self.b.lanes = 2 * W
         row = self._load_row(b, p, mask)
-        self.lanes = W
+        self.b.lanes = W
         even = ", ".join(f"i32 {2 * k}" for k in range(W))
         ty = type_text(b.dtype, W)
-        return self.cheap(f"shufflevector {row.ty} {row.n}, {row.ty} poison, <{W} x i32> <{even}>", b.dtype, W, ty, row.d)
-
-    def _apart(self, v: Val, between: str) -> Val:
-        """The lanes of v as the even ones of twice as many."""
-        W = v.lanes
-        order = ", ".join(f"i32 {k}, i32 {W}" for k in range(W))
-        ty = type_text(v.dtype, 2 * W)
-        return self.cheap(f"shufflevector {v.ty} {v.n}, {v.ty} {between}, <{2 * W} x i32> <{order}>", v.dtype, 2 * W, ty, v.d)
+        return self.b.cheap(f"shufflevector {row.ty} {row.n}, {row.ty} poison, <{W} x i32> <{even}>", b.dtype, W, ty, row.d)
 
     def _load_row(self, b: Buf, p: Val, mask: Val | None) -> Val:
-        W, size = self.lanes, bits(b.dtype) // 8
+        W, size = self.b.lanes, bits(b.dtype) // 8
         V = f"<{W} x {MEMORY[b.dtype]}>"
         if mask is None:
             return self._loaded(f"load {V}, ptr {p.n}, align {size}", b, W, p.d)
         full = f"llvm.masked.load.{_memory_suffix(b.dtype, W)}.p0"
-        self.declare(full, V, f"ptr, i32, <{W} x i1>, {V}")
+        self.b.declare(full, V, f"ptr, i32, <{W} x i1>, {V}")
         rhs = f"call {V} @{full}(ptr {p.n}, i32 {size}, <{W} x i1> {mask.n}, {V} zeroinitializer)"
         return self._loaded(rhs, b, W, max(p.d, mask.d))
 
@@ -134,25 +118,25 @@ class Memory(Indices):
     def to_memory(self, v: Val, b: Buf) -> Val:
         if v.dtype != b.dtype:
             raise IradError(f"a value of dtype {v.dtype} is stored to `{b.name}` of dtype {b.dtype}; cast it first")
-        return self.convert(v, "u8") if v.dtype == "bool" else v
+        return self.b.convert(v, "u8") if v.dtype == "bool" else v
 
     def copy_large(self, load: Load, store: Store, count: int) -> bool:
         """Copy `count` elements from where the load reads to where the store writes, if memcpy does it faster; did it?"""
-        a, b = self.buf(load.buf), self.buf(store.buf)
+        a, b = self.names.buf(load.buf), self.names.buf(store.buf)
         size = count * bits(b.dtype) // 8
         if size < COPY or a.dtype != b.dtype or b.dtype == "bool" or a.family == b.family:
             return False
-        (p, _), (q, _) = self.address(a, load.idx), self.address(b, store.idx)
+        (p, _), (q, _) = self.names.address(a, load.idx), self.names.address(b, store.idx)
         self.written(b.family)
-        self.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
-        self.line(f" call void @llvm.memcpy.p0.p0.i64(ptr {q.n}, ptr {p.n}, i64 {size}, i1 false)")
+        self.b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
+        self.b.line(f" call void @llvm.memcpy.p0.p0.i64(ptr {q.n}, ptr {p.n}, i64 {size}, i1 false)")
         return True
 
     def store(self, name: str, idx: Sequence[Index], v: Val) -> None:
         """One element, or one per lane; where lanes meet at one element the last wins."""
-        b = self.buf(name)
-        p, lane = self.address(b, idx)
-        W, ty, size = self.lanes, MEMORY[b.dtype], bits(b.dtype) // 8
+        b = self.names.buf(name)
+        p, lane = self.names.address(b, idx)
+        W, ty, size = self.b.lanes, MEMORY[b.dtype], bits(b.dtype) // 8
         v = self.to_memory(v, b)
         self.written(b.family)
         if lane == 0:
@@ -160,107 +144,81 @@ class Memory(Indices):
                 raise IradError(
                     f"a vec loop stores a value per lane to one element of `{b.name}`; fold it, or store after the loop"
                 )
-            self.line(f" store {ty} {v.n}, ptr {p.n}, align {size}")
+            self.b.line(f" store {ty} {v.n}, ptr {p.n}, align {size}")
             return
-        v = self.broadcast(v, W)
+        v = self.b.broadcast(v, W)
         if lane == 1:
-            self._store_row(b, p, v, self.mask)
+            self._store_row(b, p, v, self.b.mask)
         elif lane == -1:
-            self._store_row(b, self.offset(p, 1 - W, ty), self.reverse_value(v), self.mask and self.reverse(self.mask))
+            self._store_row(
+                b, self.names.offset(p, 1 - W, ty), self.across.reverse_value(v), self.b.mask and self.across.reverse(self.b.mask)
+            )
         elif lane == 2:
-            self._store_row(b, p, self._apart(v, "poison"), self._apart(self.full_mask(), "zeroinitializer"))
+            self._store_row(b, p, self.across.apart(v, "poison"), self.across.apart(self.across.full_mask(), "zeroinitializer"))
         else:
-            q, m = self.pointers(b, p, lane), self.full_mask()
+            q, m = self.names.pointers(b, p, lane), self.across.full_mask()
             full = f"llvm.masked.scatter.{_memory_suffix(b.dtype, W)}.v{W}p0"
-            self.declare(full, "void", f"{v.ty}, <{W} x ptr>, i32, <{W} x i1>")
-            self.line(f" call void @{full}({v.ty} {v.n}, <{W} x ptr> {q.n}, i32 {size}, <{W} x i1> {m.n})")
+            self.b.declare(full, "void", f"{v.ty}, <{W} x ptr>, i32, <{W} x i1>")
+            self.b.line(f" call void @{full}({v.ty} {v.n}, <{W} x ptr> {q.n}, i32 {size}, <{W} x i1> {m.n})")
 
     def _store_row(self, b: Buf, p: Val, v: Val, mask: Val | None) -> None:
         size, W = bits(b.dtype) // 8, v.lanes
         if mask is None:
-            self.line(f" store {v.ty} {v.n}, ptr {p.n}, align {size}")
+            self.b.line(f" store {v.ty} {v.n}, ptr {p.n}, align {size}")
             return
         full = f"llvm.masked.store.{_memory_suffix(b.dtype, W)}.p0"
-        self.declare(full, "void", f"{v.ty}, ptr, i32, <{W} x i1>")
-        self.line(f" call void @{full}({v.ty} {v.n}, ptr {p.n}, i32 {size}, <{W} x i1> {mask.n})")
-
-    def reverse_value(self, v: Val) -> Val:
-        return v if v.n.startswith("splat") else self.reverse(v)
+        self.b.declare(full, "void", f"{v.ty}, ptr, i32, <{W} x i1>")
+        self.b.line(f" call void @{full}({v.ty} {v.n}, ptr {p.n}, i32 {size}, <{W} x i1> {mask.n})")
 
     def _sum(self, a: Val, b: Val) -> Val:
         """a + b of a read-modify-write: it may contract with a product that allows it too; bools: or."""
         if a.dtype == "bool":
-            return self.or_(a, b)
-        keep, self.flags = self.flags, True
-        r = self.add(a, b)
-        self.flags = keep
+            return self.b.or_(a, b)
+        keep, self.b.flags = self.b.flags, True
+        r = self.b.add(a, b)
+        self.b.flags = keep
         return r
 
     def store_add(self, name: str, idx: Sequence[Index], v: Val) -> None:
         """buf[idx] += v; lanes with one index add one after another."""
-        b = self.buf(name)
-        p, lane = self.address(b, idx)
-        if lane == 0 and self.lanes > 1:
-            v = self.sum_lanes(self.broadcast(v, self.lanes))
-            outer, self.lanes, mask, self.mask = self.lanes, 1, self.mask, None
+        b = self.names.buf(name)
+        p, lane = self.names.address(b, idx)
+        if lane == 0 and self.b.lanes > 1:
+            v = self.across.sum(self.b.broadcast(v, self.b.lanes))
+            outer, self.b.lanes, mask, self.b.mask = self.b.lanes, 1, self.b.mask, None
             self.store(name, idx, self._sum(self._load_uniform(b, p), v))
-            self.lanes, self.mask = outer, mask
+            self.b.lanes, self.b.mask = outer, mask
         elif isinstance(lane, int):
             self.store(name, idx, self._sum(self.load(name, idx), v))
         else:
-            self._scatter_add(b, p, lane, self.broadcast(v, self.lanes))
+            self._scatter_add(b, p, lane, self.b.broadcast(v, self.b.lanes))
 
     def _load_uniform(self, b: Buf, p: Val) -> Val:
         return self._loaded(f"load {MEMORY[b.dtype]}, ptr {p.n}, align {bits(b.dtype) // 8}", b, 1, p.d)
 
-    def sum_lanes(self, v: Val) -> Val:
-        """The sum of the active lanes (of bools: whether any holds)."""
-        zero = -0.0 if is_float(v.dtype) else 0
-        if self.mask is not None:
-            v = self.select(self.mask, v, self.const(zero, v.dtype))
-        return self.add_across(v)
-
-    def add_across(self, v: Val) -> Val:
-        """llvm.vector.reduce.*: the sum over the lanes, in an order of LLVM's choice for floats."""
-        s, scalar = suffix(v.dtype, v.lanes), LLVM[v.dtype]
-        if is_float(v.dtype):
-            full = f"llvm.vector.reduce.fadd.{s}"
-            self.declare(full, scalar, f"{scalar}, {v.ty}")
-            start = self.const(-0.0, v.dtype).n
-            return self.op(f"call reassoc {scalar} @{full}({scalar} {start}, {v.ty} {v.n})", v.dtype, 1, scalar, v.d)
-        full = f"llvm.vector.reduce.{'or' if v.dtype == 'bool' else 'add'}.{s}"
-        self.declare(full, scalar, v.ty)
-        return self.op(f"call {scalar} @{full}({v.ty} {v.n})", v.dtype, 1, scalar, v.d)
-
     def _scatter_add(self, b: Buf, p: Val, lane: Val, v: Val) -> None:
-        ty, size, active = MEMORY[b.dtype], bits(b.dtype) // 8, self.active
-        done = self.label() if self.mask is not None and isinstance(active, Val) else ""
-        for k in range(self.lanes if self.mask is None or done else active):  # type: ignore[arg-type]
+        ty, size, active = MEMORY[b.dtype], bits(b.dtype) // 8, self.b.active
+        done = self.b.label() if self.b.mask is not None and isinstance(active, Val) else ""
+        for k in range(self.b.lanes if self.b.mask is None or done else active):  # type: ignore[arg-type]
             if done:  # active lanes come first, and there is at least one
                 assert isinstance(active, Val)
                 if k:
-                    more, c = self.label(), self.here(f"icmp ugt i32 {active.n}, {k}", "bool")
-                    self.line(f" br i1 {c.n}, label %{more}, label %{done}")
-                    self.start_block(more)
-            o = self.here(f"extractelement {lane.ty} {lane.n}, i32 {k}", "i64")
-            x = self.here(f"extractelement {v.ty} {v.n}, i32 {k}", v.dtype)
-            q = self.here(f"getelementptr {ty}, ptr {p.n}, i64 {o.n}", "ptr")
-            y = self.here(f"load {ty}, ptr {q.n}, align {size}", "u8" if b.dtype == "bool" else b.dtype)
+                    more, c = self.b.label(), self.b.here(f"icmp ugt i32 {active.n}, {k}", "bool")
+                    self.b.line(f" br i1 {c.n}, label %{more}, label %{done}")
+                    self.b.start_block(more)
+            o = self.b.here(f"extractelement {lane.ty} {lane.n}, i32 {k}", "i64")
+            x = self.b.here(f"extractelement {v.ty} {v.n}, i32 {k}", v.dtype)
+            q = self.b.here(f"getelementptr {ty}, ptr {p.n}, i64 {o.n}", "ptr")
+            y = self.b.here(f"load {ty}, ptr {q.n}, align {size}", "u8" if b.dtype == "bool" else b.dtype)
             if b.dtype == "bool":
-                x = self.here(f"zext i1 {x.n} to i8", "u8")
+                x = self.b.here(f"zext i1 {x.n} to i8", "u8")
             ins = "or" if b.dtype == "bool" else "fadd contract" if is_float(b.dtype) else "add"
-            z = self.here(f"{ins} {ty} {y.n}, {x.n}", y.dtype)
-            self.line(f" store {ty} {z.n}, ptr {q.n}, align {size}")
+            z = self.b.here(f"{ins} {ty} {y.n}, {x.n}", y.dtype)
+            self.b.line(f" store {ty} {z.n}, ptr {q.n}, align {size}")
         if done:
-            self.line(f" br label %{done}")
-            self.start_block(done)
+            self.b.line(f" br label %{done}")
+            self.b.start_block(done)
         self.written(b.family)
-
-    def start_block(self, label: str) -> None:
-        """Go on in a new block of the same scope."""
-        sc: Scope = self.scopes[-1]
-        sc.lines.append(f"{label}:")
-        sc.label = label
 
 
 def _memory_suffix(dtype: str, lanes: int) -> str:

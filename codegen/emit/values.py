@@ -1,4 +1,4 @@
-"""The builder API that scalar rules and polynomials are written against.
+"""The builder that scalar rules and polynomials are written against (irad.codegen.math.base.Builder).
 
 Placement is hoisting and CSE at once: a pure operation goes to the outermost open scope that has all its operands
 (never out of a conditional block, where it might be costly for nothing), and each scope keeps a table from the text of
@@ -31,10 +31,11 @@ class Values:
         self.declarations: dict[str, str] = {}
         self.lanes = 1  # of the vec loop being emitted
         self.mask: Val | None = None  # its active lanes; None: all
+        self.active: int | Val = 1  # number of active lanes, where `mask` is set; they come first
         self.count = 0
         self.outlined: set[str] = set()  # functions that rare branches call
         self.scratch: dict[str, int] = {}  # bytes of the slots of rare branches
-        self._consts: dict[Any, Val] = {}
+        self.consts: dict[Any, Val] = {}
         self.flags = False
         self.products: dict[Val, tuple[Val, Val]] = {}  # the factors of strong-zero products that may contract
 
@@ -92,17 +93,29 @@ class Values:
         return v
 
     def declare(self, name: str, result: str, args: str) -> None:
+        """A function of outside that the text uses."""
         if name not in self.declarations:
             self.declarations[name] = f"declare {result} @{name}({args})"
+
+    def start_block(self, label: str) -> None:
+        """Go on in a new block of the same scope."""
+        sc: Scope = self.scopes[-1]
+        sc.lines.append(f"{label}:")
+        sc.label = label
+
+    def fresh(self, like: Val, d: int) -> Val:
+        """A name, not defined yet, for a value like another one."""
+        self.count += 1
+        return Val(f"%.{self.count}", like.dtype, like.lanes, like.ty, d)
 
     # ---- constants and broadcasting ----
 
     def const(self, value: Any, dtype: str) -> Val:
         """A uniform constant."""
         key = (dtype, value) if value else (dtype, str(value))
-        v = self._consts.get(key)
+        v = self.consts.get(key)
         if v is None:
-            v = self._consts[key] = Val(literal(value, dtype), dtype, 1, LLVM[dtype], 0)
+            v = self.consts[key] = Val(literal(value, dtype), dtype, 1, LLVM[dtype], 0)
         return v
 
     def broadcast(self, a: Val, lanes: int) -> Val:
@@ -114,9 +127,9 @@ class Values:
         ty = type_text(a.dtype, lanes)
         if a.n[0] != "%":
             key = (a.n, a.dtype, lanes)
-            v = self._consts.get(key)
+            v = self.consts.get(key)
             if v is None:
-                v = self._consts[key] = Val(f"splat ({a.ty} {a.n})", a.dtype, lanes, ty, 0)
+                v = self.consts[key] = Val(f"splat ({a.ty} {a.n})", a.dtype, lanes, ty, 0)
             return v
         e = self.cheap(f"insertelement {ty} poison, {a.ty} {a.n}, i32 0", a.dtype, lanes, ty, a.d)
         return self.cheap(f"shufflevector {ty} {e.n}, {ty} poison, <{lanes} x i32> zeroinitializer", a.dtype, lanes, ty, a.d)

@@ -39,8 +39,8 @@ _CALL_HALF_PI = """  %pair = call {{ double, i64 }} @irad.half_pi(double {0})
   %q = extractvalue {{ double, i64 }} %pair, 1
 """
 
-TEXT: dict[str, tuple[str, str]] = {}
-"""Symbol -> (its function, the file of the functions and tables that it needs, to be included once)."""
+TEXT: dict[str, tuple[str, ...]] = {}
+"""Symbol -> (its function, the files of functions and tables that it needs, to be included once)."""
 
 TEXT["irad.half_pi_f64"] = (
     _loop(
@@ -75,7 +75,7 @@ def text(symbols: set[str]) -> tuple[list[str], set[str]]:
     scipy = [s for s in symbols if s.startswith("irad.scipy.")]
     if unknown := symbols - TEXT.keys() - set(scipy):
         raise KeyError(f"no outlined function {', '.join(sorted(unknown))}")
-    found = {s: (TEXT[s][0], llvm_files.read("math", TEXT[s][1])) for s in symbols - set(scipy)}
+    found = {s: (TEXT[s][0], llvm_files.read("math", *TEXT[s][1:])) for s in symbols - set(scipy)}
     found |= {s: import_later("irad.codegen.math.scipy").text(s, _loop) for s in scipy}
     parts = [found[s][0] for s in sorted(symbols)] + sorted({needed for _, needed in found.values()})
     return split_declared([line for part in parts for line in part.strip().splitlines()])

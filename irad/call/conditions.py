@@ -1,6 +1,6 @@
 """What a specialisation relies on, as data: conditions, and the parameters of the native code.
 
-Each is used in two ways. A call through Python evaluates it (`holds`, `get`); a program of irad.codegen.call.machine gets the
+Each is used in two ways. A call through Python evaluates it; a program of irad.codegen.call.machine gets the
 operations that do the same (`write`). A kind of condition has one row in `KINDS`; where the machine has no operation for it,
 the program calls what Python evaluates.
 """
@@ -25,17 +25,9 @@ Leaves = Sequence[Any]
 NUMBERS = ("float", "int", "generic")
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call: the function, the leaves of the arguments, their static parts."""
-
-    fn: Any
-    leaves: Leaves
-    statics: Sequence[Any]
-
-    def at(self, place: Place) -> Any:
-        """The object at a place. Raises LookupError or AttributeError if there is none."""
-        return self.leaves[place] if isinstance(place, int) else place.get(self.fn, self.statics)
+def found_at(place: Place, fn: Any, leaves: Leaves, statics: Sequence[Any]) -> Any:
+    """The object at a place in a call of `fn`. Raises LookupError or AttributeError if there is none."""
+    return leaves[place] if isinstance(place, int) else place.get(fn, statics)
 
 
 # ---- kinds of conditions ---------------------------------------------------------------------------------------------------
@@ -62,11 +54,12 @@ class Condition:
     place: Place
     expected: Any = None
 
-    def holds(self, call: Call) -> bool:
+    def holds(self, fn: Any, leaves: Leaves, statics: Sequence[Any]) -> bool:
         """Is it so in a call?"""
-        kind = KINDS[self.kind]
+        kind, expected = KINDS[self.kind], self.expected
         try:
-            return kind.holds(call.at(self.place), call.at(self.expected) if kind.pair else self.expected)
+            found = found_at(self.place, fn, leaves, statics)
+            return kind.holds(found, found_at(expected, fn, leaves, statics) if kind.pair else expected)
         except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
             return False
 
@@ -209,14 +202,6 @@ class Parameter:
     target: tuple[str, int]
     condition: Condition | None = None
 
-    def holds(self, call: Call) -> bool:
-        """Is it of its type?"""
-        return self.condition is None or self.condition.holds(call)
-
-    def get(self, call: Call) -> Any:
-        """The number or array of a call."""
-        return call.at(self.place)
-
     def write(self, places: Places) -> None:
         """Add the operations that check its type and give it to the kernel to a program."""
         at, p = places.at(self.place), places.program
@@ -253,7 +238,7 @@ class Conditions:
     """What a trace relies on, and how native arguments are made of a call's. `leaves`: argument leaves of a call."""
 
     def __init__(self, traced: Traced, params: Sequence[Type], leaves: int):
-        self.params, self.mutated = params, bool(traced.mutated)
+        self.traced, self.params = traced, params
         self.leaves = [_of_leaf(k, info) for k, info in enumerate(traced.in_leaves[:leaves])]
         guards = sorted(traced.guards, key=lambda g: len(g.path.steps))
         self.outside = [Condition(g.kind, g.path, g.expected) for g in guards]
@@ -262,31 +247,28 @@ class Conditions:
         self.captures = [
             Parameter(c.path, first + k, c, ("capture", k), Condition("typed", c.path, c)) for k, c in enumerate(traced.captures)
         ]
-        given = [p for p in self.leaves if isinstance(p, Parameter)]
-        self.dynamic = [p.target[1] for p in given]
-        self.parameters = [*given, *self.captures]
-        told = [c for c in self.leaves if isinstance(c, Condition) or c.condition is not None]
-        self.asked = [*told, *self.outside, *self.captures]
+        self.dynamic = [p.target[1] for p in self.leaves if isinstance(p, Parameter)]
+        asked = [c if isinstance(c, Condition) else c.condition for c in (*self.leaves, *self.outside, *self.captures)]
+        self.asked = [c for c in asked if c is not None]
 
     def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
         """Do a call's static values, aliases and captured state fit?"""
-        call = Call(fn, leaves, rest)
-        return all(c.holds(call) for c in self.asked) and self._distinct(leaves)
+        return all(c.holds(fn, leaves, rest) for c in self.asked) and self._distinct(leaves)
 
     def _distinct(self, leaves: Leaves) -> bool:
         """An array given twice needs a specialisation that knows it, if anything is written.
 
         Programs ask more: that what is written lies apart from all other memory.
         """
-        if not self.mutated:
+        if not self.traced.mutated:
             return True
         arrays = [leaves[k] for k in self.dynamic if isinstance(leaves[k], np.ndarray)]
         return len({id(a) for a in arrays}) == len(arrays)
 
     def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
         """Arrays for the native code's parameters."""
-        call = Call(fn, leaves, rest)
-        return [_contiguous(p.get(call), t) for p, t in zip(self.parameters, self.params)]
+        values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
+        return [_contiguous(v, t) for v, t in zip(values, self.params)]
 
     def write_leaves(self, places: Places) -> None:
         """Add the operations for the leaves of the arguments to a program."""

@@ -835,7 +835,7 @@ def test_rare_branches_call_out_for_the_lanes_that_need_it(lanes: int, monkeypat
     def patched(E: Any, a: Any, dtype: str) -> Any:
         return E.rare(E.cmp("gt", a[0], E.const(100.0, dtype)), "slow", [a[0]], [E.add(a[0], E.const(1.0, dtype))])[0]
 
-    monkeypatch.setitem(poly_rare.TEXT, "slow", ("declare void @slow(ptr, ptr, ptr, i64)", ""))
+    monkeypatch.setitem(poly_rare.TEXT, "slow", ("declare void @slow(ptr, ptr, ptr, i64)",))
     text = emit([rare_kernel(lanes)], rules={**RULES, "patched": patched})
     lib = jit.load(text, ["f"], {"slow": ctypes.cast(slow, ctypes.c_void_p).value or 0})
     f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(lib.address("f"))
@@ -873,7 +873,7 @@ def test_a_rare_branch_is_hoisted_with_its_operands(monkeypatch: pytest.MonkeyPa
             Store("y", ("i",), "s"),
         ]),
     ])  # fmt: skip
-    monkeypatch.setitem(poly_rare.TEXT, "slow", ("declare void @slow(ptr, ptr, ptr, i64)", ""))
+    monkeypatch.setitem(poly_rare.TEXT, "slow", ("declare void @slow(ptr, ptr, ptr, i64)",))
     lib = jit.load(emit([k], rules={**RULES, "patched": patched}), ["f"], {"slow": ctypes.cast(slow, ctypes.c_void_p).value or 0})
     x, y = np.array([500.0, 1, 200, 3]), np.zeros(4)
     ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(lib.address("f"))(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from irad.call.conditions import Call, Condition, Conditions
+from irad.call.conditions import Condition, Conditions
 from irad.core.ir import walk
 from irad.core.tree import flatten
 from irad.core.types import Type
@@ -297,9 +297,9 @@ def test_captured_ints_are_guarded_unless_live():
     traced = trace(f, (X,))
     (guard,) = [g for g in traced.guards if g.kind == "eq"]
     condition = Condition("eq", guard.path, 3)
-    assert condition.holds(Call(f, (), ()))
+    assert condition.holds(f, (), ())
     n = 4
-    assert not condition.holds(Call(f, (), ()))
+    assert not condition.holds(f, (), ())
     live = trace(f, (X,), live=frozenset([guard.path]))
     n = 5
     assert_same(run(live, f, (X,)), X * 5)
