@@ -26,12 +26,13 @@ from irad.ops.elementwise import (
     hypot,
     log,
     ne,
+    plus,
     select,
     sign,
     szmul,
 )
 from irad.ops.linalg import inverse_transposed, lu
-from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, mm, mmh, mt, plus, square
+from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, mm, mmh, mt, square
 from irad.ops.spectral import svd
 
 

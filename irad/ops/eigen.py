@@ -18,9 +18,9 @@ from irad.core.types import Type, complex_dtype, is_complex
 from irad.ops.array import argmax, broadcast, iota, sum_, zeros
 from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import cast_to, eq, hypot, select
+from irad.ops.elementwise import cast_to, eq, hypot, plus, select
 from irad.ops.linalg import solution
-from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, plus, square
+from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, square
 
 
 def _infer(a: Type) -> tuple[Type, ...]:

@@ -79,9 +79,12 @@ def contribution(ct: Value | None, partial: Any) -> Value | None:
     return -ct if partial is MINUS_ONE else szmul(ct, partial)
 
 
-def plus(a: Value | None, b: Value | None) -> Value | None:
-    """Sum of two possibly symbolic-zero values."""
-    return b if a is None else a if b is None else a + b
+def plus(*xs: Value | None) -> Value | None:
+    """The sum of values, of which None is a symbolic zero."""
+    out: Value | None = None
+    for x in xs:
+        out = x if out is None else out if x is None else out + x
+    return out
 
 
 def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
@@ -210,17 +213,8 @@ fmod = elementwise(
 )  # fmt: skip
 abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
                    intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
-sign = elementwise(
-    "sign",
-    np.sign,
-    lambda x, o: (ZERO,),
-    kinds="iuf",
-    cheap=True,
-    flat=True,
-    finite=True,
-    zero_at="anywhere",
-    doc="0 at 0, NaN at NaN",
-)
+sign = elementwise("sign", np.sign, lambda x, o: (ZERO,), kinds="iuf",
+                   cheap=True, flat=True, finite=True, zero_at="anywhere", doc="0 at 0, NaN at NaN")  # fmt: skip
 copysign = elementwise("copysign", np.copysign, lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
 nextafter = elementwise("nextafter", np.nextafter, lambda x, y, o: (ONE, ZERO))
 heaviside = elementwise("heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, 0), 1, full(0.0, x))), zero_at="anywhere")
@@ -327,15 +321,8 @@ sin = elementwise("sin", np.sin, lambda x, o: (cos(x),), kinds="fc", domain=(_AN
 cos = elementwise("cos", np.cos, lambda x, o: (-sin(x),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
 tan = elementwise("tan", np.tan, lambda x, o: (1 + o * o,), kinds="fc", domain=((-1.4, 1.4),), cost=30)
 arcsin = elementwise("arcsin", np.arcsin, lambda x, o: (1 / sqrt(_one_minus_square(x)),), kinds="fc", domain=(_UNIT,), cost=30)
-arccos = elementwise(
-    "arccos",
-    np.arccos,
-    lambda x, o: (-(1 / sqrt(_one_minus_square(x))),),
-    kinds="fc",
-    domain=(_UNIT,),
-    cost=30,
-    zero_at="nowhere",
-)
+arccos = elementwise("arccos", np.arccos, lambda x, o: (-(1 / sqrt(_one_minus_square(x))),), kinds="fc",
+                     domain=(_UNIT,), cost=30, zero_at="nowhere")  # fmt: skip
 arctan = elementwise("arctan", np.arctan, lambda x, o: (1 / (1 + x * x),), kinds="fc", domain=(_ANY,), cost=30)
 sinh = elementwise("sinh", np.sinh, lambda x, o: (cosh(x),), kinds="fc", domain=(_ANY,), cost=30)
 cosh = elementwise("cosh", np.cosh, lambda x, o: (sinh(x),), kinds="fc", domain=(_ANY,), cost=30, zero_at="nowhere")

@@ -24,7 +24,7 @@ from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.array import broadcast, dim_value, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import eq, hypot, select
+from irad.ops.elementwise import eq, hypot, plus, select
 from irad.ops.matrix import (
     check_float,
     cj,
@@ -41,7 +41,6 @@ from irad.ops.matrix import (
     mmh,
     mt,
     place_rows,
-    plus,
     square,
     symmetrised,
     take_rows,

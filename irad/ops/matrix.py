@@ -48,14 +48,6 @@ def mmh(a: Value, b: Value) -> Value:
     return mm(a, cj(b), tb=True)
 
 
-def plus(*xs: Value | None) -> Value | None:
-    """The sum of what is there."""
-    out: Value | None = None
-    for x in xs:
-        out = x if out is None else out if x is None else out + x
-    return out
-
-
 def _rows_and_columns(t: Type) -> tuple[Value, Value]:
     i64 = t.with_dtype("i64")
     return iota(type=i64, axis=t.rank - 2), iota(type=i64, axis=t.rank - 1)

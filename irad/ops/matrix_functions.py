@@ -25,8 +25,8 @@ from irad.core.types import Type
 from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, max_, sum_
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import add, logical_and, select, sub, szmul
-from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh, plus
+from irad.ops.elementwise import add, logical_and, plus, select, sub, szmul
+from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh
 from irad.ops.slopes import formula
 from irad.ops.spectral import off_diagonal, read_symmetric, to_triangle
 

@@ -196,14 +196,8 @@ def _density(x: Value) -> Value:
 logistic = formula(
     "logistic", lambda x: _logistic(x, False), lambda x, o: (_density(x),), (_ANY,), zero_at="nowhere", doc="1 / (1 + exp(-x))"
 )
-logistic_of_neg = formula(
-    "logistic_of_neg",
-    lambda x: _logistic(x, True),
-    lambda x, o: (-_density(x),),
-    (_ANY,),
-    zero_at="nowhere",
-    doc="1 / (1 + exp(x))",
-)
+logistic_of_neg = formula("logistic_of_neg", lambda x: _logistic(x, True), lambda x, o: (-_density(x),), (_ANY,),
+                          zero_at="nowhere", doc="1 / (1 + exp(x))")  # fmt: skip
 
 
 def _rest(v: Value, e: Value, u: Value) -> Value:

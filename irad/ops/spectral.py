@@ -26,7 +26,7 @@ from irad.errors import ShapeError, UnsupportedError
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
-from irad.ops.elementwise import cast_to, eq, full, ne, select, szmul
+from irad.ops.elementwise import cast_to, eq, full, ne, plus, select, szmul
 from irad.ops.matrix import (
     along_columns,
     along_rows,
@@ -42,7 +42,6 @@ from irad.ops.matrix import (
     mm,
     mmh,
     mt,
-    plus,
     square,
     symmetrised,
 )

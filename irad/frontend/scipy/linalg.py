@@ -181,11 +181,9 @@ def _pade(a: Value) -> Value:
 
     def series(first: int) -> Value:
         times = lambda v, k: v * float(_PADE[k])
-        high = matrix.plus(times(a6, first + 12), times(a4, first + 10), times(a2, first + 8))
-        low = matrix.plus(times(a6, first + 6), times(a4, first + 4), times(a2, first + 2), times(one, first))
-        out = matrix.plus(matrix.mm(a6, high), low)  # type: ignore[arg-type]
-        assert out is not None
-        return out
+        high = times(a6, first + 12) + times(a4, first + 10) + times(a2, first + 8)
+        low = times(a6, first + 6) + times(a4, first + 4) + times(a2, first + 2) + times(one, first)
+        return matrix.mm(a6, high) + low
 
     v, u = series(0), matrix.mm(a, series(1))
     return ops.solution(v - u, v + u)
