@@ -35,6 +35,7 @@ WITHIN: dict[str, list[set[str]]] = {
         {"transforms"},
         {"library"},
         {"reading"},
+        {"bound", "arguments"},
         {"trace"},
     ],
     "irad.passes": [

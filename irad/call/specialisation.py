@@ -20,7 +20,8 @@ from irad.codegen.call.native import Native
 from irad.core.ir import Program, walk
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.errors import IradError, IradValueError, UnsupportedError
-from irad.frontend.trace import definition, trace
+from irad.frontend.arguments import definition
+from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import Path
 from irad.frontend.values.traced import GIVEN, Result, Traced, record_of, with_own

@@ -389,7 +389,7 @@ class Reader:
         if isinstance(value, Value) and not value.hint:
             value.hint = name
 
-    # ---- what modules built on this one provide, see irad.frontend.trace ----
+    # ---- what modules built on this one provide, see irad.frontend.bound ----
 
     def call(self, fn: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """Call a function of the user, of Python or of NumPy."""

@@ -11,7 +11,7 @@ import pytest
 
 import irad
 from irad.core import random_streams as streams
-from irad.frontend.trace import SourceReader
+from irad.frontend.bound import SourceReader
 from tests.support.surface import check, slope
 
 X = np.random.default_rng(0).random(5)
