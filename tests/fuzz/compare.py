@@ -65,10 +65,13 @@ def stage_of(f: Callable[..., Any], args: Sequence[Any], argnums: Any = None) ->
 def gradient(f: Callable[..., Any], args: Sequence[Any], argnums: int | tuple[int, ...] = 0, rtol: float = 1e-5) -> None:
     """The gradient of f, in reverse and in forward mode, is the one that differences of the plain f show.
 
-    Along two random directions; where differences of several step sizes disagree (a kink, a jump) nothing is compared.
+    Along two random directions; where differences of several step sizes disagree (a kink, a jump) nothing is compared, nor
+    where f raises.
     """
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     xs = copy.deepcopy(list(args))
+    if _raises(_plain(f, xs)[0]):
+        return
     with np.errstate(all="ignore"):
         grads = irad.grad(f, argnums=numbers)(*copy.deepcopy(xs))
         for k, g in zip(numbers, grads):
@@ -83,7 +86,7 @@ def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], 
     along = {k: rng.standard_normal(np.shape(xs[k])).astype(np.asarray(xs[k]).dtype)[()] for k in numbers}
     exact = sum(float(np.sum(np.asarray(g, float) * along[k])) for g, k in zip(grads, numbers))
     _, forward = irad.jvp(f, tuple(copy.deepcopy(xs)), tuple(along.get(k) if k in along else None for k in range(len(xs))))
-    line = lambda h: float(f(*[x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)]))
+    line = lambda h: _number(f, [x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)])
     numeric, error = difference(line)
     size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(grads, numbers))
     if not error <= 1e-2 * max(1.0, abs(numeric)):
@@ -94,6 +97,12 @@ def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], 
         if not near(numeric, error) and not any(near(*difference(line, h)) for h in (1e-3, 1e-4)):  # smaller steps pass no jump
             stage = stage_of(f, xs, tuple(numbers))
             raise Fault(f"{stage}: the derivative in {mode} mode is {slope!r}, differences give {numeric!r} +- {error:.1e}")
+
+
+def _number(f: Callable[..., Any], args: list[Any]) -> float:
+    """The value of f; NaN if it raises."""
+    found = python_outcome(lambda: f(*args))
+    return float("nan") if _raises(found) else float(found)
 
 
 def difference(line: Callable[[float], float], h: float = 1e-2) -> tuple[float, float]:

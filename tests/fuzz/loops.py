@@ -335,6 +335,18 @@ class Wide(Program):
             self.block(indent + 1, depth - 1, loop)
 
 
+_LOSS = """
+def loss(x, y, m, s, n):
+    s, t, x, y, z, i, w, q, m, *rest = f(x, y, m, s, n)
+    total = s * 0.7 + t * 0.9 + np.sum(x * [0.3, 0.5, -0.2, 0.9]) + np.sum(y * [0.1, -0.6, 0.4, 0.2]) + sum(w) * 0.3
+    total = total + np.sum(np.tanh(z)) + np.sum(q[0] * [0.5, 0.2, -0.4, 0.1]) + np.sum(q * m) * 0.1 + m[1, 2] - 0.5 * m[0, 1]
+    for a in rest:
+        total = total + np.sum(a) * 0.25
+    return total
+
+
+""".strip("\n").splitlines() + ["", ""]
+
 _GENERATORS = (
     ("for v in a:", "    yield np.tanh(v + b)"),
     ("for v in a:", "    if v > b:", "        yield v * 0.5", "yield b"),
@@ -377,4 +389,7 @@ def _main(r: random.Random) -> list[str]:
     vector, matrix = lambda: f"np.array({draw(4)})", lambda: f"np.array({[draw(4) for _ in range(3)]})"
     inputs = [f"        ({vector()}, {vector()}, {matrix()}, {draw(1)[0]}, {n})," for n in (3, 0, 6, 1)]
     whole = ", whole=True" if r.random() < 0.1 else ""
-    return ["def main():", "    inputs = [", *inputs, "    ]", f"    compare.values(f, *inputs, kinds=False{whole})"]
+    lines = ["def main():", "    inputs = [", *inputs, "    ]", f"    compare.values(f, *inputs, kinds=False{whole})"]
+    if r.random() > 0.35:
+        return lines
+    return [*_LOSS, *lines, f"    compare.gradient(loss, inputs[{r.randrange(4)}], (0, 1, 2, 3))"]
