@@ -89,9 +89,10 @@ def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], 
     line = lambda h: _number(f, [x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)])
     numeric, error = difference(line)
     size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(grads, numbers))
-    if not error <= 1e-2 * max(1.0, abs(numeric)):
-        return
-    noise = 1e-14 * max(1.0, abs(line(0.0)))  # of a slope whose terms cancel
+    here, around = line(0.0), (line(1e-6) + line(-1e-6)) / 2
+    if not error <= 1e-2 * max(1.0, abs(numeric)) or not abs(here - around) <= 1e-4 * max(1.0, abs(here)):
+        return  # a kink, or a jump, that of `u or 0.5` at 0 too
+    noise = 1e-14 * max(1.0, abs(here))  # of a slope whose terms cancel
     for mode, slope in (("reverse", exact), ("forward", float(forward))):
         near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e + noise or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023
         if not near(numeric, error) and not any(near(*difference(line, h)) for h in (1e-3, 1e-4)):  # smaller steps pass no jump

@@ -239,7 +239,7 @@ class Wide(Program):
     def lists(self) -> str:
         return self.pick(
             f"w.append({self.value()}); s += w.pop()", "w = [a * 0.5 for a in w]", "s += sum(w)", f"w = [{self.value()}, *w[:1]]", "w = w[::-1]",
-            "t = max(w)", "w[0], w[1] = w[1], w[0]", "s += sum(a * b for a, b in zip(x, y))", "s += len(w)", "for k, a in enumerate(w): t += a * k",
+            "t = max(w)", "w[0], w[1] = w[1], w[0]", "s += sum(a * b for a, b in zip(x, y))", "s += len(w)", f"w[i % len(w)] {self.pick('=', '+=')} {self.value()}", "w[n % len(w)] *= 0.5", "for k, a in enumerate(w): t += a * k",
         )  # fmt: skip
 
     def nones(self) -> str:
@@ -335,7 +335,8 @@ class Wide(Program):
             self.block(indent + 1, depth - 1, loop)
 
 
-_LOSS = """
+_LOSS = (
+    """
 def loss(x, y, m, s, n):
     s, t, x, y, z, i, w, q, m, *rest = f(x, y, m, s, n)
     total = s * 0.7 + t * 0.9 + np.sum(x * [0.3, 0.5, -0.2, 0.9]) + np.sum(y * [0.1, -0.6, 0.4, 0.2]) + sum(w) * 0.3
@@ -345,7 +346,9 @@ def loss(x, y, m, s, n):
     return total
 
 
-""".strip("\n").splitlines() + ["", ""]
+""".strip("\n").splitlines()
+    + ["", ""]
+)
 
 _GENERATORS = (
     ("for v in a:", "    yield np.tanh(v + b)"),

@@ -193,7 +193,8 @@ class Program:
         forms += [f"({g()} / {g()})", f"({g()} // {g()})", f"({g()} % {g()})", f"({g()} + {self.i(depth - 1)})"]
         forms += [f"max({g()}, {g()})", f"min({g()}, {g()}, {g()})", f"divmod({g()}, {g()})[{self.pick('0', '1')}]"]
         forms += [f"({g()} if {self.b(depth - 1)} else {g()})"]
-        forms += [f"math.{self.pick('fabs', 'sqrt')}({g()})", f"math.copysign({g()}, {g()})", f"math.fmod({g()}, {g()})"]
+        sign = f"min(1.0, {g()})"  # that of a NaN means nothing
+        forms += [f"math.{self.pick('fabs', 'sqrt')}({g()})", f"math.copysign({g()}, {sign})", f"math.fmod({g()}, {g()})"]
         if "rounding" in self.has:
             forms += [f"round({g()}, {self.pick('0', '1', '2', '-1')})"] * 2
             forms += [f"round({self.pick('a', 'c', 'f0', 'xs[0]')}, {self.pick('1', '2', '2', '3')})"] * 2

@@ -51,7 +51,7 @@ def _some_written_out(r: Reader, loop: Loop, seq: Seq, n: Arr, error: StructureE
     if follows(r, error):
         raise error
     more = lambda k: r.operator("gt", n, k)
-    roll = lambda k: Rolled(r, loop, seq, k).run()
+    roll = lambda k: _kept(Rolled(r, loop, seq, k))
     Peeled(r, loop, more, roll, lambda k: k, lambda stop, broken: otherwise(r, loop, stop, broken)).run(error)
 
 
@@ -71,13 +71,19 @@ def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
     if loop.stmt in r.unroll and isinstance(seq.length, Arr):
         raise NeedStatic(seq.length, "the number of trips of a loop that must be written out")
     try:
-        Rolled(r, loop, seq, 0).run()
-    except Unrollable as e:
-        raise e.cause from None
+        _kept(Rolled(r, loop, seq, 0))
     except StructureError as e:
         if isinstance(seq.length, Arr) and not isinstance(e, AliasError):  # the first trip, or all, may have to be written out
             e.sources = r.sources_of_number(seq.length.value)  # type: ignore[attr-defined]
         raise
+
+
+def _kept(loop: Rolled) -> None:
+    """A loop that is written out in no case."""
+    try:
+        loop.run()
+    except Unrollable as e:
+        raise e.cause from None
 
 
 def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
@@ -177,7 +183,7 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
             except StructureError as e:
                 if follows(r, e):
                     raise
-                roll = lambda k: Rolled(r, loop, None, 0, test).run()
+                roll = lambda k: _kept(Rolled(r, loop, None, 0, test))
                 after = lambda stop, broken: otherwise(r, loop, stop, broken)
                 Peeled(r, loop, lambda k: test(), roll, lambda k: None, after).run(e)
                 return
@@ -194,7 +200,7 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     except (StructureError, Unrollable) as first:
         error = first.cause if isinstance(first, Unrollable) else first
         if follows(r, first):
-            raise
+            raise error from None
         try:
             if not (isinstance(first, StructureError) and NO_BOUND in first.message and _counted_while(r, loop, test)):
                 attempt(r, lambda: _written_out_while(r, loop, test))

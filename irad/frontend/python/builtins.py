@@ -51,6 +51,7 @@ from irad.frontend.values.objects import (
     describe,
     is_number,
     is_traced_deep,
+    possible_classes,
     python_method,
     reads_traced,
 )
@@ -399,11 +400,22 @@ def class_of(x: Any) -> type:
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
     if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
         return isinstance(obj, cls)
+    if isinstance(obj, Arr) and obj.mixed:
+        answers = {issubclass(c, cls) for c in possible_classes(obj)}
+        if len(answers) > 1:
+            raise UnsupportedError(
+                "isinstance() of a number that is of one class on one path and of another class on the other; name both classes, "
+                "or make it float(...) on both"
+            )
     return issubclass(class_of(obj), cls)
 
 
 @builtin(type)
 def type_(r: Reader, *args: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], Arr) and args[0].mixed:
+        raise UnsupportedError(
+            "type() of a number that is of one class on one path and of another class on the other; make it float(...) on both"
+        )
     return class_of(args[0]) if len(args) == 1 else type(*args)
 
 

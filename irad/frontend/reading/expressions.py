@@ -20,7 +20,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.templates import choices
+from irad.frontend.control.templates import choices, is_weak_number
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading
@@ -201,7 +201,17 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
         times = static_int(count, "the number of repetitions of a list")
         return apply_operator(r, name, *(times if x is count else x for x in xs))
     out = r.wrap(OPERATORS[name](*operands))
-    return out if name == "matmul" else of_operation(out, xs, True)
+    if name == "matmul":
+        return out
+    return _of_either_class(out, xs) if isinstance(out, Arr) else of_operation(out, xs, True)
+
+
+def _of_either_class(out: Arr, xs: Sequence[Any]) -> Arr:
+    """A number computed of one that is Python's on one path and NumPy's on another, and of none that is surely NumPy's, is so too."""
+    either = [isinstance(x, Arr) and x.mixed and not x.weak for x in xs]
+    if not any(either) or not all(e or is_weak_number(x) for e, x in zip(either, xs)):
+        return out
+    return Arr(out.value, out.weak, True)
 
 
 def _by_identity(name: str, x: Any) -> bool:
@@ -287,7 +297,7 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     strict = {"le": "lt", "ge": "gt"}.get(name, name)
     if first is False:
         return r.operator(strict, a[0], b[0])
-    return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.truth(r.operator(strict, a[0], b[0])))
+    return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.operator(strict, a[0], b[0]))
 
 
 def _text_operator(r: Reader, name: str, *xs: Any) -> Any:

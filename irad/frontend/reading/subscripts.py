@@ -29,6 +29,7 @@ from irad.frontend.values.objects import (
     Either,
     Nullable,
     Poison,
+    StructureError,
     Text,
     describe,
     is_traced_deep,
@@ -172,6 +173,11 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         r.call(method, [obj, key, value])
     elif has_run(obj):
         lists.store(r, obj, r.operand(key), value)
+    elif _by_data(obj, key):
+        try:
+            lists.store(r, obj, key, value)
+        except StructureError:  # its elements cannot stand in arrays
+            raise NeedStatic(key, f"an index into a {type(obj).__name__}") from None
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
         position = static_int(key, f"an index into a {type(obj).__name__}") if isinstance(key, Arr) else key
         r.captures.pin(key)
@@ -179,6 +185,14 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         obj[position] = value
     else:
         raise IradTypeError(f"{describe(obj)} does not support item assignment")
+
+
+def _by_data(obj: Any, key: Any) -> bool:
+    """Does data decide which element of a list it is?"""
+    if type(obj) is not list or not obj or not isinstance(key, Arr):
+        return False
+    lo, hi = interval(key.value)
+    return lo != hi
 
 
 def writable(x: Array) -> None:

@@ -377,6 +377,16 @@ def class_of_number(x: Any) -> type:
     return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
 
 
+def possible_classes(x: Any) -> set[type]:
+    """The classes that Python may see: more than one of a number that differs from path to path."""
+    seen = class_of_number(x)
+    if not isinstance(x, Arr) or not x.mixed:
+        return {seen}
+    if x.weak:
+        return {seen, bool}
+    return {seen, {"f": float, "c": complex, "b": bool}.get(x.name[0], int)}
+
+
 def is_traced_deep(x: Any) -> bool:
     """Does x hold anything whose number is not known at compile time?"""
     if isinstance(x, Arr):

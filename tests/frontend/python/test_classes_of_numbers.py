@@ -1,0 +1,86 @@
+"""Numbers that are Python's on one path and NumPy's on another: what asks for the class is refused, or right on both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+OF_TWO = "one class on one path"
+
+
+def compared_again(n):
+    i = 7 if n < 5 else n
+    return (i > n) is (i >= i)
+
+
+def product(n):
+    i = 7 if n < 5 else n
+    return (i * 2 - 1 > 3) is True
+
+
+def of_max(n):
+    i = max(7, n)
+    return (abs(-i) > 0) is True
+
+
+@pytest.mark.parametrize("f", [compared_again, product, of_max])
+def test_refused(f: Any) -> None:
+    with pytest.raises(irad.UnsupportedError, match=OF_TWO):
+        irad.compile(f)(np.int64(3))
+
+
+def asked(x):
+    y = 7 if x < 5 else np.int64(x)
+    return isinstance(y, int)
+
+
+def type_of(x):
+    y = 7.0 if x < 5 else x
+    return type(y) is float
+
+
+@pytest.mark.parametrize("f", [asked, type_of])
+@pytest.mark.parametrize("x", [np.float64(2.0), np.float64(6.0)])
+def test_right_or_refused(f: Any, x: Any) -> None:
+    try:
+        found = irad.compile(f)(x)
+    except irad.UnsupportedError as e:
+        assert OF_TWO in str(e)
+        return
+    assert found is f(x)
+
+
+def floats(x):
+    y = 0.5 if x > 1 else x
+    return 1.0 if isinstance(y, float) and isinstance(y * 2, (int, float)) else 2.0
+
+
+def with_numpy(x):
+    y = 0.5 if x > 1 else x
+    return (y + x > 0.0) is True
+
+
+@pytest.mark.parametrize("f", [floats, with_numpy])
+@pytest.mark.parametrize("x", [np.float64(0.25), np.float64(3.0)])
+def test_one_answer_on_both_paths(f: Any, x: Any) -> None:
+    assert irad.compile(f)(x) == f(x)
+
+
+def test_order_of_lists_of_numpy_numbers() -> None:
+    """It is NumPy's bool, of the first elements that differ; of equal lists Python's."""
+
+    def order(a, c):
+        return 1.0 if [a, c] >= [c, a] else 2.0
+
+    def identity(a, c):
+        return ([a, c] >= [c, a]) is True
+
+    a, c = np.float64(2.0), np.float64(1.0)
+    for x, y in ((a, c), (c, a), (a, a)):
+        assert irad.compile(order)(x, y) == order(x, y)
+    with pytest.raises(irad.UnsupportedError, match=OF_TWO):
+        irad.compile(identity)(a, c)
