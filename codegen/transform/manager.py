@@ -10,6 +10,7 @@ from irad.codegen.kernel.cost import polled
 from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
+from irad.codegen.transform.interchange import interchanged
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
 from irad.core.lazy_dataclass import dataclass, replace
@@ -34,6 +35,7 @@ class Job:
 class KernelPass:
     """A row of the table, see irad.core.pipelines for `needs`, `makes` and `too_late`.
 
+    interchanged: loops over columns whose rows are independent run a block of rows at a time.
     skewed: sweeps that allow it run several rows at a time. shared: loops say whether threads share them. outlined: such loops are
     kernels of their own. `calls`: are its kernels those that call each other (and are shown), or only what is emitted?
     """
@@ -66,6 +68,11 @@ def _outlined(kernels: Kernels, job: Job) -> Kernels:
 
 
 _ROWS = (
+    KernelPass(
+        "interchanged", "Loops over columns whose rows are independent go through blocks of rows one after another.",
+        lambda kernels, job: [interchanged(k, job.notes) if k.polled else k for k in kernels],
+        lambda job: on("interchange"), makes=("interchanged",), too_late=("shared",),
+    ),
     KernelPass(
         "skewed", "In-place sweeps over two axes run several rows at a time, each some steps behind the one above.",
         _skewed, lambda job: on("skew"), makes=("skewed",), too_late=("shared",),

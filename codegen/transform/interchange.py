@@ -1,0 +1,202 @@
+"""Loop interchange: recurrences along the rows of a matrix whose trips work on columns run a block of rows at a time.
+
+`for j: y[:, j] = a*x[:, j] + b*y[:, j-1]` takes one element of each cache line a trip, and comes back to the line when it is
+long gone from the cache. Where the rows are independent of each other, blocks of them go through all trips one after another
+(interchange of loops after strip-mining: Wolfe, "High performance compilers for parallel computing", 1996, ch. 9). What each row
+computes is the same, in the same order. Sums over rows and trips into one number of a derivative are added in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.independence import Access, Body, Ranges, Scope
+from irad.codegen.schedule.skew import replaced
+from irad.codegen.transform.loops import Loops
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.notes import Notes
+
+BLOCK = 32  # rows: a few vectors, and so many cache lines of each array as any cache holds
+ROWS = 96  # below that many a column's lines stay in the cache anyhow
+LINE = 64  # bytes of a cache line
+
+
+def interchanged(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
+    """The kernel with such loops turned inside out."""
+    scope = {p.name: p for p in kernel.params if p.shape is not None}
+    return replace(kernel, body=_Turner(kernel.body, notes).block(kernel.body, scope, {}))
+
+
+@dataclass
+class _Sum:
+    """`var = add(var, term)` in each trip: what becomes a fold around the blocks."""
+
+    add: kf.Let
+    var: str
+    term: kf.Operand
+
+
+class _Turner(Loops):
+    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None):
+        super().__init__(whole)
+        self.notes = notes
+
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        if isinstance(s, kf.For) and s.kind == "seq":
+            turned = self.turned(s, scope, ranges)
+            if turned is not None:
+                return turned
+        return self.inside(s, scope, ranges)
+
+    def turned(self, trips: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt] | None:
+        """`trips` around loops over rows as blocks of rows around it."""
+        rows = _rows(trips.body)
+        if rows is None:
+            return None
+        sums = _sums(trips.body, scope)
+        if sums is None:
+            return None
+        row = self.fresh("row")
+        one = kf.For(row, "seq", rows.lo, rows.hi, [replace(trips, body=_one_row(trips.body, row))])
+        folds = [kf.Fold(self.fresh(f"{s.var}_sum"), "add", (s.add.dtype,), (kf.Const(0.0, s.add.dtype),)) for s in sums]
+        inner = {**scope, **{f.name: f for f in folds}}
+        one.body = _with_folds(one.body, sums, folds)
+        found = self.independent(one, inner, ranges)
+        if found is None or found.private or found.sums or not _by_columns(one, trips, inner):
+            return None
+        if self.notes is not None:
+            text = f"loop {trips.var} over {int(kf.trips(rows))} rows: {BLOCK} rows at a time go through all trips"
+            self.notes.add("loop", text, form="interchanged", rows=BLOCK)
+        return self.blocks(replace(trips, body=_with_folds(trips.body, sums, folds)), rows, sums, folds)
+
+    def blocks(self, trips: kf.For, rows: kf.For, sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
+        lo, count = Aff.of(rows.lo), int(kf.trips(rows)) // BLOCK
+        block = self.fresh(f"{rows.var}_block")
+        out: list[kf.Stmt] = [
+            *folds, kf.For(block, "seq", 0, count, [_over(trips, lo + Aff.of(block) * BLOCK, 0, 0)]),
+        ]  # fmt: skip
+        end = lo + count * BLOCK
+        if (Aff.of(rows.hi) - end).const != 0:
+            out.append(_over(trips, None, end, rows.hi))
+        for s, f in zip(sums, folds):
+            total, both = self.fresh(f"{s.var}_total"), self.fresh(f"{s.var}_both")
+            out += [
+                kf.Let(total, s.add.dtype, kf.Part(f.name)),
+                kf.Let(both, s.add.dtype, kf.Apply("add", (s.var, total)), contract=True),
+                kf.Assign(s.var, both),
+            ]
+        return out
+
+
+def _rows(body: Sequence[kf.Stmt]) -> kf.For | None:
+    """One of the loops over rows, if the body holds nothing but such, over the same rows, and numbers for them."""
+    loops = [s for s in body if isinstance(s, kf.For)]
+    if not loops or any(
+        l.kind != "vec" or l.full or l.lo != loops[0].lo or l.hi != loops[0].hi or BLOCK % l.lanes for l in loops
+    ):
+        return None
+    plain = all(isinstance(s, (kf.Let, kf.Fold, kf.Assign, kf.For)) for s in body)
+    straight = all(isinstance(s, (kf.Let, kf.Store, kf.Combine)) for l in loops for s in l.body)
+    lanes = any(isinstance(s, kf.Let) and isinstance(s.expr, kf.LinScan) for l in loops for s in l.body)
+    return loops[0] if plain and straight and not lanes and ROWS <= kf.trips(loops[0]) < 1 << 62 else None
+
+
+def _sums(body: Sequence[kf.Stmt], scope: Scope) -> list[_Sum] | None:
+    """What the trips add up outside of themselves, or None if they assign anything else, or something else reads it."""
+    assigned = {s.name: s.value for s in body if isinstance(s, kf.Assign)}
+    lets = {s.name: s for s in body if isinstance(s, kf.Let)}
+    used = [n for s in kf.walk(body) for n in _reads(s)]
+    out: list[_Sum] = []
+    for var, value in assigned.items():
+        add = lets.get(value) if isinstance(value, str) else None
+        if add is None or not add.contract or not isinstance(add.expr, kf.Apply) or add.expr.op != "add":
+            return None
+        terms = [a for a in add.expr.args if a != var]
+        if len(terms) != 1 or used.count(var) != 1 or used.count(add.name) != 1:
+            return None
+        out.append(_Sum(add, var, terms[0]))
+    return out
+
+
+def _reads(s: kf.Stmt) -> list[str]:
+    """The names of numbers that a statement mentions."""
+    operands: tuple[object, ...] = ()
+    if isinstance(s, kf.Let):
+        operands = getattr(s.expr, "args", ()) or getattr(s.expr, "idx", ())
+    elif isinstance(s, kf.Store):
+        operands = (*s.idx, s.value)
+    elif isinstance(s, kf.Combine):
+        operands = (*s.values, *s.idx)
+    elif isinstance(s, kf.Assign):
+        operands = (s.value,)
+    return [n for x in operands for n in ((x,) if isinstance(x, str) else x.names() if isinstance(x, Aff) else ())]
+
+
+def _with_folds(body: list[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
+    """The body, or that of the loop in it, with folds in place of sums of its own."""
+    if not sums:
+        return body
+    new: dict[int, kf.Stmt] = {id(s.add): kf.Combine(f.name, (s.term,)) for s, f in zip(sums, folds)}
+    vars = {s.var for s in sums}
+
+    def block(body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
+        return [
+            replace(s, body=block(s.body)) if isinstance(s, kf.For) else new.get(id(s), s)
+            for s in body
+            if not (isinstance(s, kf.Assign) and s.name in vars)
+        ]
+
+    return block(body)
+
+
+def _over(trips: kf.For, first: Aff | None, lo: kf.Index, hi: kf.Index) -> kf.For:
+    """The trips over rows: BLOCK of them from `first` on, or all from lo to hi."""
+
+    def part(s: kf.Stmt) -> kf.Stmt:
+        if not isinstance(s, kf.For):
+            return s
+        if first is None:
+            return replace(s, lo=lo, hi=hi, twice=False)
+        own = {s.var: Aff.of(s.var) + first}
+        return replace(s, lo=0, hi=BLOCK, body=[_moved(t, own) for t in s.body], full=True, unroll=1, mix=False, twice=False)
+
+    return replace(trips, body=list(map(part, trips.body)))
+
+
+def _one_row(body: Sequence[kf.Stmt], row: str) -> list[kf.Stmt]:
+    """What a trip does for one row."""
+    return [t for s in body for t in ([_moved(t, {s.var: Aff.of(row)}) for t in s.body] if isinstance(s, kf.For) else [s])]
+
+
+def _moved(s: kf.Stmt, to: Mapping[str, Aff]) -> kf.Stmt:
+    """A statement with other integers for loop variables."""
+
+    def index(x: kf.Index) -> kf.Index:
+        return replaced(x, to) if isinstance(x, Aff) or x in to else x
+
+    def operand(x: kf.Operand) -> kf.Operand:
+        return x if isinstance(x, kf.Const) else index(x)  # type: ignore[return-value]
+
+    if isinstance(s, kf.Let):
+        e = s.expr
+        if isinstance(e, kf.Load):
+            return replace(s, expr=replace(e, idx=tuple(map(index, e.idx))))
+        return replace(s, expr=replace(e, args=tuple(map(operand, e.args)))) if isinstance(e, kf.Apply) else s
+    if isinstance(s, kf.Store):
+        return replace(s, idx=tuple(map(index, s.idx)), value=operand(s.value))
+    return replace(s, values=tuple(map(operand, s.values))) if isinstance(s, kf.Combine) else s
+
+
+def _by_columns(one: kf.For, trips: kf.For, scope: Scope) -> bool:
+    """Do most accesses step over a cache line from row to row, and stay in it from trip to trip?"""
+    body = Body(one, scope)
+    body.run()
+
+    def step(a: Access, var: str) -> int:
+        return abs(a.at.terms.get((var,), 0))
+
+    columns = [a for a in body.accesses if step(a, one.var) >= LINE > step(a, trips.var) > 0]
+    across = [a for a in body.accesses if step(a, trips.var) >= LINE]
+    return len(columns) > len(across)

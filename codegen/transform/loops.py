@@ -1,0 +1,172 @@
+"""Walking the loops of a kernel with what is in scope: buffers, folds, ranges of loop variables; which loops are independent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.independence import (
+    Access,
+    Body,
+    Independent,
+    Ranges,
+    Scope,
+    Sum,
+    all_ranges,
+    bytes_of,
+    disjoint,
+    overlapping,
+    span_of,
+    summed,
+    written_first,
+)
+from irad.core.lazy_dataclass import replace
+
+
+class Loops:
+    """A walk over the body `whole` of one kernel; what it makes of a loop is `statement`."""
+
+    def __init__(self, whole: Sequence[kf.Stmt]):
+        self.whole = whole
+
+    @cached_property
+    def names(self) -> set[str | None]:
+        return {getattr(s, "name", None) or getattr(s, "var", None) for s in kf.walk(self.whole)}
+
+    @cached_property
+    def scratch(self) -> dict[str, list[Access]]:
+        return _scratch(self.whole)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        return all_ranges(kf.For("", "seq", 0, 1), [a for group in self.scratch.values() for a in group], {})
+
+    @cached_property
+    def exposed(self) -> set[str]:
+        return _exposed(self.whole)
+
+    @cached_property
+    def partners(self) -> dict[str, set[str]]:
+        return _partners(self.whole)
+
+    def fresh(self, hint: str) -> str:
+        k = 0
+        while f"{hint}_{k}" in self.names:
+            k += 1
+        self.names.add(f"{hint}_{k}")
+        return f"{hint}_{k}"
+
+    def block(self, body: Sequence[kf.Stmt], outside: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """`outside`: the buffers and folds in scope; `ranges`: bounds of the loop variables in scope."""
+        scope, out = dict(outside), []
+        for s in body:
+            if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold)):
+                scope[s.name] = s
+            out += self.statement(s, scope, ranges)
+        return out
+
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The statement, or what stands for it. Loops inside another one are reached by `inside`."""
+        return self.inside(s, scope, ranges)
+
+    def inside(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The statement with what becomes of those in it."""
+        if isinstance(s, kf.If):
+            return [replace(s, then=self.block(s.then, scope, ranges), orelse=self.block(s.orelse, scope, ranges))]
+        if isinstance(s, kf.While):
+            return [replace(s, test=self.block(s.test, scope, ranges), body=self.block(s.body, scope, ranges))]
+        if isinstance(s, kf.For) and s.kind in ("seq", "par"):
+            return [replace(s, body=self.block(s.body, scope, {**ranges, s.var: span_of(s, ranges)}))]
+        return [s]
+
+    def independent(self, s: kf.For, scope: Scope, ranges: Ranges) -> Independent | None:
+        """What the loop needs to run in parallel, or None if it cannot."""
+        found = Body(s, scope)
+        if not found.run():
+            return None
+        inner = all_ranges(s, found.accesses, ranges)
+        groups: dict[str, list[Access]] = {}
+        for a in found.accesses:
+            groups.setdefault(a.buf, []).append(a)
+        private: list[kf.Buffer] = []
+        sums: list[Sum] = []
+        if self.mixed(groups, scope, inner):
+            return None
+        for group in overlapping(groups, scope, inner):
+            if disjoint(group, s, inner):
+                continue
+            b = scope[group[0].buf]
+            added = summed(group, s, b, inner)
+            if added is not None:
+                sums.append(added)
+                continue
+            if not isinstance(b, kf.Buffer) or not written_first(group, inner) or not self.dead_after(b.name, s):
+                return None
+            private.append(b)
+        return Independent(private, found.folds, sums)
+
+    def mixed(self, groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> bool:
+        """May a buffer that changes places with others be where something else is that the loop touches?"""
+        for name in groups:
+            places = [p for n in self.partners.get(name, ()) if isinstance(p := scope.get(n), kf.View)]
+            for other in groups if places else ():
+                if other == name or not isinstance(scope.get(other), kf.View):
+                    continue
+                if other in self.partners.get(name, ()) and len(places) == 2:
+                    continue  # each is where the other one is not
+                lo, hi = bytes_of(groups[other], scope[other], ranges)
+                spans = [bytes_of(groups[name], p, ranges) for p in places]
+                if any(x <= hi and lo <= y for x, y in spans):
+                    return True
+        return False
+
+    def dead_after(self, name: str, s: kf.For) -> bool:
+        """Does nothing outside of the loop read what it leaves in a scratch buffer?"""
+        if name in self.exposed:
+            return False
+        others = [a for a in self.scratch.get(name, ()) if not any(l is s for l in a.loops)]
+        return written_first(others, self.ranges)
+
+
+def _scratch(body: Sequence[kf.Stmt]) -> dict[str, list[Access]]:
+    """All accesses of the kernel's scratch buffers."""
+    out: dict[str, list[Access]] = {}
+    scope = {s.name: s for s in kf.walk(body) if isinstance(s, kf.Buffer)}
+
+    def visit(block: Sequence[kf.Stmt], loops: tuple[kf.Stmt, ...]) -> None:
+        for s in block:
+            if isinstance(s, (kf.For, kf.While)):
+                visit([*getattr(s, "test", ()), *s.body], (*loops, s))
+            elif isinstance(s, kf.If):
+                visit(s.then, (*loops, s))
+                visit(s.orelse, (*loops, replace(s)))
+            found = Body(kf.For("", "seq", 0, 1, [s]), scope)
+            for a in found.of(s, loops):
+                out.setdefault(a.buf, []).append(replace(a, order=len(out.get(a.buf, ()))))
+
+    visit(body, ())
+    return out
+
+
+def _exposed(body: Sequence[kf.Stmt]) -> set[str]:
+    """Buffers whose memory is used under another name, or by a function that is called."""
+    out: set[str] = set()
+    for s in kf.walk(body):
+        if isinstance(s, (kf.View, kf.Deref)):
+            out.add(s.buf)
+        elif isinstance(s, kf.Swap):
+            out |= {s.a, s.b}
+        elif isinstance(s, kf.Call):
+            out |= {a for a in s.args if isinstance(a, str)}
+    return out
+
+
+def _partners(body: Sequence[kf.Stmt]) -> dict[str, set[str]]:
+    """For each buffer that is swapped somewhere: all those whose memory it may have, itself too."""
+    out: dict[str, set[str]] = {}
+    for s in kf.walk(body):
+        if isinstance(s, kf.Swap):
+            both = out.get(s.a, {s.a}) | out.get(s.b, {s.b})
+            out.update(dict.fromkeys(both, both))
+    return out
