@@ -283,6 +283,14 @@ class Reader:
         found = self.sources_of_number(x.value)
         return bool(found) and all(v in self.loop_of or whole(v) for v in found)
 
+    def decided_by(self, cond: Arr) -> frozenset[Value]:
+        """What a condition was computed from, if all of it may be known at compile time: a captured number, a whole number among the
+        arguments, a counter of a loop."""
+        scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
+        found = self.sources_of_number(cond.value)
+        known = lambda v: v in self.loop_of or v in scalars or (v in self.leaf_of and v.type.dtype[0] in "iub")
+        return frozenset(found) if all(map(known, found)) else frozenset()
+
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
         out: set[Value] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,13 +192,14 @@ class Maker:
         self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
         self.values: Iterator[Value] = iter(values)
         self.array, self.made = array, made
+        self.decided: Callable[[], frozenset[Value]] = frozenset  # what decided between two kinds
         self.memo: dict[int, Any] = {}
 
     def make(self, t: Template) -> Any:
         if isinstance(t, Same):
             return t.obj
         if isinstance(t, Bad):
-            return Poison(t.message)
+            return Poison(t.message, self.decided())
         if isinstance(t, Num):
             return Arr(next(self.values), t.weak, t.mixed)
         if isinstance(t, Pick):

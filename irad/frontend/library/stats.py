@@ -217,6 +217,12 @@ for _f in (pmf, logpmf):
 
 def _normal(mean, cov):
     """Mean and the lower Cholesky factor of the covariance, from SciPy's short forms."""
+    mean, cov = _moments(mean, cov)
+    return mean, np.linalg.cholesky(cov)
+
+
+def _moments(mean, cov):
+    """Mean and covariance from SciPy's short forms."""
     cov = np.asarray(1.0 if cov is None else cov, np.float64)
     if mean is None:
         mean = np.zeros(1 if cov.ndim < 2 else cov.shape[0])
@@ -228,14 +234,41 @@ def _normal(mean, cov):
         cov = np.diag(cov)
     if cov.shape != (d, d):
         raise ValueError(f"Array 'cov' must be square with {d} rows, as 'mean' has {d} elements; it is {cov.shape}")
-    return mean, np.linalg.cholesky(cov)
+    return mean, cov
+
+
+def _singular_logpdf(x, mean, cov):
+    """As SciPy: eigenvalues below 2.2e-10 of the largest are zeros."""
+    mean, cov = _moments(mean, cov)
+    d = len(mean)
+    x = np.asarray(x, np.float64)
+    x = x.reshape(x.shape + (1,)) if d == 1 and x.ndim < 2 else x
+    dev = (x - mean).reshape((-1, d))
+    s = np.linalg.eigvalsh(cov)
+    eps = 1e6 * np.finfo(np.float64).eps * np.max(np.abs(s))
+    if np.min(s) < -eps:
+        raise ValueError("The input matrix must be symmetric positive semidefinite.")
+    if np.min(s) > eps:  # the factor has a slope at equal eigenvalues too
+        factor = np.linalg.cholesky(cov)
+        z = linalg.solve_triangular(factor, dev.T, lower=True)
+        v = -0.5 * (d * LOG_2PI + np.sum(z * z, axis=0)) - np.sum(np.log(np.diagonal(factor)))
+    else:
+        s, u = np.linalg.eigh(cov)
+        there = s > eps
+        safe = np.where(there, s, 1.0)
+        z = dev @ u
+        v = -0.5 * (np.sum(there) * LOG_2PI + np.sum(np.log(safe)) + np.sum(np.where(there, z * z / safe, 0.0), axis=1))
+        beside = np.sqrt(np.sum(np.where(there, 0.0, z * z), axis=1))
+        v = np.where(beside < 1e3 * eps, v, -np.inf)
+    return np.squeeze(v.reshape(x.shape[:-1]))[()]
 
 
 @written("scipy.stats.multivariate_normal.__class__.logpdf", always=True)
 def normal_logpdf(self, x, mean=None, cov=1, allow_singular=False):
-    """multivariate_normal.logpdf of a covariance that is positive definite; LinAlgError if it is not."""
+    """multivariate_normal.logpdf of a covariance that is positive definite; LinAlgError if it is not. With `allow_singular`, of the
+    directions in which the covariance is not 0, and minus infinity beside them."""
     if allow_singular:
-        raise UnsupportedError("multivariate_normal with allow_singular: add a small multiple of np.eye to the covariance")
+        return _singular_logpdf(x, mean, cov)
     mean, factor = _normal(mean, cov)
     d = len(mean)
     x = np.asarray(x, np.float64)

@@ -61,6 +61,8 @@ _scipy = {
     "scipy.spatial.distance": ["library.distances"],
     "scipy.signal": ["library.filters"],
     "scipy.ndimage": ["library.images"],
+    "scipy.fft": ["library.spectra"],
+    "scipy.fftpack": ["library.spectra"],
 }
 
 

@@ -437,6 +437,8 @@ def getattr_(r: Reader, obj: Any, name: str, *default: Any) -> Any:
 
 @builtin(hasattr)
 def hasattr_(r: Reader, obj: Any, name: str) -> bool:
+    if isinstance(obj, (Array, Arr)):
+        return hasattr(np.ndarray if isinstance(obj, Array) else class_of_number(obj), name)
     try:
         r.getattr(obj, name)
     except AttributeError:

@@ -34,9 +34,7 @@ from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, check_scalar, lift, static_int, static_value
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
-    STALE,
     UNDEFINED,
-    AliasError,
     Array,
     Either,
     Maybe,
@@ -184,8 +182,7 @@ def _instance_attr(r: Reader, obj: Any, name: str) -> Any:
     own = getattr(obj, "__dict__", None)
     if own is not None and name in own and not _decides(found):
         if isinstance(own[name], Poison):
-            kind = AliasError if own[name].message is STALE else UnsupportedError
-            raise kind(f"the attribute '{name}' cannot be used here: {own[name].message}")
+            raise own[name].error(f"the attribute '{name}'")
         return own[name] if path is None else r.captures.take(own[name], path.child("attr", name))
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
@@ -217,7 +214,7 @@ def _assigned(r: Reader, obj: Any, name: str, value: Any) -> Any:
     if value is UNDEFINED:
         raise AttributeError(message)
     if isinstance(value, Poison):
-        raise UnsupportedError(f"attribute {name} cannot be used here: {value.message}")
+        raise value.error(f"attribute {name}")
     if isinstance(value, Maybe):
         raise_if(~value.defined.value, exc="AttributeError", message=message)
         return value.value

@@ -35,7 +35,7 @@ from irad.frontend.syntax.source import NoSource, Source, source_of
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, OUTSIDE, Transform, Wrapper
-from irad.frontend.values.arr import Arr
+from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import (
     Callback,
     Closure,
@@ -390,6 +390,9 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
         r.call(init, [obj, *args], kwargs)
         return obj
     if not _holds_anything(cls) and (is_traced_deep(args) or is_traced_deep(kwargs)):
+        whole = [x for x in (*args, *kwargs.values()) if isinstance(x, Arr)]
+        if whole and not any(is_traced_deep(x) for x in (*args, *kwargs.values()) if not isinstance(x, Arr)):
+            raise NeedStatic(whole[0], f"a number given to {cls.__module__}.{cls.__qualname__}")
         raise UnsupportedError(
             f"{cls.__module__}.{cls.__qualname__}(...) of traced values: its numbers must be known at compile time"
         )
@@ -403,7 +406,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
         return run_native(r, cls, args, kwargs)
     if dataclasses.is_dataclass(cls) and not isinstance(init, types.FunctionType):
         return run_native(r, cls, args, kwargs)
-    if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and cls.__dataclass_params__.init:  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and init.__code__.co_filename == "<string>":  # a generated one
         return _dataclass(r, cls, args, kwargs)
     if new is not object.__new__ or not isinstance(init, types.FunctionType):
         out = cls(*args, **kwargs)

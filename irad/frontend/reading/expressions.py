@@ -28,9 +28,7 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.arr import Arr, materialise, static_int, static_value
 from irad.frontend.values.objects import (
-    STALE,
     UNDEFINED,
-    AliasError,
     Array,
     Closure,
     Env,
@@ -110,8 +108,7 @@ def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
         raise_always("UnboundLocalError", message)
         raise Dead
     if isinstance(value, Poison):
-        kind = AliasError if value.message is STALE else UnsupportedError
-        raise kind(f"'{name}' cannot be used here: {value.message}")
+        raise value.error(f"'{name}'")
     if isinstance(value, Maybe):
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         raise_if(~value.defined.value, exc="UnboundLocalError", message=message)

@@ -17,6 +17,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
 from irad.frontend.control.lists import change
+from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
@@ -52,7 +53,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, Stands):
         return obj.item(r, key)
     if isinstance(obj, Arr):
-        return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(obj)
+        return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(r, obj)
     if isinstance(obj, Text):
         if is_traced_deep(key):
             raise obj.unknown()
@@ -81,7 +82,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         return _missing(r, obj, key)
     out = obj[key]
     if isinstance(out, Poison):
-        raise UnsupportedError(f"an item of this {type(obj).__name__} cannot be used here: {out.message}")
+        raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out
 
 
@@ -99,8 +100,16 @@ def _missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any
     return obj[key]
 
 
-def _not_indexable(obj: Any) -> Any:
-    raise IradTypeError(f"{describe(obj)} is not subscriptable")
+def _not_indexable(r: Reader, obj: Any) -> Any:
+    _type_error(r, f"{describe(obj)} is not subscriptable")
+
+
+def _type_error(r: Reader, message: str) -> None:
+    """A TypeError of Python: where it depends on data whether the program comes here, it is raised when it does."""
+    if r.conditional:
+        raise_always("TypeError", message)
+        raise Dead
+    raise IradTypeError(message)
 
 
 def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
@@ -184,7 +193,7 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         change(r, obj)
         obj[position] = value
     else:
-        raise IradTypeError(f"{describe(obj)} does not support item assignment")
+        _type_error(r, f"{describe(obj)} does not support item assignment")
 
 
 def _by_data(obj: Any, key: Any) -> bool:

@@ -261,9 +261,17 @@ class Nullable:
 
 @dataclass(frozen=True, eq=False)
 class Poison:
-    """A variable whose values on two paths cannot be one value; reading it is an error."""
+    """A variable whose values on two paths cannot be one value; reading it is an error. `sources`: what decided which path it is, if
+    that may be known at compile time."""
 
     message: str
+    sources: frozenset[Value] = frozenset()
+
+    def error(self, what: str) -> UnsupportedError:
+        e = (AliasError if self.message is STALE else UnsupportedError)(f"{what} cannot be used here: {self.message}")
+        if self.sources:
+            e.sources = set(self.sources)  # type: ignore[attr-defined]
+        return e
 
 
 @dataclass(frozen=True, eq=False)

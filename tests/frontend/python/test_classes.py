@@ -433,3 +433,36 @@ def compared(x: np.ndarray) -> Any:
 def test_comparisons_that_dataclasses_makes() -> None:
     for x in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0]):
         assert irad.compile(compared)(np.array(x)) == compared(np.array(x))
+
+
+@dataclasses.dataclass
+class Shape:
+    """A dataclass whose __init__ is its own."""
+
+    a: float
+    b: float
+    flat: float
+    known = {"unit": (2.0, 1.0)}
+
+    def __init__(self, a: float, b: float, flat: float | None = None):
+        self.a, self.b = a, b
+        self.flat = flat if flat is not None else (a - b) / a
+
+    @classmethod
+    def named(cls, name: str) -> Shape:
+        return cls(*cls.known[name])
+
+
+def test_a_dataclass_with_an_init_of_its_own() -> None:
+    assert irad.grad(lambda x: x * Shape(4.0, x).flat)(2.0) == 0.0
+    assert irad.compile(lambda x: x * Shape.named("unit").flat + Shape(x, x, 3.0).flat)(4.0) == 5.0
+
+
+def test_hasattr_of_numbers_and_arrays() -> None:
+    def f(x: np.ndarray) -> float:
+        kinds = [hasattr(v, "__iter__") for v in (x, x[0], float(x[0]), len(x))]
+        assert kinds == [True, False, False, False]
+        return x[0] * hasattr(x, "dtype") + x[1] * hasattr(x[0], "shape") + hasattr(2.0 * float(x[0]), "shape")
+
+    x = np.array([2.0, 3.0])
+    assert irad.compile(f)(x) == f(x) == 5.0

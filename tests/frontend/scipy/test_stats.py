@@ -179,3 +179,17 @@ def test_what_is_refused() -> None:
         irad.grad(lambda a: st.gamma.cdf(1.0, a))(2.0)
     with pytest.raises(np.linalg.LinAlgError):
         irad.compile(lambda x: st.multivariate_normal.logpdf(x, cov=[[1.0, 2.0], [2.0, 1.0]]))(np.zeros(2))
+
+
+@pytest.mark.parametrize("cov", [np.eye(2) * 2, np.array([[2.0, 1.0], [1.0, 2.0]]), np.ones((2, 2)), np.array([1.0, 2.0]), 3.0])
+def test_a_normal_density_of_a_covariance_that_may_be_singular(cov: Any) -> None:
+    from scipy.stats import multivariate_normal
+
+    def f(x: np.ndarray, cov: Any) -> Any:
+        return multivariate_normal.logpdf(x, np.array([0.1, 0.1]), cov, True)
+
+    x = np.array([0.3, 0.3])
+    assert np.isclose(irad.compile(f)(x, cov), f(x, cov), rtol=1e-14)
+    assert irad.compile(f)(np.array([0.3, 0.4]), np.ones((2, 2))) == -np.inf
+    along = np.ones(2) * 1e-6
+    assert np.isclose(np.sum(irad.grad(f)(x, cov) * along), (f(x + along, cov) - f(x - along, cov)) / 2, rtol=1e-6)

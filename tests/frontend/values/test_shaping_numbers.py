@@ -129,3 +129,36 @@ def test_an_infinite_default_is_a_flag() -> None:
         return np.sum(x)
 
     assert irad.compile(lambda x: windowed(x))(N) == np.sum(N) and irad.compile(lambda x: windowed(x, 1))(N) == np.sum(N[1:])
+
+
+def rolled_back(u: np.ndarray, steps: int, theta: float = 0.5) -> np.ndarray:
+    implicit, explicit = np.array([]), np.array([])
+    for k in range(steps):
+        if k == 0:
+            if theta != 1:
+                explicit = np.eye(len(u)) * (1 - theta)
+            if theta != 0:
+                implicit = np.eye(len(u)) * (1 + theta)
+        if theta != 1:
+            u = explicit @ u
+        if theta != 0:
+            u = np.linalg.solve(implicit, u)
+    return u
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
+def test_a_captured_number_that_decides_which_arrays_there_are(theta: float) -> None:
+    u = np.array([1.0, 2.0, 3.0])
+    f = lambda u: np.sum(rolled_back(u, 6, theta) ** 2)
+    value, slope = irad.compile(f).value_and_grad(u)
+    assert np.isclose(value, f(u)) and np.allclose(slope, 2 * u * (f(u) / np.sum(u**2)))
+
+
+def test_a_default_that_is_rounded_by_the_standard_library() -> None:
+    import decimal
+
+    def frames(x: np.ndarray, length: float = 0.025) -> float:
+        n = int(decimal.Decimal(length * 100).quantize(decimal.Decimal("1"), rounding=decimal.ROUND_HALF_UP))
+        return np.sum(x[:n])
+
+    assert irad.compile(lambda x: frames(x))(N) == frames(N) and irad.compile(lambda x: frames(x, 0.05))(N) == frames(N, 0.05)

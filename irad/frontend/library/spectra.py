@@ -1,0 +1,204 @@
+"""scipy.fft and scipy.fftpack: their transforms by NumPy's, and the cosine transforms of type 2 and 3, which are each other's inverse.
+
+An FFT of the even elements followed by the odd ones backwards gives type 2 (Makhoul, IEEE Trans. ASSP 28, 1980).
+"""
+
+import numpy as np
+
+from irad.errors import UnsupportedError
+from irad.frontend.registry import written
+
+
+@written("scipy.fft.fft")
+def fft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.fft."""
+    return np.fft.fft(x, n, axis, norm)
+
+
+@written("scipy.fft.ifft")
+def ifft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.ifft."""
+    return np.fft.ifft(x, n, axis, norm)
+
+
+@written("scipy.fft.rfft")
+def rfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.rfft."""
+    return np.fft.rfft(x, n, axis, norm)
+
+
+@written("scipy.fft.irfft")
+def irfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.irfft."""
+    return np.fft.irfft(x, n, axis, norm)
+
+
+@written("scipy.fft.hfft")
+def hfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.hfft."""
+    return np.fft.hfft(x, n, axis, norm)
+
+
+@written("scipy.fft.ihfft")
+def ihfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.ihfft."""
+    return np.fft.ihfft(x, n, axis, norm)
+
+
+@written("scipy.fft.fft2")
+def fft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.fft2."""
+    return np.fft.fft2(x, s, axes, norm)
+
+
+@written("scipy.fft.ifft2")
+def ifft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.ifft2."""
+    return np.fft.ifft2(x, s, axes, norm)
+
+
+@written("scipy.fft.fftn")
+def fftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.fftn."""
+    return np.fft.fftn(x, s, axes, norm)
+
+
+@written("scipy.fft.ifftn")
+def ifftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.ifftn."""
+    return np.fft.ifftn(x, s, axes, norm)
+
+
+@written("scipy.fft.rfft2")
+def rfft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.rfft2."""
+    return np.fft.rfft2(x, s, axes, norm)
+
+
+@written("scipy.fft.irfft2")
+def irfft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.irfft2."""
+    return np.fft.irfft2(x, s, axes, norm)
+
+
+@written("scipy.fft.rfftn")
+def rfftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.rfftn."""
+    return np.fft.rfftn(x, s, axes, norm)
+
+
+@written("scipy.fft.irfftn")
+def irfftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
+    """scipy.fft.irfftn."""
+    return np.fft.irfftn(x, s, axes, norm)
+
+
+@written("scipy.fft.fftshift")
+def fftshift(x, axes=None):
+    """scipy.fft.fftshift."""
+    return np.fft.fftshift(x, axes)
+
+
+@written("scipy.fft.ifftshift")
+def ifftshift(x, axes=None):
+    """scipy.fft.ifftshift."""
+    return np.fft.ifftshift(x, axes)
+
+
+@written("scipy.fftpack.fft")
+def old_fft(x, n=None, axis=-1, overwrite_x=False):
+    """scipy.fftpack.fft."""
+    return np.fft.fft(x, n, axis)
+
+
+@written("scipy.fftpack.ifft")
+def old_ifft(x, n=None, axis=-1, overwrite_x=False):
+    """scipy.fftpack.ifft."""
+    return np.fft.ifft(x, n, axis)
+
+
+@written("scipy.fftpack.fft2")
+def old_fft2(x, shape=None, axes=(-2, -1), overwrite_x=False):
+    """scipy.fftpack.fft2."""
+    return np.fft.fft2(x, shape, axes)
+
+
+@written("scipy.fftpack.ifft2")
+def old_ifft2(x, shape=None, axes=(-2, -1), overwrite_x=False):
+    """scipy.fftpack.ifft2."""
+    return np.fft.ifft2(x, shape, axes)
+
+
+def _last(x, n, axis):
+    """x with the axis last, cut to n elements or filled up with zeros."""
+    x = np.moveaxis(np.asarray(x), axis, -1)
+    have = x.shape[-1]
+    if n is None or n == have:
+        return x
+    return x[..., :n] if n < have else np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, n - have)])
+
+
+def _second(x):
+    """Type 2 along the last axis: 2 sum of x[m] cos(pi k (2m + 1) / 2n)."""
+    n = x.shape[-1]
+    v = np.fft.fft(np.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1))
+    t = np.arange(n) * (np.pi / (2 * n))
+    return 2 * (v.real * np.cos(t) + v.imag * np.sin(t))
+
+
+def _back(y):
+    """The x of which `_second` gives y."""
+    n = y.shape[-1]
+    mirrored = np.concatenate([np.zeros(y.shape[:-1] + (1,)), y[..., :0:-1]], axis=-1)
+    v = np.fft.ifft(0.5 * np.exp(1j * np.pi / (2 * n) * np.arange(n)) * (y - 1j * mirrored)).real
+    x = np.zeros(y.shape)
+    half = (n + 1) // 2
+    x[..., ::2] = v[..., :half]
+    x[..., 1::2] = v[..., half:][..., ::-1]
+    return x
+
+
+def _weights(n):
+    """What makes type 2 orthonormal."""
+    w = np.full(n, np.sqrt(1 / (2 * n)))
+    w[0] = np.sqrt(1 / (4 * n))
+    return w
+
+
+def _cosine(x, type, n, axis, norm, overall):
+    """Types 2 and 3; `overall`: by what a transform without norm is multiplied, for n elements."""
+    if type not in (2, 3) or norm not in (None, "backward", "ortho"):
+        raise UnsupportedError(
+            f"a cosine transform of type {type} and norm {norm!r}; there are types 2 and 3, norms None and 'ortho'"
+        )
+    x = _last(x, n, axis)
+    n = x.shape[-1]
+    if norm == "ortho":
+        y = _second(x) * _weights(n) if type == 2 else _back(x / _weights(n))
+    else:
+        y = (_second(x) if type == 2 else _back(x) * (2 * n)) * overall(n)
+    return np.moveaxis(y, -1, axis)
+
+
+@written("scipy.fft.dct")
+def dct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None):
+    """scipy.fft.dct of types 2 and 3."""
+    return _cosine(x, type, n, axis, norm, lambda n: 1.0)
+
+
+@written("scipy.fft.idct")
+def idct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None):
+    """scipy.fft.idct of types 2 and 3."""
+    return _cosine(x, 5 - type, n, axis, norm, lambda n: 1 / (2 * n))
+
+
+@written("scipy.fftpack.dct")
+def old_dct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False):
+    """scipy.fftpack.dct of types 2 and 3."""
+    return _cosine(x, type, n, axis, norm, lambda n: 1.0)
+
+
+@written("scipy.fftpack.idct")
+def old_idct(x, type=2, n=None, axis=-1, norm=None, overwrite_x=False):
+    """scipy.fftpack.idct of types 2 and 3: without a norm it is not divided by 2n."""
+    return _cosine(x, 5 - type, n, axis, norm, lambda n: 1.0)
