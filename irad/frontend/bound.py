@@ -13,7 +13,7 @@ from irad.core.structured import Bytes, Structured
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
 from irad.frontend.reader import Frame, Reader
-from irad.frontend.reading import attributes, calls, comprehensions, expressions, logic, records, subscripts
+from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
@@ -26,8 +26,8 @@ from irad.frontend.values.objects import (
 )
 
 for _name in (  # they register handlers of syntax and of calls
-    *(f"python.{m}" for m in ("builtins", "complex", "itertools", "math", "texts")),
-    *(f"reading.{m}" for m in ("match", "raises", "statements", "streams", "with_blocks")),
+    *(f"python.{m}" for m in ("builtins", "complex", "folds", "itertools", "math", "texts")),
+    *(f"reading.{m}" for m in ("displays", "match", "raises", "statements", "streams", "with_blocks")),
     *(f"numpy.{m}" for m in ("view_conversions", "view_picks")),
 ):
     import_module(f"irad.frontend.{_name}")
@@ -56,7 +56,7 @@ class SourceReader(Reader):
     """The reader with everything bound."""
 
     call = lambda self, fn, args, kwargs=None: calls.call(self, fn, list(args), dict(kwargs or {}))
-    enter = calls.enter
+    enter = functions.enter
     truth = logic.truth
     condition = logic.condition
     identical = logic.identical
@@ -99,4 +99,4 @@ Written.read = _read_alone
 
 def outermost() -> Frame:
     """The activation around the function that is read."""
-    return Frame(Env(), Source(_CALL, "<the call>", 0), calls.liveness_of(_CALL), None)
+    return Frame(Env(), Source(_CALL, "<the call>", 0), functions.liveness_of(_CALL), None)

@@ -11,7 +11,7 @@ import scipy.linalg  # noqa: F401  (names of what has been imported are listed)
 import scipy.special  # noqa: F401
 
 from irad.frontend.numpy.table import METHODS, NAMES, load_all
-from irad.frontend.reading.attributes import MUTATING
+from irad.frontend.reading.methods import MUTATING
 from irad.frontend.registry import OTHER_NAMES, find
 from tests.support import ROOT
 

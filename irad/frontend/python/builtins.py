@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 import functools
-import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
-from irad.core.ir import Value
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control.flow import branch
-from irad.frontend.control.generators import as_stream, best, folded, made, opened, where_found
+from irad.frontend.control.generators import opened
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
@@ -32,7 +28,6 @@ from irad.frontend.control.sequences import (
     next_,
     positions_of,
     reversed_,
-    static_length,
     traced_range,
     zip_,
 )
@@ -41,7 +36,7 @@ from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading, shown, static_text, template_of
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr, from_dim, is_weak, lift, static_value
+from irad.frontend.values.arr import Arr, from_dim, static_value
 from irad.frontend.values.objects import (
     Array,
     Closure,
@@ -49,15 +44,12 @@ from irad.frontend.values.objects import (
     Text,
     class_of_number,
     describe,
-    is_number,
-    is_traced_deep,
     possible_classes,
     python_method,
     reads_traced,
 )
 from irad.frontend.values.runs import Run, has_run, length_of
-from irad.ops.control import print_, raise_if
-from irad.ops.elementwise import maximum, minimum, select
+from irad.ops.control import print_
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
 
@@ -170,11 +162,6 @@ def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> An
     return ordered(r, obj, key, reverse)
 
 
-def ordered_by_class(x: Any) -> bool:
-    """Does the class of an object say how it is compared?"""
-    return any(python_method(x, name) is not None for name in ("__lt__", "__gt__"))
-
-
 @builtin(copy.copy)
 def copy_(r: Reader, x: Any) -> Any:
     if isinstance(x, (Array, Structured)):
@@ -247,131 +234,6 @@ def reduce_(r: Reader, func: Any, obj: Any, *initial: Any) -> Any:
     for x in items[1:]:
         total = r.call(func, [total, x])
     return total
-
-
-# ---- folds ------------------------------------------------------------------------------------------------------------------------
-
-
-def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
-    """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
-    stream = None if isinstance(obj, Generator) and obj.element is not None else as_stream(obj)
-    if stream is not None:
-        return folded(r, stream, start, step)
-    seq = iterate(r, obj)
-    if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
-        return r.fold(seq, start, step)
-    total = start
-    for i in range(static_length(seq)):
-        total = step(total, seq.get(i))
-    return total
-
-
-@builtin(sum)
-def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
-    if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
-        return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
-    if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):
-        items = r.items(iterable)
-        if not any(isinstance(x, (Arr, Array)) or is_instance(x) for x in [start, *items]):
-            return builtins.sum(items, start)
-        iterable = items
-    return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
-
-
-@builtin(max)
-def max_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-    return _extreme(r, "gt", max, args, key, kwargs)
-
-
-@builtin(min)
-def min_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-    return _extreme(r, "lt", min, args, key, kwargs)
-
-
-def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: Any, kwargs: dict[str, Any]) -> Any:
-    """max or min: the first of the best ones, by Python's comparisons (so a NaN wins only if it comes first)."""
-    obj = args[0] if len(args) == 1 else args
-    if isinstance(obj, (Arr,)):
-        raise TypeError(f"{describe(obj)} is not iterable")
-    if key is None and len(args) == 1 and has_run(obj):
-        obj = _some(r, iterate(r, obj), native.__name__, kwargs)
-    if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
-        seq = iterate(r, obj)
-        return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
-                    lambda a, x: _better(r, better, a, x))  # fmt: skip
-    stream = as_stream(obj)
-    if stream is not None:
-        return _best(r, stream, better, native, key, kwargs)
-    items = r.items(obj)
-    if not items:
-        if "default" in kwargs:
-            return kwargs["default"]
-        raise ValueError(f"{native.__name__}() iterable argument is empty")
-    if key is not None:
-        return _extreme_by_key(r, better, items, key)
-    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) or ordered_by_class(x) for x in items):
-        return native(items)
-    best = items[0]
-    for x in items[1:]:
-        best = _better(r, better, best, x)
-    return best
-
-
-def _best(r: Reader, stream: Stream, better: str, native: Any, key: Any, kwargs: dict[str, Any]) -> Any:
-    """max or min of a generator."""
-    found = made(r, best, stream, getattr(operator, better), key)
-    default = [kwargs["default"]] if "default" in kwargs else []
-    return where_found(r, found, "ValueError", f"{native.__name__}() iterable argument is empty", *default)
-
-
-def _some(r: Reader, seq: Seq, name: str, kwargs: dict[str, Any]) -> Seq:
-    """A sequence of which the extreme element is wanted: ValueError where it is empty."""
-    if isinstance(seq.length, Arr):
-        if "default" in kwargs:
-            raise UnsupportedError(f"{name}(default=...) of a list whose length depends on data: test its length with if")
-        empty = r.operator("eq", seq.length, 0)
-        raise_if(empty.value, exc="ValueError", message=f"{name}() iterable argument is empty")
-    return seq
-
-
-def _long(obj: Any) -> bool:
-    n = obj.shape[0] if isinstance(obj, Array) and obj.shape else obj.length if isinstance(obj, Seq) else 0
-    return not isinstance(n, int) or n > 8
-
-
-def _better(r: Reader, name: str, best: Any, x: Any) -> Any:
-    wins = r.truth(r.operator(name, x, best))
-    if not isinstance(wins, Arr):
-        return x if wins else best
-    both = _alike(x, best)
-    if both is not None and both[0].type.dtype[0] in "iu":
-        return Arr((maximum if name == "gt" else minimum)(*both[:2]), both[2])
-    if both is not None:
-        return Arr(select(wins.value, *both[:2]), both[2])
-    return branch(r, wins, lambda: x, lambda: best)
-
-
-def _alike(x: Any, y: Any) -> tuple[Value, Value, bool] | None:
-    """Two numbers of one kind, as values."""
-    if not (is_number(x) and is_number(y)):
-        return None
-    weak = [is_weak(v) or isinstance(v, bool) or (isinstance(v, Arr) and v.weak) for v in (x, y)]
-    a, b = lift(x), lift(y)
-    if weak[0] != weak[1] or a.name != b.name:
-        return None
-    return a.value, b.value, weak[0]
-
-
-def _extreme_by_key(r: Reader, better: str, items: list[Any], key: Any) -> Any:
-    best, best_key = items[0], r.call(key, [items[0]])
-    for x in items[1:]:
-        k = r.call(key, [x])
-        wins = r.truth(r.operator(better, k, best_key))
-        if isinstance(wins, Arr):
-            best, best_key = branch(r, wins, lambda x=x, k=k: (x, k), lambda b=best, bk=best_key: (b, bk))  # type: ignore[misc]
-        elif wins:
-            best, best_key = x, k
-    return best
 
 
 # ---- questions about objects ------------------------------------------------------------------------------------------------------------

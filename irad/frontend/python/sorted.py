@@ -13,7 +13,7 @@ from irad.frontend.control.flow import branch
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.templates import Bad, Composite, mutable
 from irad.frontend.numpy.python_scalars import LIMITS
-from irad.frontend.python.builtins import ordered_by_class
+from irad.frontend.python.folds import ordered_by_class
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep

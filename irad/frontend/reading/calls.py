@@ -9,48 +9,39 @@ import functools
 import inspect
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from irad.core.foreign import is_library
-from irad.core.lazy_dataclass import replace
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
-from irad.frontend.control.flow import block, conjunction, flag
-from irad.frontend.control.generators import start
 from irad.frontend.control.lists import with_items
 from irad.frontend.python.numbers import BUILTINS
-from irad.frontend.reader import Frame, Reader, expression
-from irad.frontend.reading.attributes import call_method, note_method, place_of_attribute
-from irad.frontend.reading.expressions import elements, lookup_name
+from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.attributes import note_method, place_of_attribute
+from irad.frontend.reading.displays import elements
+from irad.frontend.reading.expressions import lookup_name
+from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
+from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.native_calls import call_builtin, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
-from irad.frontend.reading.recursion import recursive_call
-from irad.frontend.reading.written import in_library, run_plainly, runs_plainly
-from irad.frontend.syntax.liveness import Liveness
-from irad.frontend.syntax.source import NoSource, Source, source_of
+from irad.frontend.reading.written import in_library
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
-from irad.frontend.transforms.transform import CALLS, OUTSIDE, Transform, Wrapper
+from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import (
     Callback,
     Closure,
-    Env,
-    Maybe,
     Method,
     Native,
     Nullable,
-    Poison,
     describe,
     is_traced_deep,
-    reads_traced,
 )
-
-MAX_DEPTH = 400
 
 
 @expression(ast.Call)
@@ -147,7 +138,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if numpy_made is not NotImplemented:
         return numpy_made
     if isinstance(fn, types.FunctionType):
-        return _function(r, fn, args, kwargs)
+        return call_function(r, fn, args, kwargs)
     if isinstance(fn, type):
         return _construct(r, fn, args, kwargs)
     if isinstance(
@@ -173,158 +164,6 @@ def _later(fn: Any) -> Any:
         return None
     import_later(f"irad.frontend.{found}")
     return hashed(BUILTINS, fn)
-
-
-# ---- the user's functions ---------------------------------------------------------------------------------------------------
-
-
-def _function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A Python function: read, or run by Python if it belongs to a library and everything is static."""
-    if in_library(fn) and runs_plainly(args, kwargs):
-        return run_plainly(r, fn, args, kwargs)
-    traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
-    _refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
-    ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
-    if is_library(fn.__module__) and not traced and not ours:
-        return run_native(r, fn, args, kwargs)
-    if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")
-    try:
-        source = source_of(fn.__code__)
-    except NoSource as e:
-        return r.without_source(fn, args, kwargs, str(e))
-    return enter(r, fn, source, args, kwargs)
-
-
-def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if in_library(fn):
-        take = lambda obj, kind, key: r.wrap(obj)
-    else:
-        path = r.captures.origin(fn)
-        take = lambda obj, kind, key: r.captures.take(obj, path.child(kind, key))
-    defaults = [take(d, "default", k) for k, d in enumerate(fn.__defaults__ or ())]
-    kw_defaults = {k: take(d, "kwdefault", k) for k, d in (fn.__kwdefaults__ or {}).items()}
-    env = Env()
-    bind(r, source.node.args, fn.__name__, env, args, kwargs, defaults, kw_defaults)
-    return activate(r, Frame(env, source, liveness_of(source.node), fn, fn.__code__), fn.__name__)
-
-
-def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> Any:
-    """A function that was made by a `def` or `lambda` being read."""
-    env = Env(parent=fn.env)
-    frame = fn.frame
-    bind(r, fn.node.args, fn.__name__, env, list(args), dict(kwargs), fn.defaults, fn.kw_defaults)
-    return activate(r, Frame(env, frame.source, liveness_of(fn.node), frame.globals_of, fn.node), fn.__name__)
-
-
-def activate(r: Reader, frame: Frame, name: str) -> Any:
-    """Run a function's body in a new activation; what it returns."""
-    frame.around = frame.env.parent
-    if isinstance(frame.liveness.node, ast.FunctionDef) and _is_generator(frame.liveness.node):
-        return start(r, frame)
-    done = recursive_call(r, frame, name, lambda f: _activate(r, f, name))
-    return _activate(r, frame, name) if done is NotImplemented else done
-
-
-def _activate(r: Reader, frame: Frame, name: str) -> Any:
-    node = frame.liveness.node
-    frame.conditional = r.conditional
-    frame.env.locals, frame.env.nonlocals = frame.liveness.locals, frame.liveness.nonlocals
-    if len(r.frames) > MAX_DEPTH:
-        raise UnsupportedError(f"calls nest deeper than {MAX_DEPTH}; is there a recursion that does not end?")
-    r.state.made(frame.env)
-    r.state.made(frame.flags)
-    with r.activation(frame):
-        if isinstance(node, ast.Lambda):
-            return r.perhaps(node.body)
-        block(r, node.body)
-        return _returned(r, frame, name)
-
-
-def _returned(r: Reader, frame: Frame, name: str) -> Any:
-    done = flag(frame.flags, "return")
-    value = frame.flags.names.get("value")
-    if done is False:
-        return None
-    if isinstance(value, Maybe):
-        value = value.value
-    if isinstance(value, Poison):
-        words = f"what {name} returns depends on data in its structure: {value.message}"
-        raise UnsupportedError(words, r.loc(frame.liveness.node))
-    if isinstance(done, Arr) and value is not None:  # at its end it returns None
-        value = Nullable(value.value, conjunction(done, value.there)) if isinstance(value, Nullable) else Nullable(value, done)
-    return replace(value, where=_lines(r, frame, done)) if isinstance(value, Nullable) else value
-
-
-def _lines(r: Reader, frame: Frame, done: Any) -> str:
-    """Which lines of a function return None and which another thing; "" if that is not to be seen."""
-    empty: dict[bool, str] = {True: "at its end"} if isinstance(done, Arr) else {}
-    for n in _own(frame.liveness.node):  # type: ignore[arg-type]
-        if isinstance(n, ast.Return):
-            none = n.value is None or (isinstance(n.value, ast.Constant) and n.value.value is None)
-            empty.setdefault(none, f"in line {r.loc(n).line}")
-    return f" (a value {empty[False]}, None {empty[True]})" if len(empty) == 2 else ""
-
-
-@functools.cache
-def _is_generator(node: ast.FunctionDef) -> bool:
-    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own(node))
-
-
-def _own(node: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without those of functions defined in it."""
-    todo: list[ast.AST] = list(reversed(node.body))
-    while todo:
-        n = todo.pop()
-        yield n
-        if not isinstance(n, (ast.FunctionDef, ast.Lambda)):
-            todo += reversed(list(ast.iter_child_nodes(n)))
-
-
-@functools.cache
-def liveness_of(node: ast.FunctionDef | ast.Lambda) -> Liveness:
-    return Liveness(node)
-
-
-def bind(
-    r: Reader,
-    spec: ast.arguments,
-    name: str,
-    env: Env,
-    args: list[Any],
-    kwargs: dict[str, Any],
-    defaults: list[Any],
-    kw_defaults: dict[str, Any],
-) -> None:
-    """Bind arguments to parameters as Python does. Raises TypeError with Python's words."""
-    names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
-    only = len(spec.posonlyargs)
-    bound: dict[str, Any] = dict(zip(names, args))
-    extra = args[len(names) :]
-    if extra and spec.vararg is None:
-        raise TypeError(f"{name}() takes {len(names)} positional argument{'s' * (len(names) != 1)} but {len(args)} were given")
-    if spec.vararg is not None:
-        env.names[spec.vararg.arg] = tuple(extra)
-    rest = {}
-    keyword = {*names[only:], *(a.arg for a in spec.kwonlyargs)}
-    for k, v in kwargs.items():
-        if k in keyword:
-            if k in bound:
-                raise TypeError(f"{name}() got multiple values for argument '{k}'")
-            bound[k] = v
-        elif spec.kwarg is not None:
-            rest[k] = v
-        else:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
-    given = dict(zip(names[len(names) - len(defaults) :], defaults)) | kw_defaults
-    missing = [n for n in [*names, *(a.arg for a in spec.kwonlyargs)] if n not in bound and n not in given]
-    if missing:
-        raise TypeError(
-            f"{name}() missing {len(missing)} required argument{'s' * (len(missing) != 1)}: {', '.join(map(repr, missing))}"
-        )
-    env.names.update(given | bound)
-    if spec.kwarg is not None:
-        env.names[spec.kwarg.arg] = r.state.made(rest)
 
 
 # ---- other callables ---------------------------------------------------------------------------------------------------------------
@@ -356,16 +195,9 @@ def _partial(r: Reader, p: functools.partial[Any], args: list[Any], kwargs: dict
     return r.call(fn, [*first, *args], named | kwargs)
 
 
-def _refuse_outside(name: str, fns: Iterable[Any], args: Any) -> None:
-    """Raises UnsupportedError for what is irad's own and compiled code has no use of, on traced values."""
-    words = next((OUTSIDE[fn] for fn in fns if fn is not None and fn in OUTSIDE), None)
-    if words is not None and is_traced_deep(args):
-        raise UnsupportedError(f"{name} in compiled code: {words}")
-
-
 def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     calls = [vars(k).get("__call__") for k in type(obj).__mro__]
-    _refuse_outside(getattr(obj, "__name__", type(obj).__name__), calls, [args, list(kwargs.values())])
+    refuse_outside(getattr(obj, "__name__", type(obj).__name__), calls, [args, list(kwargs.values())])
     method = next((vars(k)["__call__"] for k in type(obj).__mro__ if "__call__" in vars(k)), None)
     if isinstance(method, types.FunctionType) and not isinstance(obj, Wrapper):
         note_method(r, obj, "__call__", method)

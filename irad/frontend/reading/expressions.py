@@ -8,7 +8,7 @@ import dataclasses
 import numbers
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.written import in_library
-from irad.frontend.values.arr import Arr, materialise, static_int, static_value
+from irad.frontend.values.arr import Arr, materialise, static_int
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
@@ -414,46 +414,3 @@ _UFUNCS = {
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
     "ne": np.not_equal,
 }  # fmt: skip
-
-
-# ---- displays and strings -------------------------------------------------------------------------------------------------
-
-
-@expression(ast.Tuple)
-def tuple_(r: Reader, e: ast.Tuple) -> Any:
-    return tuple(elements(r, e.elts, r.perhaps))
-
-
-@expression(ast.List)
-def list_(r: Reader, e: ast.List) -> Any:
-    return r.state.made(elements(r, e.elts, r.perhaps))
-
-
-@expression(ast.Set)
-def set_(r: Reader, e: ast.Set) -> Any:
-    items = elements(r, e.elts, r.expr)
-    static_value([r.operand(x) for x in items], "an element of a set")
-    return r.state.made(set(items))
-
-
-def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
-    """Evaluate the elements of a display or the arguments of a call, stars unpacked."""
-    out: list[Any] = []
-    for n in nodes:
-        if isinstance(n, ast.Starred):
-            out += r.items(r.expr(n.value))
-        else:
-            out.append(evaluated(n))
-    return out
-
-
-@expression(ast.Dict)
-def dict_(r: Reader, e: ast.Dict) -> Any:
-    out: dict[Any, Any] = {}
-    for k, v in zip(e.keys, e.values):
-        if k is None:
-            out.update(r.expr(v))
-        else:
-            key = r.expr(k)
-            out[static_value(key, "a key of a dict")] = r.perhaps(v)
-    return r.state.made(out)

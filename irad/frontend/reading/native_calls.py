@@ -18,7 +18,7 @@ from irad.frontend.control.sequences import Seq, iterator
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader
-from irad.frontend.reading.attributes import call_method
+from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.watched import Watched
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.objects import Array, Callback, Method, Text, is_traced_deep

@@ -19,7 +19,7 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.elementwise import AT
 from irad.frontend.numpy.table import add_at, lookup, nearest
 from irad.frontend.reader import Reader
-from irad.frontend.reading.attributes import into
+from irad.frontend.reading.methods import into
 from irad.frontend.reading.structured import call_structured
 from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written
