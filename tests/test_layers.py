@@ -30,6 +30,7 @@ WITHIN: dict[str, list[set[str]]] = {
     ],
     "irad.frontend": [
         {"registry", "values", "syntax"},
+        {"frames"},
         {"reader"},
         {"control", "numpy", "python", "scipy"},
         {"transforms"},

@@ -12,7 +12,8 @@ from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.written import call_written

@@ -24,7 +24,8 @@ from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.rolled import Loop, stop_flag, trip
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
-from irad.frontend.reader import Frame, Reader, expression
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Builder, Node, Value
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
 

@@ -18,8 +18,9 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, absorb, as_python, run_region
+from irad.frontend.frames import Final, Guard
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
-from irad.frontend.reader import Final, Guard, Reader, Restart, statement
+from irad.frontend.reader import Reader, Restart, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Text
 from irad.frontend.values.state import Name, Region

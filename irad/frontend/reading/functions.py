@@ -14,7 +14,8 @@ from irad.core.lazy_dataclass import replace
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, conjunction, flag
 from irad.frontend.control.generators import start
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader
 from irad.frontend.reading.native_calls import run_native
 from irad.frontend.reading.recursion import recursive_call
 from irad.frontend.reading.written import in_library, run_plainly, runs_plainly

@@ -25,7 +25,8 @@ from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.structured import call_node_method
 from irad.frontend.reading.subscripts import change, extend, settled, store
 from irad.frontend.reading.watched import Watched
-from irad.frontend.values.arr import Arr, check_scalar, lift, static_int, static_value
+from irad.frontend.values.arr import Arr, lift, static_int, static_value
+from irad.frontend.values.fits import check_scalar
 from irad.frontend.values.objects import (
     Array,
     Either,

@@ -25,7 +25,8 @@ from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Bad, Template, equal
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.kept import Home
 from irad.frontend.values.objects import Array, Maybe, Nullable, is_number

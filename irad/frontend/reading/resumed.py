@@ -17,7 +17,8 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle, stopped, unless_stopped
 from irad.frontend.control.generators import Undecided, as_stream, hand_all
 from irad.frontend.control.sequences import Seq, element, iterate, iterator, position
-from irad.frontend.reader import Frame, Reader
+from irad.frontend.frames import Frame
+from irad.frontend.reader import Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Poison

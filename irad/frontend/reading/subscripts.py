@@ -22,7 +22,8 @@ from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr, NeedStatic, check_scalar, lift, static_int
+from irad.frontend.values.arr import Arr, NeedStatic, lift, static_int
+from irad.frontend.values.fits import check_scalar
 from irad.frontend.values.objects import (
     AliasError,
     Array,

@@ -1,0 +1,74 @@
+"""What is known of a function while its body is read: its activation, and the blocks that are running."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from irad.core.lazy_dataclass import dataclass, field
+from irad.frontend.syntax.liveness import Liveness
+from irad.frontend.syntax.source import Source
+from irad.frontend.values.objects import Env
+
+
+@dataclass(eq=False)
+class Guard:
+    """A try block that is running: its flag "caught" leaves it. `loops`: how many loops of the function are around it."""
+
+    statement: ast.Try
+    env: Env
+    loops: int
+
+
+@dataclass(eq=False)
+class Rest:
+    """What follows a statement in its block: `follow` runs it, and `taken` says that it has been run.
+
+    `live`: the names that are read after that. `outer`: what follows the statement that the block is part of, if nothing decides at
+    run time whether the block runs (`plain`).
+    """
+
+    stmt: ast.stmt
+    follow: Callable[[], Any]
+    live: frozenset[str] | None
+    outer: Rest | None = None
+    plain: bool = False
+    taken: bool = False
+
+    def chain(self) -> list[Rest]:
+        """It, and what follows that."""
+        return [self, *(self.outer.chain() if self.outer is not None and self.outer.plain else ())]
+
+
+@dataclass(eq=False)
+class Final:
+    """A clause that runs however its block is left: `finally`, or the exit of a `with`. `guards`, `loops`: how many try blocks with
+    handlers, and loops, are around it; its flag "done" says that an exception has run it."""
+
+    statement: ast.Try | ast.With
+    env: Env
+    guards: int
+    loops: int
+
+
+@dataclass(eq=False)
+class Frame:
+    """One activation of a function that is being read. `flags` says whether it has returned, and with what."""
+
+    env: Env
+    source: Source
+    liveness: Liveness
+    globals_of: Any  # the real function whose globals and closure are in scope
+    code: Any = None
+    flags: Env = field(default_factory=lambda: Env({"return": False}))
+    signature: tuple[Any, ...] = ()  # types of the arguments
+    conditional: int = 0  # the reader's `conditional` when it began
+    loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
+    guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
+    finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
+    consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
+    around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it
+    rest: Rest | None = None  # of the statement that is running
+    iterated: list[Any] = field(default_factory=list)  # what the loops that are running go over
+    around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension
