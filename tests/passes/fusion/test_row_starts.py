@@ -14,7 +14,7 @@ from irad.core.text import parse
 from irad.core.verify import verify
 from irad.passes.manager import run
 
-EXTENTS = [1, 2, 3, 7, 8, 9, 16, 24, 33, 40]
+SHAPES = [(40, 3), (8, 8), (9, 33), (1, 40), (3, 40), (7, 16), (16, 7), (2, 24)]  # around lanes and tiles
 
 
 def softmax(x: Any) -> Any:
@@ -59,7 +59,7 @@ def scaled_gram(x: Any, w: Any) -> Any:
 def test_matrix_programs(f: Callable[[Any, Any], Any], check: str) -> None:
     """Against NumPy, the gradient against differences along one direction."""
     rng = np.random.default_rng(7)
-    for n, k in [(3, 40), (40, 3), (8, 8), *((EXTENTS[i], EXTENTS[-1 - i]) for i in range(0, 10, 3)), (16, 16), (2, 24), (9, 33)]:
+    for n, k in SHAPES if check == "none" else SHAPES[:4]:
         x, w = rng.uniform(0, 1, (n, k)), rng.uniform(0, 1, (k, k))
         np.testing.assert_allclose(irad.compile(f, check=check)(x, w), f(x, w), rtol=1e-11, atol=1e-13)
         c = rng.uniform(-1, 1, f(x, w).shape)
