@@ -4,11 +4,12 @@ wants. They are made when they are needed, before each differentiation: each tak
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current
 from irad.core.types import Type
 from irad.ops import elementwise as ew
-from irad.ops.array import broadcast, reshape_to
+from irad.ops.array import Slice, broadcast, reshape_to
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
 from irad.ops.matrix_functions import (
@@ -28,61 +29,79 @@ Defs = MutableMapping[Value, Node]  # never written to
 class Chain:
     """How vectors are made of w, element by element, of constants and of scalars. `vectors`: of the type of w, but for its dtype.
 
-    `pieces`: parts of w, put together again in their places, are as good. `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
+    `again`: a table is made a second time. Parts of w, put together again in their places, are as good then, and so are stacks in which something is
+    repeated, as `vmap` makes them of what it does not batch. `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
     """
 
-    def __init__(self, defs: Defs, vectors: Sequence[Value], w: Value, pieces: bool = False):
-        self.defs, self.w, self.shape, self.pieces = defs, w, w.type.shape, pieces
+    def __init__(self, defs: Defs, vectors: Sequence[Value], w: Value, again: bool = False):
+        self.defs, self.w, self.shape, self.second = defs, w, w.type.shape, again
+        self.core = _core(defs, w, _axes(w), len(self.shape) - 1) if again else Core(w, _axes(w), ())
         self.nodes: list[Node] = []
-        self.roots: list[Value] = []  # w, or w as a constant
+        self.roots: dict[Value, Core] = {}  # w, or w as a constant, or what w repeats
         self.scalars: dict[Value, Value] = {}  # by the broadcast that spreads it
-        self.seen: set[Value] = set()
+        self.axes: dict[Value, Axes] = {}  # of what was visited
         self.mixed = False
-        self.hidden = not all([self._visit(v) for v in vectors])
+        self.hidden = not all([self._visit(v, _axes(v)) for v in vectors])
 
-    def _visit(self, v: Value) -> bool:
-        if v in self.seen:
-            return True
-        self.seen.add(v)
+    def _visit(self, v: Value, axes: Axes) -> bool:
+        if v in self.axes:
+            return self.axes[v] == axes
+        self.axes[v] = axes
         n = self.defs.get(v)
-        if self._is(v, self.w):
-            self.roots.append(v)
+        if (root := self._root(v, axes)) is not None:
+            self.roots[v] = root
             return True
         if n is None:
             return False
         if n.op is const:
             self.mixed = self.mixed or splat_of(n) is None
-        elif n.op.name == "broadcast" and self._spreads(n):
+        elif n.op.name == "broadcast" and self._spreads(n, axes):
             if splat_of(self.defs.get(n.inputs[0])) is None and n.out.type.differentiable:
                 self.scalars[v] = n.inputs[0]
                 return n.out.type.dtype[0] == "f"
-        elif not (
-            n.op.elementwise
-            or n.op.name in ("reshape", "broadcast")
-            and self._moves(n)
-            or self.pieces
-            and n.op.name in ("index", "concat", "update", "update_add")
-            and n.out.type.rank == 1
-        ):
-            return False
-        elif not all([self._visit(x) for x in n.inputs]):
+        elif (inner := self._inner(n, axes)) is None or not all([self._visit(x, inner) for x in n.inputs]):
             return False
         self.nodes.append(n)
         return True
 
-    def _is(self, v: Value, other: Value) -> bool:
-        n = self.defs.get(v)
-        return v is other or n is not None and n.op is stop_gradient and n.inputs[0] is other
+    def _root(self, v: Value, axes: Axes) -> Core | None:
+        if not self.second:
+            return self.core if _unfixed(self.defs, v) is self.w else None
+        found = _core(self.defs, v, axes, len(self.shape) - 1)
+        return found if found.same(self.core) else None
 
-    def _spreads(self, n: Node) -> bool:
+    def _inner(self, n: Node, axes: Axes) -> Axes | None:
+        """The axes of the inputs of a node that goes element by element."""
+        if n.op.elementwise:
+            return axes
+        if n.op.name == "reshape" and _moves(n):
+            kept = iter([k for k, d in zip(axes, n.out.type.shape) if d != 1])
+            return tuple(None if d == 1 else next(kept) for d in n.inputs[0].type.shape)
+        if n.op.name == "broadcast" and (self.second or _moves(n)):
+            return _below(n, axes)
+        if self.second and _along_last(n) and axes:
+            return (*axes[:-1], len(self.shape) - 1)
+        return None
+
+    def _spreads(self, n: Node, axes: Axes) -> bool:
         """Is it one number for all elements of a vector of the stack?"""
-        lead, shape = self.shape[:-1], n.inputs[0].type.shape
+        x = n.inputs[0]
+        if self.second:
+            return x.type.rank < len(axes) and len(self.shape) - 1 not in _below(n, axes)
+        lead, shape = self.shape[:-1], x.type.shape
         along = tuple(n.attrs["dims"][: len(lead)]) == tuple(range(len(lead)))
         return all(d == 1 for d in shape) or shape[: len(lead)] == lead and along and all(d == 1 for d in shape[len(lead) :])
 
-    def _moves(self, n: Node) -> bool:
-        """Are its elements the same, in the same order, with axes of length 1 in other places?"""
-        return [d for d in n.out.type.shape if d != 1] == [d for d in n.inputs[0].type.shape if d != 1]
+    def owners(self, scalars: Sequence[Value]) -> dict[Value, Value | None]:
+        """Which of the scalars, numbers for each vector of the stack, it is that is spread out."""
+        out: dict[Value, Value | None] = {}
+        for v, c in self.scalars.items():
+            mine = _below(self.defs[v], self.axes[v])
+            exact = [s for s in scalars if _unfixed(self.defs, c) is _unfixed(self.defs, s) and mine == _axes(s)]
+            found = exact or [s for s in scalars if _core(self.defs, c, mine).same(_core(self.defs, s, _axes(s)))]
+            owner = found[0] if len(found) == 1 else None
+            out[c] = owner if c not in out or out[c] is owner else None
+        return out
 
     def spread_scalars(self) -> list[Value]:
         """The scalars that are not constants, one for each vector of a stack."""
@@ -92,23 +111,83 @@ class Chain:
         return [c if c.type.shape == lead else broadcast(c, shape=lead, dims=()) for c in ones]
 
     def again(self, vectors: Sequence[Value], w: Value, scalars: Sequence[Value]) -> list[Value]:
-        """Emit the vectors again, made of another w and other scalars."""
-        env: dict[Value, Value] = dict.fromkeys(self.roots, w)
+        """Emit the vectors again, made of another w (of what it repeats, if it is a table made a second time) and other scalars."""
+        env: dict[Value, Value] = {v: self._root_again(v, w) for v in self.roots}
         new = dict(zip(dict.fromkeys(self.scalars.values()), scalars))
         for v, c in self.scalars.items():
-            env[v] = self._spread_out(new[c], v.type)
+            env[v] = self._spread_out(new[c], self.defs[v])
         graph = copy(Graph((), tuple(self.nodes), tuple(vectors)), env)
         current().nodes += graph.nodes
         return list(graph.results)
 
-    def _spread_out(self, c: Value, t: Type) -> Value:
-        return ew.cast_to(broadcast(c, shape=t.shape, dims=tuple(range(len(self.shape) - 1))), t.dtype)
+    def _root_again(self, v: Value, w: Value) -> Value:
+        return broadcast(w, shape=v.type.shape, dims=self.roots[v].dims) if v.type.rank > w.type.rank else w
+
+    def _spread_out(self, c: Value, n: Node) -> Value:
+        dims = n.attrs["dims"] if self.second else tuple(range(len(self.shape) - 1))
+        return ew.cast_to(broadcast(c, shape=n.out.type.shape, dims=dims), n.out.type.dtype)
 
 
-def _slopes(nodes: Sequence[Node], vectors: Sequence[Value], x: Value) -> list[Value]:
-    """Emit the derivatives of vectors along ones in x, with what they are made of once more."""
+Axes = tuple[int | None, ...]  # which ones of the stack the axes of a value are; None: of length 1
+
+
+def _axes(v: Value) -> Axes:
+    return tuple(None if d == 1 else k for k, d in enumerate(v.type.shape))
+
+
+def _below(n: Node, axes: Axes) -> Axes:
+    """The axes of what a broadcast repeats."""
+    return tuple(None if d == 1 else axes[k] for k, d in zip(n.attrs["dims"], n.inputs[0].type.shape))
+
+
+def _moves(n: Node) -> bool:
+    """Are its elements the same, in the same order, with axes of length 1 in other places?"""
+    return [d for d in n.out.type.shape if d != 1] == [d for d in n.inputs[0].type.shape if d != 1]
+
+
+def _unfixed(defs: Defs, v: Value) -> Value:
+    n = defs.get(v)
+    return n.inputs[0] if n is not None and n.op is stop_gradient else v
+
+
+@dataclass(frozen=True)
+class Core:
+    """What a value repeats, its axes in the stack, and where in the value they are."""
+
+    value: Value
+    axes: Axes
+    dims: tuple[int, ...]
+
+    def same(self, other: Core) -> bool:
+        return self.value is other.value and self.axes == other.axes
+
+
+def _core(defs: Defs, v: Value, axes: Axes, along: int | None = None) -> Core:
+    """`along`: the axis that is kept."""
+    dims, v = tuple(range(len(axes))), _unfixed(defs, v)
+    while (n := defs.get(v)) is not None and n.op.name == "broadcast":
+        below = _below(n, axes)
+        if len(below) == len(axes) or along in axes and along not in below:
+            break
+        axes, dims = below, tuple(dims[k] for k in n.attrs["dims"])
+        v = _unfixed(defs, n.inputs[0])
+    return Core(v, axes, dims)
+
+
+def _along_last(n: Node) -> bool:
+    """Does it take, or put together, pieces of the last axis, and keep the others?"""
+    t = n.inputs[0].type
+    if n.op.name == "concat":
+        return t.rank > 0 and n.attrs["axis"] == t.rank - 1
+    if n.op.name not in ("index", "update", "update_add") or n.out.type.rank != t.rank or len(n.attrs["spec"]) != t.rank:
+        return False
+    return all(isinstance(s, Slice) and (s.start, s.size, s.step) == (0, d, 1) for s, d in zip(n.attrs["spec"][:-1], t.shape))
+
+
+def _slopes(nodes: Sequence[Node], vectors: Sequence[Value], xs: Sequence[Value]) -> list[Value]:
+    """Emit the derivatives of vectors along ones in all of xs, with what they are made of once more."""
     graph = copy(Graph((), tuple(nodes), tuple(vectors)), {})
-    return forward.linearized(Differentiation({}), graph, [x], [ew.full(1.0, x)])
+    return forward.linearized(Differentiation({}), graph, xs, [ew.full(1.0, x) for x in xs])
 
 
 # ---- what the next derivative needs --------------------------------------------------------------------------------------------------
@@ -144,22 +223,18 @@ def _completed(graph: Graph, defs: dict[Value, Node]) -> Graph:
 def complete(defs: Defs, n: Node) -> bool:
     """Emit the node with all that its derivative needs; False if that is not seen."""
     p = parts(n)
-    chain = Chain(defs, p.table, p.of.w, pieces=True)
-    sources = [_unfixed(defs, c) for c in dict.fromkeys(chain.scalars.values())]
-    if chain.hidden or any(c not in p.of.scalars for c in sources):
+    chain = Chain(defs, p.table, p.of.w, again=True)
+    fixed = {c: stop_gradient(_unfixed(defs, c)) for c in dict.fromkeys(chain.scalars.values())}
+    owners = chain.owners(p.of.scalars)
+    if chain.hidden or None in owners.values():
         return False
-    w, scalars = stop_gradient(p.of.w), {c: stop_gradient(c) for c in p.of.scalars}
+    w = stop_gradient(chain.core.value)
     before = len(current().nodes)
-    table = chain.again(p.table, w, [scalars[c] for c in sources])
+    table = chain.again(p.table, w, list(fixed.values()))
     made = current().nodes[before:]
-    table += _slopes(made, table[-1:], w)
-    by_scalars = [f for c in scalars.values() for f in _slopes(made, table[:-1], c)]
+    table += _slopes(made, table[-1:], [w])
+    by_scalars = [f for s in p.of.scalars for f in _slopes(made, table[:-1], [x for c, x in fixed.items() if owners[c] is s])]
     first = n.inputs[: len(n.inputs) - len(p.table) - len(p.directions)]
     inputs = (*first, *table, *by_scalars, *p.directions)
     current().nodes.append(Node(n.op, inputs, n.outputs, {**n.attrs, "whole": True}, (), n.loc, n.deriv))
     return True
-
-
-def _unfixed(defs: Defs, c: Value) -> Value:
-    n = defs.get(c)
-    return n.inputs[0] if n is not None and n.op is stop_gradient else c
