@@ -226,6 +226,53 @@ def test_stacks_and_batches() -> None:
     np.testing.assert_allclose(irad.compile(irad.vmap(second(one)))(stack, d), want, rtol=1e-11, atol=1e-12)
 
 
+WAYS = {
+    "both": ((0, 0), [(t, a) for t, a in zip((0.5, 1.0, 1.5), (TIED, 2 * np.eye(3), EQUAL[3]))]),
+    "one number": ((None, 0), [(1.5, a) for a in (TIED, 2 * np.eye(3), EQUAL[3])]),
+    "one matrix": ((0, None), [(t, TIED) for t in (0.5, 1.0, 1.5)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", [softmax_of_spectrum, quadratic_form, symmetric_sums], ids=lambda f: f.__name__)
+def test_curvature_of_what_is_batched(f: Any, way: str) -> None:
+    """The curvature of a sum over a batch is the sum of the curvatures."""
+    axes, cases = WAYS[way]
+    stacked = [np.stack(x) if axis == 0 else x[0] for x, axis in zip(zip(*cases), axes)]
+    total = lambda t, a: np.sum(irad.vmap(f, in_axes=axes)(t, a))
+    along = [np.broadcast_to(DIRECTIONS[0], stacked[1].shape), np.ones_like(stacked[0])]
+
+    def second(f: Any, t: Any, a: Any, e: Any, s: Any) -> Any:
+        slope = lambda t, a: irad.jvp(f, (t, a), (s, e))[1]
+        return irad.jvp(slope, (t, a), (s, e))[1], np.sum(irad.grad(slope, argnums=1)(t, a) * e)
+
+    want = np.sum([second(f, t, a, DIRECTIONS[0], 1.0) for t, a in cases], axis=0)
+    assert second(total, *stacked, *along) == pytest.approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("f", [softmax_of_spectrum, symmetric_sums], ids=lambda f: f.__name__)
+def test_curvature_of_all_pairs(f: Any) -> None:
+    """Of a stack that repeats each of its inputs along another axis, both of one length."""
+    ts, stack = np.array([0.5, 1.5]), np.stack([TIED, EQUAL[3]])
+    total = lambda ts, stack: np.sum(irad.vmap(lambda t: irad.vmap(lambda a: f(t, a))(stack))(ts))
+    got = irad.jvp(irad.grad(total, argnums=1), (ts, stack), (np.ones(2), np.stack([DIRECTIONS[0]] * 2)))[1]
+    one = lambda t, a: irad.jvp(irad.grad(f, argnums=1), (t, a), (1.0, DIRECTIONS[0]))[1]
+    np.testing.assert_allclose(got, [sum(one(t, a) for t in ts) for a in stack], rtol=1e-10, atol=1e-10)
+
+
+def test_curvature_of_batched_singular_values() -> None:
+    """The sum of s**4 is the trace of (A^T A)^2; that of s**3 has the slope 3 c^2 I at c I."""
+    stack = np.stack([2 * np.eye(3), TURN @ np.diag([2.0, 2.0, 3.0])])
+    f = lambda x: np.sum(irad.vmap(lambda a: np.sum(np.linalg.svd(a, compute_uv=False) ** 3))(x))
+    trace = lambda x: np.sum(irad.vmap(lambda a: np.trace(a.T @ a @ a.T @ a))(x))
+    quartic = lambda x: np.sum(irad.vmap(lambda a: np.sum(np.linalg.svd(a, compute_uv=False) ** 4))(x))
+    e = np.stack([C, C.T])
+    got, want = (irad.jvp(irad.grad(g), (stack,), (e,))[1] for g in (quartic, trace))
+    np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+    identity = irad.jvp(irad.grad(f), (stack[:1],), (np.eye(3)[None],))[1]
+    np.testing.assert_allclose(identity[0], 12 * np.eye(3), atol=1e-10)
+
+
 def test_hessian_in_single_precision() -> None:
     f = lambda a: np.sum(np.exp(np.linalg.eigvalsh(0.5 * (a + a.T))))
     got = irad.hessian(f)(TIED.astype(np.float32))
