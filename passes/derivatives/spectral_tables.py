@@ -7,7 +7,6 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current
-from irad.core.types import Type
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, broadcast, reshape_to
 from irad.ops.constant import const
