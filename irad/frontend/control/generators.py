@@ -21,9 +21,9 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
 from irad.frontend.control.loops import otherwise, run_for
 from irad.frontend.control.regions import Dead, as_python
-from irad.frontend.control.rolled import Loop, stop_flag, trip
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
+from irad.frontend.control.trips import Loop, stop_flag, trip
 from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness

@@ -15,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import Ary, Composite, Null, Opt, Template, arrays_in, structure
+from irad.frontend.control.templates import Ary, Composite, Null, Opt, Same, Template, arrays_in, structure
 from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -56,6 +56,15 @@ def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite, 
 _TAKEN = (
     "an array is put into a list in each trip of this loop, and also stored into; put a copy into the list (xs.append(x.copy()))"
 )
+
+
+def unchanged(t: Template) -> bool:
+    return isinstance(t, Same) or (isinstance(t, Composite) and all(map(unchanged, t.kids)))
+
+
+def another(t: Template, init: Any, final: Any) -> bool:
+    """Is it another list, dict or object, though it holds the same? What is stored into one of them is not in the other."""
+    return final is not init and any(x is not y for _, x, y in containers(t, init, final))
 
 
 class Reading:

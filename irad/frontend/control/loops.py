@@ -17,8 +17,9 @@ from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.control.list_rules import NO_BOUND
 from irad.frontend.control.peeled import PEELED, Peeled, follows
 from irad.frontend.control.regions import Emitted, attempt, quietly, run_region
-from irad.frontend.control.rolled import LIMIT, Loop, Rolled, Unrollable, stop_flag, trip
+from irad.frontend.control.rolled import LIMIT, Rolled
 from irad.frontend.control.sequences import Seq
+from irad.frontend.control.trips import Loop, Unrollable, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import AliasError, StructureError

@@ -7,22 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Value, emit
-from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, affine
 from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
-from irad.frontend.control.holders import names_of
-from irad.frontend.control.list_rules import OfLoop, Taken, grown_parts, lock_taken
-from irad.frontend.control.loop_arrays import ArrayRules, containers
+from irad.frontend.control.list_rules import OfLoop
+from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
+from irad.frontend.control.loop_containers import Containers
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
-from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Opt, Same, Template, bare, disagrees, equal
+from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
+from irad.frontend.control.trips import Carry, Loop, Unrollable, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
-from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
@@ -34,62 +33,13 @@ _ATTEMPTS = 12
 LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
 
 
-@dataclass(eq=False)
-class Loop:
-    """One loop statement: how a trip runs, and what is live around it."""
-
-    stmt: Any
-    body: Callable[[Any], None]  # a trip, given its position (None in a while loop)
-    head: Live
-    after: Live
-    orelse: Callable[[], None] | None
-    name: str = ""
-
-
-def stop_flag(r: Reader) -> Any:
-    """Has the loop been left for good: True, False or a traced bool."""
-    out: Any = False
-    for env, name in ((r.frame.loops[-1], "break"), (r.frame.flags, "return"), *((g.env, "caught") for g in r.frame.guards)):
-        f = flag(env, name)
-        if f is True:
-            return True
-        if isinstance(f, Arr):
-            out = f if out is False else r.operator("or_", out, f)
-    return out
-
-
-def trip(r: Reader, loop: Loop, position: Any) -> None:
-    """One trip; `continue` ends here."""
-    env = r.frame.loops[-1]
-    loop.body(position)
-    if flag(env, "continue") is not False:
-        r.state.assign(Name(env, "continue"), False)
-
-
-class Unrollable(Exception):
-    """The number of a trip must be known at compile time."""
-
-    def __init__(self, cause: NeedStatic):
-        super().__init__()
-        self.cause = cause
-
-
-@dataclass(eq=False)
-class Carry:
-    """A place that a loop changes. `filled`: it has no value before the first trip, and no trip reads it."""
-
-    place: Place
-    init: Any
-    template: Template
-    filled: bool = False
-
-
 class Rolled:
     """A loop kept as a loop: `for` over positions `first`.. of a sequence, or `while` a test holds."""
 
     def __init__(self, r: Reader, loop: Loop, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
         self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
         self.carries: dict[Any, Carry] = {}
+        self.containers = Containers(r, self.carries)
         self.arrays = ArrayRules(r, loop.stmt)
         self.trips: Value | None = None  # how many trips were made
         self.trip_number: Value | None = None  # in the body, where that is needed
@@ -121,7 +71,8 @@ class Rolled:
                 self._emit(body)
                 return
             except _Rotate:
-                self.rotated, self.carries = True, {}
+                self.rotated = True
+                self.carries.clear()
             except _Track:
                 self.arrays.track()
         raise StructureError("the types of the variables of this loop do not settle after several trips")
@@ -162,7 +113,7 @@ class Rolled:
 
     def _skip(self) -> None:
         """No trip returns as far as is known: what comes after the loop is read for no trips, if there may be none."""
-        self.carries = {}
+        self.carries.clear()
         first = run_region(self.r, self.test) if self.test is not None and not self.rotated else None
         if self.rotated or self._trips()[0] >= 1 or (first is not None and (first.dead or first.result is True)):
             raise assume_no_return()
@@ -180,40 +131,23 @@ class Rolled:
         trip = None if index is None else affine(0, {index: 1})
         self.arrays.begin(self.carries)
         self.arrays.decided(self.carries, phis)
-        self.containers: list[Any] = []
-        maker = Maker(phis, self.arrays.phi, self._container, trip, False)
+        entered = self.containers.entered = []
+        maker = Maker(phis, self.arrays.phi, self.containers.enter, trip, False)
         for c in self.carries.values():
-            held = len(self.containers)
+            held = len(entered)
             value = next(maker.values) if isinstance(c.place, Storage) and isinstance(c.template, Ary) else maker.make(c.template)
             if c.filled:
                 self.r.state.assign(c.place, UNDEFINED)
             elif isinstance(c.place, Items):
                 self.r.state.touch(c.place.owner)
                 c.place.set(value)
-                del self.containers[held:]  # its items; the container itself stays
+                del entered[held:]  # its items; the container itself stays
             else:
                 self.r.state.assign(c.place, value)
         self.lists.starts.update(maker.runs)
-        self._watch_first_elements(maker.runs)
+        self.containers.watch_first_elements(maker.runs)
         self.arrays.entered()
         self.watched = self.arrays.watched()
-
-    def _watch_first_elements(self, runs: dict[int, Run]) -> None:
-        """Lists that grow watch what they held before the loop."""
-        self.before = Taken()
-        for c in self.carries.values():
-            for t, xs in grown_parts(c.template, None if isinstance(c.place, Storage) else c.init):
-                held = Taken()
-                held.take(xs)
-                if id(t) in runs:
-                    runs[id(t)].watch = tuple((cell, cell.content) for cell in held.cells.values())
-                self.before.containers.update(held.containers)
-
-    def _container(self, obj: Any, node: Any = None) -> Any:
-        """A container that a carried variable holds at the start of a trip."""
-        self.containers.append(obj)
-        self.r.state.changed.discard(id(obj))
-        return self.r.state.made(obj)
 
     def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
         self._enter(phis, index)
@@ -297,7 +231,7 @@ class Rolled:
         if old is None and init is None and self._always(final):
             return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))
         t = joiner.join(old.template if old is not None and not old.filled else init, final)
-        if old is None and _unchanged(t) and not _another(t, init, final):
+        if old is None and unchanged(t) and not another(t, init, final):
             return None
         if isinstance(place, Items) and isinstance(t, Bad):
             raise StructureError(
@@ -346,12 +280,12 @@ class Rolled:
     # ---- emission ----
 
     def _emit(self, body: Region) -> None:
-        if any(id(x) in self.r.state.changed for x in self.containers if not isinstance(x, tuple)):
-            self._check_containers(body)
+        if any(id(x) in self.r.state.changed for x in self.containers.entered if not isinstance(x, tuple)):
+            self.containers.check(body)
         with body.builder, body.log.replayed():
-            self.taken = self._taken(body)
+            taken = self.containers.take(body)
             try:
-                self.arrays.check(self.carries, body, self._trips(), self.taken)
+                self.arrays.check(self.carries, body, self._trips(), taken)
             except AliasError:
                 raise _Track from None
             ends = self._finals(body)
@@ -362,82 +296,10 @@ class Rolled:
         self._resolve(body, self.trip_number)
         inits = self._inits(body)
         outs = self._op(body, inits, ends)
-        found = self._carried_containers(body)
+        found = self.containers.carried(body)
         self._leave(outs)
-        self._lock_known(body, found)
-        self._lock(body, outs)
-
-    def _taken(self, body: Region) -> Taken:
-        """What a trip puts into lists that grow. Runs in the final state of a trip."""
-        taken = Taken()
-        for k, c in self.carries.items():
-            if not isinstance(c.place, Storage):
-                for _, xs in grown_parts(c.template, self._content(c, body, k)):
-                    taken.take(xs)
-        taken.containers.update(self.before.containers)
-        for x in taken.containers.values():
-            if self.r.state.born(x) is not body.builder and not any(x is y for y in self.containers) and body.changes(x):
-                raise StructureError(
-                    f"a {type(x).__name__} is put into a list in each trip of this loop, and changed; put a copy into the list"
-                )
-        return taken
-
-    def _check_containers(self, body: Region) -> None:
-        """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given."""
-        pairs = [(x, y) for _, x, y in self._carried_containers(body)]
-        mine = {id(x) for x in self.containers}
-        for _, final in pairs:
-            made = final is None or id(final) in mine or self.r.state.born(final) is body.builder
-            if (
-                not made
-                or self.r.state.locked(final)
-                or [id(y) for _, y in pairs].count(id(final)) > (1 if final is not None else len(pairs))
-            ):
-                raise StructureError(_CONTAINERS)
-        for k, c in self.carries.items():
-            if not isinstance(c.place, (Storage, Items)) and isinstance(bare(c.template), Grown):
-                final = self._content(c, body, k)
-                if final is not c.init and not (id(final) in mine or self.r.state.born(final) is body.builder):
-                    raise StructureError(_CONTAINERS)
-                pairs.append((c.init, final))
-        inner = self._of_outer_functions()
-        if any(x is not None and (names_of(self.r, x) > 1 or inner) for x, _ in pairs):
-            raise StructureError(_CONTAINERS)
-
-    def _of_outer_functions(self) -> bool:
-        """Does a called function carry what is not its own variables? Expressions around the call may know it."""
-        local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
-        return not local and len(self.r.frames) > 2
-
-    def _carried_containers(self, body: Region) -> list[tuple[Composite, Any, Any]]:
-        """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another."""
-        out = []
-        for k, c in self.carries.items():
-            if not isinstance(c.place, Storage):
-                found = list(containers(c.template, c.init, self._content(c, body, k)))
-                out += found[1:] if isinstance(c.place, Items) else found
-        return out
-
-    def _lock_known(self, body: Region, found: list[tuple[Composite, Any, Any]]) -> None:
-        """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
-        inner = self._of_outer_functions()
-        mine = {id(x) for x in self.containers}
-        perhaps_none = self._trips()[0] < 1
-        for k, (node, init, final) in enumerate(found):
-            others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
-            known = [x for x in (init,) if x is not None and perhaps_none and (inner or names_of(self.r, x))]
-            if final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
-                known += [final] if inner or names_of(self.r, final) else []
-            shared = final is not None and any(y is final for _, _, y in others)
-            shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))
-            if known or shared:
-                for x in (*known, self.made.get(id(node))):
-                    if x is not None:
-                        self.r.state.lock(x)
-
-    def _note_made(self, obj: Any, node: Any = None) -> Any:
-        self.made[id(node)] = obj
-        return self.r.state.made(obj)
+        self.containers.lock_known(body, found, self._trips()[0] < 1)
+        self.containers.lock_taken(body, outs)
 
     def _resolve(self, region: Region, trip: Value | None) -> None:
         """Let checks keep arrays of the caller, not what variables of this loop held."""
@@ -450,14 +312,8 @@ class Rolled:
     def _finals(self, body: Region) -> list[Value]:
         seen: set[int] = set()
         read, flags = self.arrays.finals(self.carries, body)
-        ends = [v for k, c in self.carries.items() for v in leaves(c.template, self._content(c, body, k), read, seen)]
+        ends = [v for k, c in self.carries.items() for v in leaves(c.template, c.after(body, k), read, seen)]
         return ends + flags
-
-    def _content(self, c: Carry, body: Region, key: Any) -> Any:
-        if isinstance(c.place, Storage):
-            return Array(c.place.owner)
-        final = body.log.new.get(key, c.init)
-        return final.child if isinstance(final, Opt) else final
 
     def _inits(self, body: Region) -> list[Value]:
         out: list[Value] = []
@@ -559,8 +415,8 @@ class Rolled:
     def _leave(self, outs: list[Value]) -> None:
         """Let the carried places hold the results."""
         self.arrays.decided(self.carries, outs)
-        self.made: dict[int, Any] = {}  # id of a template -> the container that it became
-        maker = Maker(outs, self.arrays.result, self._note_made, None if self.trips is None else affine_of(self.trips))
+        self.containers.made = {}
+        maker = Maker(outs, self.arrays.result, self.containers.note_made, None if self.trips is None else affine_of(self.trips))
         for c in self.carries.values():
             if isinstance(c.place, Storage):
                 self.r.state.assign(c.place, next(maker.values))
@@ -576,32 +432,10 @@ class Rolled:
         if self.endless:
             settle(self.r)
 
-    def _lock(self, body: Region, outs: list[Value]) -> None:
-        """Containers that are in a list that grew may not change any more, nor what stands for them after the loop."""
-        taken = self.taken.containers
-        for x in taken.values():
-            if self.r.state.born(x) is not body.builder:
-                self.r.lock(x, outs[0])
-        for key, c in self.carries.items() if taken else ():
-            if not isinstance(c.place, Storage):
-                lock_taken(c.template, body.log.new.get(key, c.init), c.place.get(), taken, lambda x: self.r.lock(x, outs[0]))
-
-
-def _unchanged(t: Template) -> bool:
-    return isinstance(t, Same) or (isinstance(t, Composite) and all(map(_unchanged, t.kids)))
-
-
-def _another(t: Template, init: Any, final: Any) -> bool:
-    """Is it another list, dict or object, though it holds the same? What is stored into one of them is not in the other."""
-    return final is not init and any(x is not y for _, x, y in containers(t, init, final))
-
 
 def _assigns(loop: Any) -> bool:
     """Does the test of a while loop assign a variable, which its body may read?"""
     return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
-
-
-_CONTAINERS = "a list, dict or object is changed and also rebound in this loop, and may be known by another name; make a new one in each trip"
 
 
 class _Rotate(Exception):

@@ -15,8 +15,8 @@ from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression
 from irad.frontend.control.loops import attempt, run_for
 from irad.frontend.control.regions import absorb, run_region
-from irad.frontend.control.rolled import Loop, Unrollable
 from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, static_length
+from irad.frontend.control.trips import Loop, Unrollable
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either

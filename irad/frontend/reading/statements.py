@@ -15,9 +15,9 @@ from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
 from irad.frontend.control.loops import run_for, run_while
 from irad.frontend.control.nullable import definite, needed
-from irad.frontend.control.rolled import Loop
 from irad.frontend.control.sequences import iterate, static_length
 from irad.frontend.control.tries import head
+from irad.frontend.control.trips import Loop
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.attributes import place_of_attribute
 from irad.frontend.reading.expressions import (
