@@ -52,7 +52,7 @@ def test_irad_blocks_parse(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_fences_have_a_language(path: Path) -> None:
     """A block without a language would not be run by accident: say `text` or `sh` where nothing is to run."""
-    fences = re.findall(r"^```(\w*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    fences = re.findall(r"^```(\w*)(?: after the diff)?$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert all(fences[::2]) and not any(fences[1::2]), f"{path.name}: opening fences name a language, closing ones do not"
 
 
