@@ -34,16 +34,18 @@ def rename_bound(values: tuple[Value, ...], env: Env) -> tuple[Value, ...]:
 
 def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
     """The node with operands and extents exchanged by `env`, over new regions; the same node if nothing changed."""
-    same = all(a is b for a, b in zip(regions, node.regions))
     if not env:
-        return node if same else Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
-    inputs = tuple([lookup(env, v) for v in node.inputs]) if any([v in env for v in node.inputs]) else node.inputs
-    outputs, attrs = node.outputs, node.attrs
-    if not node.static:
-        outputs, attrs = rename_bound(outputs, env), rename_attrs(attrs, lambda v: lookup(env, v))
-    if same and inputs is node.inputs and attrs is node.attrs and outputs is node.outputs:
-        return node
-    return Node(node.op, inputs, outputs, attrs, tuple(regions), node.loc, node.deriv)
+        return node.replace(regions=regions)
+    inputs = [lookup(env, v) for v in node.inputs]
+    if node.static:
+        return node.replace(inputs=inputs, regions=regions)
+    outputs = rename_bound(node.outputs, env)
+    return node.replace(inputs=inputs, outputs=outputs, attrs=rename_attrs(node.attrs, lambda v: lookup(env, v)), regions=regions)
+
+
+def give_last(nodes: list[Node], outputs: tuple[Value, ...]) -> None:
+    """The last of the nodes that were built gives these values: all of them stand for the node that gave the values before."""
+    nodes[-1] = nodes[-1].replace(outputs=outputs)
 
 
 def bits_of(value: Any, dtype: np.dtype) -> bytes:

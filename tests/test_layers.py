@@ -40,7 +40,7 @@ WITHIN: dict[str, list[set[str]]] = {
         {"trace"},
     ],
     "irad.passes": [
-        {"rewrite", "rebuild"},
+        {"rewrite"},
         {"analyses"},
         {"clean"},
         {"small_arrays"},

@@ -64,18 +64,18 @@ def _own_starts(f: Frame, node: Node) -> Node:
                 if v.type.shape and not (v in inner and count[v] == 1):
                     nodes.append(_start(f, v))
                     inputs[k] = nodes[-1].out
-            n = Node(n.op, tuple(inputs), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
+            n = n.replace(inputs=inputs)
         nodes.append(n)
     read = {v for n in nodes for v in (*n.inputs, *captured(n))} | set(body.results)
     nodes = [n for n in nodes if n.op.name not in ("const", "empty") or n.out in read or not n.out.type.shape]
-    return Node(node.op, node.inputs, node.outputs, node.attrs, (body.replace(nodes=nodes),), node.loc, node.deriv)
+    return node.replace(regions=(body.replace(nodes=nodes),))
 
 
 def _start(f: Frame, v: Value) -> Node:
     """A node that makes the array v anew."""
     made, own = f.defs.get(v), Value(v.type, v.hint)
     if made is not None and made.op.name in ("const", "empty") and not hasattr(made.attrs.get("value"), "shape"):
-        node = Node(made.op, (), (own,), made.attrs, (), made.loc, made.deriv)
+        node = made.replace(inputs=(), outputs=(own,))
     else:
         node = Node(copy_op, (v,), (own,), {})
     f.defs[own] = node

@@ -93,6 +93,24 @@ class Node:
         self._static: bool | None = None
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
 
+    def replace(
+        self,
+        op: Any = None,
+        inputs: Iterable[Value] | None = None,
+        outputs: Iterable[Value] | None = None,
+        attrs: dict[str, Any] | None = None,
+        regions: Iterable[Graph] | None = None,
+    ) -> Node:
+        """A node with some parts exchanged, of the same line of source; the very same node if every part is the same."""
+        op = self.op if op is None else op
+        ins = self.inputs if inputs is None else tuple(inputs)
+        outs = self.outputs if outputs is None else tuple(outputs)
+        new = self.attrs if attrs is None else attrs
+        inner = self.regions if regions is None else tuple(regions)
+        if op is self.op and new is self.attrs and ins == self.inputs and outs == self.outputs and inner == self.regions:
+            return self
+        return Node(op, ins, outs, new, inner, self.loc, self.deriv)
+
     @property
     def out(self) -> Value:
         """The only output."""
@@ -181,6 +199,11 @@ def extents_in(node: Node) -> list[Any]:
     """The run-time extents in the attributes of a node: of a loop, or of the slices of an index or update."""
     sizes = (getattr(s, "size", 0) for s in node.attrs.get("spec", ()))
     return [d for d in (*node.attrs.get("extents", ()), *sizes) if not isinstance(d, int)]
+
+
+def map_regions(node: Node, f: Callable[[Graph], Graph]) -> Node:
+    """The node with `f` of each of its regions; the very same node if none changes."""
+    return node.replace(regions=map(f, node.regions)) if node.regions else node
 
 
 def walk(graph: Graph) -> Iterator[Node]:
@@ -317,12 +340,8 @@ def substitute_node(node: Node, env: Mapping[Value, Value]) -> Node:
     if not any(v in env for v in reads(node)):
         return node
 
-    def get(v: Value) -> Value:
-        return env.get(v, v)
-
-    retype(node.outputs, env)
-    regions = tuple(substitute(r, env) for r in node.regions)
-    return Node(node.op, tuple(map(get, node.inputs)), node.outputs, rename_attrs(node.attrs, get), regions, node.loc, node.deriv)
+    inputs = [env.get(v, v) for v in node.inputs]
+    return map_regions(retyped_node(node, env).replace(inputs=inputs), lambda r: substitute(r, env))
 
 
 def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> bool:
@@ -340,6 +359,17 @@ def retype(values: Iterable[Value], env: Mapping[Value, Value]) -> bool:
 def retyped(graph: Graph, env: Mapping[Value, Value]) -> Graph:
     """The graph with the types of its parameters renamed, see `retype`; the very graph if none changes."""
     return Graph(graph.params, graph.nodes, graph.results, graph.name) if retype(graph.params, env) else graph
+
+
+def retyped_node(node: Node, env: Mapping[Value, Value]) -> Node:
+    """The node with what its attributes and the types of its results mention renamed, see `retype`; the very node if nothing is."""
+    if not env or node.static:
+        return node
+    made_anew = retype(node.outputs, env)
+    attrs = rename_attrs(node.attrs, lambda v: env.get(v, v))
+    if not made_anew:
+        return node.replace(attrs=attrs)
+    return Node(node.op, node.inputs, node.outputs, attrs, node.regions, node.loc, node.deriv)
 
 
 def inline(graph: Graph, *args: Value) -> tuple[Value, ...]:

@@ -170,7 +170,7 @@ def _simplified(graph: Graph) -> Iterator[Graph]:
         for j, region in enumerate(node.regions):
             for r in _simplified(region):
                 regions = (*node.regions[:j], r, *node.regions[j + 1 :])
-                new = Node(node.op, node.inputs, node.outputs, node.attrs, regions, node.loc, node.deriv)
+                new = node.replace(regions=regions)
                 yield graph.replace(nodes=[*graph.nodes[:k], new, *graph.nodes[k + 1 :]])
         if len(node.outputs) != 1 or node.op.name in ("const", "empty") or node.out.type == TAPE:
             continue

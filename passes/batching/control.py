@@ -9,7 +9,7 @@ from irad.core.ir import Builder, Graph, Node, Value, captures, copy, current, d
 from irad.core.types import I64, TAPE, Type
 from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
-from irad.ops.control import call, if_, pop, push, raise_if, while_
+from irad.ops.control import call, if_, push, raise_if
 from irad.ops.core import effects
 from irad.passes.batching.rules import element, widen
 from irad.passes.batching.vmap import CONTROL, Batching
@@ -44,7 +44,7 @@ def _yield(b: Batching, r: Graph, outputs: Sequence[Value]) -> list[Value]:
 def _emit(b: Batching, n: Node, ins: Sequence[Value], regions: Sequence[Graph], outputs: Sequence[Value]) -> None:
     """The control op over other regions; outputs that have got the batch axis are new values."""
     outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in outputs)
-    current().nodes.append(Node(n.op, tuple(ins), outs, n.attrs, tuple(regions), n.loc, n.deriv))
+    current().nodes.append(n.replace(inputs=ins, outputs=outs, regions=regions))
     b.env.update((v, new) for v, new in zip(outputs, outs) if v is not new)
 
 
@@ -176,7 +176,7 @@ def _while(b: Batching, n: Node) -> None:
         region = b.region(trip, [active, *new])
         outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in n.outputs)
         done = Value(active.type, "done")
-        current().nodes.append(Node(while_, (first, *init), (done, *outs), {}, (test, region), n.loc, n.deriv))
+        current().nodes.append(n.replace(inputs=(first, *init), outputs=(done, *outs), attrs={}, regions=(test, region)))
         b.env.update((v, x) for v, x in zip(n.outputs, outs) if v is not x)
 
 
@@ -245,7 +245,7 @@ def _pop(b: Batching, n: Node) -> None:
     outs = [b.fresh(v) if b.is_batched(v) else v for v in n.outputs[1:]]
     attrs = {**n.attrs, "types": tuple(v.type for v in outs)}
     tape = Value(TAPE, n.outputs[0].hint)
-    current().nodes.append(Node(pop, (b.get(n.inputs[0]),), (tape, *outs), attrs, (), n.loc, n.deriv))
+    current().nodes.append(n.replace(inputs=(b.get(n.inputs[0]),), outputs=(tape, *outs), attrs=attrs))
     b.env.update(zip(n.outputs, (tape, *outs)))
 
 

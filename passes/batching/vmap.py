@@ -156,7 +156,7 @@ class Batching:
     def keep(self, n: Node) -> None:
         """A node that does not differ; its operands may have new names (tapes)."""
         if any(v in self.env for v in n.inputs):
-            n = Node(n.op, tuple(map(self.get, n.inputs)), n.outputs, n.attrs, n.regions, n.loc, n.deriv)
+            n = n.replace(inputs=tuple(map(self.get, n.inputs)))
         current().nodes.append(n)
 
     # ---- regions ----

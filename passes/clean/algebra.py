@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.core.ir import Builder, Graph, Node, Value, defs, uses
+from irad.core.ir import Builder, Graph, Node, Value, defs, map_regions, uses
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import is_float
-from irad.passes.rewrite import rebuild, splat_of
+from irad.passes.rewrite import splat_of
 
 DEGREE = 16  # products of more factors are not looked into
 
@@ -42,7 +42,7 @@ class _Collector:
         known = {**(outer or {}), **defs(graph)} if outer else defs(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
-            node = rebuild(node, {}, [self.graph(r, known) for r in node.regions])
+            node = map_regions(node, lambda r: self.graph(r, known))
             nodes += self.collected(node, known, uses(graph)) if self.is_sum(node) and not self.is_inside(node, graph) else [node]
         return graph.replace(nodes=nodes)
 
@@ -80,7 +80,7 @@ class _Collector:
         last = b.nodes.pop() if b.nodes and b.nodes[-1].outputs == (result,) else None
         if last is None:  # the sum is a value that is there already: x itself
             return [node]
-        return [*b.nodes, Node(last.op, last.inputs, node.outputs, last.attrs, (), node.loc, node.deriv)]
+        return [*b.nodes, node.replace(op=last.op, inputs=last.inputs, attrs=last.attrs, regions=())]
 
     def terms(self, node: Node, sign: float, known: Defs, count: dict[Value, int]) -> list[_Term]:
         """The terms of a sum, from left to right; without recursion along its left spine, which may be long."""

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irad.core.affine import symbols
-from irad.core.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, substitute, walk
+from irad.core.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, retyped_node, substitute, walk
 from irad.core.types import TAPE
 from irad.passes.clean.dead_stores import without_dead_stores
-from irad.passes.rebuild import rebuilt
 
 Live = set[Any]
 
@@ -231,7 +230,8 @@ class _Sweep:
         return g.replace(new, nodes, self.get(_pick(g.results, results)))
 
     def made(self, n: Node, inputs: Sequence[Value], outputs: Sequence[Value], regions: Sequence[Graph], **attrs: Any) -> Node:
-        return rebuilt(n, self.env, inputs, outputs, regions, **attrs)
+        new = {**n.attrs, **attrs} if attrs else n.attrs
+        return retyped_node(n.replace(inputs=inputs, outputs=outputs, attrs=new, regions=regions), self.env)
 
 
 def _sweep_plain(s: _Sweep, n: Node) -> Node:

@@ -6,10 +6,9 @@ one of them would have to be copied.
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, Node, Program, Value, uses
+from irad.core.ir import Graph, Node, Program, Value, map_regions, uses
 from irad.ops.array import update
 from irad.ops.loop import loop
-from irad.passes.rewrite import rebuild
 
 
 def without_dead_stores(program: Program) -> Program:
@@ -24,7 +23,7 @@ def _graph(graph: Graph) -> Graph:
         if n.op is update:
             n = stores[n.out] = _over_dead(n, stores, uses(graph))
         elif n.regions and n.op is not loop:
-            n = rebuild(n, {}, tuple(map(_graph, n.regions)))
+            n = map_regions(n, _graph)
         nodes.append(n)
     return graph.replace(nodes=nodes)
 
@@ -35,4 +34,4 @@ def _over_dead(node: Node, stores: dict[Value, Node], count: dict[Value, int]) -
     before = stores.get(x)
     if before is None or count[x] > 1 or before.inputs[2:] != node.inputs[2:] or before.attrs["spec"] != node.attrs["spec"]:
         return node
-    return Node(update, (before.inputs[0], *rest), node.outputs, node.attrs, (), node.loc, node.deriv)
+    return node.replace(inputs=(before.inputs[0], *rest))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Program, Value
+from irad.core.ir import Graph, Node, Program, Value, map_regions
 from irad.core.types import Type
 from irad.ops.constant import const
-from irad.passes.rewrite import bits_of, rebuild
+from irad.passes.rewrite import bits_of
 
 RESULT, OPERANDS = 1024, 100_000  # elements: results up to the first are folded, from operands up to the second
 _PICK = {"max", "min", "any", "all"}  # as `Op.moves`, where the reduced axes are not empty
@@ -29,7 +29,7 @@ def fold(program: Program) -> Program:
 def _graph(graph: Graph, known: Constants) -> Graph:
     nodes = []
     for node in graph.nodes:
-        node = rebuild(node, {}, [_graph(r, known) for r in node.regions])
+        node = map_regions(node, lambda r: _graph(r, known))
         value = _constant(node) if node.op.name == "const" else _value(node, known)
         if value is not None:
             (out,) = node.outputs
@@ -60,7 +60,7 @@ def _const_node(node: Node, out: Value, value: Any) -> Node:
         old = node.attrs["value"]
         if type(old) is type(attr) and bits_of(old, out.type.numpy) == bits_of(attr, out.type.numpy):
             return node
-    return Node(const, (), (out,), {"value": attr, "type": out.type}, (), node.loc, node.deriv)
+    return node.replace(op=const, inputs=(), outputs=(out,), attrs={"value": attr, "type": out.type}, regions=())
 
 
 def _value(node: Node, known: Constants) -> Any:

@@ -9,12 +9,12 @@ copied in each trip.
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, Node, Program, Value, reads, walk
+from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, walk
 from irad.core.types import TAPE, Dim, is_int
 from irad.ops import effects
 from irad.ops.array import Slice
 from irad.passes.clean.dce import effectful
-from irad.passes.rewrite import rebuild, splat_of
+from irad.passes.rewrite import splat_of
 
 _MAY_NOT_END = {"while", "call", "vjp", "jvp"}
 _DIVIDE = {"floor_divide", "remainder", "fmod", "pow"}
@@ -36,7 +36,7 @@ class _Licm:
     def graph(self, graph: Graph) -> Graph:
         nodes: list[Node] = []
         for node in graph.nodes:
-            node = rebuild(node, {}, [self.graph(r) for r in node.regions])
+            node = map_regions(node, self.graph)
             if node.op.name in ("for", "while"):
                 node = self.loop(node, nodes)
             self.defs.update((v, node) for v in node.outputs)
@@ -47,7 +47,7 @@ class _Licm:
         """The loop without its invariant nodes, which go to `before`."""
         trips = splat_of(self.defs.get(node.inputs[0])) if node.op.name == "for" else None
         sure = {"for": [trips is not None and bool(trips >= 1)], "while": [True, False]}[node.op.name]
-        return rebuild(node, {}, [self.hoist(r, s, before) for r, s in zip(node.regions, sure)])
+        return node.replace(regions=[self.hoist(r, s, before) for r, s in zip(node.regions, sure)])
 
     def hoist(self, region: Graph, sure: bool, before: list[Node]) -> Graph:
         """`sure`: the region is run at least once."""

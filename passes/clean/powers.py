@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, current, substitute_node
+from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, substitute_node
 from irad.core.types import is_float
 from irad.ops.constant import const
 from irad.ops.elementwise import eq, mul, select, sqrt, sub
@@ -33,9 +33,7 @@ class _Strength:
         for n in graph.nodes:
             n = substitute_node(n, self.env)
             if n.regions and n.op.name != "loop":
-                regions = tuple(map(self.graph, n.regions))
-                if any(a is not b for a, b in zip(regions, n.regions)):
-                    n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+                n = map_regions(n, self.graph)
             nodes += self.node(n)
             self.defs.update(dict.fromkeys(n.outputs, n))
         return graph.replace(nodes=nodes, results=[self.env.get(v, v) for v in graph.results])

@@ -59,7 +59,7 @@ class _Ranges:
         known = self.facts.decide(node.out)
         if known is None:
             return node
-        return Node(const, (), node.outputs, {"value": known, "type": node.out.type}, (), node.loc, node.deriv)
+        return node.replace(op=const, inputs=(), attrs={"value": known, "type": node.out.type}, regions=())
 
     def operand(self, node: Node) -> Value | None:
         """The operand that the node is sure to give back."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
+from functools import partial
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, defs, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, reads
 from irad.core.types import is_float
 from irad.ops.elementwise import div, mul, szdiv, szmul
-from irad.passes.rewrite import rebuild
 
 
 def reciprocal(program: Program, fastmath: Set[str] = frozenset()) -> Program:
@@ -38,7 +38,7 @@ def _graph(graph: Graph, repeated: bool, everywhere: bool) -> Graph:
     made: dict[Value, Value] = {}
     nodes: list[Node] = []
     for n in graph.nodes:
-        n = rebuild(n, {}, [_graph(r, n.op.name in ("for", "while"), everywhere) for r in n.regions])
+        n = map_regions(n, partial(_graph, repeated=n.op.name in ("for", "while"), everywhere=everywhere))
         y = divisors.get(n)
         if y is None or not (everywhere and count[y] > 1 or y is not n.inputs[1] or (repeated and y not in bound) or n in late):
             nodes.append(n)
@@ -49,7 +49,7 @@ def _graph(graph: Graph, repeated: bool, everywhere: bool) -> Graph:
             spread = known[n.inputs[1]] if y is not n.inputs[1] else None
             PRODUCTS[n.op](n.inputs[0], made[y] if spread is None else spread.op(made[y], **spread.attrs))
         last = b.nodes.pop()
-        nodes += [*b.nodes, Node(last.op, last.inputs, n.outputs, {}, (), n.loc, n.deriv)]
+        nodes += [*b.nodes, n.replace(op=last.op, inputs=last.inputs, attrs={}, regions=())]
     return graph.replace(nodes=nodes)
 
 

@@ -6,7 +6,7 @@ both of their forces).
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, Node, Program, Value, substitute_node, walk
+from irad.core.ir import Graph, Node, Program, Value, map_regions, substitute_node, walk
 from irad.core.types import TAPE
 from irad.passes.rewrite import splat_of
 
@@ -64,15 +64,11 @@ class _Rewrite:
             n = substitute_node(n, self.env)
             if n.op.name == "push" and n.attrs["site"] in self.plans:
                 kept = [v for k, v in enumerate(n.inputs[1:]) if self._kept(n, k)]
-                n = Node(n.op, (n.inputs[0], *kept), n.outputs, n.attrs, (), n.loc, n.deriv)
+                n = n.replace(inputs=(n.inputs[0], *kept))
             elif n.op.name == "pop" and n.attrs["site"] in self.plans and len(n.outputs) > 1:
                 nodes += self._pop(n)
                 continue
-            elif n.regions:
-                regions = tuple(map(self.graph, n.regions))
-                if any(a is not b for a, b in zip(regions, n.regions)):
-                    n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
-            nodes.append(n)
+            nodes.append(map_regions(n, self.graph))
         return graph.replace(nodes=nodes, results=[self.env.get(v, v) for v in graph.results])
 
     def _kept(self, n: Node, k: int) -> bool:
@@ -83,9 +79,9 @@ class _Rewrite:
         plan, entries, constants = self.plans[n.attrs["site"]], n.outputs[1:], []
         for k, (first, constant) in enumerate(plan):
             if constant is not None:
-                constants.append(Node(constant.op, (), (entries[k],), constant.attrs, (), n.loc, n.deriv))
+                constants.append(n.replace(op=constant.op, inputs=(), outputs=(entries[k],), attrs=constant.attrs, regions=()))
             elif first != k:
                 self.env[entries[k]] = entries[first]
         outs = [v for k, v in enumerate(entries) if self._kept(n, k)]
-        pop = Node(n.op, n.inputs, (n.outputs[0], *outs), {**n.attrs, "types": tuple(v.type for v in outs)}, (), n.loc, n.deriv)
+        pop = n.replace(outputs=(n.outputs[0], *outs), attrs={**n.attrs, "types": tuple(v.type for v in outs)})
         return [pop, *constants]

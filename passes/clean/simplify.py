@@ -247,4 +247,4 @@ def _drop_invariant(node: Node, env: Env) -> Node:
         x for j, x in enumerate(xs) if j < len(xs) - len(node.outputs) or j - len(xs) + len(node.outputs) not in stays
     )
     regions = [r.replace(params=keep(r.params), results=keep(r.results) if r is body else None) for r in node.regions]
-    return Node(node.op, keep(node.inputs), keep(node.outputs), node.attrs, tuple(regions), node.loc, node.deriv)
+    return node.replace(inputs=keep(node.inputs), outputs=keep(node.outputs), regions=regions)

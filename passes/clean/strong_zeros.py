@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Program, Value
+from irad.core.ir import Graph, Node, Program, Value, map_regions
 from irad.ops.constant import const
 from irad.ops.elementwise import div, mul, szdiv, szmul, szmul2
 
@@ -31,13 +31,7 @@ def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) ->
 def _rebuild(graph: Graph, flow: _Flow, nodes: Collection[Node]) -> Graph:
     new = []
     for n in graph.nodes:
-        if n in nodes:
-            n = _weakened(n, flow)
-        elif n.regions:
-            regions = tuple(_rebuild(r, flow, nodes) for r in n.regions)
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
-        new.append(n)
+        new.append(_weakened(n, flow) if n in nodes else map_regions(n, lambda r: _rebuild(r, flow, nodes)))
     return graph.replace(nodes=new)
 
 
@@ -51,7 +45,7 @@ def _weakened(n: Node, flow: _Flow) -> Node:
         op, ins = (szmul2, n.inputs) if first else (szmul, (y, x))
     else:
         op, ins = szmul if first else mul, n.inputs
-    return n if op is n.op else Node(op, ins, n.outputs, n.attrs, (), n.loc, n.deriv)
+    return n if op is n.op else n.replace(op=op, inputs=ins, regions=())
 
 
 class _Flow:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, uses
+from irad.core.ir import Builder, Graph, Node, Program, Value, map_regions, uses
 from irad.ops.array import STORES, Slice, index, update
 from irad.ops.constant import const
 from irad.passes.clean.unscatter_sweep import unscatter_sweeps
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import give_last, splat_of
 
 MAX_RECTANGLES = 40
 MIN_SIZE = 128  # elements of the array: below this the passes cost nothing
@@ -38,9 +37,7 @@ def _graph(graph: Graph) -> Graph:
         if n in chains:
             nodes += _gathered(chains[n], defs)
         elif n not in inside:
-            regions = tuple(map(_graph, n.regions))
-            same = all(a is b for a, b in zip(regions, n.regions))
-            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
+            nodes.append(map_regions(n, _graph))
     return graph.replace(nodes=nodes)
 
 

@@ -17,16 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, current, uses, walk
+from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, uses, walk
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim, Type
 from irad.ops.array import Slice, index, iota, update, zeros
 from irad.ops.constant import const
-from irad.ops.control import for_
 from irad.ops.elementwise import select
 from irad.passes.analyses.final_values import FinalValues
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import give_last, splat_of
 
 MIN_ADDS = 3  # stores per point, below which nothing is gained
 MAX_SHARES = 4  # different values that a point gives to its neighbours
@@ -78,12 +76,7 @@ class _Sweeps:
         nodes: list[Node] = []
         for n in graph.nodes:
             sweep = self.find(n) if n.op.name == "for" and n.deriv else None
-            if sweep is not None:
-                nodes += _turned(sweep)
-                continue
-            regions = tuple(map(self.graph, n.regions))
-            same = all(a is b for a, b in zip(regions, n.regions))
-            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
+            nodes += [map_regions(n, self.graph)] if sweep is None else _turned(sweep)
         return graph.replace(nodes=nodes)
 
     def find(self, loop: Node) -> Sweep | None:
@@ -220,7 +213,7 @@ def _loop(s: Sweep, level: int, ct: Value, shares: Sequence[Value], frame: Seque
     inputs = (*old.inputs[: 1 + slot], vs[0], *old.inputs[2 + slot :], *vs[1:])
     outputs = list(old.outputs)
     outputs[slot : slot + 1] = [Value(vs[0].type, "v")]
-    return Node(for_, inputs, (*outputs, *(Value(v.type, "v") for v in vs[1:])), old.attrs, (region,), old.loc, old.deriv)
+    return old.replace(inputs=inputs, outputs=(*outputs, *(Value(v.type, "v") for v in vs[1:])), regions=(region,))
 
 
 def _body(

@@ -12,7 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, build, emit, rename_attrs, retype, retyped, types, walk
+from irad.core.ir import (
+    Builder,
+    Graph,
+    Node,
+    Program,
+    Value,
+    build,
+    emit,
+    rename_attrs,
+    retype,
+    retyped,
+    retyped_node,
+    types,
+    walk,
+)
 from irad.core.types import BOOL, I64, Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
 from irad.ops import array
@@ -26,7 +40,6 @@ from irad.ops.parts import in_parts
 from irad.ops.text import PAIR, with_fields
 from irad.passes.clean.fold import fold
 from irad.passes.complex import functions as cf
-from irad.passes.rebuild import rebuilt
 from irad.passes.rewrite import splat_of
 
 Parts = tuple[Value, Value]
@@ -103,7 +116,7 @@ class _Split:
         for n in g.nodes:
             if not _touches(n):
                 regions = [self.region(r) for r in n.regions]
-                b.nodes.append(rebuilt(n, self.env, [self.get(v) for v in n.inputs], n.outputs, regions))
+                b.nodes.append(retyped_node(n, self.env).replace(inputs=map(self.get, n.inputs), regions=regions))
                 continue
             with Builder(n.loc, deriv=n.deriv) as inner:
                 self.node(n)

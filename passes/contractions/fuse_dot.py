@@ -49,7 +49,7 @@ def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple
             inner = [_graph(r, known if n.op.name in ("for", "while") else None, notes) for r in n.regions]
             nodes += [m for _, moved in inner for m in moved]
             if any(g is not r for (g, _), r in zip(inner, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(g for g, _ in inner), n.loc, n.deriv)
+                n = n.replace(regions=tuple(g for g, _ in inner))
         nodes.append(n)
         known.update(n.outputs)
     graph = pooling_elementwise(graph.replace(nodes=nodes))

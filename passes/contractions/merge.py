@@ -13,7 +13,7 @@ from irad.core.ir import Builder, Graph, Node, Value, defs, readers, reads, subs
 from irad.ops.array import dot, reshape_to, transpose
 from irad.passes.contractions.operands import Operands, splits
 from irad.passes.fusion.windows import under_window
-from irad.passes.rebuild import give_last
+from irad.passes.rewrite import give_last
 
 Split = dict[int, tuple[int, ...]]  # axis -> the extents that it is the product of
 

@@ -18,8 +18,7 @@ from irad.core.types import Type, is_float
 from irad.ops.array import Slice, broadcast, index, iota
 from irad.ops.constant import const
 from irad.ops.elementwise import eq, gt, isnan, lt, maximum, minimum, select
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import give_last, splat_of
 
 FEW = 8  # elements that a maximum is taken over
 MANY = 64  # results

@@ -29,8 +29,7 @@ from irad.passes.contractions.price import MOVE, REGISTER, moved, walk
 from irad.passes.contractions.wanted import MOST, multiplications, with_patches
 from irad.passes.fusion.access import Position, as_dim
 from irad.passes.fusion.windows import static_position
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import give_last, splat_of
 
 PADDED = 1.1  # how much dearer a nest over the padded array is than others,
 CALLED = 1.2  # and a BLAS product of such a size

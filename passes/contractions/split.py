@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from irad.core.ir import Builder, Graph, Node, Value, emit, readers, reads
 from irad.ops.array import Slice, dot, index
-from irad.passes.rebuild import give_last
+from irad.passes.rewrite import give_last
 
 Spec = tuple[int | str | Slice, ...]
 

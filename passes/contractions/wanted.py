@@ -19,7 +19,7 @@ from irad.passes.contractions.operands import Operands
 from irad.passes.contractions.patches import may_copy, note_patches, patches
 from irad.passes.fusion.access import as_dim, classify
 from irad.passes.fusion.windows import under_window
-from irad.passes.rebuild import give_last
+from irad.passes.rewrite import give_last
 
 MOST = 512**3  # multiplications of one product: above this a BLAS, which blocks for all caches, is ahead
 WIDE = 16  # places along a row of an image: weights are read seldom enough

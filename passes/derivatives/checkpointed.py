@@ -64,7 +64,7 @@ class Checkpointed:
         after = Value(TAPE, "tape")
         counted = () if self.count is None else (self.number, self.count)
         outs = (*self.node.outputs, *counted, after)
-        return [*b.nodes, Node(op, tuple(inputs), outs, {}, tuple(regions), self.node.loc, self.node.deriv)], after
+        return [*b.nodes, self.node.replace(op=op, inputs=inputs, outputs=outs, attrs={}, regions=regions)], after
 
     def _forward_for(self, tape: Value) -> tuple[Any, list[Value], list[Graph]]:
         n, *state = self.node.inputs

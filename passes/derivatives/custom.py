@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, copy, walk
+from irad.core.ir import Builder, Graph, Node, Program, Value, copy, map_regions, walk
 from irad.ops.array import reshape
 
 CUSTOM = ("custom_vjp", "custom_jvp")
@@ -39,12 +39,7 @@ def _apart(n: Node) -> list[Node]:
         return bound(_plain(n.regions[0]), n.inputs, n.outputs)
     if "expand" in n.op.extra:
         return bound(_plain(_expanded(n)), n.inputs, n.outputs)
-    regions = tuple(map(_plain, n.regions))
-    return [
-        n
-        if all(a is b for a, b in zip(regions, n.regions))
-        else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
-    ]
+    return [map_regions(n, _plain)]
 
 
 def _expanded(n: Node) -> Graph:

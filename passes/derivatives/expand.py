@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, callees, captures, copy, current, inline, retyped, walk
+from irad.core.ir import (
+    Builder,
+    Graph,
+    Node,
+    Program,
+    Value,
+    callees,
+    captures,
+    copy,
+    current,
+    inline,
+    retyped,
+    retyped_node,
+    walk,
+)
 from irad.core.notes import Notes
 from irad.core.once import COMPILER
 from irad.errors import UnsupportedError
@@ -24,7 +38,6 @@ from irad.passes.derivatives.forward import linearized
 from irad.passes.derivatives.reverse import Differentiation, float_cotangents, free_sites, joint
 from irad.passes.derivatives.spectral_tables import completed
 from irad.passes.derivatives.wholes import wholes
-from irad.passes.rebuild import rebuilt
 
 if TYPE_CHECKING:
     from irad.passes.derivatives.jacobian import Block
@@ -141,7 +154,7 @@ class _Expand:
     def node(self, n: Node, env: dict[Value, Value]) -> Node:
         """The node with its regions expanded and its operands renamed; the very node if nothing changes."""
         regions = tuple(self.graph(r, env) for r in n.regions)
-        return rebuilt(n, env, [env.get(v, v) for v in n.inputs], n.outputs, regions)
+        return retyped_node(n, env).replace(inputs=[env.get(v, v) for v in n.inputs], regions=regions)
 
     def transform(self, n: Node, inputs: list[Value], region: Graph) -> list[Value]:
         """Emit the derivative (or the batched body) of a transform's region, in the current builder."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, types
-from irad.ops.control import call, pop, push, zero
+from irad.ops.control import pop, push, zero
 from irad.passes.analyses.activity import activity, carries
 from irad.passes.derivatives.reverse import Differentiation, no_derivative
 
@@ -96,7 +96,7 @@ Rule = Callable[[Forward, Node, Tangents], None]
 def _finish(node: Node, tan: Tangents, ins: Sequence[Value], outs: Sequence[Value], regions: Sequence[Graph]) -> None:
     """Append the control op with tangents of `outs` as further results."""
     ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
-    current().nodes.append(Node(node.op, tuple(ins), (*node.outputs, *ds), node.attrs, tuple(regions), node.loc, node.deriv))
+    current().nodes.append(node.replace(inputs=ins, outputs=(*node.outputs, *ds), regions=regions))
     tan.update(zip(outs, ds))
 
 
@@ -123,7 +123,7 @@ def _call(ad: Forward, node: Node, tan: Tangents) -> None:
     ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
     ins = (*node.inputs, *(tan.full(v) for v in node.inputs if carries(v)))
     attrs = {"callee": ad.function(node.attrs["callee"]), "types": (*node.attrs["types"], *types(outs))}
-    current().nodes.append(Node(call, ins, (*node.outputs, *ds), attrs, (), node.loc, node.deriv))
+    current().nodes.append(node.replace(inputs=ins, outputs=(*node.outputs, *ds), attrs=attrs))
     tan.update(zip(outs, ds))
 
 

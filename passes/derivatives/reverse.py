@@ -328,7 +328,7 @@ class Backward:
     def _replayed(self, node: Node) -> Node:
         need = self.ad.need
         ins, outs = tuple(map(need, node.inputs)), tuple(map(need, node.outputs))
-        return Node(node.op, ins, outs, rename_attrs(node.attrs, need), (), node.loc, node.deriv)
+        return node.replace(inputs=ins, outputs=outs, attrs=rename_attrs(node.attrs, need), regions=())
 
     def region(self, tape: Value | None, taped: bool) -> Graph:
         """The region. `tape`: the value to capture, or None to take and yield one as a parameter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irad.core.ir import Builder, Graph, Node, Value, captured, copy, types
+from irad.core.ir import Builder, Graph, Node, Value, captured, copy, map_regions, types
 from irad.core.types import TAPE
 from irad.errors import UnsupportedError
 from irad.ops.constant import const
@@ -25,7 +25,7 @@ def rule(name: str) -> Callable[[Rule], Rule]:
 
 def grown(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], regions: Sequence[Graph]) -> Node:
     """The forward control op with more operands, results and larger regions."""
-    return Node(node.op, tuple(inputs), tuple(outputs), node.attrs, tuple(regions), node.loc, node.deriv)
+    return node.replace(inputs=inputs, outputs=outputs, regions=regions)
 
 
 @rule("if")
@@ -127,9 +127,7 @@ def without_effects(graph: Graph) -> Graph:
                 n.loc,
             )
         if n.op.effects == "none":
-            regions = tuple(map(without_effects, n.regions))
-            same = all(a is b for a, b in zip(regions, n.regions))
-            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
+            nodes.append(map_regions(n, without_effects))
     return graph.replace(nodes=nodes)
 
 
@@ -158,7 +156,7 @@ def _call(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     def augment(tape: Value) -> tuple[list[Node], Value]:
         attrs = {"callee": fwd, "types": (*node.attrs["types"], TAPE)}
         t = Value(TAPE, "tape")
-        return [Node(call, (*node.inputs, tape), (*node.outputs, t), attrs, (), node.loc, node.deriv)], t
+        return [node.replace(inputs=(*node.inputs, tape), outputs=(*node.outputs, t), attrs=attrs)], t
 
     ad.frames[-1].augment[node] = augment
 

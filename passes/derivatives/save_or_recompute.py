@@ -115,7 +115,7 @@ def _read(node: Node, stores: dict[Value, Node], early: set[Node | Value], last:
     else:
         return None
     array = last(x, at, spec)
-    return None if array is None else Node(index, (array, *at), node.outputs, {"spec": spec}, (), node.loc, node.deriv)
+    return None if array is None else node.replace(op=index, inputs=(array, *at), attrs={"spec": spec}, regions=())
 
 
 def _positions(graph: Graph, free: Callable[[Value], bool]) -> set[Node | Value]:

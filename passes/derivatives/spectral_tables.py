@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
-from irad.core.ir import Builder, Graph, Node, Value, copy, current
+from irad.core.ir import Builder, Graph, Node, Value, copy, current, map_regions
 from irad.ops import elementwise as ew
 from irad.ops.array import Slice, broadcast, reshape_to
 from irad.ops.constant import const
@@ -18,7 +18,7 @@ from irad.ops.matrix_functions import (
 )
 from irad.passes.derivatives import forward
 from irad.passes.derivatives.reverse import Differentiation
-from irad.passes.rewrite import rebuild, splat_of
+from irad.passes.rewrite import splat_of
 
 Defs = MutableMapping[Value, Node]  # never written to
 
@@ -210,7 +210,7 @@ def _wants(n: Node) -> bool:
 def _completed(graph: Graph, defs: dict[Value, Node]) -> Graph:
     nodes: list[Node] = []
     for n in graph.nodes:
-        n = rebuild(n, {}, tuple(_completed(r, defs) for r in n.regions))
+        n = map_regions(n, lambda r: _completed(r, defs))
         with Builder(n.loc, n.deriv) as b:
             if not _wants(n) or not complete(defs, n):
                 b.nodes.append(n)
@@ -235,5 +235,5 @@ def complete(defs: Defs, n: Node) -> bool:
     by_scalars = [f for s in p.of.scalars for f in _slopes(made, table[:-1], [x for c, x in fixed.items() if owners[c] is s])]
     first = n.inputs[: len(n.inputs) - len(p.table) - len(p.directions)]
     inputs = (*first, *table, *by_scalars, *p.directions)
-    current().nodes.append(Node(n.op, inputs, n.outputs, {**n.attrs, "whole": True}, (), n.loc, n.deriv))
+    current().nodes.append(n.replace(inputs=inputs, attrs={**n.attrs, "whole": True}))
     return True

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Builder, Graph, Node, Program, Value
+from irad.core.ir import Builder, Graph, Node, Program, Value, map_regions
 from irad.ops import elementwise as ew
 from irad.ops.array import sum_
 from irad.ops.elementwise import full
@@ -24,7 +24,7 @@ from irad.ops.slopes import logistic_given, slope_of
 from irad.passes.clean.cse import Key, node_key
 from irad.passes.derivatives.spectral_tables import completed
 from irad.passes.derivatives.spectral_wholes import matrix_function_of, spectral_element_of, spectral_product_of, spectral_sum_of
-from irad.passes.rewrite import rebuild, splat_of
+from irad.passes.rewrite import splat_of
 
 LARGEST = 64  # factors of a monomial
 DEPTH = 32  # operations back that are compared
@@ -78,7 +78,7 @@ class _Wholes:
             return graph
         nodes: list[Node] = []
         for n in graph.nodes:
-            n = rebuild(n, {}, tuple(map(self.graph, n.regions)))
+            n = map_regions(n, self.graph)
             self.defs.update((v, n) for v in n.outputs)
             made = self.node(n)
             if len(made) == 1 and (
@@ -103,7 +103,7 @@ class _Wholes:
         if n.op.name not in _RULES or not n.out.type.differentiable:
             return [n]
         value = Value(n.out.type, n.out.hint)
-        self.defs[value] = first = Node(n.op, n.inputs, (value,), n.attrs, (), n.loc, n.deriv)
+        self.defs[value] = first = n.replace(outputs=(value,))
         with Builder(n.loc, True) as b:
             whole = _RULES[n.op.name](self, first)
             if whole is None:
@@ -111,7 +111,7 @@ class _Wholes:
             b.nodes.insert(0, first)
             slope_of(value, whole)
         last = b.nodes.pop()
-        return [*b.nodes, Node(last.op, last.inputs, n.outputs, last.attrs, (), n.loc, n.deriv)]
+        return [*b.nodes, n.replace(op=last.op, inputs=last.inputs, attrs=last.attrs, regions=())]
 
     def constant(self, v: Value) -> Any:
         """The number that v spreads, or None."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from irad.core.affine import symbols
-from irad.core.ir import Builder, Graph, Node, Program, Value, current, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.types import I64, Dim, Type, is_float
@@ -26,8 +26,7 @@ from irad.passes.fusion.matrix_form import matrix_form
 from irad.passes.fusion.nests import merge_rows
 from irad.passes.fusion.notes import note_unit
 from irad.passes.fusion.windows import static_position
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import splat_of
+from irad.passes.rewrite import give_last, splat_of
 
 
 def fuse(program: Program, notes: Notes | None = None) -> Program:
@@ -41,9 +40,7 @@ def _fuse_graph(graph: Graph, outside: dict[Value, Node], notes: Notes | None) -
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(_fuse_graph(r, known, notes) for r in n.regions)
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = map_regions(n, lambda r: _fuse_graph(r, known, notes))
         nodes.append(n)
     graph = graph.replace(nodes=[m for n in nodes for m in _prepared(n)])
     if not any(v.type.shape for n in graph.nodes for v in n.outputs) and not any(classify(n) for n in graph.nodes):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from irad.core.ir import Builder, Node, Value
 from irad.ops.array import dot, transpose_to
-from irad.passes.rebuild import give_last
+from irad.passes.rewrite import give_last
 
 
 def matrix_form(node: Node) -> list[Node]:

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from math import prod
 
 from irad.core.affine import symbol
-from irad.core.ir import Graph, Node, Program, Value, captured, defs, reads
+from irad.core.ir import Graph, Node, Program, Value, captured, defs, map_regions, reads
 from irad.core.notes import Notes
 from irad.ops.array import index, one_place
 from irad.ops.constant import const
 from irad.ops.loop import Map, load, loop
-from irad.passes.rebuild import give_last
-from irad.passes.rewrite import Env
+from irad.passes.rewrite import Env, give_last
 
 MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
 MAX_READS = 3  # times that it is computed, in all
@@ -34,9 +33,7 @@ def _graph(graph: Graph, notes: Notes | None) -> Graph:
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(_graph(r, notes) for r in n.regions)
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = map_regions(n, lambda r: _graph(r, notes))
         nodes.append(n)
     k = 0
     while k < len(nodes):
@@ -148,9 +145,11 @@ class _Inliner:
         m = self.made[v]
         out = Value(v.type, v.hint)
         if m.op is load:
-            new = Node(load, (m.inputs[0], *idx), (out,), {"map": self._moved(m, place, len(idx))}, (), m.loc, m.deriv)
+            new = m.replace(
+                op=load, inputs=(m.inputs[0], *idx), outputs=(out,), attrs={"map": self._moved(m, place, len(idx))}, regions=()
+            )
         else:
-            new = Node(m.op, tuple(self._value(x, idx, place, env) for x in m.inputs), (out,), m.attrs, (), m.loc, m.deriv)
+            new = m.replace(inputs=tuple(self._value(x, idx, place, env) for x in m.inputs), outputs=(out,))
         self.nodes.append(new)
         env[v] = out
         return out
@@ -174,11 +173,11 @@ def _inlined(producer: Node, consumer: Node) -> list[Node]:
             env[m.outputs[0]] = inliner.result(k, m.inputs[1:], m.attrs["map"])
             nodes += inliner.nodes
         elif any(v in env for v in m.inputs):
-            nodes.append(Node(m.op, tuple(env.get(v, v) for v in m.inputs), m.outputs, m.attrs, m.regions, m.loc, m.deriv))
+            nodes.append(m.replace(inputs=tuple(env.get(v, v) for v in m.inputs)))
         else:
             nodes.append(m)
     region = Graph(body.params, tuple(nodes), tuple(env.get(v, v) for v in body.results), body.name)
-    return [Node(loop, consumer.inputs, consumer.outputs, consumer.attrs, (region,), consumer.loc, consumer.deriv)]
+    return [consumer.replace(regions=(region,))]
 
 
 def _element(producer: Node, read: Node) -> list[Node]:
@@ -193,4 +192,4 @@ def _element(producer: Node, read: Node) -> list[Node]:
 
 def _index(m: Node) -> Node:
     """A load at a known position, as it is written outside loops."""
-    return Node(index, m.inputs, m.outputs, {"spec": tuple(row[-1] for row in m.attrs["map"].rows)}, (), m.loc, m.deriv)
+    return m.replace(op=index, attrs={"spec": tuple(row[-1] for row in m.attrs["map"].rows)}, regions=())

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from irad.core.ir import Graph, Node, Program, Value, reads, substitute_node, uses
+from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, substitute_node, uses
 from irad.ops.array import STORES, index
 from irad.ops.array import copy as copy_op
 from irad.ops.core import effects
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.fusion.access import classify, is_view
-from irad.passes.rewrite import rebuild
 
 MOST = 64  # nodes that may float with a read
 
@@ -47,7 +46,7 @@ class _Function:
         return FinalValues(self.whole)
 
     def graph(self, graph: Graph) -> Graph:
-        graph = graph.replace(nodes=[rebuild(n, {}, tuple(map(self.graph, n.regions))) for n in graph.nodes])
+        graph = graph.replace(nodes=[map_regions(n, self.graph) for n in graph.nodes])
         count = uses(graph)
         if not any(count[x] > 1 for n in graph.nodes for x in overwritten(n)):
             return graph
@@ -147,7 +146,7 @@ class _Block:
 
     def read_new(self, read: Node, moving: list[Node], store: Node) -> None:
         """The read, of the version that the store makes, and what floats with it, behind the store."""
-        new = Node(read.op, (store.out, *read.inputs[1:]), read.outputs, read.attrs, (), read.loc, read.deriv)
+        new = read.replace(inputs=(store.out, *read.inputs[1:]))
         self.exchange(read, new)
         for n in (new, *moving[1:]):
             if self.at[n] < self.at[store]:
@@ -168,7 +167,7 @@ class _Block:
         env = {read.out: new}
         for n in list(self.after[read.out]):
             self.exchange(n, substitute_node(n, env))
-        kept = Node(copy_op, read.outputs, (new,), {}, (), read.loc, read.deriv)
+        kept = read.replace(op=copy_op, inputs=read.outputs, outputs=(new,), attrs={}, regions=())
         self.place(kept, (*self.at[read], 0))  # before what was put behind the read
         self.source = self.source.replace(results=[env.get(v, v) for v in self.source.results])
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
 
-from irad.core.ir import Graph, Node, Value, captures, readers, reads, substitute
+from irad.core.ir import Graph, Node, Value, captures, map_regions, readers, reads, substitute
 from irad.core.types import Dim
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
@@ -30,7 +30,7 @@ def _reads_first(graph: Graph) -> Graph:
     before: dict[Node, list[Node]] = {}
     for n in graph.nodes:
         if n.regions and n.op.name != "loop":
-            n = Node(n.op, n.inputs, n.outputs, n.attrs, tuple(map(_reads_first, n.regions)), n.loc, n.deriv)
+            n = map_regions(n, _reads_first)
         if n.op is index and one_place(n.attrs["spec"]):
             if n.inputs[0] in user:
                 before.setdefault(user[n.inputs[0]], []).append(n)
@@ -92,14 +92,14 @@ class _Copies:
             if old is not new and (read_in_place(node, old, o) or old in captures(body) and self.stores.apart(node, k, old))
         }
         body = substitute(body, moved)
-        return [*copies, Node(node.op, tuple(dests), node.outputs, node.attrs, (body,), node.loc, node.deriv)]
+        return [*copies, node.replace(inputs=dests, regions=(body,))]
 
     def _update(self, node: Node) -> list[Node]:
         x, *rest = node.inputs
         copies, (dest,) = self._own([x])
         if x in self.spare:
             self.spare.add(node.out)
-        return [*copies, Node(node.op, (dest, *rest), node.outputs, node.attrs, (), node.loc, node.deriv)]
+        return [*copies, node.replace(inputs=(dest, *rest))]
 
     _update_add = _update
 
@@ -108,22 +108,14 @@ class _Copies:
         copies, init = self._own(node.inputs)
         return [
             *copies,
-            Node(
-                node.op,
-                tuple(init),
-                node.outputs,
-                node.attrs,
-                (self._body(body, 1, node.attrs.get("swap", ())),),
-                node.loc,
-                node.deriv,
-            ),
+            node.replace(inputs=init, regions=(self._body(body, 1, node.attrs.get("swap", ())),)),
         ]
 
     def _while(self, node: Node) -> list[Node]:
         cond, body = node.regions
         copies, init = self._own(node.inputs)
         regions = (self.graph(cond), self._body(body, 0, node.attrs.get("swap", ())))
-        return [*copies, Node(node.op, tuple(init), node.outputs, node.attrs, regions, node.loc, node.deriv)]
+        return [*copies, node.replace(inputs=init, regions=regions)]
 
     def _body(self, body: Graph, offset: int, swap: Sequence[tuple[int, int]]) -> Graph:
         """Copies of what is carried on; a carry that becomes another one goes through memory of its own first.
@@ -160,7 +152,7 @@ class _Copies:
             r = self.graph(r)
             copies, results = self._own(r.results)
             regions.append(r.replace(nodes=_without_dead([*r.nodes, *copies], results), results=results))
-        return [Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)]
+        return [node.replace(regions=regions)]
 
     _checkpoint = _if
 

@@ -10,7 +10,7 @@ same; the plan pass and codegen exchange the buffers by name (`swap` on the loop
 from __future__ import annotations
 
 from irad.core.affine import symbols
-from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
+from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, map_regions, uses
 from irad.ops.array import one_place, update
 from irad.ops.constant import empty
 from irad.ops.loop import Out, load, loop
@@ -26,9 +26,7 @@ def _graph(graph: Graph) -> Graph:
     nodes = []
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            regions = tuple(map(_graph, n.regions))
-            if any(a is not b for a, b in zip(regions, n.regions)):
-                n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
+            n = map_regions(n, _graph)
             if n.op.name in ("for", "while"):
                 n = _loop(n)
         nodes.append(n)
@@ -103,13 +101,13 @@ def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
     regions.append(Graph((*body.params, other), tuple(nodes), (*body.results, p)))
     swap = (*node.attrs.get("swap", ()), (k, len(node.outputs)))
     inputs = (*node.inputs, node.inputs[offset + k])
-    return Node(node.op, inputs, (*node.outputs, out), {**node.attrs, "swap": swap}, tuple(regions), node.loc, node.deriv)
+    return node.replace(inputs=inputs, outputs=(*node.outputs, out), attrs={**node.attrs, "swap": swap}, regions=regions)
 
 
 def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
     """The fused loop storing the whole new value into the other buffer."""
     if site.op is update:
-        return Node(update, (other, *site.inputs[1:]), site.outputs, site.attrs, (), site.loc, site.deriv)
+        return site.replace(inputs=(other, *site.inputs[1:]))
     (body,) = site.regions
     outs = list(site.attrs["outs"])
     results = list(body.results)
@@ -122,4 +120,4 @@ def _stores(site: Node, j: int, p: Value, other: Value) -> Node:
         outs[j] = Out("store", outs[j].map)
     inputs = tuple(other if i == j else v for i, v in enumerate(site.inputs))
     region = Graph(body.params, tuple(nodes), tuple(results))
-    return Node(site.op, inputs, site.outputs, {**site.attrs, "outs": tuple(outs)}, (region,), site.loc, site.deriv)
+    return site.replace(inputs=inputs, attrs={**site.attrs, "outs": tuple(outs)}, regions=(region,))

@@ -15,7 +15,7 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Program, Value, copy, nodes_where, substitute_node, walk
+from irad.core.ir import Graph, Program, Value, copy, map_regions, nodes_where, substitute_node, walk
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.errors import VerifyError
@@ -99,11 +99,7 @@ def _without_free_copies(graph: Graph, env: dict[Value, Value]) -> Graph:
         if n.op is copy_op and n.inputs[0].at == n.outputs[0].at and n.outputs[0].type.shape:
             env[n.outputs[0]] = env.get(n.inputs[0], n.inputs[0])
             continue
-        n = substitute_node(n, env)
-        regions = tuple(_without_free_copies(r, env) for r in n.regions)
-        if any(a is not b for a, b in zip(regions, n.regions)):
-            n = Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv)
-        nodes.append(n)
+        nodes.append(map_regions(substitute_node(n, env), lambda r: _without_free_copies(r, env)))
     return graph.replace(nodes=nodes, results=[env.get(v, v) for v in graph.results])
 
 

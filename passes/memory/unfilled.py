@@ -7,11 +7,10 @@ constant is never read. Runs after `fuse`.
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, Node, Program, Value, captures, readers
+from irad.core.ir import Graph, Node, Program, Value, captures, map_regions, readers
 from irad.ops.array import Slice, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import loop
-from irad.passes.rewrite import rebuild
 
 
 def unfilled(program: Program) -> Program:
@@ -23,9 +22,9 @@ def _graph(graph: Graph) -> Graph:
     results, nodes = set(graph.results), []
     for n in graph.nodes:
         if n.op is const and n.out.type.rank and n.out not in results and _written_over(n.out, readers(graph), results):
-            n = Node(empty, (), n.outputs, {"type": n.out.type}, (), n.loc, n.deriv)
+            n = n.replace(op=empty, attrs={"type": n.out.type})
         elif n.regions and n.op is not loop:
-            n = rebuild(n, {}, tuple(map(_graph, n.regions)))
+            n = map_regions(n, _graph)
         nodes.append(n)
     return graph.replace(nodes=nodes)
 

@@ -57,9 +57,7 @@ def _node(node: Node, everywhere: bool, outer: Numbers) -> Node:
         regions = [_shortened(regions[0], numbers, derivative=True)]
         if everywhere:
             regions = [_through_memory(_shortened(regions[0], numbers, derivative=False), numbers)]
-    if all(a is b for a, b in zip(regions, node.regions)):
-        return node
-    return Node(node.op, node.inputs, node.outputs, node.attrs, tuple(regions), node.loc, node.deriv)
+    return node.replace(regions=regions)
 
 
 def _shortened(body: Graph, numbers: Numbers, derivative: bool) -> Graph:
@@ -96,7 +94,7 @@ def _through_memory(body: Graph, numbers: Numbers) -> Graph:
                 continue
             value = form.value()
         at = body.nodes.index(store)
-        new = Node(store.op, (store.inputs[0], value, *store.inputs[2:]), store.outputs, store.attrs, (), store.loc, store.deriv)
+        new = store.replace(inputs=(store.inputs[0], value, *store.inputs[2:]))
         nodes = [*body.nodes[:at], *b.nodes, new, *body.nodes[at + 1 :]]
         alive = _Alive(Graph(body.params, tuple(nodes), body.results))
         if len(alive.of(body.results)) <= len(_Alive(body).of(body.results)) + EXTRA:

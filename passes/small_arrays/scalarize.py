@@ -12,6 +12,7 @@ out, the elements are then vectors along it, and f64[8,2] becomes two f64[8].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from irad.core.ir import (
     captured,
     current,
     emit,
+    map_regions,
     reads,
     rename_attrs,
     substitute,
@@ -36,7 +38,7 @@ from irad.ops.array import Slice
 from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
 from irad.ops.constant import empty
-from irad.passes.rebuild import give_last
+from irad.passes.rewrite import give_last
 from irad.passes.small_arrays.lanes import Lanes, free, written_out
 from irad.passes.small_arrays.scalarize_rules import (
     MAX_SIZE,
@@ -90,13 +92,9 @@ class _Outside:
                 nodes += done
             elif n.op.name in ("push", "pop"):
                 nodes += _entries(n)
-            elif n.regions:
-                inner = loops and n.op.name not in ("for", "while")
-                regions = tuple(self.graph(r, inner) for r in n.regions)
-                same = all(a is b for a, b in zip(regions, n.regions))
-                nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
             else:
-                nodes.append(n)
+                inner = loops and n.op.name not in ("for", "while")
+                nodes.append(map_regions(n, partial(self.graph, loops=inner)))
         return graph.replace(nodes=nodes)
 
 
@@ -259,7 +257,7 @@ class _Split:
                 self.env[v] = self.whole(v)
         regions = tuple(_Outside().graph(_renamed(r, self.env), loops=False) for r in n.regions)
         attrs = rename_attrs(n.attrs, lambda v: self.env.get(v, v))
-        current().nodes.append(Node(n.op, ins, tuple(map(self.bound, n.outputs)), attrs, regions, n.loc, n.deriv))
+        current().nodes.append(n.replace(inputs=ins, outputs=tuple(map(self.bound, n.outputs)), attrs=attrs, regions=regions))
 
     def bound(self, v: Value) -> Value:
         """A parameter or result: a new one if an extent that its type mentions has another name now."""
@@ -286,13 +284,13 @@ class _Split:
             ins = [self.whole(n.inputs[0])]
             for v in n.inputs[1:]:
                 ins += list(self.parts(v, None).flat) if small(v) else [self.whole(v)]
-            current().nodes.append(Node(n.op, tuple(ins), n.outputs, n.attrs, (), n.loc, n.deriv))
+            current().nodes.append(n.replace(inputs=ins))
             return
         outs: list[Value] = [n.outputs[0]]
         for v in n.outputs[1:]:
             outs += self.fresh(v) if small(v) else [v]
         attrs = {**n.attrs, "types": tuple(v.type for v in outs[1:])}
-        current().nodes.append(Node(n.op, (self.whole(n.inputs[0]),), tuple(outs), attrs, (), n.loc, n.deriv))
+        current().nodes.append(n.replace(inputs=(self.whole(n.inputs[0]),), outputs=outs, attrs=attrs))
 
 
 def _place(t: Type, at: tuple[int, ...], lane: int | None) -> tuple[int | Slice, ...]:
@@ -335,7 +333,7 @@ class _Region:
         outs: list[Value] = []
         for v, flag in zip(n.outputs, self.flags):
             outs += s.fresh(v) if flag else [s.bound(v)]
-        current().nodes.append(Node(n.op, tuple(ins), tuple(outs), n.attrs, tuple(regions), n.loc, n.deriv))
+        current().nodes.append(n.replace(inputs=ins, outputs=outs, regions=regions))
 
     def _elements(self, v: Value, k: int) -> list[Value]:
         """The elements of a value that becomes result k."""

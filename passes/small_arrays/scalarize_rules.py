@@ -85,7 +85,7 @@ def narrowed(n: Node, wanted: Mapping[int, int], lane: int | None) -> Node:
         attrs["shape"] = one_lane(attrs["shape"], lane)
     elif n.op.name in ("index", "update", "update_add"):
         attrs["spec"] = tuple(Slice(0, 1) if k == wanted[0] else s for k, s in enumerate(attrs["spec"]))
-    return Node(n.op, n.inputs, n.outputs, attrs, (), n.loc, n.deriv)
+    return n.replace(attrs=attrs)
 
 
 def made_free(n: Node, lane: int | None) -> Elements:

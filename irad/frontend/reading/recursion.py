@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import CellType
 from typing import Any
 
-from irad.core.ir import Graph, Node, Value, captures, emit, substitute
+from irad.core.ir import Graph, Node, Value, captures, emit, map_regions, substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
 from irad.errors import UnsupportedError
@@ -253,9 +253,8 @@ def _with_extra(graph: Graph, record: Record) -> Graph:
 
 def _passing(graph: Graph, name: str, extra: tuple[Value, ...]) -> Graph:
     def node(n: Node) -> Node:
-        regions = tuple(_passing(g, name, extra) for g in n.regions)
         mine = n.op is call_op and n.attrs["callee"] == name
-        return Node(n.op, n.inputs + extra if mine else n.inputs, n.outputs, n.attrs, regions, n.loc)
+        return n.replace(inputs=n.inputs + extra) if mine else map_regions(n, lambda g: _passing(g, name, extra))
 
     return graph.replace(nodes=[node(n) for n in graph.nodes])
 

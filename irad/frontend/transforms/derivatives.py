@@ -7,11 +7,10 @@ functions of `MEANINGS` take the reader first. Arrays changed by the differentia
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.core.ir import Builder, Graph, Node, Value, copy, current, emit, inline, substitute
+from irad.core.ir import Builder, Graph, Node, Value, copy, current, emit, inline, map_regions, substitute
 from irad.core.lazy_dataclass import replace
 from irad.core.tree import flatten, leaves_like
 from irad.core.types import Type, is_complex
@@ -213,10 +212,8 @@ def silent(graph: Graph, what: str) -> Graph:
                 n.loc,
             )
         if n.op.effects != "io":
-            regions = tuple(silent(g, what) for g in n.regions)
-            same = all(a is b for a, b in zip(regions, n.regions))
-            nodes.append(n if same else Node(n.op, n.inputs, n.outputs, n.attrs, regions, n.loc, n.deriv))
-    return graph if len(nodes) == len(graph.nodes) and all(map(operator.is_, nodes, graph.nodes)) else graph.replace(nodes=nodes)
+            nodes.append(map_regions(n, lambda g: silent(g, what)))
+    return graph.replace(nodes=nodes)
 
 
 def _like(r: Reader, ct: Any, lin: Linearised) -> list[Value]:
@@ -264,7 +261,7 @@ def _answered(n: Node, values: Sequence[Value]) -> Node:
         none = [zeros(v.type) for v in values]
     back = Graph((*bwd.params[:xs], *new(), *bwd.params[xs:]), (*bwd.nodes, *b.nodes), (*bwd.results, *none))
     regions = (first, fwd.replace(params=(*fwd.params, *new())), back)
-    return Node(n.op, (*n.inputs, *values), n.outputs, n.attrs, regions, n.loc, n.deriv)
+    return n.replace(inputs=(*n.inputs, *values), regions=regions)
 
 
 def _first_run(lin: Linearised) -> tuple[Sequence[Value], Graph]:

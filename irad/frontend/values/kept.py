@@ -178,8 +178,8 @@ def _resolved(n: Node, carried: Sequence[int], phases: Sequence[Mapping[int, int
 def _keeping(n: Node, held: Mapping[int, Value], regions: Sequence[Graph]) -> Node:
     """The node with what it keeps, and its regions, exchanged."""
     before = kept(n)
-    if held == before and all(a is b for a, b in zip(regions, n.regions)):
-        return n
+    if held == before:
+        return n.replace(regions=regions)
     attrs = {**n.attrs, "keeps": tuple(held)} if held else {k: x for k, x in n.attrs.items() if k != "keeps"}
     inputs = (*n.inputs[: len(n.inputs) - len(before)], *held.values())
-    return Node(n.op, inputs, n.outputs, attrs, tuple(regions), n.loc, n.deriv)
+    return n.replace(inputs=inputs, attrs=attrs, regions=regions)
