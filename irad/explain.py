@@ -76,5 +76,4 @@ def _memory(program: Program, native: Native, notes: Notes, places: _Places) -> 
 
 
 def _buffer_bytes(s: kf.Buffer) -> int:
-    sizes = [kf.Aff.of(d).const for d in s.shape]
-    return prod(int(n) for n in sizes if n is not None) * DTYPES[s.dtype].itemsize
+    return prod(n for n in s.shape if isinstance(n, int)) * DTYPES[s.dtype].itemsize

@@ -13,8 +13,9 @@ from typing import Any
 
 from irad.codegen.emit.across import Across
 from irad.codegen.emit.values import Values
-from irad.codegen.kernel.form import Aff, Const, Index, Operand
+from irad.codegen.kernel.form import Const, Index, Operand
 from irad.codegen.llvm_text import MEMORY, Val
+from irad.core.affine import Affine, factors
 from irad.errors import IradError
 
 
@@ -127,12 +128,10 @@ class Names:
             return Lin(x, {})
         if type(x) is str:
             return self._named(x)
-        assert isinstance(x, Aff)
-        out = Lin(0, {})
-        for names, k in x.terms.items():
-            if not names:
-                out = Lin(out.c + k, out.t)
-                continue
+        assert isinstance(x, Affine)
+        out = Lin(x.const, {})
+        for s, k in x.terms:
+            names = factors(s)
             p = self._named(names[0])
             for n in names[1:]:
                 p = p.times(self._named(n))

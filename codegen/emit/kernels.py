@@ -22,7 +22,6 @@ from irad.codegen.emit.memory import Memory
 from irad.codegen.emit.vectors import Vectors
 from irad.codegen.kernel.check import verify
 from irad.codegen.kernel.form import (
-    Aff,
     Apply,
     Assign,
     Begin,
@@ -225,7 +224,7 @@ class Emitter:
         for x in args:
             if isinstance(x, Const):
                 xs.append(Lin(int(x.value), {}))
-            elif isinstance(x, Aff):
+            elif not isinstance(x, str):
                 xs.append(self.names.lin(x))
             else:
                 e = self.names.env.get(x)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from irad.codegen.emit.across import Across
 from irad.codegen.emit.index import Buf, Names
 from irad.codegen.emit.values import Values
-from irad.codegen.kernel.form import Aff, For, Index, Let, Load, Store
+from irad.codegen.kernel.form import For, Index, Let, Load, Store, integer
 from irad.codegen.llvm_text import MEMORY, Val, suffix, type_text
+from irad.core.affine import factors, terms
 from irad.core.types import bits, is_float
 from irad.errors import IradError
 
@@ -27,8 +28,8 @@ def whole_copy(s: For) -> tuple[Load, Store] | None:
     load = let.expr
     if not isinstance(load, Load) or store.value != let.name or store.add or len(load.idx) != 1 or len(store.idx) != 1:
         return None
-    each = [{k: c for k, c in Aff.of(x).terms.items() if s.var in k} for x in (*load.idx, *store.idx)]
-    return (load, store) if each == [{(s.var,): 1}] * 2 else None
+    each = [{k: c for k, c in terms(integer(x)) if s.var in factors(k)} for x in (*load.idx, *store.idx)]
+    return (load, store) if each == [{s.var: 1}] * 2 else None
 
 
 class Memory:

@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import Access, Body, Ranges, all_ranges, covered, disjoint, overlapping, span_of
 from irad.codegen.kernel.show import show
+from irad.core.affine import Integer, substitute, symbol
 from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.types import DTYPES
 from irad.errors import VerifyError
@@ -69,7 +70,7 @@ class _Kernel:
         self.opaque: set[str] = set()  # what changes places, or is in another's hands
         self.count = 0
         self.either: set[int] = set()  # lives that are one or another
-        self.starts: dict[str, Aff] = {}  # loop variables that are counted from 0 here, and what they stand for
+        self.starts: dict[str, Integer] = {}  # loop variables that are counted from 0 here, and what they stand for
 
     def run(self) -> None:
         self.block(self.kernel.body, (), {}, {})
@@ -116,7 +117,7 @@ class _Kernel:
         self.begin(name, lives)
         self.either.add(lives[name])
         if both:
-            self.fill(name, self.scope[name], Aff.of(0), self.scope[name].shape[0], path[-1], path[:-1], lives[name])
+            self.fill(name, self.scope[name], 0, self.scope[name].shape[0], path[-1], path[:-1], lives[name])
 
     def whole(self, name: str, life: int, path: Path) -> bool:
         """Is every element of a buffer written in a life, as seen from the end of a block?"""
@@ -125,28 +126,20 @@ class _Kernel:
             return False
         writes = [x.access for x in self.seen.get(name, ()) if x.access.write and x.life == life]
         loop, width = kf.For("whole", "seq", 0, size[0]), DTYPES[self.scope[name].dtype].itemsize
-        read = Access(name, Aff.of("whole") * width, width, False, (*path, loop), self.count + 1)
+        read = Access(name, integer("whole") * width, width, False, (*path, loop), self.count + 1)
         return covered(read, writes, all_ranges(_NOWHERE, [*writes, read], {}))
 
     def from_zero(self, s: kf.For) -> kf.For:
         """A loop of constant trip count whose start depends on loops around it, as one that starts at 0."""
-        span = (Aff.of(s.hi) - Aff.of(s.lo)).const
-        if span is None or Aff.of(s.lo).const is not None:
+        span, lo = integer(s.hi) - integer(s.lo), integer(s.lo)
+        if not isinstance(span, int) or isinstance(lo, int):
             return s
-        self.starts[s.var] = self.absolute(Aff.of(s.lo)) + s.var
+        self.starts[s.var] = self.absolute(lo) + integer(s.var)
         return replace(s, lo=0, hi=span)
 
-    def absolute(self, a: Aff) -> Aff:
+    def absolute(self, a: Integer) -> Integer:
         """An index in terms of the loops as they are counted here."""
-        if not self.starts.keys() & a.names():
-            return a
-        out = Aff.of(0)
-        for names, c in a.terms.items():
-            term = Aff.of(c)
-            for n in names:
-                term = term * self.starts.get(n, Aff.of(n))
-            out = out + term
-        return out
+        return substitute(a, lambda name: self.starts.get(name, symbol(name)))
 
     def statement(self, s: kf.Stmt, path: Path, lives: dict[str, int]) -> list[Access]:
         if isinstance(s, (kf.Buffer, kf.View, kf.Deref)):
@@ -189,9 +182,10 @@ class _Kernel:
         """An outside function writes all of a buffer, or of a view of one."""
         b = self.scope.get(name)
         shape: tuple[kf.Index, ...] = getattr(b, "shape", ())
-        base, start = name, Aff.of(0)
+        base = name
+        start: Integer = 0
         while isinstance(b, kf.View) and b.dtype is None:
-            base, start = b.buf, start + b.offset
+            base, start = b.buf, start + integer(b.offset)
             b = self.scope.get(base)
         to = self.scope.get(base)
         if base not in self.local or len(shape) != 1 or to is None:
@@ -199,11 +193,11 @@ class _Kernel:
             return
         self.fill(base, to, start, shape[0], s, path, lives.get(base, 0))
 
-    def fill(self, name: str, b: Any, start: Aff, size: kf.Index, s: kf.Stmt, path: Path, life: int) -> None:
+    def fill(self, name: str, b: Any, start: Integer, size: kf.Index, s: kf.Stmt, path: Path, life: int) -> None:
         """So many elements are written at once."""
         self.count += 1
         width, var = DTYPES[b.dtype].itemsize, f"written {self.count}"
-        a = Access(name, (start + var) * width, width, True, (*path, kf.For(var, "seq", 0, size)), self.count)
+        a = Access(name, (start + integer(var)) * width, width, True, (*path, kf.For(var, "seq", 0, size)), self.count)
         self.seen.setdefault(name, []).append(_Seen(a, life, s))
 
     # ---- proofs ----------------------------------------------------------------------------------------------

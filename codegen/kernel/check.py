@@ -23,8 +23,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Const, Index, Kernel, Operand, Stmt
+from irad.codegen.kernel.form import Const, Index, Kernel, Operand, Stmt, integer
 from irad.codegen.kernel.show import show
+from irad.core.affine import number, symbols
 from irad.core.types import is_float
 from irad.errors import VerifyError
 
@@ -113,7 +114,7 @@ class _Verifier:
         return "i64"
 
     def index(self, x: Index) -> None:
-        for name in () if isinstance(x, int) else Aff.of(x).names():
+        for name in symbols(integer(x)):
             d = self.dtype(name)
             if is_float(d) or d == "bool":
                 raise self.fail(f"index `{name}` has dtype {d}, it must be an integer")
@@ -223,7 +224,7 @@ class _Verifier:
         """A variable with lanes is used in vec loops over just these lanes."""
         if isinstance(var, kf.Var) and var.lanes > 1:
             v = self.vec
-            if v is None or v.lanes != var.lanes or v.unroll != 1 or (Aff.of(v.hi) - Aff.of(v.lo)).const != v.lanes:
+            if v is None or v.lanes != var.lanes or v.unroll != 1 or integer(v.hi) - integer(v.lo) != v.lanes:
                 raise self.fail(f"variable `{var.name}` has {var.lanes} lanes: it is used in vec loops of one trip with so many")
 
     def fold(self, s: kf.Fold) -> None:
@@ -248,7 +249,7 @@ class _Verifier:
     def swap(self, s: kf.Swap) -> None:
         a, b = (self.get(n, kf.Param, kf.Buffer, kf.View) for n in (s.a, s.b))
         self.unwritten -= {s.a, s.b}
-        if a.dtype != b.dtype or [Aff.of(n) for n in a.shape] != [Aff.of(n) for n in b.shape]:
+        if a.dtype != b.dtype or [integer(n) for n in a.shape] != [integer(n) for n in b.shape]:
             raise self.fail(f"swapped buffers must have one dtype and shape: `{s.a}` and `{s.b}` differ")
         stale = self.views_of({s.a, s.b})
         if self.vec:
@@ -306,7 +307,7 @@ class _Verifier:
             raise self.fail(f"loop `{s.var}` has kind {s.kind!r}; there are {', '.join(_KINDS)}")
         if s.step == 0 or s.kind == "vec" and s.step != 1 or s.lanes < 1 or s.unroll < 1:
             raise self.fail(f"loop `{s.var}` has step {s.step}, lanes {s.lanes} and unroll {s.unroll}")
-        trip = (Aff.of(s.hi) - Aff.of(s.lo)).const
+        trip = number(integer(s.hi) - integer(s.lo))
         if trip is None and (s.kind == "unroll" or s.full):
             raise self.fail(f"loop `{s.var}` is straight line: its trip count must be a constant")
         if s.mix and any(isinstance(x, kf.Store) and x.add for x in kf.walk(s.body)):

@@ -11,7 +11,7 @@ from math import inf
 
 from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.core.lazy_dataclass import replace
 from irad.ops.core import cost_of
 
@@ -86,9 +86,9 @@ class _Chunks:
         """for chunk: for i in the chunk; poll."""
         step = _chunk(s.body) * s.step
         start, end, stop, more = (self.fresh(h) for h in ("from", "end", "to", "more"))
-        hi = Aff.of(s.hi)
+        hi = integer(s.hi)
         chunk: list[kf.Stmt] = [
-            kf.Let(end, "i64", Apply("add", (Aff.of(start), Const(step, "i64")))),
+            kf.Let(end, "i64", Apply("add", (integer(start), Const(step, "i64")))),
             kf.Let(stop, "i64", Apply("minimum", (end, hi))),
             replace(s, lo=start, hi=stop),
             kf.Let(more, "bool", Apply("lt", (end, hi))),

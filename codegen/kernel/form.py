@@ -11,86 +11,20 @@ Buffers with different names never overlap while both are live; that is the plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, Union
 
+from irad.core.affine import Affine, Integer, symbol
 from irad.core.lazy_dataclass import dataclass, field, replace
 
-
-class Aff:
-    """An integer polynomial over names, affine in loop variables: {sorted tuple of names: coefficient}."""
-
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: Mapping[tuple[str, ...], int]):
-        self.terms: dict[tuple[str, ...], int] = {k: v for k, v in terms.items() if v}
-
-    @staticmethod
-    def of(x: Index) -> Aff:
-        """An int, a name or an Aff as an Aff."""
-        if type(x) is Aff:
-            return x
-        return Aff({(): x}) if isinstance(x, int) else Aff({(x,): 1})  # type: ignore[dict-item]
-
-    def __add__(self, other: Index) -> Aff:
-        if type(other) is int and not other:
-            return self
-        out = dict(self.terms)
-        for k, v in Aff.of(other).terms.items():
-            out[k] = out.get(k, 0) + v
-        return Aff(out)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Index) -> Aff:
-        if type(other) is Aff and other.terms.keys() <= _ONE:
-            other = other.terms.get((), 0)
-        if type(other) is int:
-            return self if other == 1 else Aff({k: v * other for k, v in self.terms.items()})
-        out: dict[tuple[str, ...], int] = {}
-        for k, v in self.terms.items():
-            for l, w in Aff.of(other).terms.items():
-                m = tuple(sorted(k + l))
-                out[m] = out.get(m, 0) + v * w
-        return Aff(out)
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> Aff:
-        return self * -1
-
-    def __sub__(self, other: Index) -> Aff:
-        return self + (-Aff.of(other))
-
-    def __rsub__(self, other: Index) -> Aff:
-        return Aff.of(other) - self
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aff) and self.terms == other.terms
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.terms.items()))
-
-    @property
-    def const(self) -> int | None:
-        """The number, if it is one."""
-        return self.terms.get((), 0) if all(k == () for k in self.terms) else None
-
-    def names(self) -> set[str]:
-        return {n for k in self.terms for n in k}
-
-    def __str__(self) -> str:
-        out = ""
-        for k, v in sorted(self.terms.items(), key=lambda t: (t[0] == (), t[0])):
-            body = "*".join(([str(abs(v))] if abs(v) != 1 or not k else []) + list(k))
-            out += ("-" if v < 0 else "+" if out else "") + body
-        return out or "0"
-
-
 GROW_NAME = "irad_grow"  # the support function that kernels call where a tape is full, see irad.codegen.lower.tape
-_ONE = {()}
-Index = Union[int, str, Aff]
+Index = Union[int, str, Affine]  # a number, a name, or an affine integer over names
+
+
+def integer(x: Index) -> Integer:
+    """An index as an integer."""
+    return symbol(x) if isinstance(x, str) else x
 
 
 @dataclass(frozen=True)
@@ -101,7 +35,7 @@ class Const:
     dtype: str
 
 
-Operand = Union[str, Const, Aff]
+Operand = Union[str, Const, Index]
 
 
 # ---- expressions of a Let --------------------------------------------------------------------------------------
@@ -419,8 +353,8 @@ def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt
 
 def trips(s: For) -> float:
     """Iterations (of a vec loop: elements); inf if they are known at run time only."""
-    span = (Aff.of(s.hi) - Aff.of(s.lo)).const
-    return inf if span is None else max(0, -(-span // s.step))
+    span = integer(s.hi) - integer(s.lo)
+    return max(0, -(-span // s.step)) if isinstance(span, int) else inf
 
 
 _NESTED = {For: ("body",), While: ("body", "test"), If: ("orelse", "then")}  # the last one is walked first

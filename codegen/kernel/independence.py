@@ -1,8 +1,6 @@
 """Are the iterations of a loop independent? The memory that they touch, as affine byte positions over the loops' variables.
 
-Two iterations of the loop over i do not meet in a buffer if every position in it is low + c*i + far, where `low` spans less than
-c and `far` is a multiple of a period that c*i + low does not reach: a mixed-radix number in which i is one digit. Slots of an
-arena are one memory where their bytes overlap.
+Whether positions meet, irad.core.dependence says. Slots of an arena are one memory where their bytes overlap.
 """
 
 from __future__ import annotations
@@ -13,14 +11,15 @@ from math import inf
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, trips
+from irad.codegen.kernel.form import integer, trips
+from irad.core.affine import WHOLE, Affine, Integer, Interval, bounds, constant, divisible, factors, fill, symbols, terms
+from irad.core.dependence import apart, dense
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import DTYPES
 
 SUMS = 1 << 18  # bytes of the arrays that the blocks of a loop add to
 
-Span = tuple[float, float]  # least and greatest
-Ranges = Mapping[str, Span]  # of loop variables
+Ranges = Mapping[str, Interval]  # of loop variables
 Scope = Mapping[str, Any]  # the statements and parameters that declare the buffers and folds outside
 
 
@@ -39,7 +38,7 @@ class Sum:
 
     buf: str
     dtype: str
-    start: Aff
+    start: Integer
     size: int
 
 
@@ -48,7 +47,7 @@ class Access:
     """A load or store of bytes [at, at + width) of the memory `root`; `loops`: the loops and branches around it, from outside in."""
 
     buf: str
-    at: Aff
+    at: Integer
     width: int
     write: bool
     loops: tuple[kf.Stmt, ...]
@@ -119,28 +118,29 @@ class Body:
         if b is None or isinstance(b, kf.View) and b.dtype is None:
             return False
         shape = (1,) if isinstance(b, kf.Deref) else b.shape
-        at, stride = Aff.of(0), Aff.of(1)
+        at: Integer = 0
+        stride: Integer = 1
         for i, n in zip(reversed(idx), reversed(shape)):
-            at, stride = at + Aff.of(i) * stride, stride * n
+            at, stride = at + integer(i) * stride, stride * n
         width = DTYPES[b.dtype].itemsize
         at = at * width
         key = (name, at, write, add, tuple(map(id, loops)))
         if key not in self.seen:
             self.seen.add(key)
             self.accesses.append(Access(name, at, width, write, loops, len(self.accesses), add))
-        return not write or not at.names() & self.numbers  # a scatter
+        return not write or not self.numbers.intersection(symbols(at))  # a scatter
 
 
 def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> Iterator[list[Access]]:
     """Accesses to memory that is written, each list with all that may touch the same; slots of an arena are laid out in bytes."""
-    slots: list[tuple[Span, list[Access]]] = []
+    slots: list[tuple[Interval, list[Access]]] = []
     others: dict[Any, list[Access]] = {}  # by what tells their memory from others'
     for name, accesses in groups.items():
         b = scope.get(name)
         if not isinstance(b, kf.View):
-            others.setdefault((b.buf, Aff.of(b.idx)) if isinstance(b, kf.Deref) else name, []).extend(accesses)
+            others.setdefault((b.buf, integer(b.idx)) if isinstance(b, kf.Deref) else name, []).extend(accesses)
             continue
-        moved = [replace(a, at=a.at + Aff.of(b.offset) * a.width) for a in accesses]
+        moved = [replace(a, at=a.at + integer(b.offset) * a.width) for a in accesses]
         slots.append((bytes_of(accesses, b, ranges), moved))
     yield from (accesses for accesses in others.values() if any(a.write for a in accesses))
     slots.sort(key=lambda t: t[0])
@@ -157,37 +157,16 @@ def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges
         yield group
 
 
-def bytes_of(accesses: Sequence[Access], slot: Any, ranges: Ranges) -> Span:
+def bytes_of(accesses: Sequence[Access], slot: Any, ranges: Ranges) -> Interval:
     """The bytes of an arena from the first to the last that the accesses touch, if their buffer is at the slot."""
-    spans = [(interval(a.at + Aff.of(slot.offset) * a.width, ranges), a.width) for a in accesses]
+    spans = [(interval(a.at + integer(slot.offset) * a.width, ranges), a.width) for a in accesses]
     return min(lo for (lo, _), _ in spans), max(hi + width - 1 for (_, hi), width in spans)
 
 
 def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
     """Does no iteration of s write what another one touches?"""
     inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
-    outer = {_outer(a.at, inner | {s.var}) for a in accesses}
-    strides = {a.at.terms.get((s.var,), 0) for a in accesses}
-    if len(outer) > 1 or len(strides) > 1 or any(s.var in k and k != (s.var,) for a in accesses for k in a.at.terms):
-        return False
-    c = abs(strides.pop() * s.step)
-    if not c or any(len(set(k) & inner) and len(k) > 1 for a in accesses for k in a.at.terms):
-        return False
-    count = trips(s)
-    far = {abs(v) for a in accesses for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) >= c}
-    period = min(far, default=0)
-    if any(v % period for v in far) or far and count == inf:
-        return False
-    first = accesses[0].at.terms.get((), 0)
-    low, high = inf, -inf
-    for a in accesses:
-        shift = a.at.terms.get((), 0) - first
-        if period:
-            shift = (shift + period // 2) % period - period // 2
-        near = Aff({k: v for k, v in a.at.terms.items() if k and k[0] in inner and abs(v) < c})
-        lo, hi = interval(near, ranges)
-        low, high = min(low, lo + shift), max(high, hi + shift + a.width - 1)
-    return high - low < c and (not period or c * (count - 1) + high - low < period)
+    return apart([(a.at, a.width) for a in accesses], s.var, s.step, trips(s), inner, lambda name: ranges.get(name, WHOLE))
 
 
 def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
@@ -198,24 +177,23 @@ def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum
     if not all(a.add and a.buf == first.buf for a in accesses) or len(outer) > 1 or len(getattr(b, "shape", ())) != 1:
         return None
     start = outer.pop()
-    if s.var in start.names() or any(s.var in k for a in accesses for k in a.at.terms):
+    if s.var in symbols(start, *(a.at for a in accesses)):
         return None
     spans = [interval(a.at - start, ranges) for a in accesses]
     lo, hi = min(x for x, _ in spans), max(y for _, y in spans)
     if hi - lo > SUMS // 4:
         return None
     if isinstance(b, kf.View):
-        start = start - Aff.of(b.offset) * first.width
+        start = start - integer(b.offset) * first.width
     start = start + int(lo)
-    if any(v % first.width for v in start.terms.values()):
+    if constant(start) % first.width or not divisible(start, first.width):
         return None
-    at = Aff({k: v // first.width for k, v in start.terms.items()})
-    return Sum(first.buf, b.dtype, at, int(hi - lo) // first.width + 1)
+    return Sum(first.buf, b.dtype, start // first.width, int(hi - lo) // first.width + 1)
 
 
-def _outer(at: Aff, inner: set[str]) -> Aff:
+def _outer(at: Integer, inner: set[str]) -> Integer:
     """The terms that do not change while the loop runs."""
-    return Aff({k: v for k, v in at.terms.items() if k and not set(k) & inner})
+    return Affine.of(0, {k: v for k, v in terms(at) if inner.isdisjoint(factors(k))})
 
 
 def written_first(accesses: Sequence[Access], ranges: Ranges) -> bool:
@@ -225,7 +203,7 @@ def written_first(accesses: Sequence[Access], ranges: Ranges) -> bool:
 
 def covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
     """Do the writes, which come first, fill the range of positions that a read may look at?"""
-    spans: dict[int, list[Span]] = {}
+    spans: dict[int, list[Interval]] = {}
     for w in reversed(writes):
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(read.loops, w.loops)))
         fixed = {l.var for l in read.loops[:depth] if isinstance(l, kf.For)}
@@ -237,66 +215,44 @@ def covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
             continue
         spans.setdefault(depth, []).append(span)
         lo, hi = interval(_moving(read.at, inner), ranges)
-        if _fills(spans[depth], (lo, hi + read.width - 1)):
+        if fill(spans[depth], (lo, hi + read.width - 1)):
             return True
     return False
 
 
-def _moving(at: Aff, loops: Sequence[kf.Stmt]) -> Aff:
+def _moving(at: Integer, loops: Sequence[kf.Stmt]) -> Integer:
     names = {l.var for l in loops if isinstance(l, kf.For)}
-    return Aff({k: v for k, v in at.terms.items() if not k or set(k) & names})
+    return Affine.of(constant(at), {k: v for k, v in terms(at) if not names.isdisjoint(factors(k))})
 
 
-def _outer_and(at: Aff, fixed: set[str], loops: Sequence[kf.Stmt]) -> Aff:
+def _outer_and(at: Integer, fixed: set[str], loops: Sequence[kf.Stmt]) -> Integer:
     names = {l.var for l in loops if isinstance(l, kf.For)}
-    return Aff({k: v for k, v in at.terms.items() if k and (set(k) <= fixed or not set(k) & names)})
+    return Affine.of(0, {k: v for k, v in terms(at) if fixed.issuperset(factors(k)) or names.isdisjoint(factors(k))})
 
 
-def _dense(w: Access, loops: Sequence[kf.Stmt]) -> Span | None:
+def _dense(w: Access, loops: Sequence[kf.Stmt]) -> Interval | None:
     """The bytes that a store fills, if they are all of a range."""
-    at, end = w.at.terms.get((), 0), w.width
-    if any(len(k) > 1 for k in w.at.terms):
-        return None
-    digits = []
+    spans: list[tuple[str, int, int, int]] = []
     for l in loops:
         assert isinstance(l, kf.For)
-        lo, count, c = Aff.of(l.lo).const, trips(l), w.at.terms.get((l.var,), 0)
-        if lo is None or count == inf or l.step < 0:
+        lo, count = integer(l.lo), trips(l)
+        if not isinstance(lo, int) or count == inf or l.step < 0:
             return None
-        step, n = c * l.step, int(count)
-        at += c * lo + min(0, step * (n - 1))
-        digits.append((abs(step), n))
-    for c, n in sorted(digits):
-        if c > end:
-            return None
-        end += c * (n - 1)
-    return at, at + end - 1
-
-
-def _fills(spans: Sequence[Span], wanted: Span) -> bool:
-    at, end = wanted
-    for lo, hi in sorted(spans):
-        if lo <= at <= hi:
-            at = hi + 1
-    return at > end
+        spans.append((l.var, lo, l.step, int(count)))
+    return dense(w.at, w.width, spans)
 
 
 # ---- ranges --------------------------------------------------------------------------------------------------------------
 
 
-def interval(a: Aff, ranges: Ranges) -> Span:
-    lo = hi = float(a.terms.get((), 0))
-    for k, v in a.terms.items():
-        if not k:
-            continue
-        x, y = ranges.get(k[0], (-inf, inf)) if len(k) == 1 else (-inf, inf)
-        lo, hi = lo + min(v * x, v * y), hi + max(v * x, v * y)
-    return lo, hi
+def interval(a: Integer, ranges: Ranges) -> Interval:
+    """Bounds of an index; the range of a product is not known."""
+    return bounds(a, lambda name: ranges.get(name, WHOLE))
 
 
-def span_of(s: kf.For, ranges: Ranges) -> Span:
+def span_of(s: kf.For, ranges: Ranges) -> Interval:
     """Least and greatest value of a loop's variable."""
-    (lo, lo_most), (hi_least, hi) = interval(Aff.of(s.lo), ranges), interval(Aff.of(s.hi), ranges)
+    (lo, lo_most), (hi_least, hi) = interval(integer(s.lo), ranges), interval(integer(s.hi), ranges)
     if s.step < 0:
         return min(hi_least + 1, lo_most), lo_most
     last = hi - 1 if lo != lo_most or inf in (-lo, hi) else lo + (hi - 1 - lo) // s.step * s.step

@@ -14,6 +14,7 @@ import numpy as np
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import POLL
+from irad.core.affine import substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES
 from irad.ops.core import OPS
@@ -273,16 +274,7 @@ class _Frame:
 
 
 def _index(x: Any, env: dict[str, Any]) -> int:
-    if type(x) is int:
-        return x
-    if isinstance(x, str):
-        return int(env[x])
-    out = 0
-    for names, k in kf.Aff.of(x).terms.items():
-        for n in names:
-            k *= int(env[n])
-        out += k
-    return out
+    return int(env[x]) if isinstance(x, str) else substitute(x, lambda name: int(env[name]))
 
 
 def _value(x: Any, env: dict[str, Any]) -> Any:

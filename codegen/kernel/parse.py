@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Const, Kernel, Stmt
+from irad.codegen.kernel.form import Const, Kernel, Stmt, integer
 from irad.codegen.kernel.show import INFIX, simplest
+from irad.core.affine import Integer
 from irad.core.types import NATIVE
 from irad.errors import IradError, Loc, ParseError
 
@@ -90,11 +91,11 @@ class _Parser:
             raise self.fail(e, "expected a whole number")
         return x
 
-    def aff(self, e: ast.expr) -> Aff:
+    def aff(self, e: ast.expr) -> Integer:
         if isinstance(e, ast.Constant) and type(e.value) is int:
-            return Aff.of(e.value)
+            return e.value
         if isinstance(e, ast.Name):
-            return Aff.of(e.id)
+            return integer(e.id)
         if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
             return -self.aff(e.operand)
         if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.Add, ast.Sub, ast.Mult)):

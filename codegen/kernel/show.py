@@ -22,7 +22,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Const, Kernel, Stmt
+from irad.codegen.kernel.form import Const, Kernel, Stmt
+from irad.core.affine import Affine, Integer
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
@@ -85,12 +86,12 @@ def operand(x: Any) -> str:
     return text if x.dtype in ("f64", "i64") else f"{x.dtype}({text})"
 
 
-def simplest(a: Aff) -> kf.Index:
+def simplest(a: Integer) -> kf.Index:
     """The int or the name that an affine integer is, if it is one."""
-    if a.const is not None:
-        return a.const
-    ((names, k), *more) = a.terms.items()
-    return names[0] if not more and k == 1 and len(names) == 1 else a
+    if isinstance(a, int) or a.const or len(a.terms) > 1:
+        return a
+    ((name, k),) = a.terms
+    return name if k == 1 and isinstance(name, str) else a
 
 
 def _indices(idx: Sequence[Any]) -> str:
@@ -114,7 +115,11 @@ def _expression(e: kf.Expr) -> str:
         return f"part({fold}, {e.k})" if e.k else f"part({fold})"
     if isinstance(e, kf.LinScan):
         return f"linscan({e.var}, {operand(e.k)}, {operand(e.x)})"
-    if e.op in INFIX and len(e.args) == 2 and not any(isinstance(a, Aff) and isinstance(simplest(a), Aff) for a in e.args):
+    if (
+        e.op in INFIX
+        and len(e.args) == 2
+        and not any(isinstance(a, Affine) and not isinstance(simplest(a), (int, str)) for a in e.args)
+    ):
         return f"{operand(e.args[0])} {INFIX[e.op]} {operand(e.args[1])}"
     return f"{e.op}({', '.join(map(operand, e.args))})"
 

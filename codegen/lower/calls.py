@@ -9,7 +9,7 @@ frame. Too deep a recursion raises RecursionError before the stack overflows.
 from __future__ import annotations
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Param
+from irad.codegen.kernel.form import Apply, Const, Param, integer
 from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
 from irad.codegen.lower.tape_flow import NEW, TapeFlow, tapes_of
 from irad.core.ir import Graph, Node, Value, walk
@@ -142,7 +142,7 @@ class _Called(Frame):
             if v.type == TAPE:
                 self._slot_of_caller(v, f"p{k}")
             elif not v.type.shape:
-                self.env[v] = Aff.of(f"p{k}") if v.type.dtype == "i64" else f"p{k}"
+                self.env[v] = integer(f"p{k}") if v.type.dtype == "i64" else f"p{k}"
         for k in made:
             self._slot_of_caller(graph.results[k], f"r{k}")
         self.body(graph)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.graph import Frame, Place, Raised, rule
+from irad.core.affine import Affine, Integer, symbols
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import replace
 from irad.core.types import TAPE, Type
@@ -20,7 +21,7 @@ def _const(f: Frame, node: Node) -> None:
     value = node.attrs["value"]
     if not v.type.shape:
         x = value.item() if hasattr(value, "item") else value
-        f.env[v] = Aff.of(int(x)) if v.type.dtype == "i64" else Const(x, v.type.dtype)
+        f.env[v] = integer(int(x)) if v.type.dtype == "i64" else Const(x, v.type.dtype)
     elif hasattr(value, "shape"):
         f.place(v)
     else:
@@ -38,28 +39,23 @@ def fill(f: Frame, v: Value, value: kf.Operand) -> None:
     over(f, v, lambda i: [kf.Store(place.buf, (place.offset + i,), value)])
 
 
-def over(f: Frame, v: Value, body: Callable[[Aff], list[kf.Stmt]]) -> None:
+def over(f: Frame, v: Value, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     """A vector loop over all elements of an array."""
-    size = Aff.of(1)
+    size: Integer = 1
     for d in v.type.shape:
         size = size * f.dim(d)
     each(f, size, v.type.numpy.itemsize, body)
 
 
-def each(f: Frame, size: Aff, itemsize: int, body: Callable[[Aff], list[kf.Stmt]]) -> None:
+def each(f: Frame, size: Integer, itemsize: int, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     """A vector loop over so many elements."""
     i = f.fresh("i")
     lanes = 64 // max(1, itemsize)
-    if size.const is not None:
-        while lanes > 1 and lanes // 2 >= size.const:
-            lanes //= 2
-        if size.const == 0:
-            return
-    f.block.append(kf.For(i, "vec", 0, as_index(f, size), body(Aff.of(i)), lanes=lanes))
-
-
-def as_index(f: Frame, a: Aff) -> kf.Index:
-    return a if a.const is None else a.const
+    if size == 0:
+        return
+    while lanes > 1 and isinstance(size, int) and lanes // 2 >= size:
+        lanes //= 2
+    f.block.append(kf.For(i, "vec", 0, size, body(integer(i)), lanes=lanes))
 
 
 @rule("copy", "reshape")
@@ -82,7 +78,7 @@ def move(f: Frame, pairs: Sequence[tuple[Value, Place]]) -> None:
     """Copy the elements of arrays of one type to other places, as if all were read before any is stored."""
     names = [f.fresh("t") for _ in pairs]
 
-    def body(i: Aff) -> list[kf.Stmt]:
+    def body(i: Integer) -> list[kf.Stmt]:
         sources = [(f.place(v), v.type.dtype) for v, _ in pairs]
         loads = [kf.Let(t, dtype, kf.Load(a.buf, (a.offset + i,))) for t, (a, dtype) in zip(names, sources)]
         return [*loads, *(kf.Store(b.buf, (b.offset + i,), t) for t, (_, b) in zip(names, pairs))]
@@ -124,7 +120,7 @@ def _assign(f: Frame, names: Sequence[str | None], values: Sequence[Value]) -> N
     mutable = {n for n in names if n}
     staged = []
     for n, x, v in pairs:
-        if isinstance(x, str) and x in mutable and x != n or isinstance(x, Aff) and x.names() & mutable:
+        if isinstance(x, str) and x in mutable and x != n or isinstance(x, Affine) and mutable & set(symbols(x)):
             x = f.let(Apply("cast", (x,)), v.type.dtype, "t")  # a snapshot of a variable
         staged.append((n, x))
     f.block += [kf.Assign(n, x) for n, x in staged if x != n]

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from math import prod
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.libraries import blas
 from irad.codegen.lower.control import fill
 from irad.codegen.lower.graph import Frame, rule
 from irad.codegen.schedule.notes import note_product
+from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 
 SHARED = 1 << 24  # multiplications from which on a product is shared out among threads
@@ -37,7 +38,7 @@ def _dot(f: Frame, node: Node) -> None:
         return
     trans = (_first(ca, free_a), _first(free_b, cb))
     t = f.fresh("t")
-    at = Aff.of(t)
+    at = integer(t)
     views = [_view(f, v, at * s, s) for v, s in ((a, m * k), (b, k * n), (out, m * n))]
     stmts: list[kf.Stmt] = [*views, *_product(f, out.type.dtype, [v.name for v in views], (m, n, k), trans)]
     f.block.append(kf.For(t, "seq", 0, batch, stmts))
@@ -49,7 +50,7 @@ def _first(x: Sequence[int], y: Sequence[int]) -> bool:
     return bool(x) and (not y or min(x) < min(y)) and bool(y)
 
 
-def _view(f: Frame, v: Value, offset: Aff, size: int) -> kf.View:
+def _view(f: Frame, v: Value, offset: Integer, size: int) -> kf.View:
     place = f.place(v)
     return kf.View(f.fresh("mat"), place.buf, (size,), place.offset + offset)
 
@@ -77,7 +78,7 @@ def _panels(
     count = min(PANELS, whole // PANEL)
     size = -(-whole // count)
     i, x, y = f.fresh("panel"), f.fresh("mat"), f.fresh("mat")
-    start = Aff.of(i) * size
+    start = integer(i) * size
     many = f.fresh("many")
     length = kf.Let(many, "i64", Apply("minimum", (Const(size, "i64"), whole - start)))
     moved = (a, start * (1 if trans[0] else ld[0])) if rows else (b, start * (ld[1] if trans[1] else 1))
@@ -91,7 +92,7 @@ def _loops(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int],
     """C[i,:] = sum over k of A[i,k] B[k,:], lanes along the row."""
     (a, b, c), (m, n, k) = bufs, mnk
     i, j, p, x, y, z = (f.fresh(s) for s in "ijkxyz")
-    I, J, P = Aff.of(i), Aff.of(j), Aff.of(p)
+    I, J, P = integer(i), integer(j), integer(p)
     lanes = min(64 // f.itemsize(dtype), 1 << (n - 1).bit_length())
     at_a, at_b = (P * m + I if trans[0] else I * k + P), (J * k + P if trans[1] else P * n + J)
     clear = kf.For(j, "vec", 0, n, [kf.Store(c, (I * n + J,), Const(0, dtype))], lanes=lanes)

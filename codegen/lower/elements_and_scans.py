@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.graph import Frame, rule
+from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 from irad.core.types import is_float
 from irad.ops.array import Slice
 
 
-def element_position(f: Frame, x: Value, spec: Sequence[int | str | Slice], operands: Sequence[Value]) -> Aff:
+def element_position(f: Frame, x: Value, spec: Sequence[int | str | Slice], operands: Sequence[Value]) -> Integer:
     """Flat position of one element."""
     it = iter(operands)
     at = f.place(x).offset
     for s, stride in zip(spec, f.strides(x)):
         assert not isinstance(s, Slice)
-        at = at + (f.aff(next(it)) if s == "i" else Aff.of(int(s))) * stride
+        at = at + (f.aff(next(it)) if s == "i" else integer(int(s))) * stride
     return at
 
 
@@ -49,7 +50,7 @@ def _scan(f: Frame, node: Node) -> None:
     elif not unit and not node.attrs["exclusive"]:
         unit = -0.0  # added to either zero it gives that
 
-    def step(v: str, at: Aff, carry: str) -> list[kf.Stmt]:
+    def step(v: str, at: Integer, carry: str) -> list[kf.Stmt]:
         a, b = f.place(x), f.place(y)
         new = f.fresh("y")
         load = kf.Let(v, x.type.dtype, kf.Load(a.buf, (a.offset + at,)))
@@ -66,30 +67,26 @@ def along(f: Frame, y: Value, axis: int, reverse: bool, init: kf.Operand, step) 
     """Loops over all other axes, then along `axis` in order with a scalar carry that starts at `init`."""
     names = [f.fresh("i") for _ in y.type.shape]
     dims = [f.dim(d) for d in y.type.shape]
-    if any(d.const == 0 for d in dims):
+    if any(d == 0 for d in dims):
         return
-    at = Aff.of(0)
+    at: Integer = 0
     for k, (name, stride) in enumerate(zip(names, f.strides(y))):
-        i = Aff.of(name)
+        i = integer(name)
         at = at + ((dims[k] - 1 - i) if reverse and k == axis else i) * stride
     carry = f.fresh("carry")
-    body = [kf.For(names[axis], "seq", 0, _hi(dims[axis]), step(f.fresh("x"), at, carry))]
+    body = [kf.For(names[axis], "seq", 0, dims[axis], step(f.fresh("x"), at, carry))]
     stmts: list[kf.Stmt] = [kf.Var(carry, y.type.dtype, init), *body]
     for k in reversed(range(len(names))):
         if k != axis:
-            stmts = [kf.For(names[k], "seq", 0, _hi(dims[k]), stmts)]
+            stmts = [kf.For(names[k], "seq", 0, dims[k], stmts)]
     f.block += stmts
-
-
-def _hi(d: Aff) -> kf.Index:
-    return d if d.const is None else d.const
 
 
 @rule("linrec")
 def _linrec(f: Frame, node: Node) -> None:
     (a, b), (y,) = node.inputs, node.outputs
 
-    def step(v: str, at: Aff, carry: str) -> list[kf.Stmt]:
+    def step(v: str, at: Integer, carry: str) -> list[kf.Stmt]:
         pa, pb, py = f.place(a), f.place(b), f.place(y)
         w, t, new = f.fresh("a"), f.fresh("t"), f.fresh("y")
         return [
@@ -109,12 +106,12 @@ def _nonzero(f: Frame, node: Node) -> None:
     """Positions of true elements, one after another."""
     (mask,), (out,) = node.inputs, node.outputs
     count, i, m, new = f.fresh("count"), f.fresh("i"), f.fresh("m"), f.fresh("n")
-    size = Aff.of(1)
+    size: Integer = 1
     for d in mask.type.shape:
         size = size * f.dim(d)
     a, b = f.place(mask), f.place(out)
     keep: list[kf.Stmt] = [
-        kf.Store(b.buf, (b.offset + count,), Aff.of(i)), kf.Let(new, "i64", Apply("add", (count, Const(1, "i64")))), kf.Assign(count, new),
+        kf.Store(b.buf, (b.offset + integer(count),), integer(i)), kf.Let(new, "i64", Apply("add", (count, Const(1, "i64")))), kf.Assign(count, new),
     ]  # fmt: skip
-    body: list[kf.Stmt] = [kf.Let(m, "bool", kf.Load(a.buf, (a.offset + i,))), kf.If(m, keep)]
-    f.block += [kf.Var(count, "i64", Const(0, "i64")), kf.For(i, "seq", 0, _hi(size), body)]
+    body: list[kf.Stmt] = [kf.Let(m, "bool", kf.Load(a.buf, (a.offset + integer(i),))), kf.If(m, keep)]
+    f.block += [kf.Var(count, "i64", Const(0, "i64")), kf.For(i, "seq", 0, size, body)]

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt
+from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.tape_flow import Sources, TapeFlow, tape_sources
 from irad.codegen.lower.tape_places import has_tapes, made_in_place, popped_in_place
+from irad.core.affine import LINEAR, Integer, applied, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
@@ -78,7 +79,7 @@ class Place:
     """Where an array is: a buffer, and the flat position of its first element in it."""
 
     buf: str
-    offset: Aff = Aff({})
+    offset: Integer = 0
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ class Frame:
         root = self.flow.root(v)
         if root not in self.tapes:
             top = self.fresh("top")
-            self.head.append(kf.Var(top, "i64", Aff.of(0)))
+            self.head.append(kf.Var(top, "i64", 0))
             self.tapes[root] = self.new_slot(top)
         return self.tapes[root]
 
@@ -191,10 +192,10 @@ class Frame:
         root = self.flow.root(v)
         if root not in self.tapes and self.flow.made[root] == 1:
             top = self.fresh("top")
-            self.block.append(kf.Var(top, "i64", Aff.of(0)))
+            self.block.append(kf.Var(top, "i64", 0))
             self.tapes[root] = self.new_slot(top)
         else:
-            self.block.append(kf.Assign(self.tape(v).top, Aff.of(0)))
+            self.block.append(kf.Assign(self.tape(v).top, 0))
 
     def new_slot(self, top: str) -> Tape:
         """A slot for a tape made here: in the context, or in the frame of a called function."""
@@ -233,21 +234,14 @@ class Frame:
         assert node is not None and node.op.name == "const", f"{v!r} is not lowered yet"
         return Const(_python(node.attrs["value"]), v.type.dtype)
 
-    def aff(self, v: Value) -> Aff:
+    def aff(self, v: Value) -> Integer:
         """An i64 scalar as an affine integer."""
         x = self.operand(v)
-        if isinstance(x, Const):
-            return Aff.of(int(x.value))
-        return Aff.of(x)
+        return int(x.value) if isinstance(x, Const) else integer(x)
 
-    def dim(self, d: Dim) -> Aff:
+    def dim(self, d: Dim) -> Integer:
         """An extent, or any affine integer over SSA values."""
-        if isinstance(d, int):
-            return Aff.of(d)
-        out = Aff.of(d.const)
-        for v, c in d.terms:
-            out = out + self.aff(v) * c
-        return out
+        return substitute(d, self.aff)
 
     def place(self, v: Value) -> Place:
         """Where an array is; its buffer is declared when first asked for."""
@@ -291,19 +285,20 @@ class Frame:
         self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, v.type.dtype, value.size if self.out.lives else None))
         return name
 
-    def strides(self, v: Value) -> list[Aff]:
+    def strides(self, v: Value) -> list[Integer]:
         """Row-major strides in elements."""
-        out, step = [], Aff.of(1)
+        out: list[Integer] = []
+        step: Integer = 1
         for d in reversed(v.type.shape):
             out.append(step)
             step = step * self.dim(d)
         return out[::-1]
 
-    def flat(self, v: Value, rows: Sequence[Sequence[int]], idx: Sequence[Aff]) -> Aff:
+    def flat(self, v: Value, rows: Sequence[Sequence[int]], idx: Sequence[Integer]) -> Integer:
         """Flat position in v's buffer of an affine map applied to indices."""
         at = self.place(v).offset
         for row, stride in zip(rows, self.strides(v)):
-            pos = Aff.of(row[-1])
+            pos = integer(row[-1])
             for c, i in zip(row, idx):
                 if c:
                     pos = pos + i * c
@@ -351,9 +346,9 @@ class Frame:
         if self.out.lives:
             self.block.append(kf.Begin(at.buf, (at.offset,), size))
 
-    def size(self, v: Value) -> Aff:
+    def size(self, v: Value) -> Integer:
         """Number of elements of an array."""
-        size = Aff.of(1)
+        size: Integer = 1
         for d in v.type.shape:
             size = size * self.dim(d)
         return size
@@ -361,13 +356,11 @@ class Frame:
     def scalar(self, node: Node) -> None:
         """An elementwise op on scalars; index arithmetic stays affine."""
         (out,) = node.outputs
-        if out.type == I64 and node.op.name in ("add", "sub", "mul", "neg"):
+        if out.type == I64 and node.op.name in LINEAR:
             xs = [self.aff(v) for v in node.inputs]
-            if node.op.name != "mul" or any(x.const is not None for x in xs):
-                add: dict[str, Callable[..., Aff]] = {
-                    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
-                }  # fmt: skip
-                self.env[out] = add[node.op.name](*xs)
+            form = applied(node.op.name, *xs)
+            if form is not None:
+                self.env[out] = form
                 return
         args = tuple(self.operand(v) for v in node.inputs)
         self.env[out] = self.let(Apply(node.op.name, args), out.type.dtype, out.hint or "v", node.deriv)

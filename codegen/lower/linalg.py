@@ -12,17 +12,20 @@ from math import prod
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Call, Const, For, Let, Load, Stmt, Store, View
+from irad.codegen.kernel.form import Apply, Call, Const, For, Let, Load, Stmt, Store, View, integer
 from irad.codegen.libraries import lapack
 from irad.codegen.lower.control import fill
 from irad.codegen.lower.graph import Frame, rule
 from irad.codegen.lower.host import host_op
 from irad.codegen.lower.scratch import Scratch
+from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 from irad.core.types import complex_dtype
 from irad.errors import UnsupportedError
 
-Places = list[tuple[str, Callable[[Aff, Aff], Aff]]]  # where element (i, j) lies: for each part of a number a buffer and an index
+Places = list[
+    tuple[str, Callable[[Integer, Integer], Integer]]
+]  # where element (i, j) lies: for each part of a number a buffer and an index
 
 
 class Routines:
@@ -82,7 +85,7 @@ class Routines:
         found = [[Buf(make(n)), n] if name in args else [] for make, n, name in zip(makers, sizes, ("work", "iwork", "rwork"))]
         return found[0], found[1], found[2]
 
-    def batched(self, batch: int, body: Callable[[Aff], None]) -> None:
+    def batched(self, batch: int, body: Callable[[Integer], None]) -> None:
         """`body(t)` for each matrix t, on one thread of OpenBLAS; then the working memory is given back."""
         f, threads, pattern = self.f, self.f.fresh("threads"), self.lapack.threads
         put = pattern.format("openblas_set_num_threads")
@@ -91,13 +94,13 @@ class Routines:
             f.out.symbols.update({s: self.lapack.symbols[s] for s in (get, put)})
             f.block += [Call(get, (), ("i32",), threads, "i32"), Call(put, (Const(1, "i32"),), ("void", "i32"))]
         t = f.fresh("t")
-        stmts = f.within(lambda: body(Aff.of(t if batch > 1 else 0)))
+        stmts = f.within(lambda: body(integer(t if batch > 1 else 0)))
         f.block += [For(t, "seq", 0, batch, stmts)] if batch > 1 else stmts
         if pattern:
             f.block.append(Call(put, (threads,), ("void", "i32")))
         self.scratch.free()
 
-    def report(self, out: Value, t: Aff) -> None:
+    def report(self, out: Value, t: Integer) -> None:
         """Put LAPACK's info into the output `out`."""
         f = self.f
         found = f.let(Load(self.info, (0,)), self.lapack.index, "status")
@@ -114,18 +117,18 @@ class Routines:
         it = iter(values)
         return [tuple(next(it) for _ in range(self.width if k == "z" else 1)) for k in kinds]
 
-    def matrix(self, v: Value, t: Aff, size: int, hint: str = "mat") -> str:
+    def matrix(self, v: Value, t: Integer, size: int, hint: str = "mat") -> str:
         """A view of matrix (or vector) number t of a stack, `size` elements each."""
         name, place = self.f.fresh(hint), self.f.place(v)
         self.f.block.append(View(name, place.buf, (max(size, 1),), place.offset + t * size))
         return name
 
-    def rows(self, v: Sequence[Value], t: Aff, m: int, n: int) -> Places:
+    def rows(self, v: Sequence[Value], t: Integer, m: int, n: int) -> Places:
         """Matrix number t of an operand or result."""
         at = lambda i, j: i * n + j
         return [(self.matrix(part, t, m * n), at) for part in v]
 
-    def within(self, work: str, at: Callable[[Aff, Aff], Aff]) -> Places:
+    def within(self, work: str, at: Callable[[Integer, Integer], Integer]) -> Places:
         """A matrix in working memory whose element (i, j) is number at(i, j)."""
         return [(work, lambda i, j, k=k: at(i, j) * self.width + k) for k in range(self.width)]  # type: ignore[misc]
 
@@ -140,7 +143,7 @@ class Routines:
     def move(self, source: Places, target: Places, m: int, n: int, keep: str = "") -> None:
         """The m x n matrix at `source` to `target`; `keep`: "lower" or "upper", zeros elsewhere."""
         i, j = self.f.fresh("i"), self.f.fresh("j")
-        row, col = Aff.of(i), Aff.of(j)
+        row, col = integer(i), integer(j)
         stmts: list[Stmt] = []
         if keep:
             inside = self.f.fresh("inside")
@@ -158,18 +161,18 @@ class Routines:
         """Row-major working memory for matrices of those extents; of real numbers, which LAPACK finds where they are, none."""
         return [self.array(m * n, "rows") if self.width == 2 else "" for m, n in sizes]
 
-    def taken(self, v: Sequence[Value], t: Aff, m: int, n: int, room: str) -> str:
+    def taken(self, v: Sequence[Value], t: Integer, m: int, n: int, room: str) -> str:
         """A buffer with operand matrix number t, row-major: its own, or `room`."""
         if self.width == 1:
             return self.matrix(v[0], t, m * n)
         self.move(self.rows(v, t, m, n), self.in_rows(room, n), m, n)
         return room
 
-    def given(self, v: Sequence[Value], t: Aff, m: int, n: int, room: str) -> str:
+    def given(self, v: Sequence[Value], t: Integer, m: int, n: int, room: str) -> str:
         """The buffer in which result matrix number t is made, row-major; see `give`."""
         return self.matrix(v[0], t, m * n) if self.width == 1 else room
 
-    def give(self, v: Sequence[Value], t: Aff, m: int, n: int, room: str) -> None:
+    def give(self, v: Sequence[Value], t: Integer, m: int, n: int, room: str) -> None:
         """Put what was made in `room` where the result lies."""
         if self.width == 2:
             self.move(self.in_rows(room, n), self.rows(v, t, m, n), m, n)
@@ -212,7 +215,7 @@ def _lu(f: Frame, node: Node) -> None:
     (a,), (factors, (swaps,), (rows,)) = r.split(node.inputs, "z"), r.split(node.outputs, "z11")
     work, pivots = r.array(n * n), r.integers(n, "pivots")
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(a, t, n, n), r.columns(work, n), n, n)
         r.call("getrf", n, n, Buf(work), n, Buf(pivots), Buf(r.info))
         r.move(r.columns(work, n), r.rows(factors, t, n, n), n, n)
@@ -233,7 +236,7 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
         *wide, Let(q, "i64", Apply("sub", (p, Const(1, "i64")))), Store(swaps, (k,), q), Let(x, "i64", Load(rows, (k,))),
         Let(y, "i64", Load(rows, (q,))), Store(rows, (k,), y), Store(rows, (q,), x),
     ]  # fmt: skip
-    f.block += [For(i, "seq", 0, n, [Store(rows, (i,), Aff.of(i))]), For(k, "seq", 0, n, exchange)]
+    f.block += [For(i, "seq", 0, n, [Store(rows, (i,), integer(i))]), For(k, "seq", 0, n, exchange)]
 
 
 @rule("solve", "solve_parts")
@@ -248,7 +251,7 @@ def _solve(f: Frame, node: Node) -> None:
     work = r.array(n * k) if trans else ""
     square, right, left = r.room((n, n), (n, k), (n, k))
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         lu, order = r.taken(factors, t, n, n, square), r.matrix(rows, t, n, "order")
         source, target = r.taken(b, t, n, k, right), r.given(out, t, n, k, left)
         if trans:
@@ -267,14 +270,14 @@ def _solve(f: Frame, node: Node) -> None:
 
 def _copied(r: Routines, source: str, target: str, n: int) -> None:
     i, x = r.f.fresh("i"), r.f.fresh("x")
-    r.f.block.append(For(i, "seq", 0, n, [Let(x, r.dtype, Load(source, (Aff.of(i),))), Store(target, (Aff.of(i),), x)]))
+    r.f.block.append(For(i, "seq", 0, n, [Let(x, r.dtype, Load(source, (integer(i),))), Store(target, (integer(i),), x)]))
 
 
 def _permuted(r: Routines, source: str, target: str, order: str, n: int, k: int, place: bool) -> None:
     """target[i] = source[order[i]], or with `place` target[order[i]] = source[i], of rows of k elements."""
     f = r.f
     i, j, o, x = (f.fresh(s) for s in "ijox")
-    here, there = Aff.of(i) * k + Aff.of(j), Aff.of(o) * k + Aff.of(j)
+    here, there = integer(i) * k + integer(j), integer(o) * k + integer(j)
     body: list[Stmt] = [Let(x, r.dtype, Load(source, (here if place else there,))), Store(target, (there if place else here,), x)]
     f.block.append(For(i, "seq", 0, n, [Let(o, "i64", Load(order, (i,))), For(j, "seq", 0, k, body)]))
 
@@ -290,7 +293,7 @@ def _triangular_solve(f: Frame, node: Node) -> None:
     flags = ("R", "U" if at["lower"] else "L", "T" if at["trans"] else "N", "U" if at["unit"] else "N")
     square, left = r.room((n, n), (n, k))
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         target = r.given(out, t, n, k, left)
         there = r.in_rows(left, k) if left else r.rows(out, t, n, k)
         r.move(r.rows(b, t, n, k), there, n, k)
@@ -313,7 +316,7 @@ def _cholesky(f: Frame, node: Node) -> None:
     (a,), (out, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1")
     (left,) = r.room((n, n))
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         target = r.given(out, t, n, n, left)
         there = r.in_rows(left, n) if left else [(target, lambda i, j: i * n + j)]
         r.move(r.rows(a, t, n, n), there, n, n, keep="lower")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff
-from irad.codegen.lower.control import as_index, bind, freeze, region, variables
+from irad.codegen.kernel.form import integer
+from irad.codegen.lower.control import bind, freeze, region, variables
 from irad.codegen.lower.graph import Frame, rule
 from irad.codegen.lower.tape import carry_on_tape, end_on_tape, start_on_tape
 from irad.codegen.lower.tape_carries import TapedCarry, taped_carries
@@ -24,7 +24,7 @@ def _for(f: Frame, node: Node) -> None:
     i = f.fresh(body.params[0].hint or "i")
     taped = taped_carries(node, f.flow.root) if on("taped") else []
     note_for(f, node, f.aff(trips), [c.k for c in taped])
-    f.env[body.params[0]] = Aff.of(i)
+    f.env[body.params[0]] = integer(i)
     bind(f, body.params[1:], names)
     first = []
     if taped:
@@ -32,7 +32,7 @@ def _for(f: Frame, node: Node) -> None:
         first = f.within(lambda: carry_on_tape(f, node, taped))
     stmts = [*first, *region(f, body, names), *_swaps(f, node, body.params[1:], taped)]
     r = in_registers(f, node, [stmts])
-    f.block += [*r.before, kf.For(i, "seq", 0, as_index(f, f.aff(trips)), r.blocks[0]), *r.after]
+    f.block += [*r.before, kf.For(i, "seq", 0, f.aff(trips), r.blocks[0]), *r.after]
     freeze(f, node.outputs, names)
     for c in taped:
         end_on_tape(f, node, c)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.graph import Frame, Place, Raised
 
 SMALL = 4096  # bytes that may lie in the entry's frame; a called function, which may recurse, keeps less
@@ -26,11 +26,11 @@ class Scratch:
     def array(self, dtype: str, count: kf.Index, hint: str = "work") -> str:
         """The name of a buffer of `count` elements, declared in the current block."""
         f = self.f
-        name, size = f.fresh(hint), Aff.of(count)
+        name, size = f.fresh(hint), integer(count)
         limit = SMALL if f.entry else SMALL_CALLED
-        if size.const is not None and size.const * f.itemsize(dtype) <= limit:
-            f.head.append(kf.Buffer(name, dtype, (max(size.const, 1),)))
-            f.begin_at(Place(name), max(size.const, 1))
+        if isinstance(size, int) and size * f.itemsize(dtype) <= limit:
+            f.head.append(kf.Buffer(name, dtype, (max(size, 1),)))
+            f.begin_at(Place(name), max(size, 1))
             return name
         address, slot = f.fresh("address"), f.fresh("slot")
         f.head.append(kf.Buffer(slot, "i64", (1,)))

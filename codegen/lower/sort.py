@@ -8,9 +8,26 @@ along with the keys, which keeps the memory accesses in order.
 from __future__ import annotations
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Assign, Call, Const, For, Kernel, Let, Load, Param, Stmt, Store, Swap, Var, While
+from irad.codegen.kernel.form import (
+    Apply,
+    Assign,
+    Call,
+    Const,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Param,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+    While,
+    integer,
+)
 from irad.codegen.lower.graph import Frame, rule
 from irad.codegen.lower.scratch import Scratch
+from irad.core.affine import Integer
 from irad.core.ir import Node
 from irad.core.types import is_float
 
@@ -31,18 +48,19 @@ def _lines(f: Frame, node: Node, positions: bool) -> None:
     """A call for each line along the axis; `positions`: the result is the order, not the sorted elements."""
     (x,), (y,) = node.inputs, node.outputs
     axis, dims, strides = node.attrs["axis"], [f.dim(d) for d in x.type.shape], f.strides(x)
-    if any(d.const == 0 for d in dims):
+    if any(d == 0 for d in dims):
         return
     n, step, dtype = dims[axis], strides[axis], x.type.dtype
     scratch = Scratch(f)
     work = [scratch.array(dtype, n, "keys") for _ in range(2)]
     if positions:
         work += [scratch.array("i64", n, "order") for _ in range(2)]
-    at, names = Aff.of(0), {}
+    at: Integer = 0
+    names = {}
     for k, stride in enumerate(strides):
         if k != axis:
             names[k] = f.fresh("i")
-            at = at + Aff.of(names[k]) * stride
+            at = at + integer(names[k]) * stride
     a, b, source, target = f.place(x), f.place(y), f.fresh("line"), f.fresh("line")
     args = (source, target, *work, n, step)
     signature = ("i64", *["ptr"] * (len(args) - 2), "i64", "i64")
@@ -68,17 +86,17 @@ def _kernel(f: Frame, dtype: str, positions: bool) -> str:
 
 def kernel(name: str, dtype: str, positions: bool = False) -> Kernel:
     """`name`(x, y, a, b[, p, q], n, s): the n elements of x, s apart, sorted into y; a, b, p and q are working memory."""
-    n, s = Aff.of("n"), Aff.of("s")
+    n, s = integer("n"), integer("s")
     lines = [("a", "b"), ("p", "q")] if positions else [("a", "b")]
     params = [
         Param("x", dtype, (n * s,)), Param("y", "i64" if positions else dtype, (n * s,)), *[Param(v, dtype, (n,)) for v in "ab"],
         *[Param(v, "i64", (n,)) for v in "pq" if positions], Param("n", "i64", None), Param("s", "i64", None),
     ]  # fmt: skip
-    load: list[Stmt] = [Let("v", dtype, Load("x", (Aff.of("k") * s,))), Store("a", ("k",), "v")]
+    load: list[Stmt] = [Let("v", dtype, Load("x", (integer("k") * s,))), Store("a", ("k",), "v")]
     if positions:
-        load.append(Store("p", ("k",), Aff.of("k")))
+        load.append(Store("p", ("k",), integer("k")))
     result, kind = lines[-1][0], "i64" if positions else dtype
-    store: list[Stmt] = [Let("out", kind, Load(result, ("m",))), Store("y", (Aff.of("m") * s,), "out")]
+    store: list[Stmt] = [Let("out", kind, Load(result, ("m",))), Store("y", (integer("m") * s,), "out")]
     body: list[Stmt] = [
         For("k", "seq", 0, n, load),
         For("r", "seq", 0, n, _insertion(dtype, positions), step=RUN),
@@ -104,9 +122,9 @@ def _insertion(dtype: str, positions: bool) -> list[Stmt]:
     """Sort a[r : r + RUN]."""
     one = Const(1, "i64")
     test: list[Stmt] = [
-        Let("more", "bool", Apply("gt", ("j", Aff.of("r")))),
+        Let("more", "bool", Apply("gt", ("j", integer("r")))),
         Let("left", "i64", Apply("sub", ("j", one))),
-        Let("before", "i64", Apply("maximum", ("left", Aff.of("r")))),
+        Let("before", "i64", Apply("maximum", ("left", integer("r")))),
         Let("prev", dtype, Load("a", ("before",))),
         *_less("smaller", "key", "prev", dtype),
         Let("go", "bool", Apply("logical_and", ("more", "smaller"))),
@@ -123,15 +141,18 @@ def _insertion(dtype: str, positions: bool) -> list[Stmt]:
         shift += [Let("moved", "i64", Load("p", ("at",))), Store("p", ("j",), "moved")]
         last.append(Store("p", ("j",), "place"))
     shift.append(Assign("j", "at"))
-    each: list[Stmt] = [*first, Var("j", "i64", Aff.of("i")), While(test, "go", shift), *last]
-    return [Let("end", "i64", Apply("minimum", (Aff.of("r") + RUN, Aff.of("n")))), For("i", "seq", Aff.of("r") + 1, "end", each)]
+    each: list[Stmt] = [*first, Var("j", "i64", integer("i")), While(test, "go", shift), *last]
+    return [
+        Let("end", "i64", Apply("minimum", (integer("r") + RUN, integer("n")))),
+        For("i", "seq", integer("r") + 1, "end", each),
+    ]
 
 
 def _merges(dtype: str, lines: list[tuple[str, str]]) -> list[Stmt]:
     """Merge neighbouring runs until there is one; the result is in the first line of each pair."""
-    n, two = Aff.of("n"), Const(2, "i64")
+    n, two = integer("n"), Const(2, "i64")
     pairs: list[Stmt] = [
-        Let("lo", "i64", Apply("mul", (Aff.of("t"), "double"))),
+        Let("lo", "i64", Apply("mul", (integer("t"), "double"))),
         Let("lo_w", "i64", Apply("add", ("lo", "width"))),
         Let("mid", "i64", Apply("minimum", ("lo_w", n))),
         Let("lo_d", "i64", Apply("add", ("lo", "double"))),

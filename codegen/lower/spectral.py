@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.codegen.kernel.form import Aff, Apply, Const, For, Let, Load, Stmt, Store
+from irad.codegen.kernel.form import Apply, Const, For, Let, Load, Stmt, Store, integer
 from irad.codegen.lower.control import fill
 from irad.codegen.lower.graph import Frame, rule
 from irad.codegen.lower.linalg import Buf, Places, Routines, extents, no_info, with_lapack
+from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 
 
@@ -25,7 +26,7 @@ def _qr(f: Frame, node: Node) -> None:
     space, _, _ = r.workspace("geqrf", m, n, Buf(work), m, Buf(tau), "work", -1)
     more, _, _ = r.workspace("orgqr", m, k, n, Buf(work), m, Buf(tau), "work", -1)
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
         r.call("geqrf", m, n, Buf(work), m, Buf(tau), *space, Buf(r.info))
         r.move(r.columns(work, m), r.rows(rr, t, k, n), k, n, keep="upper")
@@ -44,7 +45,7 @@ def _identities(f: Frame, parts: Sequence[Value]) -> None:
         fill(f, v, Const(0, v.type.dtype))
         t, i = f.fresh("t"), f.fresh("i")
         place = f.place(v)
-        at = place.offset + Aff.of(t) * (m * n) + Aff.of(i) * (n + 1)
+        at = place.offset + integer(t) * (m * n) + integer(i) * (n + 1)
         if k == 0:
             f.block.append(
                 For(t, "seq", 0, batch, [For(i, "seq", 0, min(m, n), [Store(place.buf, (at,), Const(1, v.type.dtype))])])
@@ -78,7 +79,7 @@ def _svd(f: Frame, node: Node) -> None:
     space, _, _ = r.workspace("gesdd", *sizes, Buf(work), *sides, "work", -1, *rwork, "iwork")
     whole = Buf(r.integers(8 * k, "iwork"))
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
         r.call("gesdd", *sizes, Buf(r.matrix(s, t, k)), *sides, *space, *rwork, whole, Buf(r.info))
         r.move(r.columns(left, m), r.rows(u, t, m, columns), m, columns)
@@ -103,7 +104,7 @@ def _svdvals(f: Frame, node: Node) -> None:
     space, _, _ = r.workspace("gesdd", "N", m, n, Buf(work), m, Buf(work), none, m, none, n, "work", -1, *rwork, "iwork")
     whole = Buf(r.integers(8 * k, "iwork"))
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
         values = Buf(r.matrix(s, t, k))
         r.call("gesdd", "N", m, n, Buf(work), m, values, none, m, none, n, *space, *rwork, whole, Buf(r.info))
@@ -126,7 +127,7 @@ def _eigh(f: Frame, node: Node) -> None:
     reals = ("rwork", -1) * (r.width - 1)
     space, iwork, rwork = r.workspace("syevd", job, uplo, n, Buf(work), n, Buf(work), "work", -1, *reals, "iwork", -1)
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(a, t, n, n), r.columns(work, n), n, n)
         values = Buf(r.matrix(w, t, n))
         r.call("syevd", job, uplo, n, Buf(work), n, values, *space, *rwork, *iwork, Buf(r.info))
@@ -159,7 +160,7 @@ def _eig(f: Frame, node: Node) -> None:
     sizes = "N", "V" if vectors else "N", n, Buf(work), n, *map(Buf, values), Buf(right), n, Buf(right), n
     space, _, _ = r.workspace("geev", *sizes, "work", -1, *rwork)
 
-    def one(t: Aff) -> None:
+    def one(t: Integer) -> None:
         r.move(r.rows(node.inputs, t, n, n), r.columns(work, n), n, n)
         r.call("geev", *sizes, *space, *rwork, Buf(r.info))
         line: Places = [(v, lambda i, j: j) for v in values] if r.width == 1 else r.in_rows(values[0], n)
@@ -178,20 +179,20 @@ def _unfolded(r: Routines, imaginary: str, packed: str, target: Places, n: int) 
     vector j; where it has a negative one, columns j - 1 and j those of the conjugate of vector j."""
     f, dtype = r.f, r.dtype
     i, j, y, up, down, re, im, minus, half, part = (f.fresh(s) for s in "i j y up down re im minus half part".split())
-    zero, at = Const(0, dtype), lambda column: Load(packed, (column * n + Aff.of(i),))
+    zero, at = Const(0, dtype), lambda column: Load(packed, (column * n + integer(i),))
     first, second, before = f.fresh("first"), f.fresh("second"), f.fresh("before")
     body: list[Stmt] = [
-        Let(y, dtype, Load(imaginary, (Aff.of(j),))),
+        Let(y, dtype, Load(imaginary, (integer(j),))),
         Let(up, "bool", Apply("gt", (y, zero))),
         Let(down, "bool", Apply("lt", (y, zero))),
-        Let(before, "i64", Apply("maximum", (Aff.of(j) - 1, Const(0, "i64")))),
-        Let(first, "i64", Apply("select", (down, before, Aff.of(j)))),
-        Let(second, "i64", Apply("select", (up, Aff.of(j) + 1, Aff.of(j)))),
-        Let(re, dtype, at(Aff.of(first))),
-        Let(im, dtype, at(Aff.of(second))),
+        Let(before, "i64", Apply("maximum", (integer(j) - 1, Const(0, "i64")))),
+        Let(first, "i64", Apply("select", (down, before, integer(j)))),
+        Let(second, "i64", Apply("select", (up, integer(j) + 1, integer(j)))),
+        Let(re, dtype, at(integer(first))),
+        Let(im, dtype, at(integer(second))),
         Let(minus, dtype, Apply("neg", (im,))),
         Let(half, dtype, Apply("select", (down, minus, zero))),
         Let(part, dtype, Apply("select", (up, im, half))),
-        *(Store(buf, (to(Aff.of(i), Aff.of(j)),), x) for (buf, to), x in zip(target, (re, part))),
+        *(Store(buf, (to(integer(i), integer(j)),), x) for (buf, to), x in zip(target, (re, part))),
     ]  # fmt: skip
     f.block.append(For(i, "seq", 0, n, [For(j, "seq", 0, n, body)]))

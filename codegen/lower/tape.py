@@ -11,21 +11,22 @@ from collections.abc import Sequence
 from math import prod
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
+from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.control import each, move, over
 from irad.codegen.lower.graph import SLOT, Frame, Place, Raised, Tape, rule
 from irad.codegen.lower.tape_carries import Box, TapedCarry
 from irad.codegen.schedule.notes import note_push
+from irad.core.affine import Integer
 from irad.core.ir import Node, Value, uses
 
 
-def words(f: Frame, v: Value) -> Aff:
+def words(f: Frame, v: Value) -> Integer:
     """8-byte words that a value takes on a tape."""
     if not v.type.shape:
-        return Aff.of(1)
+        return 1
     if v.type.static:
-        return Aff.of(-(-v.type.size * v.type.numpy.itemsize // 8))
-    size = Aff.of(1)
+        return integer(-(-v.type.size * v.type.numpy.itemsize // 8))
+    size: Integer = 1
     for d in v.type.shape:
         size = size * f.dim(d)
     return size  # at most 8 bytes an element
@@ -42,7 +43,7 @@ def _push(f: Frame, node: Node) -> None:
     tape = f.tape(t)
     note_push(f, node, _total(f, entries))
     need, there = f.reserved[node] if node in f.reserved else (_reserve(f, tape, entries), [])
-    at = Aff.of(tape.top)
+    at = integer(tape.top)
     for v in entries:
         if v not in there:
             _write(f, tape, at, v)
@@ -50,8 +51,8 @@ def _push(f: Frame, node: Node) -> None:
     f.block.append(kf.Assign(tape.top, need))
 
 
-def _total(f: Frame, entries: Sequence[Value]) -> Aff:
-    total = Aff.of(0)
+def _total(f: Frame, entries: Sequence[Value]) -> Integer:
+    total: Integer = 0
     for v in entries:
         total = total + words(f, v)
     return total
@@ -74,7 +75,7 @@ def make_room(f: Frame, loop: Node) -> None:
     t, *entries = push.inputs
     tape = f.tape(t)
     f.reserved[push] = _reserve(f, tape, entries), vs
-    at = Aff.of(tape.top)
+    at = integer(tape.top)
     for v in entries:
         if v in vs:
             mem, per = _memory(f, tape, v.type.dtype)
@@ -91,7 +92,7 @@ def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
     tape = f.tape(t)
     _reserve(f, tape, entries)
     for c in carries:
-        _write(f, tape, _entry(f, loop, c) + tape.top, loop.inputs[1 + c.k])
+        _write(f, tape, _entry(f, loop, c) + integer(tape.top), loop.inputs[1 + c.k])
 
 
 def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
@@ -100,7 +101,7 @@ def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
     t, *entries = push.inputs
     tape, record = f.tape(t), _total(f, entries)
     _reserve(f, tape, entries, 2)
-    at = Aff.of(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
+    at = integer(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
     states = [body.params[1 + c.k] for c in carries]
     f.reserved[push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), states
     for c, p in zip(carries, states):
@@ -121,17 +122,17 @@ def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
         return
     mem, per = _memory(f, tape, out.type.dtype)
     to = f.place(out)
-    at = (_entry(f, loop, c) + tape.top) * per
+    at = (_entry(f, loop, c) + integer(tape.top)) * per
     over(f, out, lambda i: _copy_element(f, Place(mem, at), to, i, out.type.dtype))
 
 
-def _copy_element(f: Frame, a: Place, b: Place, i: Aff, dtype: str) -> list[kf.Stmt]:
+def _copy_element(f: Frame, a: Place, b: Place, i: Integer, dtype: str) -> list[kf.Stmt]:
     """Copy element i."""
     x = f.fresh("x")
     return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
 
 
-def _entry(f: Frame, loop: Node, c: TapedCarry) -> Aff:
+def _entry(f: Frame, loop: Node, c: TapedCarry) -> Integer:
     """Where the state is in a record."""
     entries = c.push.inputs[1:]
     return _total(f, entries[: entries.index(loop.regions[0].params[1 + c.k])])
@@ -141,11 +142,11 @@ def _border(f: Frame, v: Value, into: str, box: Box) -> None:
     """Copy the elements of v outside of the box."""
     dims, source = v.type.dims, f.place(v).buf
 
-    def copy(at: Aff, count: int) -> None:
+    def copy(at: Integer, count: int) -> None:
         a, b = Place(source, at), Place(into, at)
-        each(f, Aff.of(count), v.type.numpy.itemsize, lambda i: _copy_element(f, a, b, i, v.type.dtype))
+        each(f, integer(count), v.type.numpy.itemsize, lambda i: _copy_element(f, a, b, i, v.type.dtype))
 
-    def axis(k: int, at: Aff) -> None:
+    def axis(k: int, at: Integer) -> None:
         if box[k:] == [(0, d) for d in dims[k:]]:
             return
         (lo, hi), stride, i = box[k], prod(dims[k + 1 :]), f.fresh("i")
@@ -153,9 +154,9 @@ def _border(f: Frame, v: Value, into: str, box: Box) -> None:
             if to > start:
                 copy(at + start * stride, (to - start) * stride)
         if k + 1 < len(dims):
-            f.block.append(kf.For(i, "seq", lo, hi, f.within(lambda: axis(k + 1, at + Aff.of(i) * stride))))
+            f.block.append(kf.For(i, "seq", lo, hi, f.within(lambda: axis(k + 1, at + integer(i) * stride))))
 
-    axis(0, Aff.of(0))
+    axis(0, 0)
 
 
 def _grow(f: Frame, tape: Tape, need: str) -> None:
@@ -172,12 +173,12 @@ def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
     """The tape's memory as a buffer of a dtype, and elements per word."""
     name, per, size = f.fresh("mem"), 8 // f.itemsize(dtype), None
     if f.out.lives:
-        size = Aff.of(f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")) * per
+        size = integer(f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")) * per
     f.block.append(kf.Deref(name, tape.buf, tape.slot, dtype, size))
     return name, per
 
 
-def _write(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+def _write(f: Frame, tape: Tape, at: Integer, v: Value) -> None:
     mem, per = _memory(f, tape, v.type.dtype)
     if not v.type.shape:
         f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
@@ -191,12 +192,12 @@ def _pop(f: Frame, node: Node) -> None:
     entries = node.outputs[1:]
     if not entries:
         return
-    total = Aff.of(0)
+    total: Integer = 0
     for v in entries:
         total = total + words(f, v)
     top = f.let(Apply("sub", (tape.top, total)), "i64", "at")
     f.block.append(kf.Assign(tape.top, top))
-    at = Aff.of(top)
+    at = integer(top)
     for v in entries:
         if v in f.from_tape:
             mem, per = _memory(f, tape, v.type.dtype)
@@ -206,7 +207,7 @@ def _pop(f: Frame, node: Node) -> None:
         at = at + words(f, v)
 
 
-def _read(f: Frame, tape: Tape, at: Aff, v: Value) -> None:
+def _read(f: Frame, tape: Tape, at: Integer, v: Value) -> None:
     mem, per = _memory(f, tape, v.type.dtype)
     if not v.type.shape:
         f.env[v] = f.let(kf.Load(mem, (at * per,)), v.type.dtype, v.hint or "v")

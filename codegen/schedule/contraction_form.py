@@ -9,10 +9,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Self
 
-from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.form import integer
 from irad.codegen.lower.graph import Frame
 from irad.codegen.schedule.loops import REGISTER, Result, results
 from irad.codegen.schedule.register_tile import LATENCY, choose_tile
+from irad.core.affine import Integer, coefficient, symbols, terms
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.ops.loop import load, loop
@@ -62,7 +63,7 @@ class Form:
         self.group_of: dict[Value, int] = {}
         self.epilogue: list[Node] = []
         for p, n in zip(self.params, self.names):
-            f.env[p] = Aff.of(n)
+            f.env[p] = integer(n)
 
     # ---- recognising -----------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class Form:
                 return False
             group = len({*self.group_of.values()})
         names = [f.fresh(p.hint or "k") for p in region.params]
-        f.env.update((p, Aff.of(name)) for p, name in zip(region.params, names))
+        f.env.update((p, integer(name)) for p, name in zip(region.params, names))
         factors = self._factors(region)
         if factors is None:
             return False
@@ -132,14 +133,14 @@ class Form:
             nodes = [n for n in region.nodes if n.outputs[0] in need and n.op.name != "const"]
             if any(n.op is load and any(i not in self.f.env for i in n.inputs[1:]) for n in nodes):
                 return None
-            axes = {name for n in nodes if n.op is load for name in self.position(n).names()}
+            axes = {name for n in nodes if n.op is load for name in symbols(self.position(n))}
             out.append(Factor(x, nodes, axes))
         return out
 
-    def position(self, n: Node) -> Aff:
+    def position(self, n: Node) -> Integer:
         return self.f.flat(n.inputs[0], n.attrs["map"].rows, [self.f.aff(i) for i in n.inputs[1:]])
 
-    def target(self, r: Result) -> Aff:
+    def target(self, r: Result) -> Integer:
         return self.f.flat(r.finals[0], r.out.map.rows, [self.f.aff(p) for p in self.body.params])
 
     # ---- choosing axes ---------------------------------------------------------------------------------------
@@ -200,20 +201,20 @@ class Form:
         """Merge neighbouring axes that every access walks as one, of the result and of each sum."""
         own = {p for p in self.params}
         plain = {v for n in self.epilogue if n.op is not load for v in n.inputs if v in own}
-        accesses: Callable[[], list[Aff]] = lambda: [
+        accesses: Callable[[], list[Integer]] = lambda: [
             *(self.target(r) for r in self.results),
             *(self.position(n) for n in self.epilogue if n.op is load),
             *(self.position(n) for s in self.sums for x in s.factors for n in x.nodes if n.op is load),
         ]
         _merge_axes(self.f, self.params, self.names, self.extents, accesses, plain)
         for s in self.sums:
-            own_accesses: Callable[[], list[Aff]] = lambda s=s: [  # type: ignore[misc]
+            own_accesses: Callable[[], list[Integer]] = lambda s=s: [  # type: ignore[misc]
                 self.position(n) for x in s.factors for n in x.nodes if n.op is load
             ]
             _merge_axes(self.f, s.params, s.names, s.extents, own_accesses, set())
         for s in self.sums:
             for x in s.factors:
-                x.axes = {name for n in x.nodes if n.op is load for name in self.position(n).names()}
+                x.axes = {name for n in x.nodes if n.op is load for name in symbols(self.position(n))}
 
 
 def _is_sum(n: Node) -> bool:
@@ -225,7 +226,7 @@ def _is_sum(n: Node) -> bool:
 
 
 def _merge_axes(
-    f: Frame, params: list[Value], names: list[str], extents: list[int], accesses: Callable[[], list[Aff]], plain: set[Value]
+    f: Frame, params: list[Value], names: list[str], extents: list[int], accesses: Callable[[], list[Integer]], plain: set[Value]
 ) -> None:
     """Merge axis k into k+1 where each access's step along k is the length of k+1 times its step along k+1."""
     k = 0
@@ -233,7 +234,7 @@ def _merge_axes(
         a, b, n = names[k], names[k + 1], extents[k + 1]
         fits = params[k] not in plain and params[k + 1] not in plain
         if fits and all(coef(x, a) == coef(x, b) * n for x in accesses()):
-            f.env[params[k]] = Aff({})
+            f.env[params[k]] = 0
             extents[k + 1] *= extents[k]
             del params[k], names[k], extents[k]
             k = max(k - 1, 0)
@@ -241,8 +242,8 @@ def _merge_axes(
             k += 1
 
 
-def coef(a: Aff, name: str) -> float:
+def coef(a: Integer, name: str) -> float:
     """Coefficient of an axis in a flat position; NaN where it is not a number (a run-time stride)."""
-    if any(name in k and k != (name,) for k in a.terms):
+    if any(type(s) is tuple and name in s for s, _ in terms(a)):
         return float("nan")
-    return a.terms.get((name,), 0)
+    return coefficient(a, name)

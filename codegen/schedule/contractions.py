@@ -16,11 +16,12 @@ from collections.abc import Callable
 from math import prod
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Const
+from irad.codegen.kernel.form import Const, integer
 from irad.codegen.lower.graph import Frame, Place
 from irad.codegen.schedule.contraction_form import Form, Sum, coef
 from irad.codegen.schedule.loops import element
 from irad.codegen.schedule.notes import note_contraction
+from irad.core.affine import Integer
 from irad.core.ir import Node
 from irad.ops.loop import load
 
@@ -59,7 +60,7 @@ class Contraction(Form):
             self._blocks(self.names[self.column], start, stop, width, lambda at, width=width: self._rows(at, width))  # type: ignore[misc]
         assert f is self.f
 
-    def _rows(self, j0: Aff, width: int) -> None:
+    def _rows(self, j0: Integer, width: int) -> None:
         """All rows of a block of columns, in tiles."""
         self.panels: dict[int, str] = {}
         for k, s in enumerate(self.sums):
@@ -67,7 +68,7 @@ class Contraction(Form):
                 self.panels[k] = self._pack(s, j0, width)
         self._row_axes(0, [], j0, width)
 
-    def _row_axes(self, depth: int, done: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+    def _row_axes(self, depth: int, done: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
         if depth == len(self.rows):
             self._tile(done, j0, width)
             return
@@ -78,16 +79,16 @@ class Contraction(Form):
                 lambda at, size=size: self._row_axes(depth + 1, [*done, (at, size)], j0, width),  # type: ignore[misc]
             )  # fmt: skip
 
-    def _blocks(self, hint: str, start: int, stop: int, size: int, body: Callable[[Aff], None]) -> None:
+    def _blocks(self, hint: str, start: int, stop: int, size: int, body: Callable[[Integer], None]) -> None:
         """`body(first)` for blocks of one size: a loop, or one block."""
         f = self.f
         if stop - start == size:
-            body(Aff.of(start))
+            body(integer(start))
             return
         at = f.fresh(f"{hint}_0_")
-        f.block.append(kf.For(at, "seq", start, stop, f.within(lambda: body(Aff.of(at))), step=size))
+        f.block.append(kf.For(at, "seq", start, stop, f.within(lambda: body(integer(at))), step=size))
 
-    def _tile(self, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+    def _tile(self, rows: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
         f, t = self.f, self.tile
         height = prod(size for _, size in rows)
         groups = sorted({s.group for s in self.sums})
@@ -108,7 +109,7 @@ class Contraction(Form):
             for stage in stages:
                 later = stages[stages.index(stage) :]
                 if stage[0].extents == s.extents and all(t.group != s.group for other in later for t in other):
-                    self.f.env.update((p, Aff.of(name)) for p, name in zip(s.params, stage[0].names))
+                    self.f.env.update((p, integer(name)) for p, name in zip(s.params, stage[0].names))
                     s.names = stage[0].names
                     stage.append(s)
                     break
@@ -116,11 +117,11 @@ class Contraction(Form):
                 stages.append([s])
         return stages
 
-    def _products(self, stage: list[Sum], rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+    def _products(self, stage: list[Sum], rows: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
         """One term of each sum for every element of the tile."""
         f = self.f
 
-        def row(at: Aff) -> None:
+        def row(at: Integer) -> None:
             for s in stage:
                 for n in s.broadcast.nodes:
                     element(f, n)
@@ -135,25 +136,25 @@ class Contraction(Form):
 
         self._each_row(rows, "unroll", row)
 
-    def _vector(self, s: Sum, j0: Aff, j: str, width: int) -> kf.Operand:
+    def _vector(self, s: Sum, j0: Integer, j: str, width: int) -> kf.Operand:
         """The vector factor at columns j0 + j: from the packed panel, or computed."""
         f = self.f
         k = self.sums.index(s)
         if k in self.panels:
-            return f.let(kf.Load(self.panels[k], (self._panel_at(s, width) + Aff.of(j),)), self.dtype, "y")
-        f.env[self.params[self.column]] = j0 + j
+            return f.let(kf.Load(self.panels[k], (self._panel_at(s, width) + integer(j),)), self.dtype, "y")
+        f.env[self.params[self.column]] = j0 + integer(j)
         for n in s.vector.nodes:
             element(f, n)
         return f.operand(s.vector.value)
 
-    def _each_row(self, rows: list[tuple[Aff, int]], kind: str, body: Callable[[Aff], None]) -> None:
+    def _each_row(self, rows: list[tuple[Integer, int]], kind: str, body: Callable[[Integer], None]) -> None:
         """Loops over the rows of a tile; `body` gets the number of the row, the row axes are bound."""
         f = self.f
         names = [f.fresh("r") if size > 1 else "" for _, size in rows]
-        number = Aff.of(0)
+        number: Integer = 0
         for axis, (first, size), name in zip(self.rows, rows, names):
-            f.env[self.params[axis]] = first + name if name else first
-            number = number * size + (name or 0)
+            f.env[self.params[axis]] = first + integer(name) if name else first
+            number = number * size + (integer(name) if name else 0)
         stmts = f.within(lambda: body(number))
         for name, (_, size) in reversed(list(zip(names, rows))):
             if name:
@@ -178,13 +179,13 @@ class Contraction(Form):
         pitch = coef(self.position(loads[0]), s.names[-1])
         return pitch * item % PITCH == 0 and rows >= 8 * tile
 
-    def _panel_at(self, s: Sum, width: int) -> Aff:
-        at = Aff.of(0)
+    def _panel_at(self, s: Sum, width: int) -> Integer:
+        at: Integer = 0
         for name, extent in zip(s.names, s.extents):
-            at = at * extent + name
+            at = at * extent + integer(name)
         return at * _padded(width, self.tile.lanes)
 
-    def _pack(self, s: Sum, j0: Aff, width: int) -> str:
+    def _pack(self, s: Sum, j0: Integer, width: int) -> str:
         """Copy the panel of a block of columns to memory of its own; its name."""
         f = self.f
         j = f.fresh("j")
@@ -193,10 +194,10 @@ class Contraction(Form):
         f.begin_at(Place(name), size)
 
         def column() -> None:
-            f.env[self.params[self.column]] = j0 + j
+            f.env[self.params[self.column]] = j0 + integer(j)
             for n in s.vector.nodes:
                 element(f, n)
-            f.block.append(kf.Store(name, (self._panel_at(s, width) + j,), f.operand(s.vector.value)))
+            f.block.append(kf.Store(name, (self._panel_at(s, width) + integer(j),), f.operand(s.vector.value)))
 
         stmts: list[kf.Stmt] = [kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True)]
         for k, extent in reversed(list(zip(s.names, s.extents))):
@@ -206,7 +207,7 @@ class Contraction(Form):
 
     # ---- epilogue --------------------------------------------------------------------------------------------
 
-    def _epilogue(self, rows: list[tuple[Aff, int]], j0: Aff, width: int) -> None:
+    def _epilogue(self, rows: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
         """The elementwise code on the tile's sums, and the stores."""
         f, pitch = self.f, _padded(width, self.tile.lanes)
         height = prod(size for _, size in rows)
@@ -217,26 +218,28 @@ class Contraction(Form):
         for name in spills.values():
             f.begin_at(Place(name), height * pitch)
         self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
-        self._each_row(rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + j,))))
+        self._each_row(
+            rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + integer(j),)))
+        )
 
-    def _spill(self, spills: dict[int, str], start: Aff, row: Aff, width: int) -> None:
+    def _spill(self, spills: dict[int, str], start: Integer, row: Integer, width: int) -> None:
         """One row of the tile to memory."""
         f, j = self.f, self.f.fresh("j")
 
         def column() -> None:
             for g, name in spills.items():
                 x = f.let(kf.Part(self.accs[g], 0, (row, j)), self.dtype, "s")
-                f.block.append(kf.Store(name, (start + j,), x))
+                f.block.append(kf.Store(name, (start + integer(j),), x))
 
         f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
 
-    def _finish(self, j0: Aff, width: int, read: Callable[[int, str], kf.Expr]) -> None:
+    def _finish(self, j0: Integer, width: int, read: Callable[[int, str], kf.Expr]) -> None:
         """One row of the tile: the sums, what is done with them, and the stores."""
         f = self.f
         j = f.fresh("j")
 
         def column() -> None:
-            f.env[self.params[self.column]] = j0 + j
+            f.env[self.params[self.column]] = j0 + integer(j)
             for v, g in self.group_of.items():
                 if v in self.read:
                     f.env[v] = f.let(read(g, j), self.dtype, "s")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Load, Stmt
+from irad.codegen.kernel.form import Apply, Const, Load, Stmt, integer
 from irad.codegen.lower.graph import Frame
 from irad.core.ir import Graph, Node, Value, captured
 from irad.core.lazy_dataclass import dataclass
@@ -45,10 +45,10 @@ def in_registers(f: Frame, node: Node, blocks: list[list[Stmt]]) -> InRegisters:
         dtype = slot.rsplit("_", 1)[1]
         names[slot] = var = f.fresh("lanes_var")
         i, x = f.fresh("i"), f.fresh("t")
-        load: list[Stmt] = [kf.Let(x, dtype, Load(slot, (Aff.of(i),))), kf.Assign(var, x)]
+        load: list[Stmt] = [kf.Let(x, dtype, Load(slot, (integer(i),))), kf.Assign(var, x)]
         out.before += [kf.Var(var, dtype, Const(0, dtype), lanes), _vector(i, lanes, load)]
         i = f.fresh("i")
-        out.after.append(_vector(i, lanes, [kf.Store(slot, (Aff.of(i),), var)]))
+        out.after.append(_vector(i, lanes, [kf.Store(slot, (integer(i),), var)]))
     out.blocks = [kf.rewritten(b, lambda s: _renamed(s, names)) for b in blocks]
     return out
 
@@ -130,7 +130,7 @@ def _elsewhere(body: Sequence[Stmt], slots: Slots, vec: kf.For | None) -> Iterat
 
 
 def _is(i: kf.Index, var: str) -> bool:
-    return i == var or Aff.of(i) == Aff.of(var)
+    return i == var or integer(i) == integer(var)
 
 
 def _mentioned(body: Sequence[Stmt]) -> Iterator[str]:

@@ -17,9 +17,10 @@ from math import prod
 import numpy as np
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Fold
+from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.graph import Frame, Place
 from irad.codegen.schedule.notes import note_flat
+from irad.core.affine import Integer, coefficient, number, terms
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.switches import on
@@ -83,10 +84,10 @@ class FlatLoop:
         (self.body,) = node.regions
         self.results = results(node)
         self.accumulate, self.tiles, self.inner = accumulate or {}, tiles or {}, accumulate is not None
-        self.extents: list[Aff] = [f.dim(d) for d in node.attrs["extents"]]
+        self.extents: list[Integer] = [f.dim(d) for d in node.attrs["extents"]]
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
-            f.env[p] = Aff.of(n)
+            f.env[p] = integer(n)
 
     # ---- what the loop touches -----------------------------------------------------------------------------
 
@@ -95,7 +96,7 @@ class FlatLoop:
             for d, v in zip(r.dests, r.finals):
                 if v.type.shape and v not in self.accumulate and v not in self.tiles:
                     self.f.place(d), self.f.place(v)
-        if any(e.const == 0 for e in self.extents):
+        if any(e == 0 for e in self.extents):
             self._nothing()
             return
         self._drop_units()
@@ -110,7 +111,7 @@ class FlatLoop:
                 if not v.type.shape:
                     self.f.env[v] = self.f.operand(d)
 
-    def _accesses(self) -> list[Aff]:
+    def _accesses(self) -> list[Integer]:
         """Flat positions of all loads and stores."""
         f = self.f
         out = []
@@ -128,13 +129,13 @@ class FlatLoop:
                     out.append(self._flat_at(v, place, rows, idx))
         return out
 
-    def _flat_at(self, v: Value, place: Place | None, rows: Sequence[Sequence[int]], idx: Sequence[Aff]) -> Aff:
+    def _flat_at(self, v: Value, place: Place | None, rows: Sequence[Sequence[int]], idx: Sequence[Integer]) -> Integer:
         """As Frame.flat, at another place."""
         if place is None:
             return self.f.flat(v, rows, idx)
         at = place.offset
         for row, stride in zip(rows, self.f.strides(v)):
-            pos = Aff.of(row[-1])
+            pos = integer(row[-1])
             for c, i in zip(row, idx):
                 pos = pos + i * c
             at = at + pos * stride
@@ -143,12 +144,12 @@ class FlatLoop:
     def _drop_units(self) -> None:
         """Take out axes of one trip: their index is 0."""
         for k in reversed(range(len(self.names))):
-            if self.extents[k].const == 1 and len(self.names) > 1:
+            if self.extents[k] == 1 and len(self.names) > 1:
                 self._drop(k)
 
     def _drop(self, k: int) -> None:
         """Take out axis k, whose index becomes 0."""
-        self.f.env[self.body.params[k]] = Aff({})
+        self.f.env[self.body.params[k]] = 0
         del self.names[k], self.extents[k]
         self.body = Graph(self.body.params[:k] + self.body.params[k + 1 :], self.body.nodes, self.body.results)
         for r in self.results:
@@ -159,7 +160,7 @@ class FlatLoop:
         plain = {v for n in self.body.nodes if n.op is not load for v in n.inputs} | set(self.body.results)
         k = 0
         while k + 1 < len(self.names):
-            a, b, m = self.names[k], self.names[k + 1], self.extents[k + 1].const
+            a, b, m = self.names[k], self.names[k + 1], number(self.extents[k + 1])
             pa, pb = self.body.params[k], self.body.params[k + 1]
             if (
                 m is not None
@@ -182,18 +183,18 @@ class FlatLoop:
         ordered = any(not r.out.unique and r.out.kind == "store" for r in self.results)
         best, vec = -1e9, n - 1
         for k in range(n):
-            extent = self.extents[k].const
+            extent = number(self.extents[k])
             coefs = [_coef(x, self.names[k]) for x in accesses]
             unit = sum(1 for c in coefs if c in (1, -1))
             strided = sum(1 for c in coefs if c not in (0, 1, -1))
             score = unit - 1.5 * strided + (0.5 if k == n - 1 else 0) - (8 if extent is not None and extent < SHORT_AXIS else 0)
             if score > best:
                 best, vec = score, k
-        extent = self.extents[vec].const
+        extent = number(self.extents[vec])
         if ordered or extent == 1:
             return list(range(n)), -1
         inner = [k for k in range(vec + 1, n)]
-        small = all((self.extents[k].const or 1 << 30) <= 16 for k in inner)
+        small = all((number(self.extents[k]) or 1 << 30) <= 16 for k in inner)
         order = list(range(n)) if small else [k for k in range(n) if k != vec] + [vec]
         if not self._lanes_meet(order, vec):
             return order, vec
@@ -241,18 +242,18 @@ class FlatLoop:
                 self._vector(name, extent, inner)
             else:
                 inside = self.vec in self.order[:depth]
-                kind = "unroll" if inside and (extent.const or 99) <= 8 else "seq"
-                f.block.append(kf.For(name, kind, 0, extent if extent.const is None else extent.const, inner()))
+                kind = "unroll" if inside and (number(extent) or 99) <= 8 else "seq"
+                f.block.append(kf.For(name, kind, 0, extent, inner()))
         for j in declare.get(depth, ()):
             self._finish(j)
 
-    def _vector(self, name: str, extent: Aff, body: Callable[[], list[kf.Stmt]]) -> None:
+    def _vector(self, name: str, extent: Integer, body: Callable[[], list[kf.Stmt]]) -> None:
         """The vector loop.
 
         What a constant trip leaves over is in a last vector that overlaps; else, of a costly body, in a loop of one register's
         lanes: less code than a masked vector.
         """
-        f, n = self.f, extent.const
+        f, n = self.f, number(extent)
         lanes = self._lanes(n)
         if n is None:
             f.block.append(kf.For(name, "vec", 0, extent, body(), lanes=lanes))
@@ -317,7 +318,7 @@ class FlatLoop:
         trips: int | None = 1
         for k, e in enumerate(self.extents):
             if not any(row[k] for row in r.out.map.rows):
-                trips = None if trips is None or e.const is None else trips * e.const
+                trips = trips * e if isinstance(trips, int) and isinstance(e, int) else None
         return accumulator(r.out.kind, v.type.dtype, trips)
 
     def _starts_at_identity(self, r: Result) -> bool:
@@ -332,9 +333,9 @@ class FlatLoop:
         """Flat position of the result at the current indices."""
         v = r.finals[0] if v is None else v
         if not v.type.shape:
-            return Place("", Aff({}))
+            return Place("", 0)
         f = self.f
-        idx = [Aff.of(n) for n in self.names] + [f.aff(e) for e in r.extra]
+        idx = [integer(n) for n in self.names] + [f.aff(e) for e in r.extra]
         place = self.accumulate.get(v) or f.place(v)
         return Place(place.buf, self._flat_at(v, self.accumulate.get(v), r.out.map.rows, idx))
 
@@ -374,7 +375,7 @@ class FlatLoop:
             f.env[v] = x
             return
         if v in self.tiles:
-            f.block.append(kf.Combine(self.tiles[v][0], (x,), (Aff.of(self.names[0]),)))
+            f.block.append(kf.Combine(self.tiles[v][0], (x,), (integer(self.names[0]),)))
             return
         at = self._position(r, v)
         kind = "add" if v in self.accumulate else r.out.kind
@@ -392,7 +393,7 @@ class FlatLoop:
         heavy = any(n.op.cost >= HEAVY for n in self.body.nodes)
         folds = any(r.out.kind != "store" for r in self.results)
         most = self._register_lanes() * 4
-        few = all(e.const is not None for e in self.extents) and prod(e.const or 0 for e in self.extents) < FEW_TRIPS * most
+        few = all(number(e) is not None for e in self.extents) and prod(number(e) or 0 for e in self.extents) < FEW_TRIPS * most
         lanes = (most if ops < LONG_BODY and not few else most // 2) if heavy else most // 2 if folds else most // 4
         while trip is not None and lanes > 1 and lanes // 2 >= trip:
             lanes //= 2
@@ -422,11 +423,11 @@ def element(f: Frame, n: Node) -> None:
         f.scalar(n)
 
 
-def _coef(a: Aff, name: str) -> int | float:
+def _coef(a: Integer, name: str) -> int | float:
     """Coefficient of a loop variable in a flat position; NaN where it is not a number (a run-time stride)."""
-    if any(name in k and k != (name,) for k in a.terms):
+    if any(type(s) is tuple and name in s for s, _ in terms(a)):
         return float("nan")
-    return a.terms.get((name,), 0)
+    return coefficient(a, name)
 
 
 def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Fold
+from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.control import over
 from irad.codegen.lower.graph import Frame, Place, rule
 from irad.codegen.lower.tape import make_room
 from irad.codegen.schedule.contractions import lower_contraction
 from irad.codegen.schedule.loops import REGISTER, FlatLoop, Result, accumulator, element, results
 from irad.codegen.schedule.notes import note_rows
+from irad.core.affine import Integer, number
 from irad.core.ir import Node, Value, captured, uses
 from irad.core.switches import on
 from irad.ops.array import copy as copy_op
@@ -92,7 +93,7 @@ class NestedLoop:
         self.extents = [f.dim(d) for d in node.attrs["extents"]]
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
-            f.env[p] = Aff.of(n)
+            f.env[p] = integer(n)
         self.inner = {v: n for n in self.body.nodes if n.op is loop for v in n.outputs}
         self.read = {v for n in self.body.nodes for v in (*n.inputs, *captured(n))}
         self.rows: list[Value] = []  # rows in small buffers, which begin with each row of the nest
@@ -106,7 +107,7 @@ class NestedLoop:
         self._buffers()
         stmts = f.within(self._row)
         for name, extent in reversed(list(zip(self.names, self.extents))):
-            stmts = [kf.For(name, "seq", 0, extent if extent.const is None else extent.const, stmts)]
+            stmts = [kf.For(name, "seq", 0, extent, stmts)]
         f.block += stmts
         for j, acc in self.folds.items():
             r = self.results[j]
@@ -140,7 +141,7 @@ class NestedLoop:
     def _at(self, r: Result) -> Place:
         f, (final,) = self.f, r.finals
         place = f.place(final)
-        return Place(place.buf, f.flat(final, r.out.map.rows, [*map(Aff.of, self.names), *map(f.aff, r.extra)]))
+        return Place(place.buf, f.flat(final, r.out.map.rows, [*map(integer, self.names), *map(f.aff, r.extra)]))
 
     def _buffers(self) -> None:
         """Memory for rows that live inside the nest only."""
@@ -187,7 +188,7 @@ class NestedLoop:
     def _row_into(self, kind: str, v: Value, at: Place) -> None:
         f, source = self.f, self.f.place(v)
 
-        def body(i: Aff) -> list[kf.Stmt]:
+        def body(i: Integer) -> list[kf.Stmt]:
             x = f.fresh("x")
             stmts: list[kf.Stmt] = [kf.Let(x, v.type.dtype, kf.Load(source.buf, (source.offset + i,)))]
             if kind not in ("store", "add"):
@@ -221,7 +222,7 @@ class BlockedNest:
         self.block = self._block()
 
     def _block(self) -> int:
-        n = self.extents[-1].const
+        n = number(self.extents[-1])
         scalars = [m for kind, nodes in self.stages if kind == "scalar" for m in nodes]
         heavy = any(m.op.cost >= HEAVY for m in scalars)
         if not heavy or not on("blocks") or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
@@ -256,7 +257,7 @@ class BlockedNest:
     # ---- one block -------------------------------------------------------------------------------------------
 
     def lower(self) -> None:
-        f, n = self.f, self.extents[0].const
+        f, n = self.f, number(self.extents[0])
         assert n is not None
         self.folds: dict[int, str] = {}
         self.accumulate: dict[Value, Place] = {}
@@ -268,9 +269,9 @@ class BlockedNest:
         self._columns()
         i0 = f.fresh("i0")
         main = n - n % self.block
-        f.block.append(kf.For(i0, "seq", 0, main, f.within(lambda: self._run(Aff.of(i0), self.block)), step=self.block))
+        f.block.append(kf.For(i0, "seq", 0, main, f.within(lambda: self._run(integer(i0), self.block)), step=self.block))
         if main < n:
-            self._run(Aff.of(main), n - main)
+            self._run(integer(main), n - main)
         self._finish()
 
     def _prepare(self, j: int, r: Result) -> None:
@@ -337,7 +338,7 @@ class BlockedNest:
         self.f.head.append(kf.Buffer(name, v.type.dtype, (self.block,)))
         self.columns[v] = name
 
-    def _run(self, start: Aff, rows: int) -> None:
+    def _run(self, start: Integer, rows: int) -> None:
         f = self.f
         for column in self.columns.values():
             f.begin_at(Place(column), self.block)
@@ -346,7 +347,7 @@ class BlockedNest:
             f.block.append(Fold(tile, "add", (v.type.dtype,), (Const(0, v.type.dtype),), shape=shape, lanes=lanes))
         for s, (kind, nodes) in enumerate(self.stages):
             i = f.fresh("i")
-            f.env[self.body.params[0]] = start + i
+            f.env[self.body.params[0]] = start + integer(i)
 
             def stage(s: int = s, kind: str = kind, nodes: Sequence[Node] = nodes, i: str = i) -> None:
                 self._stage(s, nodes, i, vector=kind == "scalar")
@@ -371,7 +372,7 @@ class BlockedNest:
         stmts: list[kf.Stmt] = [kf.Let(x, v.type.dtype, kf.Part(tile, 0, (i,)))]
         if j in self.totals:
             stmts.append(kf.Let(y, "f64", Apply("cast", (x,))))
-        stmts.append(kf.Store(place.buf, (place.offset + i,), y if j in self.totals else x, add=True))
+        stmts.append(kf.Store(place.buf, (place.offset + integer(i),), y if j in self.totals else x, add=True))
         f.block.append(kf.For(i, "vec", 0, v.type.size, stmts, lanes=lanes, full=True))
 
     def _stage(self, s: int, nodes: Sequence[Node], i: str, vector: bool) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from irad.codegen.kernel.form import Aff
 from irad.codegen.lower.graph import Frame
+from irad.core.affine import Integer, number
 from irad.core.ir import Node
 from irad.core.notes import label
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from irad.codegen.schedule.nests import BlockedNest, NestedLoop
 
 
-def _extent(e: Aff | int) -> str:
-    n = Aff.of(e).const
+def _extent(e: Integer | int) -> str:
+    n = number(e)
     return "n" if n is None else str(n)
 
 
@@ -26,9 +26,9 @@ def note_flat(f: Frame, l: FlatLoop, inner: bool) -> None:
     if f.out.notes is None:
         return
     axes = [f"{l.names[k]}={_extent(l.extents[k])}" for k in l.order]
-    unrolled = [l.names[k] for d, k in enumerate(l.order) if l.vec in l.order[:d] and 0 < (l.extents[k].const or 99) <= 8]
+    unrolled = [l.names[k] for d, k in enumerate(l.order) if l.vec in l.order[:d] and 0 < (number(l.extents[k]) or 99) <= 8]
     vector = l.names[l.vec] if l.vec >= 0 and l.order else ""
-    lanes = l._lanes(l.extents[l.vec].const) if vector else 1
+    lanes = l._lanes(number(l.extents[l.vec])) if vector else 1
     dtypes = sorted({r.values[0].type.dtype for r in l.results})
     folds = [_fold(l, j) for j, r in enumerate(l.results) if r.out.kind != "store"]
     text = f"{'inner loop' if inner else 'loop'} over {', '.join(axes) or 'one element'} ({', '.join(dtypes)})"
@@ -39,7 +39,7 @@ def note_flat(f: Frame, l: FlatLoop, inner: bool) -> None:
         text += f"; folds: {', '.join(folds)}"
     f.out.notes.add(
         "loop", text, l.node.loc, once=inner, order=[l.names[k] for k in l.order], vector=vector, lanes=lanes, unrolled=unrolled,
-        extents=[l.extents[k].const for k in l.order], folds=folds, inner=inner, form="flat",
+        extents=[number(l.extents[k]) for k in l.order], folds=folds, inner=inner, form="flat",
     )  # fmt: skip
 
 
@@ -98,17 +98,17 @@ def note_product(f: Frame, node: Node, mnk: Sequence[int], batch: int, blas: boo
     f.out.notes.add("contraction", text, node.loc, kind="blas" if blas else "loops", mnk=tuple(mnk), batch=batch)
 
 
-def note_push(f: Frame, node: Node, words: Aff) -> None:
+def note_push(f: Frame, node: Node, words: Integer) -> None:
     """What one trip of a loop, or one branch, keeps for the backward."""
     if f.out.notes is None:
         return
     entries = [f"{label(v, f.defs)} {v.type}" for v in node.inputs[1:]]
-    size = words.const
+    size = number(words)
     text = f"on the tape, each time: {', '.join(entries) or 'nothing'}" + (f"; {8 * size} bytes" if size is not None else "")
     f.out.notes.add("tape", text, node.loc, once=True, bytes=None if size is None else 8 * size, entries=len(entries))
 
 
-def note_for(f: Frame, node: Node, trips: Aff, taped: Sequence[int]) -> None:
+def note_for(f: Frame, node: Node, trips: Integer, taped: Sequence[int]) -> None:
     """A loop of the program, whose trips run one after another. `taped`: the carries that live on the tape."""
     if f.out.notes is None:
         return
@@ -121,4 +121,4 @@ def note_for(f: Frame, node: Node, trips: Aff, taped: Sequence[int]) -> None:
     text += f"; {', '.join(swapped)} and its partner change places, nothing is copied" if swapped else ""
     for k in taped:
         text += f"; {name(body.params[1 + k])} is on the tape, where each trip makes the next: only its border is copied"
-    f.out.notes.add("loop", text, node.loc, form="for", trips=trips.const, carried=len(carried), swapped=len(swapped))
+    f.out.notes.add("loop", text, node.loc, form="for", trips=number(trips), carried=len(carried), swapped=len(swapped))

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Load, Stmt
+from irad.codegen.kernel.form import Apply, Const, Load, Stmt, integer
+from irad.core.affine import Affine, Integer, coefficient, substitute, symbol, symbols
+from irad.core.dependence import distances
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.switches import on
@@ -49,7 +51,7 @@ class Access:
     """
 
     buf: str
-    at: Aff
+    at: Integer
     write: bool
     free: bool = False
 
@@ -79,12 +81,14 @@ def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
         if isinstance(s, kf.Let) and s.contract:
             derived.add(s.name)
         if isinstance(s, kf.Let) and isinstance(s.expr, Apply):
-            if any(isinstance(a, Aff) and a.names() & variables for a in s.expr.args) or any(a in variables for a in s.expr.args):
+            if any(isinstance(a, Affine) and variables.intersection(symbols(a)) for a in s.expr.args) or any(
+                a in variables for a in s.expr.args
+            ):
                 return None
         elif isinstance(s, kf.Let) and isinstance(s.expr, Load) and len(s.expr.idx) == 1:
-            out.append(Access(s.expr.buf, Aff.of(s.expr.idx[0]), False))
+            out.append(Access(s.expr.buf, integer(s.expr.idx[0]), False))
         elif isinstance(s, kf.Store) and len(s.idx) == 1:
-            out.append(Access(s.buf, Aff.of(s.idx[0]), True, s.add and s.value in derived))
+            out.append(Access(s.buf, integer(s.idx[0]), True, s.add and s.value in derived))
         else:
             return None
     return out
@@ -119,21 +123,10 @@ class Sweep:
         self.lag = lag
         return chained and lag <= 3 and self.columns > 2 * lag * (self.at_once - 1)
 
-    def _distances(self, x: Access, y: Access) -> list[tuple[int, int]] | None:
+    def _distances(self, x: Access, y: Access) -> list[tuple[int, ...]] | None:
         """Iterations (di, dj), lexicographically positive, after which y touches what x touched; None if not known."""
-        i, j = (self.outer.var,), (self.inner.var,)
-        ci, cj = x.at.terms.get(i, 0), x.at.terms.get(j, 0)
-        rest = (x.at - y.at).terms
-        if any(n in self.local or len(ns) > 1 and n in (*i, *j) for ns in x.at.terms for n in ns):
-            return None
-        if set(x.at.terms) - {i, j, ()} != set(y.at.terms) - {i, j, ()} or set(rest) - {()} or not ci or not cj:
-            return None
-        delta, out = rest.get((), 0), []
-        for dj in range(-self.columns + 1, self.columns):
-            di, left = divmod(delta - cj * dj, ci)
-            if left == 0 and (di > 0 or di == 0 and dj > 0) and di < self.rows:
-                out.append((di, dj))
-        return out
+        loops = [(self.outer.var, self.rows), (self.inner.var, self.columns)]
+        return distances(x.at, y.at, loops, self.local)
 
     # ---- the schedule ----------------------------------------------------------------------------------------------
 
@@ -151,23 +144,23 @@ class Sweep:
         for k in range(self.at_once if carried else 0):
             assert carried is not None
             name, dtype, store, load = carried
-            first = self._renamed([kf.Let(f"{name}_first", dtype, Load(store.buf, (load,)))], k, i0, Aff.of(0), {})
+            first = self._renamed([kf.Let(f"{name}_first", dtype, Load(store.buf, (load,)))], k, i0, 0, {})
             stmts += [*first, kf.Var(f"{name}_r{k}", dtype, f"{name}_first_{k}s")]
         full = self.lag * (self.at_once - 1)
         for part, lo, hi in (("a", 0, full), ("b", full, self.columns), ("c", self.columns, self.columns + full)):
             t, body = f"{self.inner.var}_{part}", list[Stmt]()
             for k in range(part == "c", self.at_once):  # the first row has come to its end before c
                 behind = self.lag * k
-                copy = self._copy(k, i0, Aff.of(t) - behind, f"{k}{part}", carried)
+                copy = self._copy(k, i0, integer(t) - behind, f"{k}{part}", carried)
                 always = part == "b" or part == "a" and k == 0 or part == "c" and k == self.at_once - 1
                 active = f"{t}_on{k}"
                 test = ("ge", behind) if part == "a" else ("lt", self.columns + behind)
-                guard = kf.Let(active, "bool", Apply(test[0], (Aff.of(t), Const(test[1], "i64"))))
+                guard = kf.Let(active, "bool", Apply(test[0], (integer(t), Const(test[1], "i64"))))
                 body += copy if always else [guard, kf.If(active, copy)]
             stmts.append(kf.For(t, "seq", lo, hi, body))
         return stmts
 
-    def _carried(self) -> tuple[str, str, kf.Store, Aff] | None:
+    def _carried(self) -> tuple[str, str, kf.Store, Integer] | None:
         """The one load that reads what the trip before stored: its value stays in a register.
 
         What it reads in column 0 is loaded before all rows, so no row above may store it.
@@ -176,9 +169,9 @@ class Sweep:
         if len(stores) != 1 or stores[0].add or not isinstance(stores[0].value, str):
             return None
         back = stores[0].idx[0]
-        cj = Aff.of(back).terms.get((self.inner.var,), 0)
-        wanted = Aff.of(back) - cj
-        before = self._distances(Access(stores[0].buf, Aff.of(back), True), Access(stores[0].buf, wanted, False))
+        cj = coefficient(integer(back), self.inner.var)
+        wanted = integer(back) - cj
+        before = self._distances(Access(stores[0].buf, integer(back), True), Access(stores[0].buf, wanted, False))
         if before is None or any(di > 0 and dj <= 0 for di, dj in before):
             return None
         for s in self.inner.body:
@@ -186,12 +179,12 @@ class Sweep:
                 isinstance(s, kf.Let)
                 and isinstance(s.expr, Load)
                 and s.expr.buf == stores[0].buf
-                and Aff.of(s.expr.idx[0]) == wanted
+                and integer(s.expr.idx[0]) == wanted
             ):
                 return s.name, s.dtype, stores[0], wanted
         return None
 
-    def _copy(self, k: int, i0: str, j: Aff, tag: str, carried: tuple[str, str, kf.Store, Aff] | None) -> list[Stmt]:
+    def _copy(self, k: int, i0: str, j: Integer, tag: str, carried: tuple[str, str, kf.Store, Integer] | None) -> list[Stmt]:
         body = list(self.inner.body)
         names: dict[str, str] = {}
         if carried is not None:
@@ -205,20 +198,20 @@ class Sweep:
         return out
 
     def _renamed(
-        self, body: Iterable[Stmt], k: int, i0: str, j: Aff, names: dict[str, str], tag: str | None = None
+        self, body: Iterable[Stmt], k: int, i0: str, j: Integer, names: dict[str, str], tag: str | None = None
     ) -> list[Stmt]:
         """The body for row i0 + k and column j, its names made unique; `names`: what they become, more are added."""
         tag = str(k) if tag is None else tag
-        subst = {self.outer.var: Aff.of(i0) + k, self.inner.var: j}
+        subst = {self.outer.var: integer(i0) + k, self.inner.var: j}
 
         def operand(x: kf.Operand) -> kf.Operand:
             if isinstance(x, str):
                 return names[x] if x in names else subst.get(x, x)
-            return replaced(x, subst | {n: Aff.of(names[n]) for n in x.names() & names.keys()}) if isinstance(x, Aff) else x
+            return replaced(x, subst | {n: symbol(names[n]) for n in symbols(x) if n in names}) if isinstance(x, Affine) else x
 
         def place(idx: tuple[kf.Index, ...]) -> tuple[kf.Index, ...]:
-            at = operand(Aff.of(idx[0]))
-            assert isinstance(at, Aff)
+            at = operand(integer(idx[0]))
+            assert isinstance(at, Affine)
             return (at,)
 
         out: list[Stmt] = []
@@ -237,12 +230,6 @@ class Sweep:
         return out
 
 
-def replaced(index: kf.Index, subst: Mapping[str, Aff]) -> Aff:
+def replaced(index: kf.Index, subst: Mapping[str, Integer]) -> Integer:
     """An index with loop variables exchanged for affine integers."""
-    out = Aff({})
-    for names, c in Aff.of(index).terms.items():
-        term = Aff.of(c)
-        for n in names:
-            term = term * subst.get(n, Aff.of(n))
-        out = out + term
-    return out
+    return substitute(integer(index), lambda name: subst.get(name, symbol(name)))

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import Access, Body, Ranges, Scope
 from irad.codegen.schedule.skew import replaced
 from irad.codegen.transform.loops import Loops
+from irad.core.affine import Affine, Integer, coefficient, symbols
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 
@@ -72,13 +73,13 @@ class _Turner(Loops):
         return self.blocks(replace(trips, body=_with_folds(trips.body, sums, folds)), rows, sums, folds)
 
     def blocks(self, trips: kf.For, rows: kf.For, sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
-        lo, count = Aff.of(rows.lo), int(kf.trips(rows)) // BLOCK
+        lo, count = integer(rows.lo), int(kf.trips(rows)) // BLOCK
         block = self.fresh(f"{rows.var}_block")
         out: list[kf.Stmt] = [
-            *folds, kf.For(block, "seq", 0, count, [_over(trips, lo + Aff.of(block) * BLOCK, 0, 0)]),
+            *folds, kf.For(block, "seq", 0, count, [_over(trips, lo + integer(block) * BLOCK, 0, 0)]),
         ]  # fmt: skip
         end = lo + count * BLOCK
-        if (Aff.of(rows.hi) - end).const != 0:
+        if integer(rows.hi) - integer(end) != 0:
             out.append(_over(trips, None, end, rows.hi))
         for s, f in zip(sums, folds):
             total, both = self.fresh(f"{s.var}_total"), self.fresh(f"{s.var}_both")
@@ -131,7 +132,7 @@ def _reads(s: kf.Stmt) -> list[str]:
         operands = (*s.values, *s.idx)
     elif isinstance(s, kf.Assign):
         operands = (s.value,)
-    return [n for x in operands for n in ((x,) if isinstance(x, str) else x.names() if isinstance(x, Aff) else ())]
+    return [n for x in operands for n in ((x,) if isinstance(x, str) else symbols(x) if isinstance(x, Affine) else ())]
 
 
 def _with_folds(body: list[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
@@ -151,7 +152,7 @@ def _with_folds(body: list[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fo
     return block(body)
 
 
-def _over(trips: kf.For, first: Aff | None, lo: kf.Index, hi: kf.Index) -> kf.For:
+def _over(trips: kf.For, first: Integer | None, lo: kf.Index, hi: kf.Index) -> kf.For:
     """The trips over rows: BLOCK of them from `first` on, or all from lo to hi."""
 
     def part(s: kf.Stmt) -> kf.Stmt:
@@ -159,7 +160,7 @@ def _over(trips: kf.For, first: Aff | None, lo: kf.Index, hi: kf.Index) -> kf.Fo
             return s
         if first is None:
             return replace(s, lo=lo, hi=hi, twice=False)
-        own = {s.var: Aff.of(s.var) + first}
+        own = {s.var: integer(s.var) + first}
         return replace(s, lo=0, hi=BLOCK, body=[_moved(t, own) for t in s.body], full=True, unroll=1, mix=False, twice=False)
 
     return replace(trips, body=list(map(part, trips.body)))
@@ -167,14 +168,14 @@ def _over(trips: kf.For, first: Aff | None, lo: kf.Index, hi: kf.Index) -> kf.Fo
 
 def _one_row(body: Sequence[kf.Stmt], row: str) -> list[kf.Stmt]:
     """What a trip does for one row."""
-    return [t for s in body for t in ([_moved(t, {s.var: Aff.of(row)}) for t in s.body] if isinstance(s, kf.For) else [s])]
+    return [t for s in body for t in ([_moved(t, {s.var: integer(row)}) for t in s.body] if isinstance(s, kf.For) else [s])]
 
 
-def _moved(s: kf.Stmt, to: Mapping[str, Aff]) -> kf.Stmt:
+def _moved(s: kf.Stmt, to: Mapping[str, Integer]) -> kf.Stmt:
     """A statement with other integers for loop variables."""
 
     def index(x: kf.Index) -> kf.Index:
-        return replaced(x, to) if isinstance(x, Aff) or x in to else x
+        return replaced(x, to) if isinstance(x, Affine) or x in to else x
 
     def operand(x: kf.Operand) -> kf.Operand:
         return x if isinstance(x, kf.Const) else index(x)  # type: ignore[return-value]
@@ -195,7 +196,7 @@ def _by_columns(one: kf.For, trips: kf.For, scope: Scope) -> bool:
     body.run()
 
     def step(a: Access, var: str) -> int:
-        return abs(a.at.terms.get((var,), 0))
+        return abs(coefficient(a.at, var))
 
     columns = [a for a in body.accesses if step(a, one.var) >= LINE > step(a, trips.var) > 0]
     across = [a for a in body.accesses if step(a, trips.var) >= LINE]

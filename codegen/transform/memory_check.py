@@ -19,10 +19,11 @@ from typing import Any
 
 from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const
-from irad.codegen.kernel.independence import Span, interval, span_of
+from irad.codegen.kernel.form import Apply, Const, integer
+from irad.codegen.kernel.independence import interval, span_of
 from irad.codegen.kernel.show import show
 from irad.codegen.lower.graph import ERROR_SLOTS, Lowered, Raised
+from irad.core.affine import Integer, Interval
 from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.types import DTYPES
 from irad.errors import MemoryCheckError
@@ -97,7 +98,7 @@ class _Checker:
             self.extents["ctx"] = (len(lowered.ctx) + 1,)
         self.dtypes: dict[str, str] = {p.name: p.dtype for p in kernel.params}
         self.called = any(p.name == "depth" for p in kernel.params)  # many of its frames may be on the stack
-        self.table: dict[type, Callable[[Any, Mapping[str, Span]], list[kf.Stmt]]] = {
+        self.table: dict[type, Callable[[Any, Mapping[str, Interval]], list[kf.Stmt]]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
             kf.Begin: self.begin, kf.For: self.loop, kf.If: self.branch, kf.While: self.while_loop, kf.Parallel: self.parallel,
             kf.Call: self.call,
@@ -113,7 +114,7 @@ class _Checker:
         self.count += 1
         return f"check_{hint}_{self.count}"
 
-    def block(self, body: Sequence[kf.Stmt], ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def block(self, body: Sequence[kf.Stmt], ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         out: list[kf.Stmt] = []
         for s in body:
             rule = self.table.get(type(s))
@@ -125,29 +126,29 @@ class _Checker:
 
     # ---- accesses ----
 
-    def let(self, s: kf.Let, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def let(self, s: kf.Let, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         if isinstance(s.expr, kf.Load):
             return [*self.within(s, s.expr.buf, s.expr.idx, ranges), s]
         return [s]
 
-    def store(self, s: kf.Store, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def store(self, s: kf.Store, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return [*self.within(s, s.buf, s.idx, ranges), s]
 
-    def within(self, s: kf.Stmt, buf: str, idx: Sequence[kf.Index], ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def within(self, s: kf.Stmt, buf: str, idx: Sequence[kf.Index], ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         """Statements that leave the kernel where an index is outside of the buffer; none where that cannot be."""
         self.found.total += 1
         out: list[kf.Stmt] = []
         for i, n in zip(idx, self.extents.get(buf, ())):
-            lo, hi = interval(Aff.of(i), ranges)
+            lo, hi = interval(integer(i), ranges)
             below = lo < 0
-            above = not interval(Aff.of(i) - Aff.of(n), ranges)[1] < 0
+            above = not interval(integer(i) - integer(n), ranges)[1] < 0
             if below or above:
-                out += self.check(s, buf, Aff.of(i), below, Aff.of(n) if above else None)
+                out += self.check(s, buf, integer(i), below, integer(n) if above else None)
         if out:
             self.found.unproven.append((self.kernel.name, self.text(s), buf))
         return out
 
-    def check(self, s: kf.Stmt, buf: str, i: Aff, below: bool, n: Aff | None) -> list[kf.Stmt]:
+    def check(self, s: kf.Stmt, buf: str, i: Integer, below: bool, n: Integer | None) -> list[kf.Stmt]:
         out: list[kf.Stmt] = []
         conds = [("lt", Const(0, "i64"))] * below + ([("ge", n)] if n is not None else [])
         size = "" if n is None else f" of {n} elements"
@@ -167,17 +168,17 @@ class _Checker:
 
     # ---- memory ----
 
-    def buffer(self, s: kf.Buffer, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def buffer(self, s: kf.Buffer, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         self.extents[s.name], self.dtypes[s.name] = s.shape, s.dtype
         if s.freed:
             return [s]
         size, item = prod(s.shape), DTYPES[s.dtype].itemsize
         if not self.guarded(s):
-            return [s, self.fill(s.name, Aff.of(size * item))]
+            return [s, self.fill(s.name, integer(size * item))]
         whole, g = f"{s.name}_guarded", GUARD // item
         return [
             kf.Buffer(whole, s.dtype, (size + 2 * g,)),
-            self.fill(whole, Aff.of(size * item + 2 * GUARD)),
+            self.fill(whole, integer(size * item + 2 * GUARD)),
             kf.View(s.name, whole, s.shape, g),
         ]
 
@@ -199,22 +200,22 @@ class _Checker:
             ]
         return out
 
-    def fill(self, buf: str, bytes_: Aff) -> kf.Stmt:
+    def fill(self, buf: str, bytes_: Integer) -> kf.Stmt:
         return kf.Call(FILL, (buf, bytes_), ("void", "ptr", "i64"), writes=(buf,))
 
-    def begin(self, s: kf.Begin, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
-        size = Aff.of(s.size) * DTYPES[self.dtypes[s.buf]].itemsize
+    def begin(self, s: kf.Begin, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
+        size = integer(s.size) * DTYPES[self.dtypes[s.buf]].itemsize
         (at,) = s.idx
-        if at == 0 or Aff.of(at).const == 0:
+        if at == 0:
             return [self.fill(s.buf, size)]
         view = self.name("begin")
         return [kf.View(view, s.buf, (s.size,), at), self.fill(view, size)]
 
-    def view(self, s: kf.View, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def view(self, s: kf.View, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         self.extents[s.name], self.dtypes[s.name] = s.shape, s.dtype or self.dtypes[s.buf]
         return [s]
 
-    def deref(self, s: kf.Deref, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def deref(self, s: kf.Deref, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         self.dtypes[s.name] = s.dtype
         if s.size is not None:
             self.extents[s.name] = (s.size,)
@@ -222,19 +223,19 @@ class _Checker:
 
     # ---- blocks ----
 
-    def loop(self, s: kf.For, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def loop(self, s: kf.For, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return [replace(s, body=self.block(s.body, {**ranges, s.var: span_of(s, ranges)}))]
 
-    def branch(self, s: kf.If, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def branch(self, s: kf.If, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return [replace(s, then=self.block(s.then, ranges), orelse=self.block(s.orelse, ranges))]
 
-    def while_loop(self, s: kf.While, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def while_loop(self, s: kf.While, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return [replace(s, test=self.block(s.test, ranges), body=self.block(s.body, ranges))]
 
-    def parallel(self, s: kf.Parallel, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def parallel(self, s: kf.Parallel, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return self.elsewhere(replace(s, args=(*s.args, "err"), types=(*s.types, ("i64", True)), writes=(*s.writes, "err")))
 
-    def call(self, s: kf.Call, ranges: Mapping[str, Span]) -> list[kf.Stmt]:
+    def call(self, s: kf.Call, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         if s.symbol not in self.given:
             return [s]
         return self.elsewhere(replace(s, args=(*s.args, "err"), signature=(*s.signature, "ptr"), writes=(*s.writes, "err")))

@@ -14,8 +14,9 @@ from typing import Any
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
-from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.form import integer
 from irad.codegen.schedule.loops import identity
+from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import replace
 
 CHUNK = 25e3  # ns of work that a thread takes at once
@@ -62,17 +63,17 @@ class _Outliner:
         n = len(self.made)
         name, tag = f"{self.kernel.name}_par{n}", f"par{n}"
         start, end, trip = f"{tag}_from", f"{tag}_to", f"{tag}_trip"
-        lo = Aff.of(s.lo)
+        lo = integer(s.lo)
         trips = self.trips(s, f"{tag}_trips")
         folds = sorted({c.fold for c in kf.walk(s.body) if isinstance(c, kf.Combine) and isinstance(scope.get(c.fold), kf.Fold)})
         before: list[kf.Stmt] = list(trips[:-1])
         after: list[kf.Stmt] = []
         if folds:
             before, after, inside = self._folds(before, [scope[f] for f in folds], s, trip, tag)
-            once = replace(s, kind="seq", lo=lo + Aff.of(trip) * s.step, hi=lo + Aff.of(trip) * s.step + s.step, body=s.body)
+            once = replace(s, kind="seq", lo=lo + integer(trip) * s.step, hi=lo + integer(trip) * s.step + s.step, body=s.body)
             body: list[kf.Stmt] = [kf.For(trip, "seq", start, end, [*inside[0], once, *inside[1]])]  # type: ignore[misc]
         else:
-            body = [replace(s, kind="seq", lo=lo + Aff.of(start) * s.step, hi=lo + Aff.of(end) * s.step)]
+            body = [replace(s, kind="seq", lo=lo + integer(start) * s.step, hi=lo + integer(end) * s.step)]
         known = {**scope, **{b.name: b for b in before if isinstance(b, kf.Buffer)}}
         free = [f for f in dict.fromkeys(_free(body)) if f in known and f not in folds]
         free += [f for f in dict.fromkeys(x for f in free for x in _extents(known[f])) if f not in free]
@@ -88,9 +89,9 @@ class _Outliner:
 
     def trips(self, s: kf.For, name: str) -> list[Any]:
         """Statements that compute the trip count, and it."""
-        span = Aff.of(s.hi) - Aff.of(s.lo)
-        if span.const is not None:
-            return [max(0, -(-span.const // s.step))]
+        span = integer(s.hi) - integer(s.lo)
+        if isinstance(span, int):
+            return [max(0, -(-span // s.step))]
         if s.step == 1:
             return [span]
         return [kf.Let(name, "i64", kf.Apply("floor_divide", (span + (s.step - 1), kf.Const(s.step, "i64")))), name]
@@ -141,7 +142,7 @@ def _param(name: str, what: Any) -> kf.Param:
 
 def _extents(what: Any) -> Iterator[str]:
     for n in () if isinstance(what, (str, kf.Deref)) else what.shape:
-        yield from Aff.of(n).names()
+        yield from symbols(integer(n))
 
 
 def _written(body: Iterable[kf.Stmt]) -> set[str]:
@@ -156,8 +157,8 @@ def _free(body: Iterable[kf.Stmt]) -> Iterator[str]:
         for x in _uses(s):
             if isinstance(x, str):
                 yield x
-            elif isinstance(x, Aff):
-                yield from sorted(x.names())
+            elif isinstance(x, Affine):
+                yield from sorted(symbols(x))
 
 
 def _uses(s: Any) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from math import inf
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
-from irad.codegen.kernel.form import Aff
+from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import (
     SUMS,
     Independent,
@@ -27,6 +27,7 @@ from irad.codegen.kernel.independence import (
     Sum,
 )
 from irad.codegen.transform.loops import Loops
+from irad.core.affine import Integer
 from irad.core.lazy_dataclass import replace
 from irad.core.types import DTYPES
 
@@ -70,23 +71,23 @@ class _Marker(Loops):
         blocks = min(self.most(found), max(2, int(min(work([s]), 1e9) // BLOCK)), max(1, trips // unit))
         size = _size(trips // unit, blocks) * unit * s.step
         count = trips * s.step // size
-        block, lo = self.fresh(f"{s.var}_block"), Aff.of(s.lo)
+        block, lo = self.fresh(f"{s.var}_block"), integer(s.lo)
         before: list[kf.Stmt] = []
         clear: list[kf.Stmt] = []
         merge: list[kf.Stmt] = []
         for a in found.sums:
             own = self.add_up(a, own, block, count, (before, clear, merge))
-        start = lo + Aff.of(block) * size
+        start = lo + integer(block) * size
         body: list[kf.Stmt] = [*private, *clear, replace(own, lo=start, hi=start + size)]
         rest = replace(s, lo=lo + count * size)
         out = [*before, kf.For(block, "par", 0, count, body), *merge]
-        return out if (Aff.of(s.hi) - rest.lo).const == 0 else [*out, rest]
+        return out if integer(s.hi) - integer(rest.lo) == 0 else [*out, rest]
 
     def vectors(self, s: kf.For, private: Sequence[kf.Stmt], trips: int) -> list[kf.Stmt]:
         """A vec loop as a parallel loop over straight-line vectors; what is left over follows."""
         name, many = self.fresh(f"{s.var}_vector"), trips // s.lanes
-        start = Aff.of(s.lo) + Aff.of(name) * s.lanes
-        rest = replace(s, lo=Aff.of(s.lo) + many * s.lanes)
+        start = integer(s.lo) + integer(name) * s.lanes
+        rest = replace(s, lo=integer(s.lo) + many * s.lanes)
         one = replace(s, lo=start, hi=start + s.lanes, full=True, unroll=1)
         return [kf.For(name, "par", 0, many, [*private, one]), *([rest] if trips % s.lanes else [])]
 
@@ -102,13 +103,13 @@ class _Marker(Loops):
         before, clear, merge = parts
         sums, k, x = self.fresh(f"{a.buf}_sums"), self.fresh("k"), self.fresh("x")
         lanes = 64 // DTYPES[a.dtype].itemsize
-        at = Aff.of(block) * a.size
+        at = integer(block) * a.size
         before.append(kf.Buffer(sums, a.dtype, (count * a.size,)))
         zero = kf.Const(0, a.dtype)
-        clear.append(kf.For(k, "vec", 0, a.size, [kf.Store(sums, (at + Aff.of(k),), zero)], lanes=lanes))
+        clear.append(kf.For(k, "vec", 0, a.size, [kf.Store(sums, (at + integer(k),), zero)], lanes=lanes))
         added: list[kf.Stmt] = [
-            kf.Let(x, a.dtype, kf.Load(sums, (at + Aff.of(k),))),
-            kf.Store(a.buf, (a.start + Aff.of(k),), x, add=True),
+            kf.Let(x, a.dtype, kf.Load(sums, (at + integer(k),))),
+            kf.Store(a.buf, (a.start + integer(k),), x, add=True),
         ]
         merge.append(kf.For(block, "seq", 0, count, [kf.For(k, "vec", 0, a.size, added, lanes=lanes)]))
         return replace(loop, body=_moved(loop.body, a.buf, sums, at - a.start))
@@ -122,11 +123,11 @@ def _size(units: int, blocks: int) -> int:
     return -(-units // blocks)
 
 
-def _moved(body: Sequence[kf.Stmt], buf: str, to: str, by: Aff) -> list[kf.Stmt]:
+def _moved(body: Sequence[kf.Stmt], buf: str, to: str, by: Integer) -> list[kf.Stmt]:
     """The statements, adding to another buffer."""
 
     def change(s: kf.Stmt) -> kf.Stmt:
-        return replace(s, buf=to, idx=(Aff.of(s.idx[0]) + by,)) if isinstance(s, kf.Store) and s.buf == buf else s
+        return replace(s, buf=to, idx=(integer(s.idx[0]) + by,)) if isinstance(s, kf.Store) and s.buf == buf else s
 
     return kf.rewritten(body, change)
 

@@ -217,6 +217,15 @@ def bounds(e: Integer, of: Callable[[Any], Interval]) -> Interval:
     return lo, hi
 
 
+def fill(parts: Iterable[Interval], whole: Interval) -> bool:
+    """Do ranges of whole numbers leave out nothing of another one?"""
+    at, end = whole
+    for lo, hi in sorted(parts):
+        if lo <= at <= hi:
+            at = hi + 1
+    return at > end
+
+
 def join(parts: Iterable[Interval]) -> Interval:
     """The smallest range that holds some ranges."""
     lows, highs = zip(*parts)

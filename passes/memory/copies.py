@@ -6,11 +6,10 @@ The next step lets a copy's source and target share memory where they can; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
-from math import inf
 
+from irad.core.affine import symbol
+from irad.core.dependence import told_apart
 from irad.core.ir import Graph, Node, Value, captures, map_regions, readers, reads, substitute
-from irad.core.types import Dim
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
@@ -163,26 +162,8 @@ def read_in_place(loop: Node, x: Value, out: Out) -> bool:
     reading = readers(body).get(x, ())
     if not reading or x in body.results or not all(n.op is load and _same_position(n, body.params, out) for n in reading):
         return False
-    return _once(out, loop.attrs["extents"])
-
-
-def _once(out: Out, extents: Sequence[Dim]) -> bool:
-    """Does each trip store to a position of its own? Not where a loop folds along an index.
-
-    A row of the map tells its indices if they are the digits of a number: each one's step is beyond what those before it reach.
-    """
-    unknown = {k for k, d in enumerate(extents) if d != 1}
-    while True:
-        told = set()
-        for row in out.map.rows:
-            steps = sorted((abs(row[k]), k) for k in unknown if row[k])
-            inner = [extents[k] for _, k in steps[:-1]]
-            reach = [0, *accumulate(c * (d - 1) if isinstance(d, int) else inf for (c, _), d in zip(steps, inner))]
-            if all(c > r for (c, _), r in zip(steps, reach)):
-                told |= {k for _, k in steps}
-        if not told:
-            return not unknown
-        unknown -= told
+    extents = loop.attrs["extents"]
+    return told_apart(out.map.at(list(map(symbol, range(len(extents))))), dict(enumerate(extents)))
 
 
 def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:

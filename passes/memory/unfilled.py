@@ -7,6 +7,7 @@ constant is never read. Runs after `fuse`.
 
 from __future__ import annotations
 
+from irad.core.affine import Interval, fill
 from irad.core.ir import Graph, Node, Program, Value, captures, map_regions, readers
 from irad.ops.array import Slice, update
 from irad.ops.constant import const, empty
@@ -31,10 +32,10 @@ def _graph(graph: Graph) -> Graph:
 
 def _written_over(v: Value, readers: dict[Value, list[Node]], results: set[Value]) -> bool:
     """Do stores of runs of rows one after the other, each into what the last one left, fill v before anything reads it?"""
-    runs: list[tuple[int, int]] = []
+    runs: list[Interval] = []
     size = v.type.shape[0]
     while True:
-        if _whole(runs, size):
+        if isinstance(size, int) and fill(runs, (0, size - 1)):
             return True
         found = readers.get(v, [])
         if len(found) != 1 or v in results or (step := _run(found[0], v)) is None:
@@ -57,7 +58,7 @@ def _run(n: Node, v: Value) -> tuple[tuple[int, int], Value] | None:
     if [row[:-1] for row in out.map.rows] != unit or any(row[-1] for row in out.map.rows[1:]) or v in captures(n.regions[0]):
         return None
     start = out.map.rows[0][-1]
-    return (start, start + extent), n.outputs[k]
+    return (start, start + extent - 1), n.outputs[k]
 
 
 def _slice(n: Node) -> tuple[int, int] | None:
@@ -68,14 +69,5 @@ def _slice(n: Node) -> tuple[int, int] | None:
         return None
     if isinstance(first, Slice):
         start, size = first.start, first.size
-        return (start, start + size) if isinstance(start, int) and isinstance(size, int) and first.step == 1 else None
-    return (first, first + 1) if isinstance(first, int) else None
-
-
-def _whole(runs: list[tuple[int, int]], size: object) -> bool:
-    end = 0
-    for a, b in sorted(runs):
-        if a > end:
-            return False
-        end = max(end, b)
-    return end == size
+        return (start, start + size - 1) if isinstance(start, int) and isinstance(size, int) and first.step == 1 else None
+    return (first, first) if isinstance(first, int) else None

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irad.core.affine import Affine, Integer, applied, bounds, coefficient, divisible, substitute, symbol, symbols
-from irad.core.dependence import Access, is_empty, meets
+from irad.core.affine import Affine, Integer, applied, bounds, coefficient, divisible, fill, substitute, symbol, symbols
+from irad.core.dependence import Access, apart, dense, distances, is_empty, meets, told_apart
 from irad.core.ir import Value
 from irad.core.types import I64, Extent, affine
 
@@ -155,3 +155,81 @@ def test_textbook_dependences_are_decided(a: str, b: str, later: bool, met: bool
     domain = lambda s: [-symbol(s), symbol(s) - 99] if s == "i" else []
     order = [symbol("i") + 1 - symbol("i'"), symbol("i'") - 99]
     assert meets(x, y, domain, lambda s: "i'" if s == "i" else s, order) == met
+
+
+# ---- loops whose positions are digits ----------------------------------------------------------------------------------
+
+steps = st.sampled_from([-12, -6, -4, -3, -2, -1, 1, 2, 3, 4, 6, 12])
+nests = st.fixed_dictionaries({n: st.integers(1, 4) for n in NAMES})
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), steps, steps, st.integers(1, 3)), min_size=1, max_size=3), steps, nests)
+def test_trips_that_are_apart_touch_nothing_in_common(places: list[Any], c: int, trips: dict[str, int]) -> None:
+    """Accesses in `for i: for j: for k` at const + c*i + b*j + d*k, of some width."""
+    found = [(Affine.of(const, {"i": c, "j": b, "k": d}), width) for const, b, d, width in places]
+    spans = {n: (0, trips[n] - 1) for n in NAMES}
+    if apart(found, "i", 1, trips["i"], {"j", "k"}, spans.__getitem__):
+        seen: dict[int, int] = {}
+        for p in itertools.product(*(range(trips[n]) for n in NAMES)):
+            for e, width in found:
+                at = value(e, dict(zip(NAMES, p)))
+                for element in range(at, at + width):
+                    assert seen.setdefault(element, p[0]) == p[0]
+
+
+def test_rows_and_columns_are_apart() -> None:
+    """Elements of a matrix of 10 columns that the trips of one of two loops touch."""
+    at = 10 * symbol("i") + symbol("j")
+    spans = {"i": (0, 7), "j": (0, 9)}.__getitem__
+    assert apart([(at, 1)], "i", 1, 8, {"j"}, spans) and apart([(at, 1)], "j", 1, 10, {"i"}, spans)
+    assert apart([(at, 1), (at + 1, 1)], "i", 2, 4, {"j"}, spans) and not apart([(at, 1), (at + 1, 1)], "i", 1, 8, {"j"}, spans)
+    assert not apart([(at, 1), (at - 10, 1)], "i", 1, 8, {"j"}, spans)
+
+
+@given(st.lists(forms(), max_size=2), nests)
+def test_trips_told_apart_have_places_of_their_own(positions: list[Integer], trips: dict[str, int]) -> None:
+    if told_apart(positions, trips):
+        points = [dict(zip(NAMES, p)) for p in itertools.product(*(range(trips[n]) for n in NAMES))]
+        assert len({tuple(value(e, p) for e in positions) for p in points}) == len(points)
+
+
+def test_digits_tell_trips_apart() -> None:
+    i, j, k = map(symbol, NAMES)
+    assert told_apart([8 * i + j, k], {"i": symbol("n"), "j": 8, "k": 5}) and told_apart([i + k, k], {"i": 3, "k": 3})
+    assert not told_apart([7 * i + j], {"i": 3, "j": 8}) and not told_apart([i], {"i": 3, "j": 2})
+
+
+@given(
+    st.integers(0, 5), st.lists(st.tuples(steps, st.integers(-2, 2), st.sampled_from([1, 2, 3]), st.integers(1, 4)), max_size=3)
+)
+def test_what_is_dense_is_filled(width: int, loops: list[Any]) -> None:
+    e = Affine.of(3, {n: c for n, (c, *_) in zip(NAMES, loops)})
+    found = dense(e, width + 1, [(n, *rest) for n, (_, *rest) in zip(NAMES, loops)])
+    if found is not None:
+        spans = [range(start, start + step * trips, step) for _, start, step, trips in loops]
+        at = [value(e, dict(zip(NAMES, p))) for p in itertools.product(*spans)]
+        assert {x + d for x in at for d in range(width + 1)} == set(range(int(found[0]), int(found[1]) + 1))
+
+
+@given(st.tuples(steps, steps), small, small, st.tuples(st.integers(1, 5), st.integers(1, 5)))
+def test_distances_are_those_between_trips_that_meet(coefs: tuple[int, int], a: int, b: int, trips: tuple[int, int]) -> None:
+    x, y = (Affine.of(const, dict(zip("ij", coefs))) for const in (a, b))
+    points = list(itertools.product(*map(range, trips)))
+    at = lambda e, p: value(e, dict(zip("ij", p)))
+    want = {tuple(s - r for r, s in zip(p, q)) for p in points for q in points if p < q and at(x, p) == at(y, q)}
+    assert set(distances(x, y, list(zip("ij", trips))) or ()) == want
+
+
+def test_distances_of_other_strides_are_not_known() -> None:
+    i, j, n = symbol("i"), symbol("j"), symbol("n")
+    loops = [("i", 4), ("j", 4)]
+    assert distances(i * 4 + j, i * 4 + j * 2, loops) is None and distances(i * n + j, i * n + j, loops) is None
+    assert distances(i * 4 + j + n, i * 4 + j + n, loops, {"n"}) is None
+    assert distances(i * 4 + j + n, i * 4 + j + n - 3, loops) == [(1, -1), (0, 3)]
+
+
+@given(st.lists(st.tuples(small, st.integers(-1, 3)), max_size=4), small, st.integers(0, 5))
+def test_ranges_fill_what_they_cover(parts: list[tuple[int, int]], start: int, size: int) -> None:
+    spans = [(lo, lo + n) for lo, n in parts]
+    covered = {x for lo, hi in spans for x in range(lo, hi + 1)}
+    assert fill(spans, (start, start + size - 1)) == (set(range(start, start + size)) <= covered)

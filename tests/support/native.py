@@ -10,9 +10,10 @@ import numpy as np
 
 from irad.codegen import jit
 from irad.codegen.emit.kernels import emit
-from irad.codegen.kernel.form import Aff, Apply, Const, Kernel, Let
+from irad.codegen.kernel.form import Apply, Const, Kernel, Let
 from irad.codegen.kernel.parse import parse
 from irad.codegen.kernel.show import show, simplest
+from irad.core.affine import Affine
 
 _ARITH = {"add": "add", "sub": "sub", "mul": "mul", "logical_and": "and_", "logical_or": "or_", "bitwise_xor": "xor"}
 
@@ -56,7 +57,7 @@ _SCALARS = {"f64": ctypes.c_double, "f32": ctypes.c_float, "i64": ctypes.c_int64
 
 def normal(x: Any) -> Any:
     """A kernel with affine integers of one term, and i64 literals, written as the names and numbers they are."""
-    if isinstance(x, Aff):
+    if isinstance(x, Affine):
         return simplest(x)
     if isinstance(x, Const):
         return int(x.value) if x.dtype == "i64" else x

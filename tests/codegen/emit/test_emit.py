@@ -13,7 +13,6 @@ from irad.codegen import jit
 from irad.codegen.emit.kernels import emit
 from irad.codegen.kernel import parse as kparse
 from irad.codegen.kernel.form import (
-    Aff,
     Apply,
     Assign,
     Buffer,
@@ -37,6 +36,7 @@ from irad.codegen.kernel.form import (
     Var,
     View,
     While,
+    integer,
 )
 from irad.codegen.math import rare as poly_rare
 from irad.core.types import DTYPES, NATIVE
@@ -45,7 +45,7 @@ from tests.support.native import RULES, let, native
 
 LANES = (1, 2, 4, 8, 16, 32)
 rng = np.random.default_rng(0)
-n, i, j = Aff.of("n"), Aff.of("i"), Aff.of("j")
+n, i, j = integer("n"), integer("i"), integer("j")
 
 
 def f64(x: float) -> Const:
@@ -65,7 +65,7 @@ def zero_fold(name: str, dtype: str = "f64", **kw: Any) -> Fold:
 
 def mixed_kernel(extent: int | str, **loop: Any) -> Kernel:
     """Contiguous and reversed accesses, a colliding scatter, sum, max and argmin of x*y."""
-    e = Aff.of(extent)
+    e = integer(extent)
     size = (extent,)
     body = [
         Let("a", "f32", Load("x", ("i",))),
@@ -75,7 +75,7 @@ def mixed_kernel(extent: int | str, **loop: Any) -> Kernel:
         Combine("s", ("v",)),
         Combine("m", ("v",)),
         Combine("am", ("v", "i")),
-        Store("out", (e - 1 - "i",), "v"),
+        Store("out", (e - 1 - i,), "v"),
         Let("k", "i64", Load("ix", ("i",))),
         Store("h", ("k",), "c", add=True),
     ]
@@ -360,10 +360,10 @@ def test_loads_see_the_stores_before_them() -> None:
 def test_a_last_vector_overlaps(lanes: int, unroll: int, lo: int | str) -> None:
     """Whole vectors only: nothing behind the last element is read or written, and no vector is masked."""
     for trip in (1, 3, 8, 9, 23, 24, 25, 31, 100):
-        at = Aff.of(lo)
+        at = integer(lo)
         k = Kernel("f", [Param("m", "i64", None), Param("x", "f64", (at + trip,)), Param("y", "f64", (at + trip,))], [
             For("i", "vec", lo, at + trip, [
-                Let("a", "f64", Load("x", ("i",))), let("b", "f64", "mul", "a", "a"), Store("y", (at * 2 + (trip - 1) - "i",), "b"),
+                Let("a", "f64", Load("x", ("i",))), let("b", "f64", "mul", "a", "a"), Store("y", (at * 2 + (trip - 1) - i,), "b"),
             ], lanes=lanes, unroll=unroll, twice=True),
         ])  # fmt: skip
         start = 5 if lo == "m" else 0
@@ -378,7 +378,7 @@ def test_a_last_vector_overlaps(lanes: int, unroll: int, lo: int | str) -> None:
 @pytest.mark.parametrize("size", [100, 8192, 8193, 50_000])
 def test_large_copies(size: int) -> None:
     k = Kernel("f", [Param("x", "f64", (2 * size,)), Param("y", "f64", (size + 3,)), Param("r", "f64", ())], [
-        For("i", "vec", 0, size, [Let("a", "f64", Load("x", (Aff.of("i") + 7,))), Store("y", (Aff.of("i") + 1,), "a")], lanes=8),
+        For("i", "vec", 0, size, [Let("a", "f64", Load("x", (integer("i") + 7,))), Store("y", (integer("i") + 1,), "a")], lanes=8),
         Let("b", "f64", Load("y", (size,))), Store("r", (), "b"),
     ])  # fmt: skip
     x, y, r = np.random.default_rng(0).normal(size=2 * size), np.zeros(size + 3), np.zeros(())
@@ -392,7 +392,7 @@ def test_a_copy_within_a_buffer_is_a_loop(offset: int) -> None:
     """As the statements say, element by element in order of the vectors: source and target overlap."""
     n = 20_000
     k = Kernel("f", [Param("x", "f64", (n + offset,))], [
-        For("i", "vec", 0, n, [Let("a", "f64", Load("x", (Aff.of("i") + offset,))), Store("x", ("i",), "a")], lanes=8),
+        For("i", "vec", 0, n, [Let("a", "f64", Load("x", (integer("i") + offset,))), Store("x", ("i",), "a")], lanes=8),
     ])  # fmt: skip
     x = np.random.default_rng(0).normal(size=n + offset)
     want = np.concatenate([x[offset:], x[-offset:]])
@@ -506,7 +506,7 @@ def test_scratch_slots_and_prefetch() -> None:
         Buffer("t", "f64", (8,)), View("a", "arena", (8,), 8, "f64"), View("b", "arena", (8,), 0, "f32"),
         For("i", "vec", 0, 8, [
             Prefetch("x", (i + 8,)), Let("v", "f64", Load("x", ("i",))), let("w", "f32", "cast", "v"),
-            Store("t", (Aff.of(7) - "i",), "v"), Store("a", ("i",), "v"), Store("b", ("i",), "w"),
+            Store("t", (7 - i,), "v"), Store("a", ("i",), "v"), Store("b", ("i",), "w"),
         ], lanes=8),
         For("i", "seq", 0, 8, [
             Let("p", "f64", Load("t", ("i",))), Let("q", "f64", Load("a", ("i",))), Let("s", "f32", Load("b", ("i",))), let("s1", "f64", "cast", "s"),
@@ -676,8 +676,8 @@ def test_every_dtype_in_memory(dtype: str, lanes: int) -> None:
     """Contiguous, reversed and strided accesses, full and masked; the largest and smallest values survive."""
     k = Kernel("f", [Param("n", "i64", None), Param("x", dtype, ("n",)), Param("y", dtype, (3, "n"))], [
         For("i", "vec", 0, "n", [
-            Let("a", dtype, Load("x", ("i",))), Store("y", (0, "i"), "a"), Store("y", (1, n - 1 - "i"), "a"),
-            Let("b", dtype, Load("x", (n - 1 - "i",))), Store("y", (2, "i"), "b"),
+            Let("a", dtype, Load("x", ("i",))), Store("y", (0, "i"), "a"), Store("y", (1, n - 1 - integer("i")), "a"),
+            Let("b", dtype, Load("x", (n - 1 - integer("i"),))), Store("y", (2, "i"), "b"),
         ], lanes=lanes),
         For("i", "vec", 0, 2, [Let("a", dtype, Load("x", (i * 3,))), Store("y", (0, i * 2), "a")], lanes=lanes),
     ])  # fmt: skip

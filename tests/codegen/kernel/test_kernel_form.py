@@ -13,7 +13,7 @@ import pytest
 from irad.codegen import jit
 from irad.codegen.emit.kernels import emit
 from irad.codegen.kernel.check import verify
-from irad.codegen.kernel.form import Aff, Apply, Call, Const, Kernel, Let, Param, Store
+from irad.codegen.kernel.form import Apply, Call, Const, Kernel, Let, Param, Store, integer
 from irad.codegen.kernel.interp import run
 from irad.codegen.kernel.parse import parse
 from irad.codegen.kernel.show import show
@@ -197,7 +197,7 @@ def test_every_form_prints_and_parses() -> None:
 
 def test_affine_operands_print_so_that_precedence_survives() -> None:
     k = Kernel(
-        "f", [], [Let("a", "i64", Apply("mul", (Aff.of("x") * 2, "y"))), Let("b", "i64", Apply("sub", ("x", Const(-1, "i64"))))]
+        "f", [], [Let("a", "i64", Apply("mul", (integer("x") * 2, "y"))), Let("b", "i64", Apply("sub", ("x", Const(-1, "i64"))))]
     )
     assert show(k).splitlines()[1:] == ["    a: i64 = mul(2*x, y)", "    b: i64 = x - -1"]
     assert normal(parse(show(k))) == normal([k])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Aff, Apply, Const, Kernel, Let, Load, Param, Part
+from irad.codegen.kernel.form import Apply, Const, Kernel, Let, Load, Param, Part, integer
 from irad.codegen.kernel.interp import run
+from irad.core.affine import Integer
 from tests.support.native import native
 
 SIZE = 24
@@ -51,15 +52,15 @@ class Maker:
         self.count += 1
         return f"{hint}{self.count}"
 
-    def index(self, only_vec: bool = False) -> Aff:
+    def index(self, only_vec: bool = False) -> Integer:
         """An affine index within [0, SIZE)."""
         names = [self.vec] if only_vec else [n for n, (lo, hi) in self.ints.items() if 0 <= lo and hi < SIZE]
         if not names or not only_vec and self.r.random() < 0.2:
-            return Aff.of(self.r.randrange(SIZE))
+            return self.r.randrange(SIZE)
         name = self.r.choice(names)
         lo, hi = self.ints[name]
-        forms = [Aff.of(name), Aff.of(SIZE - 1) - name, Aff.of(name) + (SIZE - 1 - hi), Aff.of(name) - lo]
-        forms += [Aff.of(name) * 2 - 2 * lo] if 2 * (hi - lo) < SIZE else []
+        forms = [integer(name), SIZE - 1 - integer(name), integer(name) + (SIZE - 1 - hi), integer(name) - lo]
+        forms += [integer(name) * 2 - 2 * lo] if 2 * (hi - lo) < SIZE else []
         return self.r.choice(forms)
 
     def operand(self, uniform: bool = False) -> Any:
