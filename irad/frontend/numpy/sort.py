@@ -183,7 +183,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     s, axes = _sorted_last(a, axis)
     n = s.shape[-1]
     if not isinstance(n, int):
-        raise UnsupportedError("np.median of an axis of run-time extent: use np.quantile")
+        return keep(_median_of_run_time_extent(s).value, shape_of(a), axes, keepdims)
     if n == 0:
         v = Arr(const(value=float("nan"), type=Type(float_dtype(s), s.shape[:-1])))
         return keep(v.value, shape_of(a), axes, keepdims)
@@ -195,6 +195,23 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
         end = _last(s, n - 1)
         out_v = Arr(select(apply_ufunc("isnan", end).value, end.value, out_v.value))
     return keep(out_v.value, shape_of(a), axes, keepdims)
+
+
+def _median_of_run_time_extent(s: Arr) -> Arr:
+    """The same where the number of elements, which may be 0, is known at run time."""
+    n, dtype = from_dim(s.shape[-1]), float_dtype(s)
+    work = convert(s, "f32" if s.name == "f16" else dtype)
+    half = lambda k: apply_ufunc("floor_divide", k, 2)
+    upper = _pick(work, half(n))
+    mean = div_by_two(apply_ufunc("add", _pick(work, half(apply_ufunc("subtract", n, 1))), upper))
+    odd = apply_ufunc("equal", apply_ufunc("remainder", n, 2), 1)
+    where = lambda cond, a, b: Arr(select(materialise(cond, "bool", s.shape[:-1]), a.value, b.value))
+    m = convert(where(odd, upper, mean), dtype)
+    if is_float(s.name) or is_complex(s.name):
+        end = _pick(s, apply_ufunc("subtract", n, 1))
+        m = where(apply_ufunc("isnan", end), end, m)
+    nan = Arr(const(value=float("nan"), type=Type(m.name, m.shape)))
+    return where(apply_ufunc("equal", n, 0), nan, m)
 
 
 def div_by_two(x: Arr) -> Arr:
@@ -216,7 +233,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     count = _numbers(s)
     half = lambda k: apply_ufunc("floor_divide", k, 2)
     work = Arr(cast_to(s.value, "f32")) if s.name == "f16" else s
-    low = _pick(work, apply_ufunc("maximum", half(apply_ufunc("subtract", count, 1)), 0))
+    low = _pick(work, half(apply_ufunc("subtract", count, 1)))
     high = _pick(work, half(count), count)
     m = convert(div_by_two(apply_ufunc("add", low, high)), x.name)
     m = Arr(select(apply_ufunc("equal", low, high).value, convert(low, x.name).value, m.value))
@@ -239,12 +256,15 @@ def _numbers(s: Arr) -> Arr:
 
 
 def _pick(s: Arr, at: Arr, count: Arr | None = None) -> Arr:
-    """Element `at` of each last axis, at most the last one that counts."""
+    """Element `at`, one number or one for each row, of each last axis, at most the last one that counts. 0 if there is none at all."""
     top = op("maximum")(op("subtract")(count if count is not None else from_dim(s.shape[-1]), 1), 0)
-    at = apply_ufunc("minimum", convert(at, "i64"), top)
-    bound(at.value, 0, max(dim_interval(s.shape[-1])[1] - 1, 0))
-    wide = Arr(reshape_to(at.value, (*at.shape, 1)))
-    v = take_along_axis(s, wide, -1).value
+    at = op("maximum")(apply_ufunc("minimum", convert(at, "i64"), top), 0)
+    least, most = dim_interval(s.shape[-1])
+    bound(at.value, 0, max(most - 1, 0))
+    if least == 0:
+        s = Arr(array_ops.concat(s.value, array_ops.zeros(Type(s.name, (*s.shape[:-1], 1))), axis=len(s.shape) - 1))
+    wide = Arr(materialise(at, "i64", s.shape[:-1]))
+    v = take_along_axis(s, Arr(reshape_to(wide.value, (*s.shape[:-1], 1))), -1).value
     return Arr(reshape_to(v, s.shape[:-1]))
 
 
@@ -319,6 +339,8 @@ def _at_quantile(s: Arr, q: Any, method: str, count: Any) -> Arr:
     low = _pick(s, at)
     if method in _PICKS:
         return low
+    if is_float(s.name) and (is_weak(q) or isinstance(q, Arr) and q.weak):
+        t = convert(t, s.name)
     return _lerp(low, _pick(s, apply_ufunc("add", at, 1), count if isinstance(count, Arr) else None), t)
 
 

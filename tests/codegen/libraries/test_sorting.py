@@ -170,3 +170,48 @@ def test_kind_and_stable_exclude_each_other() -> None:
     with pytest.raises(irad.IradValueError, match="can't be provided at the same time"):
         irad.compile(lambda x: np.sort(x, kind="stable", stable=False))(np.ones(3))
     same_bits(irad.compile(lambda x: np.sort(x, kind="stable", stable=None))(np.array([2.0, 1.0])), np.array([1.0, 2.0]))
+
+
+def middle(x):
+    return np.median(x[x > 0.3])
+
+
+def middle_of_rows(x):
+    return np.sum(np.median(x[:, x[0] > 0.3], axis=1) * [1.0, 2.0, 3.0])
+
+
+def middle_of_list(x):
+    slopes = []
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            if x[j] > x[i]:
+                slopes.append((x[j] - x[i]) / (j - i))
+    return np.median(slopes)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 20])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.filterwarnings("ignore")
+def test_median_of_run_time_extent(n: int, dtype: type) -> None:
+    """NumPy's bits and dtype: odd and even numbers of elements, none at all, NaN among them."""
+    x = np.random.default_rng(n).normal(0.5, 1.0, n).astype(dtype)
+    for y in (x, x + 5, np.where(np.arange(n) == 1, np.nan, x).astype(x.dtype) if dtype is not np.int64 else x):
+        for f in (middle, lambda x: np.nanmedian(x[x > 0.3])):
+            found, want = irad.compile(f)(y), f(y)
+            assert repr(found) == repr(want)
+
+
+def test_slopes_of_medians_of_run_time_extent() -> None:
+    for f, shape in ((middle, (7,)), (middle, (8,)), (middle_of_rows, (3, 6)), (middle_of_list, (6,))):
+        x = np.random.default_rng(1).normal(0.8, 0.5, shape)
+        gradient = irad.grad(f)(x)
+        assert np.isclose(irad.compile(f)(x), f(x), rtol=1e-14)
+        d = np.random.default_rng(2).normal(size=shape)
+        assert np.isclose(np.sum(gradient * d), (f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6, rtol=1e-7)
+
+
+def test_quantiles_of_run_time_extent_keep_float32() -> None:
+    x = np.linspace(0.0, 1.0, 9, dtype=np.float32)
+    for f in (lambda x: np.quantile(x[x > 0.3], 0.4), lambda x: np.percentile(x[x > 0.3], 40)):
+        found = irad.compile(f)(x)
+        assert found.dtype == np.float32 and np.isclose(found, f(x), rtol=1e-6)
