@@ -22,6 +22,7 @@ from irad.frontend.control.sequences import (
     static_length,
 )
 from irad.frontend.python.numbers import builtin
+from irad.frontend.python.sums import from_a_number
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, is_weak, lift
 from irad.frontend.values.objects import (
@@ -59,7 +60,9 @@ def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
         if not any(isinstance(x, (Arr, Array)) or is_instance(x) for x in [start, *items]):
             return builtins.sum(items, start)
         iterable = items
-    return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+    if not is_number(start) or isinstance(iterable, (list, tuple)) and not has_run(iterable):
+        return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
+    return from_a_number(r, start, lambda first, step: fold(r, iterable, first, step))
 
 
 @builtin(max)

@@ -234,6 +234,9 @@ def _unequal(r: Reader, result: bool, x: Any, y: Any) -> Any:
 
 def _check_operands(name: str, xs: list[Any]) -> None:
     """Raises IradTypeError for what no arithmetic or order is defined on."""
+    for x in xs:
+        if isinstance(x, Poison):
+            raise UnsupportedError(f"this value cannot be used here: {x.message}")
     known: tuple[type, ...] = (Arr, np.ndarray, np.generic, int, float, complex)
     if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
