@@ -23,19 +23,9 @@ from irad.frontend.reading.methods import MUTATING
 from irad.frontend.reading.structured import get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import (
-    UNDEFINED,
-    Array,
-    Either,
-    Maybe,
-    Method,
-    Native,
-    Poison,
-    Text,
-    holds_traced,
-    python_method,
-)
+from irad.frontend.values.objects import UNDEFINED, Array, Either, Maybe, Method, Poison, Text, holds_traced, python_method
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.control import raise_if
 

@@ -33,15 +33,8 @@ from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import (
-    Callback,
-    Closure,
-    Method,
-    Native,
-    Nullable,
-    describe,
-    is_traced_deep,
-)
+from irad.frontend.values.callables import Callback, Native
+from irad.frontend.values.objects import Closure, Method, Nullable, describe, is_traced_deep
 
 
 @expression(ast.Call)

@@ -21,7 +21,8 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.watched import Watched
 from irad.frontend.reading.written import in_library
-from irad.frontend.values.objects import Array, Callback, Method, Text, is_traced_deep
+from irad.frontend.values.callables import Callback
+from irad.frontend.values.objects import Array, Method, Text, is_traced_deep
 
 _LONGEST = 1_000_000
 _OWN = (list, dict, set, collections.deque, collections.OrderedDict)

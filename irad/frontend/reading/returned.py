@@ -20,19 +20,8 @@ from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
-from irad.frontend.values.objects import (
-    UNFIT,
-    Array,
-    Callback,
-    Closure,
-    Method,
-    Native,
-    Nullable,
-    Stand,
-    holds_traced,
-    is_number,
-    is_traced_deep,
-)
+from irad.frontend.values.callables import Callback, Native
+from irad.frontend.values.objects import UNFIT, Array, Closure, Method, Nullable, Stand, holds_traced, is_number, is_traced_deep
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)

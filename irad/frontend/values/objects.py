@@ -8,7 +8,7 @@ transposes). So a store through a view changes its base, and every other view of
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -349,26 +349,6 @@ class Closure:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.reader.call(self, args, kwargs)
-
-
-@dataclass(frozen=True, eq=False)
-class Native:
-    """A function of the front end itself, which is run and not read."""
-
-    run: Callable[..., Any]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.run(*args, **kwargs)
-
-
-class Callback:
-    """A function handed to native code: it comes back to the reader when it is called."""
-
-    def __init__(self, reader: Any, fn: Any):
-        self.reader, self.fn = reader, fn
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.reader.call(self.fn, args, kwargs)
 
 
 def is_number(x: Any) -> bool:
