@@ -1,8 +1,8 @@
 """Memory that calls work in and that is kept between calls: arenas, and the memory of tapes.
 
 A call takes a context of its own from the free list of its program and puts it back, so pages stay warm. What is idle is
-bounded: before a new context is made, idle ones go until the rest hold at most `LIMIT` bytes, those of programs that
-made none for longest first. `release_memory` lets every idle one go. No lock is held, so a fork finds none taken: each
+bounded: before a new context is made, idle ones are freed until the rest hold at most `LIMIT` bytes, beginning
+with those of the programs that have made none for the longest time. `release_memory` lets every idle one go. No lock is held, so a fork finds none taken: each
 step on shared state is one that the interpreter does not interrupt.
 """
 

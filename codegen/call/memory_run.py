@@ -1,7 +1,7 @@
 """Running code that checks its memory (irad.codegen.transform.memory_check): memory of its own for each call, with guard zones.
 
 Around the arena, between its places, and before and after each result that irad makes is memory that nobody may write to; it is
-looked at after the call. What is then found in a result of the pattern that memory is filled with was never written.
+looked at after the call. Elements of a result that still hold the pattern with which memory was filled were never written.
 """
 
 from __future__ import annotations

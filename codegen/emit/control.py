@@ -1,7 +1,7 @@
 """Counted loops in order, branches, and `while` loops. Counted loops are bottom tested; a positive constant trip count needs no guard.
 
     parent            ... br guard, pre, exit
-    pre               what is invariant in the loop and may not run if it does not
+    pre               loop invariants that must not run when the loop does not
     head              phis, body, increments, br head, exit
     exit              phis of what the body changes, if guarded
 

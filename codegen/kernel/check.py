@@ -7,7 +7,7 @@
 - vec loops do not nest; inside of one, scalar variables declared outside change by `linscan` only, and a fold declared outside
   is not read while the loop combines into it. A variable with lanes is used in vec loops with these lanes and one trip only.
 - `full` and `unroll` loops have constant trip counts; steps are not 0, those of vec loops 1; lanes and copies are positive.
-- `mix` does not stand round a read-modify-write of a buffer: copies may collide.
+- `mix` is not used around a read-modify-write of a buffer: copies may collide.
 - No element of a scratch buffer is read, or added to, before the text has stored to the buffer (which elements were written on which
   path is proved by irad.codegen.kernel.assigned, where code checks its memory, and in tests).
 - Buffers that are `freed` are i64 and declared in the outermost block.

@@ -1,4 +1,4 @@
-"""Text to kernel form; the inverse of `kprint`, by Python's own parser. `#` comments are allowed."""
+"""Text to kernel form; the inverse of irad.codegen.kernel.show, by Python's own parser. `#` comments are allowed."""
 
 from __future__ import annotations
 

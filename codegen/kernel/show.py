@@ -1,4 +1,4 @@
-"""Kernel form as text. The text is Python syntax, so that `kparse` can read it with `ast`:
+"""Kernel form as text. The text is Python syntax, so that irad.codegen.kernel.parse can read it with `ast`:
 
     def rows(n: i64, X: f64[n, 8], w: f64[8], z: f64[n]):
         for i in par(0, n):

@@ -2,7 +2,7 @@
 
 A called kernel takes array parameters and results by address, scalars by value, tapes by the address of their slot (whose
 top is stored before the call and read after it; a tape that the called graph makes has a slot of the caller's), the memory of
-those results of the program that checks in called graphs keep, then `ctx`, `err` and the depth of calls. Its arena is in its
+the program results that checks in called graphs keep, then `ctx`, `err` and the depth of calls. Its arena is in its
 frame. Too deep a recursion raises RecursionError before the stack overflows.
 """
 

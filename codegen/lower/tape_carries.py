@@ -2,7 +2,7 @@
 
 A stencil `u[1:-1] = f(u)` in a loop has two buffers that change places (irad.passes.memory.pingpong). Where each trip also pushes the
 whole of u for the backward, its record is one of the two: the trip reads u in the record and makes the next state in the room
-for the next record, so nothing is copied but what the stencil leaves alone, the border.
+for the next record, so only the border, which the stencil leaves alone, is copied.
 """
 
 from __future__ import annotations

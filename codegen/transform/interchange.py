@@ -1,7 +1,7 @@
 """Loop interchange: recurrences along the rows of a matrix whose trips work on columns run a block of rows at a time.
 
-`for j: y[:, j] = a*x[:, j] + b*y[:, j-1]` takes one element of each cache line a trip, and comes back to the line when it is
-long gone from the cache. Where the rows are independent of each other, blocks of them go through all trips one after another
+`for j: y[:, j] = a*x[:, j] + b*y[:, j-1]` takes one element of each cache line in a trip, and comes back to the line when it has
+long left the cache. Where the rows are independent of each other, blocks of them go through all trips one after another
 (interchange of loops after strip-mining: Wolfe, "High performance compilers for parallel computing", 1996, ch. 9). What each row
 computes is the same, in the same order. Sums over rows and trips into one number of a derivative are added in another order.
 """

@@ -3,7 +3,7 @@
 The same: one op, equal operands (in any order where it commutes), attributes, result types and regions; constants by
 their bits. A region sees the expressions of its surroundings, never the reverse, and nothing crosses the border of a
 `checkpoint`. Nodes that print, and tape values, are left alone; a check that was made before is not made again.
-A node that NumPy defines the bits of is never served by one of a derivative, whose sums may yet be re-ordered.
+A node whose bits NumPy defines is never served by one of a derivative, whose sums may still be re-ordered.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Dead stores: a store to the very place of the store before it makes that one void, if nothing reads what is between them.
+"""Dead stores: a store to the very place of the store before it makes the earlier one void, if nothing reads the array in between.
 
-Where something does, the chain stays as it is: without the first store two versions of the array would be alive at once, and
+Where something reads it, the chain stays as it is: without the first store, two versions of the array would be alive at once, and
 one of them would have to be copied.
 """
 

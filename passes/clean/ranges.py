@@ -1,7 +1,7 @@
 """Range analysis: checks that cannot fail, wrap-arounds and clips that cannot act are removed.
 
 What is known of integers comes from constants, trip counts, extents, the op rows' `intervals`, and the conditions of the
-branches and checks that were passed; see irad.passes.analyses.facts. A comparison that is thereby decided becomes a constant, a
+branches and checks that were passed; see irad.passes.analyses.facts. A comparison that this decides becomes a constant, a
 `select`, `minimum`, `maximum` or `remainder` that changes nothing becomes its operand, a `raise_if` that cannot fire goes.
 """
 

@@ -1,6 +1,6 @@
 """Windows as a matrix (im2col), and its adjoint: a matrix added up over windows (col2im).
 
-Patches are copied through the affine maps of the windows by a loop of its own, in the order in which a product reads them best.
+Patches are copied through the affine maps of the windows by a loop of their own, in the order in which a product reads them best.
 The memory they take is an array like any other, and at most MOST_PATCHES.
 """
 

@@ -1,12 +1,12 @@
-"""The adjoint of a convolution by its input: products scattered over windows.
+"""The adjoint of a convolution with respect to its input: products scattered over windows.
 
 The gradient scatters the product of the outer gradient and the kernel back over the windows:
 
     dx[y] = sum over i of D[y - i, i],   D[h, i] = sum over o of ct[o, h] k[o, i]
 
 which is a convolution again, of the padded outer gradient with the flipped kernel: with P[o, y + n - 1] = ct[o, y] for windows of
-n, dx[y] = sum over o, i of P[o, y + i] k[o, n - 1 - i]. `unscatter_windows` makes it so where D would be the larger price; D is
-never made then. Else D is a matrix product, and a loop adds its columns up in place (irad.passes.contractions.patches.added): no
+n, dx[y] = sum over o, i of P[o, y + i] k[o, n - 1 - i]. `unscatter_windows` does that where D would cost more; then D is
+never made. Otherwise D is a matrix product, and a loop adds its columns up in place (irad.passes.contractions.patches.added): no
 product with the zeros of the padding, and any steps, dilations and groups of the windows.
 """
 

@@ -1,8 +1,8 @@
 """Slices of a contraction's result taken before it is made.
 
 The gates of an LSTM are slices of one product: `i, f, g, o = split(x @ W + b, 4, axis=1)`. Where every reader of a value takes a
-slice along one free axis, and no two slices overlap, the slice goes to the operands: four products of a part of W each, of
-which one register tile makes the same columns, so that the gates meet in registers.
+slice along one free axis, and no two slices overlap, the slice goes to the operands: four products, each of a part of W. One
+register tile makes the same columns of all four, so that the gates meet in registers.
 """
 
 from __future__ import annotations

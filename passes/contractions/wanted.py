@@ -1,6 +1,6 @@
 """Which contractions become nests, and which are left to a BLAS.
 
-A BLAS blocks its operands for all caches, which pays where no factor of a register tile stays in a core's own: above MOST
+A BLAS blocks its operands for all caches, which pays where no factor of a register tile stays in the caches of one core: above MOST
 multiplications. The tile of a convolution that reads its windows where they lie reads each weight once for as many products as an
 image is wide; so the convolution of wide images, or with few weights, is a nest at any size. Any other large one is a BLAS
 product of a copy of the windows (irad.passes.contractions.patches), if that copy is not too large.

@@ -9,7 +9,7 @@ and the backward goes over the blocks, last to first:
     start, state = pop;  the block's trips again, with the tape of the first block;  sweep of the trips
 
 So records of trips lie on the tape for one block at a time. Under a budget, a block that is longer than what may be taped is
-divided before: state after state is pushed on the way to its last part.
+divided first: state after state is pushed on the way to its last part.
 """
 
 from __future__ import annotations

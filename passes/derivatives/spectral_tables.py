@@ -1,5 +1,6 @@
-"""Functions of eigenvalues, element by element: their making, read from a graph, and the tables of their slopes that irad.ops.matrix_functions
-wants. They are made when they are needed, before each differentiation: each takes the slopes of what the one before has made."""
+"""Functions of eigenvalues, element by element: how they are made, as read from a graph, and the tables of their slopes that
+irad.ops.matrix_functions wants. The tables are made when they are needed, before each differentiation: each takes the slopes of what
+the one before has made."""
 
 from __future__ import annotations
 

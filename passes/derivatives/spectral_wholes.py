@@ -1,5 +1,5 @@
 """What is made of one `eigh` or `svd` and is a function of the matrix: products V diag(f(w)) V^T, U diag(f(s)) V^T and sums of f, so
-that they are differentiated as such, see irad.ops.matrix_functions. By w and V alone the derivative is not determined where
+that they are differentiated as such, see irad.ops.matrix_functions. From w and V alone the derivative is not determined where
 eigenvalues are equal."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Products that are smooth though their factors are not: squares of roots, of absolute values and of norms, and the like.
 
-The slope of `r * r` at r = sqrt(0) is 0 * inf by the product rule, and for r = |x| its second derivative there is 0 by what
+The slope of `r * r` at r = sqrt(0) is 0 * inf according to the product rule, and for r = |x| its second derivative there is 0 according to what
 docs/edges.md says of |x|. So before differentiation the product gets the slopes of the whole: it becomes `slope_of(r * r, w)`,
 whose value is the old one, bit for bit, and whose derivatives are those of w, here the operand of the root. Nodes of w that no
 derivative needs are dead.

@@ -2,8 +2,8 @@
 
 Fusion joins loops over the same positions. Where a stencil reads its producer at shifted positions (the adjoint of `x[1:] - x[:-1]`,
 a Hessian-vector product of it), the two cannot share a loop, but a producer of a few additions and multiplications is cheaper
-computed twice than written to memory and read back. Where several loops, and reads of single elements, read a part each (the inside
-and the edges of an adjoint), it is computed once in all. Runs after `fuse`.
+computed twice than written to memory and read back. Where several loops, and reads of single elements, each read a part (the inside
+and the edges of an adjoint), each element is still computed only once. Runs after `fuse`.
 """
 
 from __future__ import annotations

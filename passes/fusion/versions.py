@@ -2,8 +2,8 @@
 
 Fusion computes a slice where it is used, which may be after a store into the array: then the old version would have to live
 beside the new one, as a copy of the whole. For each store this pass looks for reads that come after it. Where the store
-does not touch what they read, they read the new version; where they do not need the store, it moves behind them; else what they
-read, and no more, is kept in memory of its own.
+does not touch what they read, they read the new version; where they do not need the store, it moves behind them; otherwise only what they
+read is kept, in memory of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Arrays of a constant that loops write over whole need not be filled: they start as `empty`.
+"""Arrays of a constant that loops overwrite completely need not be filled: they start as `empty`.
 
 The adjoint of `x[1:]` and `x[:-1]` starts from zeros, and after fusion its pieces are stored by a few loops over parts of
-it. So is `np.empty(n)` of which the ends are stored, then the rest. Where those parts, runs of whole rows, leave nothing out, the
-constant is never read. Runs after `fuse`.
+it. The same goes for `np.empty(n)` when its ends are stored first and then the rest. Where those parts, runs of whole rows, leave
+nothing out, the constant is never read. Runs after `fuse`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A loop runs no faster than the chain of operations through what it carries. Cotangents and tangents are linear in the
 carried ones, so a scalar that a trip computes from them is `a1 * ct1 + ... + b`, where the coefficients do not wait for
 the trip before. They are computed beside the chain, and the carried terms come last, one multiply-add each, if that takes
-few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart; under
+only a few more operations than before. Only operations of a derivative are regrouped: they have no NumPy counterpart; under
 `fastmath`'s flag "reassoc" all are, and elements count as carried that the trip before stored in an array that is carried:
 in a Gauss-Seidel sweep `A[i, j] = (... + A[i, j - 1] + ...) / 9` becomes `rest / 9 + A[i, j - 1] * (1 / 9)`.
 
