@@ -2,8 +2,8 @@
 
 A call takes a context of its own from the free list of its program and puts it back, so pages stay warm. What is idle is
 bounded: before a new context is made, idle ones are freed until the rest hold at most `LIMIT` bytes, beginning
-with those of the programs that have made none for the longest time. `release_memory` lets every idle one go. No lock is held, so a fork finds none taken: each
-step on shared state is one that the interpreter does not interrupt.
+with those of the programs that have made none for the longest time. `release_memory` lets every idle one go. No lock is
+held, so a fork finds none taken: each step on shared state is one that the interpreter does not interrupt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transcendental functions as functions of the module, where the module uses one so often that inlining it would make the text long.
+"""Transcendental functions as functions of the module, where it is used so often that inlining would make the text long.
 
 Inlined, a function is some 40 instructions on each register of lanes, and what LLVM takes for a loop's body grows faster than the
 body. A call passes the lanes in registers.

@@ -1,11 +1,11 @@
 """What the ranges of the loops prove about the memory of a kernel: definite assignment, and iterations that do not meet.
 
-- *read*: each element that is read from the kernel's own memory (scratch buffers, places of the arena) was written before, on every
-  path, since the life of the memory began (`Begin`).
+- *read*: each element that is read from the kernel's own memory (scratch buffers, places of the arena) was written before,
+  on every path, since the life of the memory began (`Begin`).
 - *lanes*, *threads*: no iteration of a vec or a par loop touches what another one writes.
 
-What cannot be proved is listed, not refused: code that checks its memory checks it at run time. A scratch buffer that is read before
-anything is stored to it holds nothing but a pattern: that is an error of the compiler. A place of the arena may be carried along
+What cannot be proved is listed, not refused: code that checks its memory checks it at run time. A scratch buffer that is read
+before anything is stored to it holds nothing but a pattern: that is an error of the compiler. A place of the arena may be carried along
 before it holds anything, as the result of a function that has not returned yet.
 
 The proofs compare pairs of accesses, so they run in tests and for code that checks its memory, and nowhere else.

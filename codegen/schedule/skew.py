@@ -3,8 +3,8 @@
 In `for i: for j: A[i,j] = f(A[i-1,..], A[i,j-1], ...)` each element waits for the one before it, so one row leaves most of the
 core idle. Rows i..i+R-1 run in one loop, each `lag` columns behind the row above: every dependence still points forward, so
 source order is kept bit for bit, and R chains run side by side (Wolfe, "Loop skewing: the wavefront method revisited", 1986).
-Where not all rows are active, at both ends, each row tests whether it is: branches that are predicted well cost nothing, while further
-copies of the body would compile slowly.
+Where not all rows are active, at both ends, each row tests whether it is: branches that are predicted well cost nothing, while
+further copies of the body would compile slowly.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 `irad.compile(fastmath=)`.
 
 It pays where one division serves many: a divisor that is spread over an array, or comes from outside of a loop (its reciprocal is
-then computed before the loop, see irad.passes.clean.licm), or, under the flag, one by which several values are divided. It also pays in a loop of a
-derivative where a carried value is divided: the next trip then waits for a product, not for a quotient.
+then computed before the loop, see irad.passes.clean.licm), or, under the flag, one by which several values are divided. It
+also pays in a loop of a derivative where a carried value is divided: the next trip then waits for a product, not for a quotient.
 """
 
 from __future__ import annotations

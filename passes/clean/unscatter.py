@@ -1,7 +1,7 @@
 """Chains of stores into slices of one array, turned round: each element gathers what is stored to it.
 
-The adjoint of a stencil adds one shifted array per neighbour: five passes over memory for a five-point stencil. If it is cut along the
-bounds of the slices, the array falls into rectangles, and in each of them the same stores act; each rectangle is then written once, with
+The adjoint of a stencil adds one shifted array per neighbour: five passes over memory for a five-point stencil. If it is cut along
+the bounds of the slices, the array falls into rectangles, and in each of them the same stores act; each rectangle is then written once, with
 the stores applied in their order, so every element has the bits it had before.
 """
 

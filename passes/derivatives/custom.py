@@ -1,4 +1,4 @@
-"""Ops with a rule of their own, and functions whose derivative the user gives, are replaced by what they are made of once all derivatives have been taken."""
+"""Ops made of others, and functions with a given derivative, become what they are made of once all derivatives have been taken."""
 
 from __future__ import annotations
 
