@@ -52,7 +52,7 @@ def load(name: str) -> Callable[..., None]:
 def test_logreg() -> None:
     X, w, y = rng.standard_normal((96, 20), "f4"), rng.standard_normal(20, "f4"), rng.integers(0, 2, 96).astype("f4")
     gw, loss = np.zeros(20, "f4"), np.zeros(1)
-    load("logreg")(w, X, y, gw, loss)
+    load("blocks_of_rows_in_one_pass")(w, X, y, gw, loss)
     z = X.astype("f8") @ w
     assert np.allclose(loss, np.mean(np.logaddexp(0, z) - y * z), 1e-6)
     assert np.allclose(gw, X.T.astype("f8") @ (1 / (1 + np.exp(-z)) - y) / 96, 1e-5, 1e-6)
@@ -60,14 +60,14 @@ def test_logreg() -> None:
 
 def test_lane_variable() -> None:
     x, c, y = rng.standard_normal(4), rng.uniform(0, 1, 100), np.zeros(4)
-    load("lane_variable")(x, c, 100, y)
+    load("vector_in_a_variable")(x, c, 100, y)
     assert np.allclose(y, x * np.prod(c[c < 0.5]), 1e-12, 0)
-    (kernel,) = parse((GOLDEN / "lane_variable.kf").read_text())
+    (kernel,) = parse((GOLDEN / "vector_in_a_variable.kf").read_text())
     again = np.zeros(4)
     assert run(kernel, x, c, np.int64(100), again) == 0
     assert np.array_equal(again, y)
     text = (
-        (GOLDEN / "lane_variable.kf")
+        (GOLDEN / "vector_in_a_variable.kf")
         .read_text()
         .replace("y[i_2] = state", "y[0] = state")
         .replace("vec(0, 4, W=4, full=1):\n        y", "seq(0, 4):\n        y")
@@ -80,7 +80,7 @@ def test_lane_variable() -> None:
 def test_softmax(n: int, m: int) -> None:
     X, label = (4 * rng.standard_normal((n, m))).astype("f4"), rng.integers(0, m, n)
     G, loss = np.zeros((n, m), "f4"), np.zeros(1)
-    load("softmax")(n, m, X, label, G, loss)
+    load("passes_over_a_cached_row")(n, m, X, label, G, loss)
     z = X.astype("f8") - X.max(1, keepdims=True, initial=-np.inf)
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
     assert np.allclose(loss, -np.log(p[np.arange(n), label]).sum(), 1e-5)
@@ -92,7 +92,7 @@ def test_kmeans() -> None:
     X, C = rng.standard_normal((96, 4)), rng.standard_normal((5, 4))
     C[3] = C[1]  # a tie: the first centroid wins
     G, at, loss = np.zeros((5, 4)), np.zeros(96, "i8"), np.zeros(1)
-    load("kmeans")(X, C, G, at, loss)
+    load("argmin_in_a_register_tile")(X, C, G, at, loss)
     d = ((X[:, None] - C) ** 2).sum(-1)
     expect = np.zeros((5, 4))
     np.add.at(expect, d.argmin(1), 2 * (C[d.argmin(1)] - X))
@@ -100,7 +100,7 @@ def test_kmeans() -> None:
 
 
 def test_chain() -> None:
-    f = load("chain")
+    f = load("wide_vectors_with_a_masked_tail")
     for n in (0, 1, 31, 32, 100):
         x, g, total = rng.standard_normal(n), np.zeros(n), np.zeros(1)
         f(n, x, g, total)
@@ -109,7 +109,7 @@ def test_chain() -> None:
 
 
 def test_heat_is_numpy_bit_for_bit() -> None:
-    f = load("heat")
+    f = load("swapped_buffers")
     for steps in (0, 1, 6):
         u = rng.standard_normal((20, 20))
         v, out, expect = u.copy(), np.zeros_like(u), u.copy()
@@ -126,7 +126,7 @@ def test_lstm() -> None:
     Wx, Wh, b = (rng.standard_normal(s).astype("f4") for s in ((D, 4 * H), (H, 4 * H), (4 * H,)))
     X, h, c, total = rng.standard_normal((T, B, D), "f4"), np.zeros((B, H)), np.zeros((B, H)), np.zeros(1)
     state = [np.full((B, H), np.nan, "f4") for _ in range(3)]
-    load("lstm")(Wx.copy(), Wh.copy(), b, X, *state, total)
+    load("register_tile_with_epilogue")(Wx.copy(), Wh.copy(), b, X, *state, total)
     expect = 0.0
     for t in range(T):
         g = (X[t].astype("f8") @ Wx + h @ Wh + b).reshape(B, 4, H)
@@ -140,7 +140,7 @@ def test_lstm() -> None:
 def test_seidel_skewed_rows_are_the_plain_loops_bit_for_bit() -> None:
     A = rng.standard_normal((12, 12))
     B = A.copy()
-    load("seidel")(A)
+    load("rows_in_a_wavefront")(A)
     for i in range(1, 11):
         for j in range(1, 11):
             s = B[i - 1, j - 1] + B[i - 1, j] + B[i - 1, j + 1] + B[i, j - 1] + B[i, j] + B[i, j + 1]

@@ -30,7 +30,7 @@ from tests.passes.fusion.test_row_starts import (
 from tests.support import ROOT
 from tests.support.programs import CASES
 
-GOLDEN = ROOT / "tests" / "golden" / "kernels" / "unproven.txt"
+GOLDEN = ROOT / "tests" / "golden" / "proofs" / "unproven.txt"
 
 
 def proofs(body: str, params: str = "x: f64[64], n: i64") -> tuple[Counter[str], list[str]]:
