@@ -30,7 +30,7 @@ WITHIN: dict[str, list[set[str]]] = {
     ],
     "irad.frontend": [
         {"registry", "values", "syntax"},
-        {"frames"},
+        {"activations"},
         {"reader"},
         {"control", "numpy", "python", "scipy"},
         {"transforms"},

@@ -18,7 +18,7 @@ from typing import Any
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
-from irad.codegen.kernel.independence import Access, Body, Ranges, all_ranges, covered, disjoint, overlapping, span_of
+from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, all_ranges, covered, disjoint, overlapping, span_of
 from irad.codegen.kernel.show import show
 from irad.core.affine import Integer, substitute, symbol
 from irad.core.lazy_dataclass import dataclass, field, replace
@@ -54,7 +54,7 @@ def prove(kernels: Sequence[kf.Kernel], proofs: Proofs | None = None) -> Proofs:
 class _Seen:
     """An access of local memory: the life of the memory that it is in, and its statement."""
 
-    access: Access
+    access: ByteAccess
     life: int
     statement: kf.Stmt
     doubtful: bool = False  # a later trip of a loop finds it in another life
@@ -80,9 +80,9 @@ class _Kernel:
 
     # ---- collecting ------------------------------------------------------------------------------------------
 
-    def block(self, body: Sequence[kf.Stmt], path: Path, lives: dict[str, int], ranges: Ranges) -> list[Access]:
+    def block(self, body: Sequence[kf.Stmt], path: Path, lives: dict[str, int], ranges: Ranges) -> list[ByteAccess]:
         """The accesses of a block; `lives`: which life the memory of each buffer is in, changed as the block goes on."""
-        out: list[Access] = []
+        out: list[ByteAccess] = []
         for s in body:
             if isinstance(s, kf.For):
                 s = self.from_zero(s)
@@ -99,7 +99,7 @@ class _Kernel:
                 out += self.statement(s, path, lives)
         return out
 
-    def inner(self, body: Sequence[kf.Stmt], path: Path, lives: dict[str, int], ranges: Ranges) -> list[Access]:
+    def inner(self, body: Sequence[kf.Stmt], path: Path, lives: dict[str, int], ranges: Ranges) -> list[ByteAccess]:
         """A block that may run never, or more than once: what begins a life in it is in one or the other after it."""
         within = dict(lives)
         found = self.block(body, path, within, ranges)
@@ -126,7 +126,7 @@ class _Kernel:
             return False
         writes = [x.access for x in self.seen.get(name, ()) if x.access.write and x.life == life]
         loop, width = kf.For("whole", "seq", 0, size[0]), DTYPES[self.scope[name].dtype].itemsize
-        read = Access(name, integer("whole") * width, width, False, (*path, loop), self.count + 1)
+        read = ByteAccess(name, integer("whole") * width, width, False, (*path, loop), self.count + 1)
         return covered(read, writes, all_ranges(_NOWHERE, [*writes, read], {}))
 
     def from_zero(self, s: kf.For) -> kf.For:
@@ -141,7 +141,7 @@ class _Kernel:
         """An index in terms of the loops as they are counted here."""
         return substitute(a, lambda name: self.starts.get(name, symbol(name)))
 
-    def statement(self, s: kf.Stmt, path: Path, lives: dict[str, int]) -> list[Access]:
+    def statement(self, s: kf.Stmt, path: Path, lives: dict[str, int]) -> list[ByteAccess]:
         if isinstance(s, (kf.Buffer, kf.View, kf.Deref)):
             self.declare(s, lives)
         elif isinstance(s, kf.Begin):
@@ -197,7 +197,7 @@ class _Kernel:
         """So many elements are written at once."""
         self.count += 1
         width, var = DTYPES[b.dtype].itemsize, f"written {self.count}"
-        a = Access(name, (start + integer(var)) * width, width, True, (*path, kf.For(var, "seq", 0, size)), self.count)
+        a = ByteAccess(name, (start + integer(var)) * width, width, True, (*path, kf.For(var, "seq", 0, size)), self.count)
         self.seen.setdefault(name, []).append(_Seen(a, life, s))
 
     # ---- proofs ----------------------------------------------------------------------------------------------
@@ -227,13 +227,13 @@ class _Kernel:
         self.seen[name] = later
         return found
 
-    def iterations(self, s: kf.For, found: Sequence[Access], outer: Ranges) -> None:
+    def iterations(self, s: kf.For, found: Sequence[ByteAccess], outer: Ranges) -> None:
         """Do the iterations of a loop that does not run in order not meet in memory that they write?"""
         if s.kind not in ("vec", "par") or s.kind == "vec" and s.lanes == 1 or not found:
             return
         inside = {x.name for x in kf.walk(s.body) if isinstance(x, kf.Buffer)}
         own = [replace(a, loops=a.loops[_depth(a, s) + 1 :]) for a in found if a.buf not in inside]
-        groups: dict[str, list[Access]] = {}
+        groups: dict[str, list[ByteAccess]] = {}
         for a in own:
             groups.setdefault(a.buf, []).append(a)
         known = {name: g for name, g in groups.items() if not _untyped(self.scope.get(name))}
@@ -245,7 +245,7 @@ class _Kernel:
             self.proofs.note(kind, self.kernel.name, s, group[0].buf, disjoint(group, s, ranges))
 
 
-def _depth(a: Access, s: kf.For) -> int:
+def _depth(a: ByteAccess, s: kf.For) -> int:
     return next(k for k, l in enumerate(a.loops) if l is s)
 
 

@@ -43,7 +43,7 @@ class Sum:
 
 
 @dataclass
-class Access:
+class ByteAccess:
     """A load or store of bytes [at, at + width) of the memory `root`; `loops`: the loops and branches around it, from outside in."""
 
     buf: str
@@ -60,7 +60,7 @@ class Body:
 
     def __init__(self, loop: kf.For, scope: Scope):
         self.loop, self.scope = loop, scope
-        self.accesses: list[Access] = []
+        self.accesses: list[ByteAccess] = []
         self.seen: set[Any] = set()
         self.folds: list[kf.Fold] = []
         self.local: set[str] = set()  # variables, folds and buffers of the iteration
@@ -71,7 +71,7 @@ class Body:
         self.numbers = {s.name for s in inside if isinstance(s, (kf.Let, kf.Var))}
         return self.block(self.loop.body, ())
 
-    def of(self, s: kf.Stmt, loops: tuple[kf.Stmt, ...]) -> list[Access]:
+    def of(self, s: kf.Stmt, loops: tuple[kf.Stmt, ...]) -> list[ByteAccess]:
         """The accesses of one statement that is no loop or branch."""
         if isinstance(s, (kf.Let, kf.Store)):
             self.numbers = set()
@@ -127,14 +127,14 @@ class Body:
         key = (name, at, write, add, tuple(map(id, loops)))
         if key not in self.seen:
             self.seen.add(key)
-            self.accesses.append(Access(name, at, width, write, loops, len(self.accesses), add))
+            self.accesses.append(ByteAccess(name, at, width, write, loops, len(self.accesses), add))
         return not write or not self.numbers.intersection(symbols(at))  # a scatter
 
 
-def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> Iterator[list[Access]]:
+def overlapping(groups: Mapping[str, list[ByteAccess]], scope: Scope, ranges: Ranges) -> Iterator[list[ByteAccess]]:
     """Accesses to memory that is written, each list with all that may touch the same; slots of an arena are laid out in bytes."""
-    slots: list[tuple[Interval, list[Access]]] = []
-    others: dict[Any, list[Access]] = {}  # by what tells their memory from others'
+    slots: list[tuple[Interval, list[ByteAccess]]] = []
+    others: dict[Any, list[ByteAccess]] = {}  # by what tells their memory from others'
     for name, accesses in groups.items():
         b = scope.get(name)
         if not isinstance(b, kf.View):
@@ -144,7 +144,7 @@ def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges
         slots.append((bytes_of(accesses, b, ranges), moved))
     yield from (accesses for accesses in others.values() if any(a.write for a in accesses))
     slots.sort(key=lambda t: t[0])
-    group: list[Access] = []
+    group: list[ByteAccess] = []
     end = -inf
     for (lo, hi), accesses in slots:
         if lo > end and group:
@@ -157,19 +157,19 @@ def overlapping(groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges
         yield group
 
 
-def bytes_of(accesses: Sequence[Access], slot: Any, ranges: Ranges) -> Interval:
+def bytes_of(accesses: Sequence[ByteAccess], slot: Any, ranges: Ranges) -> Interval:
     """The bytes of an arena from the first to the last that the accesses touch, if their buffer is at the slot."""
     spans = [(interval(a.at + integer(slot.offset) * a.width, ranges), a.width) for a in accesses]
     return min(lo for (lo, _), _ in spans), max(hi + width - 1 for (_, hi), width in spans)
 
 
-def disjoint(accesses: Sequence[Access], s: kf.For, ranges: Ranges) -> bool:
+def disjoint(accesses: Sequence[ByteAccess], s: kf.For, ranges: Ranges) -> bool:
     """Does no iteration of s write what another one touches?"""
     inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
     return apart([(a.at, a.width) for a in accesses], s.var, s.step, trips(s), inner, lambda name: ranges.get(name, WHOLE))
 
 
-def summed(accesses: Sequence[Access], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
+def summed(accesses: Sequence[ByteAccess], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
     """The elements that all iterations add to, if that is all that they do with the buffer and they are few."""
     first = accesses[0]
     inner = {l.var for a in accesses for l in a.loops if isinstance(l, kf.For)}
@@ -196,12 +196,12 @@ def _outer(at: Integer, inner: set[str]) -> Integer:
     return Affine.of(0, {k: v for k, v in terms(at) if inner.isdisjoint(factors(k))})
 
 
-def written_first(accesses: Sequence[Access], ranges: Ranges) -> bool:
+def written_first(accesses: Sequence[ByteAccess], ranges: Ranges) -> bool:
     """Is every element written in an iteration before it is read?"""
     return all(covered(a, [w for w in accesses if w.write and w.order < a.order], ranges) for a in accesses if not a.write)
 
 
-def covered(read: Access, writes: Sequence[Access], ranges: Ranges) -> bool:
+def covered(read: ByteAccess, writes: Sequence[ByteAccess], ranges: Ranges) -> bool:
     """Do the writes, which come first, fill the range of positions that a read may look at?"""
     spans: dict[int, list[Interval]] = {}
     for w in reversed(writes):
@@ -230,7 +230,7 @@ def _outer_and(at: Integer, fixed: set[str], loops: Sequence[kf.Stmt]) -> Intege
     return Affine.of(0, {k: v for k, v in terms(at) if fixed.issuperset(factors(k)) or names.isdisjoint(factors(k))})
 
 
-def _dense(w: Access, loops: Sequence[kf.Stmt]) -> Interval | None:
+def _dense(w: ByteAccess, loops: Sequence[kf.Stmt]) -> Interval | None:
     """The bytes that a store fills, if they are all of a range."""
     spans: list[tuple[str, int, int, int]] = []
     for l in loops:
@@ -259,7 +259,7 @@ def span_of(s: kf.For, ranges: Ranges) -> Interval:
     return lo, max(lo, last)
 
 
-def all_ranges(s: kf.For, accesses: Sequence[Access], outside: Ranges) -> Ranges:
+def all_ranges(s: kf.For, accesses: Sequence[ByteAccess], outside: Ranges) -> Ranges:
     """Bounds of the variables in a loop; loops one after another may share a name, which then has the hull of their ranges."""
     out = {**outside, s.var: span_of(s, outside)}
     seen: set[int] = set()

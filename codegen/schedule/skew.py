@@ -44,7 +44,7 @@ def skew(body: list[Stmt], notes: Notes | None = None) -> list[Stmt]:
 
 
 @dataclass(frozen=True)
-class Access:
+class SweepAccess:
     """A load or store of a buffer at `at`, affine in both loop variables.
 
     `free`: it adds a share of a derivative, whose sums may be re-ordered.
@@ -73,9 +73,9 @@ def _sweep(s: Stmt) -> Sweep | None:
     return sweep if sweep.find_lag() else None
 
 
-def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
+def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[SweepAccess] | None:
     """All accesses of a straight-line body, or None if it holds anything else."""
-    out: list[Access] = []
+    out: list[SweepAccess] = []
     derived: set[str] = set()
     for s in body:
         if isinstance(s, kf.Let) and s.contract:
@@ -86,9 +86,9 @@ def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
             ):
                 return None
         elif isinstance(s, kf.Let) and isinstance(s.expr, Load) and len(s.expr.idx) == 1:
-            out.append(Access(s.expr.buf, integer(s.expr.idx[0]), False))
+            out.append(SweepAccess(s.expr.buf, integer(s.expr.idx[0]), False))
         elif isinstance(s, kf.Store) and len(s.idx) == 1:
-            out.append(Access(s.buf, integer(s.idx[0]), True, s.add and s.value in derived))
+            out.append(SweepAccess(s.buf, integer(s.idx[0]), True, s.add and s.value in derived))
         else:
             return None
     return out
@@ -97,7 +97,7 @@ def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[Access] | None:
 class Sweep:
     """Two nested loops over a body whose accesses are affine."""
 
-    def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[Access]):
+    def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[SweepAccess]):
         self.outer, self.inner, self.rows, self.columns, self.accesses = outer, inner, rows, columns, accesses
         self.local = {s.name for s in inner.body if isinstance(s, kf.Let)}
         self.lag = 1
@@ -123,7 +123,7 @@ class Sweep:
         self.lag = lag
         return chained and lag <= 3 and self.columns > 2 * lag * (self.at_once - 1)
 
-    def _distances(self, x: Access, y: Access) -> list[tuple[int, ...]] | None:
+    def _distances(self, x: SweepAccess, y: SweepAccess) -> list[tuple[int, ...]] | None:
         """Iterations (di, dj), lexicographically positive, after which y touches what x touched; None if not known."""
         loops = [(self.outer.var, self.rows), (self.inner.var, self.columns)]
         return distances(x.at, y.at, loops, self.local)
@@ -171,7 +171,7 @@ class Sweep:
         back = stores[0].idx[0]
         cj = coefficient(integer(back), self.inner.var)
         wanted = integer(back) - cj
-        before = self._distances(Access(stores[0].buf, integer(back), True), Access(stores[0].buf, wanted, False))
+        before = self._distances(SweepAccess(stores[0].buf, integer(back), True), SweepAccess(stores[0].buf, wanted, False))
         if before is None or any(di > 0 and dj <= 0 for di, dj in before):
             return None
         for s in self.inner.body:

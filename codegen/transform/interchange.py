@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
-from irad.codegen.kernel.independence import Access, Body, Ranges, Scope
+from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, Scope
 from irad.codegen.schedule.skew import replaced
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Affine, Integer, coefficient, symbols
@@ -195,7 +195,7 @@ def _by_columns(one: kf.For, trips: kf.For, scope: Scope) -> bool:
     body = Body(one, scope)
     body.run()
 
-    def step(a: Access, var: str) -> int:
+    def step(a: ByteAccess, var: str) -> int:
         return abs(coefficient(a.at, var))
 
     columns = [a for a in body.accesses if step(a, one.var) >= LINE > step(a, trips.var) > 0]

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.independence import (
-    Access,
     Body,
+    ByteAccess,
     Independent,
     Ranges,
     Scope,
@@ -35,7 +35,7 @@ class Loops:
         return {getattr(s, "name", None) or getattr(s, "var", None) for s in kf.walk(self.whole)}
 
     @cached_property
-    def scratch(self) -> dict[str, list[Access]]:
+    def scratch(self) -> dict[str, list[ByteAccess]]:
         return _scratch(self.whole)
 
     @cached_property
@@ -86,7 +86,7 @@ class Loops:
         if not found.run():
             return None
         inner = all_ranges(s, found.accesses, ranges)
-        groups: dict[str, list[Access]] = {}
+        groups: dict[str, list[ByteAccess]] = {}
         for a in found.accesses:
             groups.setdefault(a.buf, []).append(a)
         private: list[kf.Buffer] = []
@@ -106,7 +106,7 @@ class Loops:
             private.append(b)
         return Independent(private, found.folds, sums)
 
-    def mixed(self, groups: Mapping[str, list[Access]], scope: Scope, ranges: Ranges) -> bool:
+    def mixed(self, groups: Mapping[str, list[ByteAccess]], scope: Scope, ranges: Ranges) -> bool:
         """May a buffer that changes places with others be where something else is that the loop touches?"""
         for name in groups:
             places = [p for n in self.partners.get(name, ()) if isinstance(p := scope.get(n), kf.View)]
@@ -129,9 +129,9 @@ class Loops:
         return written_first(others, self.ranges)
 
 
-def _scratch(body: Sequence[kf.Stmt]) -> dict[str, list[Access]]:
+def _scratch(body: Sequence[kf.Stmt]) -> dict[str, list[ByteAccess]]:
     """All accesses of the kernel's scratch buffers."""
-    out: dict[str, list[Access]] = {}
+    out: dict[str, list[ByteAccess]] = {}
     scope = {s.name: s for s in kf.walk(body) if isinstance(s, kf.Buffer)}
 
     def visit(block: Sequence[kf.Stmt], loops: tuple[kf.Stmt, ...]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
+from irad.frontend.activations import Activation
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
-from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
@@ -98,6 +98,6 @@ def _read_alone(entry: Written, operands: Sequence[Any], named: Mapping[str, Any
 Written.read = _read_alone
 
 
-def outermost() -> Frame:
+def outermost() -> Activation:
     """The activation around the function that is read."""
-    return Frame(Env(), Source(_CALL, "<the call>", 0), functions.liveness_of(_CALL), None)
+    return Activation(Env(), Source(_CALL, "<the call>", 0), functions.liveness_of(_CALL), None)

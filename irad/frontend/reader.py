@@ -21,7 +21,7 @@ from irad.core.notes import Notes
 from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError
-from irad.frontend.frames import Frame
+from irad.frontend.activations import Activation
 from irad.frontend.syntax.source import Source
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
@@ -95,7 +95,7 @@ class Reader:
         self.state = State()
         self.kept = Kept(captures.cells)
         self.outside = Outside()  # what is assigned outside of the program
-        self.frames: list[Frame] = []
+        self.frames: list[Activation] = []
         self.unroll = unroll  # loop statements that must be written out
         self.tracked = tracked  # loop statements in which it is followed which array each variable holds
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
@@ -244,7 +244,7 @@ class Reader:
         return out
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> Activation:
         return self.frames[-1]
 
     def loc(self, node: ast.AST) -> Loc:
@@ -265,7 +265,7 @@ class Reader:
             current().loc = loc
 
     @contextmanager
-    def activation(self, frame: Frame) -> Iterator[None]:
+    def activation(self, frame: Activation) -> Iterator[None]:
         depth, loc = len(self.frames), current().loc
         self.frames.append(frame)
         try:

@@ -18,13 +18,13 @@ from irad.core.foreign import is_library
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
 from irad.errors import UnsupportedError
+from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
 from irad.frontend.control.loops import otherwise, run_for
 from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
 from irad.frontend.control.trips import Loop, stop_flag, trip
-from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
@@ -46,7 +46,7 @@ class Undecided(StructureError):
     """Which yield comes next depends on data, and an element is wanted now."""
 
 
-def start(r: Reader, frame: Frame, known: Env | None = None) -> Stream:
+def start(r: Reader, frame: Activation, known: Env | None = None) -> Stream:
     """The generator that a call of a generator function gives: nothing of its body has run. `known`: its state."""
     frame.env.locals, frame.env.nonlocals = frame.liveness.locals, frame.liveness.nonlocals
     r.state.made(frame.env)
@@ -66,7 +66,7 @@ def start(r: Reader, frame: Frame, known: Env | None = None) -> Stream:
 
 def run(
     r: Reader,
-    given: Frame,
+    given: Activation,
     consume: Consume,
     around: Around = (),
     thrown: bool = False,
@@ -99,14 +99,14 @@ def _returns(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Return) for n in ast.walk(node))
 
 
-def _activation(r: Reader, given: Frame) -> Frame:
+def _activation(r: Reader, given: Activation) -> Activation:
     """A frame of its own for each time that a body runs; its variables are the generator's."""
     frame = replace(given, flags=Env({"return": False}), loops=[], guards=[], finals=[], conditional=r.conditional)
     r.state.made(frame.flags)
     return frame
 
 
-def _apart(r: Reader, frame: Frame, run: Callable[[], Any]) -> Any:
+def _apart(r: Reader, frame: Activation, run: Callable[[], Any]) -> Any:
     """Run a consumer, whose exceptions the generator does not see. Raises UnsupportedError where its handlers would catch one."""
     if not frame.guards:
         return run()
@@ -222,7 +222,7 @@ def of_expression(r: Reader, e: ast.GeneratorExp, first: Any, state: Env | None 
     """A generator expression as the generator function that it stands for; its first iterable is evaluated."""
     node = _function(e)
     frame, env = r.frame, Env({_FIRST: first}, r.frame.env)
-    return start(r, Frame(env, frame.source, _liveness(node), frame.globals_of, node, around=frame.env), state)
+    return start(r, Activation(env, frame.source, _liveness(node), frame.globals_of, node, around=frame.env), state)
 
 
 _FIRST = ".0"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Builder, Node, Value
-from irad.frontend.frames import Frame
+from irad.frontend.activations import Activation
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
@@ -75,7 +75,7 @@ def _inside(x: Any) -> Iterable[Any]:
     """What a thing holds."""
     if isinstance(x, Env):
         return [*x.names.values(), x.parent]
-    if isinstance(x, Frame):
+    if isinstance(x, Activation):
         return [x.env, x.flags, x.around, *x.iterated]
     if isinstance(x, dict):
         return x.values()

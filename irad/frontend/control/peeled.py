@@ -11,13 +11,13 @@ from typing import Any
 
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import IradError, UnsupportedError
+from irad.frontend.activations import Rest
 from irad.frontend.control.facts import learn
 from irad.frontend.control.flow import Live, branch, finish, flag, settle
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Dead, attempt, braces_doubled, kept_exception, raise_always, run_region
 from irad.frontend.control.templates import disagrees
 from irad.frontend.control.trips import Loop, stop_flag, trip
-from irad.frontend.frames import Rest
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, AliasError, StructureError

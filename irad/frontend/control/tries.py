@@ -15,10 +15,10 @@ from typing import Any
 
 from irad.core.ir import Node, Value, current, walk
 from irad.errors import UnsupportedError
+from irad.frontend.activations import Final, Guard
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, absorb, as_python, run_region
-from irad.frontend.frames import Final, Guard
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Reader, Restart, statement
 from irad.frontend.values.arr import Arr

@@ -12,9 +12,9 @@ from typing import Any
 from irad.core.foreign import is_library
 from irad.core.lazy_dataclass import replace
 from irad.errors import UnsupportedError
+from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, conjunction, flag
 from irad.frontend.control.generators import start
-from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader
 from irad.frontend.reading.native_calls import run_native
 from irad.frontend.reading.recursion import recursive_call
@@ -64,7 +64,7 @@ def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kw
     kw_defaults = {k: take(d, "kwdefault", k) for k, d in (fn.__kwdefaults__ or {}).items()}
     env = Env()
     bind(r, source.node.args, fn.__name__, env, args, kwargs, defaults, kw_defaults)
-    return activate(r, Frame(env, source, liveness_of(source.node), fn, fn.__code__), fn.__name__)
+    return activate(r, Activation(env, source, liveness_of(source.node), fn, fn.__code__), fn.__name__)
 
 
 def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -72,10 +72,10 @@ def call_closure(r: Reader, fn: Closure, args: Any, kwargs: dict[str, Any]) -> A
     env = Env(parent=fn.env)
     frame = fn.frame
     bind(r, fn.node.args, fn.__name__, env, list(args), dict(kwargs), fn.defaults, fn.kw_defaults)
-    return activate(r, Frame(env, frame.source, liveness_of(fn.node), frame.globals_of, fn.node), fn.__name__)
+    return activate(r, Activation(env, frame.source, liveness_of(fn.node), frame.globals_of, fn.node), fn.__name__)
 
 
-def activate(r: Reader, frame: Frame, name: str) -> Any:
+def activate(r: Reader, frame: Activation, name: str) -> Any:
     """Run a function's body in a new activation; what it returns."""
     frame.around = frame.env.parent
     if isinstance(frame.liveness.node, ast.FunctionDef) and _is_generator(frame.liveness.node):
@@ -84,7 +84,7 @@ def activate(r: Reader, frame: Frame, name: str) -> Any:
     return _activate(r, frame, name) if done is NotImplemented else done
 
 
-def _activate(r: Reader, frame: Frame, name: str) -> Any:
+def _activate(r: Reader, frame: Activation, name: str) -> Any:
     node = frame.liveness.node
     frame.conditional = r.conditional
     frame.env.locals, frame.env.nonlocals = frame.liveness.locals, frame.liveness.nonlocals
@@ -99,7 +99,7 @@ def _activate(r: Reader, frame: Frame, name: str) -> Any:
         return _returned(r, frame, name)
 
 
-def _returned(r: Reader, frame: Frame, name: str) -> Any:
+def _returned(r: Reader, frame: Activation, name: str) -> Any:
     done = flag(frame.flags, "return")
     value = frame.flags.names.get("value")
     if done is False:
@@ -114,7 +114,7 @@ def _returned(r: Reader, frame: Frame, name: str) -> Any:
     return replace(value, where=_lines(r, frame, done)) if isinstance(value, Nullable) else value
 
 
-def _lines(r: Reader, frame: Frame, done: Any) -> str:
+def _lines(r: Reader, frame: Activation, done: Any) -> str:
     """Which lines of a function return None and which another thing; "" if that is not to be seen."""
     empty: dict[bool, str] = {True: "at its end"} if isinstance(done, Arr) else {}
     for n in _own(frame.liveness.node):  # type: ignore[arg-type]

@@ -21,11 +21,11 @@ from irad.core.ir import Graph, Node, Value, captures, emit, map_regions, substi
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
 from irad.errors import UnsupportedError
+from irad.frontend.activations import Activation
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Bad, Template, equal
-from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.kept import Home
@@ -43,7 +43,7 @@ class Record:
     """A function that became a graph."""
 
     name: str
-    frame: Frame
+    frame: Activation
     signature: tuple[Any, ...]
     inputs: list[Template]
     result: Template | None = None  # not known yet
@@ -82,7 +82,7 @@ def _kind(x: Any, general: bool) -> Any:
     return ("value", type(x), x) if isinstance(x, (int, float, complex, str, bool, type(None))) else ("object", id(x))
 
 
-def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], Any]) -> Any:
+def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Activation], Any]) -> Any:
     """The result of a call that must not be inlined; NotImplemented for all others. `frame` has its arguments bound."""
     frame.signature = signature(frame.env.names)
     record = _known(r, frame)
@@ -100,7 +100,7 @@ def recursive_call(r: Reader, frame: Frame, name: str, body: Callable[[Frame], A
     return _emit(r, record, frame)
 
 
-def _same_function(a: Frame, b: Frame) -> bool:
+def _same_function(a: Activation, b: Activation) -> bool:
     """Are two activations of one function? Closures of one code that have captured other things are other functions."""
     if a.code is not b.code or a.around is not b.around:
         return False
@@ -118,17 +118,17 @@ def _same_cell(a: CellType, b: CellType) -> bool:
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
 
 
-def _generalised(f: Frame) -> tuple[Any, ...]:
+def _generalised(f: Activation) -> tuple[Any, ...]:
     return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
 
 
-def _callers(r: Reader, frame: Frame) -> tuple[tuple[int | None, ...], frozenset[int]]:
+def _callers(r: Reader, frame: Activation) -> tuple[tuple[int | None, ...], frozenset[int]]:
     """Which arrays of the program's caller the arguments are, and which of those may have changed."""
     arrays = [a for x in frame.env.names.values() for a in _arrays(x)]
     return tuple(r.kept.home(a) for a in arrays), r.kept.stored()
 
 
-def _known(r: Reader, frame: Frame) -> Record | None:
+def _known(r: Reader, frame: Activation) -> Record | None:
     alike = [x for x in r.records if _same_function(x.frame, frame)]
     if not alike:
         return None
@@ -143,7 +143,7 @@ def _known(r: Reader, frame: Frame) -> Record | None:
     return found
 
 
-def _new(r: Reader, frame: Frame, name: str, general: tuple[Any, ...]) -> Record:
+def _new(r: Reader, frame: Activation, name: str, general: tuple[Any, ...]) -> Record:
     base = "".join(c if c.isalnum() else "_" for c in name).strip("_") or "f"
     taken = {rec.name for rec in r.records} | set(r.graphs)
     label, k = f"{base}_rec", 1
@@ -158,7 +158,7 @@ def _new(r: Reader, frame: Frame, name: str, general: tuple[Any, ...]) -> Record
 # ---- the graph ----------------------------------------------------------------------------------------------------------
 
 
-def _build(r: Reader, record: Record, body: Callable[[Frame], Any]) -> None:
+def _build(r: Reader, record: Record, body: Callable[[Activation], Any]) -> None:
     for _ in range(_ATTEMPTS):
         record.provisional = False
         region = _read(r, record, body)
@@ -171,7 +171,7 @@ def _build(r: Reader, record: Record, body: Callable[[Frame], Any]) -> None:
     raise UnsupportedError(f"the type of what {record.name.removesuffix('_rec')} returns does not settle")
 
 
-def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
+def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Region:
     """Read the body with parameters in place of arguments."""
     params = [Value(t, n) for n, t in _param_types(record)]
     record.arrays = []
@@ -185,7 +185,7 @@ def _read(r: Reader, record: Record, body: Callable[[Frame], Any]) -> Region:
         frame = record.frame
         env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
         with r.kept.inside(_homes(record)):
-            return body(Frame(env, frame.source, frame.liveness, frame.globals_of, frame.code, around=frame.around))
+            return body(Activation(env, frame.source, frame.liveness, frame.globals_of, frame.code, around=frame.around))
 
     region = run_region(r, run)
     region.params = tuple(params)
@@ -262,7 +262,7 @@ def _passing(graph: Graph, name: str, extra: tuple[Value, ...]) -> Graph:
 # ---- calls -------------------------------------------------------------------------------------------------------------------
 
 
-def _emit(r: Reader, record: Record, frame: Frame) -> Any:
+def _emit(r: Reader, record: Record, frame: Activation) -> Any:
     if not record.done:
         for other in r.records[r.records.index(record) + 1 :]:
             other.provisional = other.provisional or not other.done

@@ -14,10 +14,10 @@ from typing import Any
 
 from irad.core.lazy_dataclass import replace
 from irad.errors import UnsupportedError
+from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle, stopped, unless_stopped
 from irad.frontend.control.generators import Undecided, as_stream, hand_all
 from irad.frontend.control.sequences import Seq, element, iterate, iterator, position
-from irad.frontend.frames import Frame
 from irad.frontend.reader import Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
@@ -35,7 +35,7 @@ _DEPENDS = (
 )
 
 
-def advance(r: Reader, frame: Frame, state: Env, then: Callable[[Any], Any], ended: Next) -> Any:
+def advance(r: Reader, frame: Activation, state: Env, then: Callable[[Any], Any], ended: Next) -> Any:
     """then(the next element), or ended() if there is none."""
     position(state)  # refused where it was gone over
     point = state.names[_POINT]
@@ -74,7 +74,7 @@ def take_all(r: Reader, its: list[Any], then: Callable[[list[Any]], Any], ended:
 class _Step:
     """One element's worth of a generator."""
 
-    def __init__(self, r: Reader, frame: Frame, state: Env, then: Callable[[Any], Any], ended: Next):
+    def __init__(self, r: Reader, frame: Activation, state: Env, then: Callable[[Any], Any], ended: Next):
         self.r, self.state, self.then, self.ended, self.consumer = r, state, then, ended, r.frame
         self.frame = replace(frame, flags=r.state.made(Env({"return": False})), loops=[], guards=[], finals=[])
         self.frame.consume = None

@@ -53,7 +53,7 @@ class Final:
 
 
 @dataclass(eq=False)
-class Frame:
+class Activation:
     """One activation of a function that is being read. `flags` says whether it has returned, and with what."""
 
     env: Env
