@@ -22,7 +22,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.numpy.table import TABLE, load_all
 
 TARGET = Path(__file__).with_name("scipy.md")
-MODULES = ["special", "linalg", "integrate", "optimize", "interpolate", "signal", "ndimage", "spatial.distance"]
+MODULES = ["special", "linalg", "integrate", "optimize", "interpolate", "signal", "ndimage", "fft", "fftpack", "spatial.distance"]
 METHODS = "logpdf pdf logpmf pmf cdf sf logcdf logsf ppf isf mean var entropy".split()
 HEAD = """# SciPy functions
 
@@ -47,6 +47,7 @@ says how to add one.
 | `optimize.minimize`, `optimize.least_squares`, `optimize.curve_fit` | BFGS, Levenberg-Marquardt, with exact derivatives; no bounds, no constraints |
 | `optimize.brenth`, `optimize.ridder`, `optimize.bisect` | are `brentq` |
 | `interpolate.CubicSpline` | all ends but periodic ones |
+| `fft.dct`, `fft.idct`, and those of `fftpack` | types 2 and 3, norms None and "ortho" |
 | `ndimage.map_coordinates` | order 0 and 1 |
 | `stats.multivariate_normal` | covariances that are positive definite |
 """
