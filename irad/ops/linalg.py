@@ -24,7 +24,7 @@ from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.array import broadcast, dim_value, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import eq, hypot, plus, select
+from irad.ops.elementwise import eq, full, hypot, logical_and, plus, select
 from irad.ops.matrix import (
     check_float,
     cj,
@@ -73,32 +73,40 @@ def _eval_lu(a: Any) -> tuple[Any, ...]:
 
 
 def _jvp_lu(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With M = L^-1 P dA U^-1: dL = L tril(M, -1), dU = triu(M) U."""
+    """With F = L^-1 P dA and M = tril(F U^-1, -1): dL = L M, dU = F - M U. The last pivot is not divided by: it may be 0."""
     da = tan.get(node.inputs[0])
     if da is None:
         return [None, None, None]
     lu_, _, rows = node.outputs
-    m = triangular_solve(lu_, take_rows(da, rows), lower=True, trans=False, unit=True)
-    m = mt(triangular_solve(lu_, mt(m), lower=False, trans=True, unit=False))
+    f = triangular_solve(lu_, take_rows(da, rows), lower=True, trans=False, unit=True)
+    m = triangle(mt(triangular_solve(_last_pivot_used(lu_), mt(f), lower=False, trans=True, unit=False)), strict=True)
     low, up = _unit_lower(lu_), triangle(lu_, lower=False)
-    return [mm(low, triangle(m, strict=True)) + mm(triangle(m, lower=False), up), None, None]
+    return [mm(low, m) + triangle(f - mm(m, up), lower=False), None, None]
 
 
 def _unit_lower(lu_: Value) -> Value:
     return triangle(lu_, strict=True) + identity(lu_.type)
 
 
+def _last_pivot_used(lu_: Value) -> Value:
+    """The factors with 1 for a last pivot that is 0, as of generators of Markov chains: what is divided by it is not read."""
+    d = diagonal(lu_)
+    n = d.type.shape[-1]
+    at = iota(type=d.type.with_dtype("i64"), axis=d.type.rank - 1)
+    last = eq(at, full(n - 1, at))
+    return lu_ + from_diagonal(select(logical_and(last, eq(d, full(0, d))), full(1, d), full(0, d)), lu_.type)
+
+
 def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    """A' = P^T L^-T (tril(L^T L', -1) + triu(U' U^T)) U^-T."""
+    """A' = P^T L^-T (U' + tril(L^T L' - U' U^T, -1) U^-T)."""
     (a,), ct = node.inputs, cts[0]
     if ct is None or not ad.active(a):
         return
     lu_, rows = ad.need(node.outputs[0]), ad.need(node.outputs[2])
-    low, up = _unit_lower(lu_), triangle(lu_, lower=False)
-    inner = triangle(mm(low, triangle(ct, strict=True), ta=True), strict=True)
-    inner += triangle(mm(triangle(ct, lower=False), up, tb=True), lower=False)
+    low, up, above = _unit_lower(lu_), triangle(lu_, lower=False), triangle(ct, lower=False)
+    inner = triangle(mm(low, triangle(ct, strict=True), ta=True) - mm(above, up, tb=True), strict=True)
+    inner = mt(triangular_solve(_last_pivot_used(lu_), mt(inner), lower=False, trans=False, unit=False)) + above
     inner = triangular_solve(lu_, inner, lower=True, trans=True, unit=True)
-    inner = mt(triangular_solve(lu_, mt(inner), lower=False, trans=False, unit=False))
     adj.add(a, place_rows(inner, rows))
 
 

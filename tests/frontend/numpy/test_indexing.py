@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irad
 from irad.core.interp import interpret
 from irad.core.ir import Graph, Value, build, emit, walk
 from irad.core.types import BOOL, F64, I64, Extent, Type
@@ -362,3 +363,17 @@ def test_len_of_a_run_time_extent() -> None:
 def test_negative_extent() -> None:
     with pytest.raises(RaisedInGraph, match="ValueError: negative dimensions are not allowed"):
         run(lambda np, n: np.zeros(n), -1)
+
+
+def test_a_number_is_indexed_where_the_program_never_comes() -> None:
+    """Written for arrays and called with a number: the TypeError is Python's, raised if it comes to that."""
+
+    def f(x: np.ndarray) -> Any:
+        v = x[0]
+        if x[1] < 0:
+            v[0] = v[0] + 1.0
+        return v * 2
+
+    assert irad.grad(f)(np.array([1.0, 2.0])).tolist() == [2.0, 0.0]
+    with pytest.raises(TypeError):
+        irad.compile(f)(np.array([1.0, -2.0]))

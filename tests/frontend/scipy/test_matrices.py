@@ -88,3 +88,23 @@ def test_what_has_no_root_is_refused() -> None:
             irad.compile(lambda a: sl.sqrtm(a))(a)
     with pytest.raises(ValueError, match="expected a square matrix"):
         irad.compile(lambda a: sl.sqrtm(a))(np.zeros((2, 3)))
+
+
+def test_factors_of_a_singular_matrix() -> None:
+    """The generator of a Markov chain: its last pivot is 0, and nothing that is read depends on what is divided by it."""
+    import warnings
+
+    import scipy.linalg as sl
+
+    def stationary(rates: np.ndarray) -> Any:
+        lu, _ = sl.lu_factor((rates - np.diag(rates.sum(axis=1))).T)
+        x = sl.solve_triangular(lu[:-1, :-1], -lu[:-1, -1])
+        return np.sum(np.append(x, 1.0) ** 2)
+
+    rates = np.random.default_rng(0).random((4, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isclose(irad.compile(stationary)(rates), stationary(rates))
+        irad.check_grads(stationary, (rates,))
+        again = irad.hessian(lambda v: stationary(rates * v[0] + rates.T * v[1] ** 2))(np.array([0.4, 0.7]))
+        assert np.allclose(again, again.T) and np.all(np.isfinite(again))
