@@ -92,6 +92,7 @@ def _last_pivot_used(lu_: Value) -> Value:
     """The factors with 1 for a last pivot that is 0, as of generators of Markov chains: what is divided by it is not read."""
     d = diagonal(lu_)
     n = d.type.shape[-1]
+    assert isinstance(n, int)
     at = iota(type=d.type.with_dtype("i64"), axis=d.type.rank - 1)
     last = eq(at, full(n - 1, at))
     return lu_ + from_diagonal(select(logical_and(last, eq(d, full(0, d))), full(1, d), full(0, d)), lu_.type)
