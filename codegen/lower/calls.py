@@ -11,9 +11,9 @@ from __future__ import annotations
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Param, integer
 from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
-from irad.codegen.lower.tape_flow import NEW, TapeFlow, tapes_of
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import DTYPES, TAPE
+from irad.ops.tape_flow import NEW, TapeFlow, tapes_of
 
 STACK = 4 << 20  # bytes of machine stack that compiled recursion may use
 FRAME = 512  # bytes of a frame besides its arena, at most

@@ -18,15 +18,13 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
 from irad.codegen.lower.arena import arena_size
-from irad.codegen.lower.tape_flow import Sources, TapeFlow, tape_sources
-from irad.codegen.lower.tape_places import has_tapes, made_in_place, popped_in_place
 from irad.core.affine import LINEAR, Integer, applied, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
-from irad.core.switches import on
 from irad.core.types import DTYPES, I64, TAPE, Dim
 from irad.errors import Loc, UnsupportedError
+from irad.ops.tape_flow import Sources, TapeFlow, tape_sources
 from irad.ops.text import MOST
 
 ERROR_SLOTS = MOST
@@ -82,6 +80,11 @@ class Place:
     offset: Integer = 0
 
 
+def on_tape(v: Value) -> bool:
+    """Did the plan pass put an array on a tape? Where, its pop, its push or its loop says."""
+    return v.at[:1] == "t"
+
+
 @dataclass(frozen=True)
 class Tape:
     """Where a tape is: the i64 buffer that holds its slot, the slot's first word, and the variable of its top."""
@@ -119,9 +122,7 @@ class Frame:
         self.graph = Graph((), (), ())  # the one whose nodes are being lowered
         self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
         self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
-        self.from_tape: set[Value] = set()  # popped arrays that are read in the tape
-        self.into_tape: dict[Node, tuple[Node, list[Value]]] = {}  # loops that make arrays where a push wants them
-        self.reserved: dict[Node, tuple[str, list[Value]]] = {}  # such pushes: where the tape will end, and what is there
+        self.reserved: dict[Node, str] = {}  # pushes of what is made where they want it: where the tape will end
 
     # ---- the kernel ----------------------------------------------------------------------------------------
 
@@ -316,9 +317,6 @@ class Frame:
 
     def nodes(self, graph: Graph) -> None:
         """The nodes of a graph or region."""
-        if has_tapes(graph) and on("taped"):
-            self.from_tape |= popped_in_place(graph, self.flow.root)
-            self.into_tape.update(made_in_place(graph))
         outer, self.graph = self.graph, graph
         for node in graph.nodes:
             self.node(node)

@@ -8,12 +8,10 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
 from irad.codegen.lower.control import bind, freeze, region, variables
 from irad.codegen.lower.graph import Frame, rule
-from irad.codegen.lower.tape import carry_on_tape, end_on_tape, start_on_tape
-from irad.codegen.lower.tape_carries import TapedCarry, taped_carries
+from irad.codegen.lower.tape import TapedCarry, carry_on_tape, end_on_tape, start_on_tape, taped_carries
 from irad.codegen.schedule.lane_vars import in_registers
 from irad.codegen.schedule.notes import note_for
 from irad.core.ir import Node, Value
-from irad.core.switches import on
 
 
 @rule("for")
@@ -22,7 +20,7 @@ def _for(f: Frame, node: Node) -> None:
     (body,) = node.regions
     names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
     i = f.fresh(body.params[0].hint or "i")
-    taped = taped_carries(node, f.flow.root) if on("taped") else []
+    taped = taped_carries(node)
     note_for(f, node, f.aff(trips), [c.k for c in taped])
     f.env[body.params[0]] = integer(i)
     bind(f, body.params[1:], names)

@@ -13,11 +13,12 @@ from math import prod
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.control import each, move, over
-from irad.codegen.lower.graph import SLOT, Frame, Place, Raised, Tape, rule
-from irad.codegen.lower.tape_carries import Box, TapedCarry
+from irad.codegen.lower.graph import SLOT, Frame, Place, Raised, Tape, on_tape, rule
 from irad.codegen.schedule.notes import note_push
 from irad.core.affine import Integer
-from irad.core.ir import Node, Value, uses
+from irad.core.ir import Graph, Node, Value, defs, uses
+from irad.core.lazy_dataclass import dataclass
+from irad.ops.loop import Box, stored_box
 
 
 def words(f: Frame, v: Value) -> Integer:
@@ -42,10 +43,10 @@ def _push(f: Frame, node: Node) -> None:
     t, *entries = node.inputs
     tape = f.tape(t)
     note_push(f, node, _total(f, entries))
-    need, there = f.reserved[node] if node in f.reserved else (_reserve(f, tape, entries), [])
+    need = f.reserved[node] if node in f.reserved else _reserve(f, tape, entries)
     at = integer(tape.top)
     for v in entries:
-        if v not in there:
+        if not on_tape(v):
             _write(f, tape, at, v)
         at = at + words(f, v)
     f.block.append(kf.Assign(tape.top, need))
@@ -69,12 +70,13 @@ def _reserve(f: Frame, tape: Tape, entries: Sequence[Value], times: int = 1) -> 
 
 def make_room(f: Frame, loop: Node) -> None:
     """Before a loop that makes arrays for a push: they are made where they are pushed to."""
-    if loop not in f.into_tape:
+    vs = [v for v in loop.outputs if on_tape(v) and v not in f.places]
+    if not vs:
         return
-    push, vs = f.into_tape[loop]
+    push = _push_of(vs[0], f.graph)
     t, *entries = push.inputs
     tape = f.tape(t)
-    f.reserved[push] = _reserve(f, tape, entries), vs
+    f.reserved[push] = _reserve(f, tape, entries)
     at = integer(tape.top)
     for v in entries:
         if v in vs:
@@ -83,7 +85,39 @@ def make_room(f: Frame, loop: Node) -> None:
         at = at + words(f, v)
 
 
-# ---- carries that live on the tape, see irad.codegen.lower.tape_carries -------------------------------------------------
+def _push_of(v: Value, graph: Graph) -> Node:
+    return next(n for n in graph.nodes if n.op.name == "push" and v in n.inputs[1:])
+
+
+# ---- carries that live on the tape, see irad.passes.memory.tape_places -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TapedCarry:
+    """Carry `k` of a loop, which is an entry of the record of `push` in each trip."""
+
+    k: int
+    push: Node
+    made: tuple[Value, ...]  # names of the new state: the parameter of the carry that it swaps with, and what loops give
+    box: Box  # what one of them stores; the rest of the old state is copied
+
+
+def taped_carries(loop: Node) -> list[TapedCarry]:
+    """The carries of a `for` that the plan pass put on its tape."""
+    (body,) = loop.regions
+    params = body.params[1:]
+    return [_taped_carry(body, k, params[k], params[j]) for k, j in loop.attrs.get("swap", ()) if on_tape(params[k])]
+
+
+def _taped_carry(body: Graph, k: int, state: Value, into: Value) -> TapedCarry:
+    made, boxes, v, makers = [into], [], body.results[k], defs(body)
+    while v is not into:
+        n = makers[v]
+        made.append(v)
+        boxes.append(stored_box(n, n.outputs.index(v)))
+        v = n.inputs[n.outputs.index(v)]
+    box = max((b for b in boxes if b is not None), key=lambda b: prod(to - start for start, to in b))
+    return TapedCarry(k, _push_of(state, body), tuple(made), box)
 
 
 def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
@@ -103,7 +137,7 @@ def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
     _reserve(f, tape, entries, 2)
     at = integer(f.let(Apply("cast", (tape.top,)), "i64", "at"))  # where the top is now; the push moves it
     states = [body.params[1 + c.k] for c in carries]
-    f.reserved[push] = f.let(Apply("add", (tape.top, record)), "i64", "end"), states
+    f.reserved[push] = f.let(Apply("add", (tape.top, record)), "i64", "end")
     for c, p in zip(carries, states):
         mem, per = _memory(f, tape, p.type.dtype)
         old, new, here = f.fresh("state"), f.fresh("next"), at + _entry(f, loop, c)
@@ -199,7 +233,7 @@ def _pop(f: Frame, node: Node) -> None:
     f.block.append(kf.Assign(tape.top, top))
     at = integer(top)
     for v in entries:
-        if v in f.from_tape:
+        if on_tape(v):
             mem, per = _memory(f, tape, v.type.dtype)
             f.places[v] = Place(mem, at * per)
         else:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.affine import Integer, coefficient, constant
-from irad.core.ir import Graph
+from irad.core.ir import Graph, Node
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type
 from irad.errors import IradTypeError
@@ -98,6 +98,23 @@ class Out:
 
     def rename(self, get: Callable[[Any], Any]) -> Out:
         return self
+
+
+Box = list[tuple[int, int]]  # per axis: from, to
+
+
+def stored_box(n: Node, j: int) -> Box | None:
+    """The elements that out j of a loop stores, where they are a box."""
+    out, extents = n.attrs["outs"][j], n.attrs["extents"]
+    axes = [[k for k, c in enumerate(row[:-1]) if c] for row in out.map.rows]
+    whole = out.kind == "store" and not out.extra and out.width == 1 and all(isinstance(d, int) for d in extents)
+    if (
+        not whole
+        or any(len(a) != 1 or row[a[0]] != 1 for a, row in zip(axes, out.map.rows))
+        or len({a[0] for a in axes}) != len(axes)
+    ):
+        return None
+    return [(row[-1], row[-1] + extents[a]) for (a,), row in zip(axes, out.map.rows)]
 
 
 def _infer_load(x: Type, *idx: Type, map: Map) -> tuple[Type, ...]:

@@ -2,8 +2,8 @@
 
 First copies are put wherever a store, a loop carry, a branch or a result needs memory of its own (`insert_copies`); then
 values joined by a copy or a destination share one place where their lives do not overlap, so most copies vanish;
-last, the places that are not a parameter's or a result's are laid out in one arena by first fit. The result is an
-ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
+last, what can be on a tape gets its place there (irad.passes.memory.tape_places), and the places that are not a parameter's or a
+result's are laid out in one arena by first fit. The result is an ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
 
 A donated parameter is memory like any other: a result may be written into it once it is dead (then its place is the result's,
 "r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter).
@@ -20,10 +20,12 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.errors import VerifyError
 from irad.ops.array import copy as copy_op
+from irad.ops.tape_flow import Sources, tape_sources
 from irad.passes.analyses.capacity import Records, capacities, pops_last
 from irad.passes.memory.copies import insert_copies
 from irad.passes.memory.lives import Lives
 from irad.passes.memory.notes import note_plan
+from irad.passes.memory.tape_places import place_on_tapes
 
 ALIGN = 64
 
@@ -31,9 +33,9 @@ ALIGN = 64
 def plan(program: Program, donated: Set[int] = frozenset(), notes: Notes | None = None) -> Program:
     """The program with a place for every array. `donated`: parameters of the entry whose memory may be written."""
     entry = next(iter(program))
-    records = Records(program)
+    records, sources = Records(program), tape_sources(program)
     planned = {
-        name: _plan_graph(program[name], donated if name == entry else frozenset(), records, notes, name == entry)
+        name: _plan_graph(program[name], donated if name == entry else frozenset(), records, sources, notes, name == entry)
         for name in pops_last(program)
     }
     return {name: planned[name] for name in program}
@@ -69,15 +71,16 @@ class Allocation:
         return self.fixed[:1] in ("p", "c")
 
 
-def _plan_graph(graph: Graph, donated: Set[int], records: Records, notes: Notes | None, entry: bool) -> Graph:
+def _plan_graph(graph: Graph, donated: Set[int], records: Records, sources: Sources, notes: Notes | None, entry: bool) -> Graph:
     graph = insert_copies(copy(graph, {}))
     lives = Lives(graph)
     places = _Places(lives, graph, records, donated if all(v.type.static for v in graph.results) else frozenset())
-    places.layout()
     _check_swaps(graph)
+    planned = _without_free_copies(graph, {})
+    places.layout(place_on_tapes(planned, sources))
     if notes is not None:
         note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
-    graph = _without_free_copies(graph, {})
+    graph = planned
     graph.memo["arena"], graph.memo["donated"] = places.arena, places.donated
     return graph
 
@@ -139,6 +142,9 @@ class _Places:
                 matched |= {a, b}
                 self.over.append((a, b))
         self.donated = self.give({k: graph.params[k] for k in donated if graph.params[k] in self.of}, graph.results)
+        number = {p: k for k, p in enumerate(dict.fromkeys(self.of.values()))}
+        for v, p in self.of.items():
+            v.at = p.fixed or f"a{number[p]}"  # one name for what is one place, until `layout`
 
     def give(self, donated: dict[int, Value], results: Sequence[Value]) -> dict[int, int]:
         """Results that are in the memory of donated parameters; what no result takes stays a parameter's place."""
@@ -186,17 +192,18 @@ class _Places:
             place.lives = before
         return joined
 
-    def layout(self) -> None:
-        """First fit in the arena, larger places first. Buffers that swap keep their memory for themselves: after the loop their
-        names may stand for each other's, so nothing else can tell which of the two is free.
+    def layout(self, on_tapes: Set[Value]) -> None:
+        """First fit in the arena, larger places first, for what is not on a tape. Buffers that swap keep their memory for themselves:
+        after the loop their names may stand for each other's, so nothing else can tell which of the two is free.
         """
-        free = list(dict.fromkeys(p for p in self.of.values() if not p.fixed))
+        free = list(dict.fromkeys(p for p in self.of.values() if not p.fixed and not on_tapes >= set(p.values)))
         laid = _Laid(sum(len(p.lives) for p in free))
         for p in sorted(free, key=lambda p: (-p.size, min(p.lives))):
             p.offset = laid.first_fit(p)
             laid.add(p)
         for v, p in self.of.items():
-            v.at = p.fixed or f"a{p.offset}"
+            if v not in on_tapes:
+                v.at = p.fixed or f"a{p.offset}"
         self.arena = max((p.offset + p.size for p in free), default=0)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.lower.tape_flow import NEW, tape_sources
 from irad.core.text import parse
+from irad.ops.tape_flow import NEW, tape_sources
 from tests.support.agree import agree
 
 

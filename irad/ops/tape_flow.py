@@ -64,6 +64,11 @@ class TapeFlow:
         return self.params.get(root, NEW if root in self.made else None)
 
 
+def has_tapes(graph: Graph) -> bool:
+    """Does a node of the graph touch a tape?"""
+    return any(v.type == TAPE for n in graph.nodes for v in (*n.inputs, *n.outputs))
+
+
 def tapes_of(values: tuple[Value, ...]) -> list[Value]:
     return [v for v in values if v.type == TAPE]
 
