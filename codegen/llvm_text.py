@@ -29,6 +29,10 @@ class Val:
     def __init__(self, n: str, dtype: str, lanes: int, ty: str, d: int):
         self.n, self.dtype, self.lanes, self.ty, self.d = n, dtype, lanes, ty, d
 
+    def __lt__(self, other: Any) -> bool:
+        """The order of factors of a product, by their names."""
+        return self.n < other.n
+
     def __repr__(self) -> str:
         return f"{self.ty} {self.n}"
 

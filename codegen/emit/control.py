@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from irad.codegen.emit.effects import Changed
-from irad.codegen.emit.index import Cell, Iv, Lin, Names
+from irad.codegen.emit.index import Cell, Iv, Names
 from irad.codegen.emit.memory import Memory
 from irad.codegen.emit.values import Values
 from irad.codegen.llvm_text import Scope, Val
+from irad.core.affine import Integer, symbol
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import IradError
 
@@ -60,17 +61,17 @@ class Control:
 
     # ---- seq loops ----
 
-    def counted(self, lo: Lin, hi: Lin, step: int, changed: Changed, body: Callable[[Lin], None]) -> None:
+    def counted(self, lo: Integer, hi: Integer, step: int, changed: Changed, body: Callable[[Integer], None]) -> None:
         """for (i = lo; step > 0 ? i < hi : i > hi; i += step) body(i)"""
-        span = hi.plus(lo, -1)
-        trips = None if span.t else -(-span.c // step)
+        span = hi - lo
+        trips = -(-span // step) if isinstance(span, int) else None
         if trips is not None and trips <= 0:
             return
         lo_v, hi_v = self.names.uniform(lo, "a loop bound"), self.names.uniform(hi, "a loop bound")
         frame = self.open_loop([changed], guarded=trips is None)
         iv = Iv(f"%.{self.b.count}i", len(self.b.scopes) - 1)
-        body(Lin(0, {iv: 1}))
-        exact = trips is not None and span.c == trips * step
+        body(symbol(iv))
+        exact = trips is not None and span == trips * step
         tail, exit_label = frame.head.label, self.b.label()
         final = [list(c.vals) for c in frame.cells]
         steps = self._increments(iv, step, hi_v, exact, frame.head_label, exit_label)
@@ -146,14 +147,14 @@ class Control:
         out.append(f" br i1 %.{self.b.count}, label %{head}, label %{exit_label}")
         return out
 
-    def _starts(self, iv: Iv, lo: Lin, lo_v: Val) -> dict[int, Val]:
+    def _starts(self, iv: Iv, lo: Integer, lo_v: Val) -> dict[int, Val]:
         """Start values of the scaled copies, computed in the preheader."""
         out = {}
         for k in iv.scaled:
             if k == 1:
                 out[k] = lo_v
-            elif not lo.t:
-                out[k] = self.b.const(lo.c * k, "i64")
+            elif isinstance(lo, int):
+                out[k] = self.b.const(lo * k, "i64")
             else:
                 out[k] = self.b.cheap(f"mul i64 {lo_v.n}, {k}", "i64", 1, "i64", lo_v.d)
         return out

@@ -15,6 +15,7 @@ from irad.codegen.emit.index import LANE, Cell, Names
 from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Fold, Index
 from irad.codegen.llvm_text import Val, type_text
+from irad.core.affine import coefficient, constant, symbol
 from irad.core.types import bits, is_float
 from irad.errors import IradError
 
@@ -152,7 +153,7 @@ class Folds:
 
     def _beyond(self, cell: FoldCell, idx: Sequence[Index]) -> bool:
         """Are the inactive lanes past the end of the tile's last axis, where nothing is ever read?"""
-        return isinstance(self.b.active, int) and self.names.lin(idx[-1]).c + self.b.active >= cell.shape[-1]
+        return isinstance(self.b.active, int) and constant(self.names.lin(idx[-1])) + self.b.active >= cell.shape[-1]
 
     def _fold(self, name: str) -> FoldCell:
         cell = self.names.env.get(name)
@@ -167,15 +168,16 @@ class Folds:
         k = 0
         for axis, (e, n) in enumerate(zip(idx, cell.shape)):
             x, last = self.names.lin(e), axis == len(cell.shape) - 1
-            t = {a: v for a, v in x.t.items() if not (last and a is LANE and v == 1)}
-            if t or not 0 <= x.c < n:
+            if last and coefficient(x, LANE) == 1:
+                x = x - symbol(LANE)
+            if not isinstance(x, int) or not 0 <= x < n:
                 raise IradError(f"tile `{name}` of shape {cell.shape}: index {axis} must be a constant below {n} after unrolling")
             if last and cell.lanes > 1:
-                if self.b.lanes > 1 and x.c % cell.lanes:
-                    raise IradError(f"tile `{name}`: a vec loop must start at a multiple of its {cell.lanes} lanes, not at {x.c}")
-                k = k * -(-n // cell.lanes) + x.c // cell.lanes
+                if self.b.lanes > 1 and x % cell.lanes:
+                    raise IradError(f"tile `{name}`: a vec loop must start at a multiple of its {cell.lanes} lanes, not at {x}")
+                k = k * -(-n // cell.lanes) + x // cell.lanes
             else:
-                k = k * n + x.c
+                k = k * n + x
         return k
 
     def merge(self, comb: str, a: Sequence[Val], b: Sequence[Val], ordered: bool = False) -> list[Val]:
@@ -221,7 +223,7 @@ class Folds:
             v = cell.slot(self._tile_slot(cell, name, idx))[k]
             if cell.lanes == 1 or self.b.lanes > 1:
                 return v
-            lane = self.names.lin(idx[-1]).c % cell.lanes
+            lane = constant(self.names.lin(idx[-1])) % cell.lanes
             return self.b.op(f"extractelement {v.ty} {v.n}, i32 {lane}", v.dtype, 1, type_text(v.dtype, 1), v.d)
         if cell.scalar or cell.copies > 1:
             if self.b.lanes > 1:

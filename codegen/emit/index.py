@@ -1,7 +1,7 @@
 """Indices and addresses.
 
-An index is a linear form over atoms: induction variables, uniform i64 values, products of these, the lane number, and
-vectors of i64. The flat position of an element is one linear form too; its uniform part becomes a chain of
+An index is an affine integer over atoms: induction variables, uniform i64 values, products of these, the lane number, and
+vectors of i64. The flat position of an element is one too; its uniform part becomes a chain of
 `getelementptr`, outermost scope first and the constant last (a displacement). No address is `inbounds`: a partial sum
 may lie outside of the buffer.
 """
@@ -15,7 +15,7 @@ from irad.codegen.emit.across import Across
 from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Const, Index, Operand
 from irad.codegen.llvm_text import MEMORY, Val
-from irad.core.affine import Affine, factors
+from irad.core.affine import Affine, Integer, constant, substitute, symbol, terms
 from irad.errors import IradError
 
 
@@ -28,41 +28,12 @@ class Iv:
         self.n, self.d, self.lanes = n, d, 1
         self.scaled: dict[int, Val] = {}
 
-
-class Lin:
-    """c + sum of coefficient * atom; an atom is an Iv, an i64 Val, LANE, or a tuple of these (a product)."""
-
-    __slots__ = ("c", "t")
-
-    def __init__(self, c: int, t: dict[Any, int]):
-        self.c, self.t = c, t
-
-    def plus(self, other: Lin, k: int = 1) -> Lin:
-        """self + k * other"""
-        t = dict(self.t)
-        for a, v in other.t.items():
-            v = t.get(a, 0) + k * v
-            if v:
-                t[a] = v
-            else:
-                t.pop(a, None)
-        return Lin(self.c + k * other.c, t)
-
-    def times(self, other: Lin) -> Lin:
-        """The product; atoms multiply to sorted tuples."""
-        if not other.t:
-            return Lin(self.c * other.c, {a: v * other.c for a, v in self.t.items()} if other.c else {})
-        t: dict[Any, int] = {}
-        for a, v in [*self.t.items(), ((), self.c)]:
-            for b, w in [*other.t.items(), ((), other.c)]:
-                m = (a if type(a) is tuple else (a,)) + (b if type(b) is tuple else (b,))
-                key = tuple(sorted(m, key=lambda x: x.n)) if len(m) > 1 else m[0] if m else ()
-                if v * w:
-                    t[key] = t.get(key, 0) + v * w
-        return Lin(t.pop((), 0), {a: v for a, v in t.items() if v})
+    def __lt__(self, other: Any) -> bool:
+        """The order of factors of a product, by their names."""
+        return self.n < other.n
 
 
-LANE = Val("lane", "i64", 2, "", 0)  # the atom that stands for the lane number; `lanes` 2 only says "not uniform"
+LANE = Val("lane", "i64", 2, "", 0)  # the symbol that stands for the lane number; `lanes` 2 only says "not uniform"
 
 
 class Cell:
@@ -79,21 +50,21 @@ class Buf:
 
     __slots__ = ("name", "dtype", "shape", "family", "vals", "strides")
 
-    def __init__(self, name: str, dtype: str, shape: Sequence[Lin], family: str, ptr: Val):
+    def __init__(self, name: str, dtype: str, shape: Sequence[Integer], family: str, ptr: Val):
         self.name, self.dtype, self.shape, self.family, self.vals = name, dtype, shape, family, [ptr]
-        s, out = Lin(1, {}), []
+        step: Integer = 1
+        self.strides: list[Integer] = []
         for n in reversed(shape):
-            out.append(s)
-            s = s.times(n)
-        self.strides: list[Lin | int] = [x if x.t else x.c for x in reversed(out)]
+            self.strides.insert(0, step)
+            step = step * n
 
 
 class Names:
-    """Names in scope; operands, linear forms and addresses."""
+    """Names in scope; operands, integers over atoms and addresses."""
 
     def __init__(self, b: Values, across: Across) -> None:
         self.b, self.across = b, across
-        self.env: dict[str, Any] = {}  # Val, Lin, Cell or Fold cell
+        self.env: dict[str, Any] = {}  # Val, integer over atoms, Cell or Fold cell
         self.bufs: dict[str, Buf] = {}
 
     # ---- operands ----
@@ -104,7 +75,7 @@ class Names:
             e = self.env.get(x)
             if isinstance(e, Val):
                 return e
-            if isinstance(e, Lin):
+            if isinstance(e, (int, Affine)):
                 return self.value_of(e)
             if type(e) is Cell:
                 return e.vals[0]
@@ -113,7 +84,7 @@ class Names:
             return self.b.const(x.value, x.dtype)
         return self.value_of(self.lin(x))
 
-    # ---- linear forms ----
+    # ---- integers ----
 
     def buf(self, name: str) -> Buf:
         """A buffer in scope."""
@@ -122,25 +93,13 @@ class Names:
             raise IradError(f"no buffer `{name}` in scope; there are: {', '.join(self.bufs) or 'none'}")
         return b
 
-    def lin(self, x: Index) -> Lin:
-        """An index or an i64 operand as a linear form."""
-        if type(x) is int:
-            return Lin(x, {})
-        if type(x) is str:
-            return self._named(x)
-        assert isinstance(x, Affine)
-        out = Lin(x.const, {})
-        for s, k in x.terms:
-            names = factors(s)
-            p = self._named(names[0])
-            for n in names[1:]:
-                p = p.times(self._named(n))
-            out = out.plus(p, k)
-        return out
+    def lin(self, x: Index) -> Integer:
+        """An index or an i64 operand as an integer over atoms."""
+        return self._named(x) if isinstance(x, str) else substitute(x, self._named)
 
-    def _named(self, name: str) -> Lin:
+    def _named(self, name: str) -> Integer:
         e = self.env.get(name)
-        if type(e) is Lin:
+        if isinstance(e, (int, Affine)):
             return e
         if type(e) is Cell:
             e = e.vals[0]
@@ -149,15 +108,15 @@ class Names:
         if e.dtype[0] == "f":
             raise IradError(f"index `{name}` has dtype {e.dtype}; convert it to i64 first")
         if e.n[0] != "%" and e.lanes == 1:
-            return Lin(int(e.n), {})
-        return Lin(0, {e if e.dtype == "i64" else self.b.convert(e, "i64"): 1})
+            return int(e.n)
+        return symbol(e if e.dtype == "i64" else self.b.convert(e, "i64"))
 
-    def uniform_terms(self, t: dict[Any, int]) -> list[Val]:
-        """The uniform terms of a linear form as values, outermost first."""
+    def uniform_terms(self, x: Integer) -> list[Val]:
+        """The uniform terms of an integer as values, outermost first."""
         out = []
-        for a, k in t.items():
+        for a, k in terms(x):
             if type(a) is tuple:
-                if all(x.lanes == 1 for x in a):
+                if all(f.lanes == 1 for f in a):
                     out.append(self._product(a, k))
             elif a.lanes == 1:
                 out.append(self.scale(a, k))
@@ -184,15 +143,15 @@ class Names:
             v = self.b.cheap(f"mul i64 {v.n}, {w.n}", "i64", 1, "i64", max(v.d, w.d))
         return v
 
-    def lane_part(self, t: dict[Any, int]) -> int | Val:
+    def lane_part(self, x: Integer) -> int | Val:
         """What the lane number contributes: a constant stride, or the offset of each lane."""
         stride = 0
         offsets: list[Val] = []
-        for a, k in t.items():
+        for a, k in terms(x):
             if a is LANE:
                 stride = k
             elif type(a) is tuple:
-                if any(x.lanes != 1 for x in a):
+                if any(f.lanes != 1 for f in a):
                     offsets.append(self._lane_product(a, k))
             elif a.lanes != 1:
                 offsets.append(a if k == 1 else self.b.mul(a, self.b.const(k, "i64")))
@@ -211,22 +170,22 @@ class Names:
             v = self.b.mul(a, v)
         return v
 
-    def value_of(self, x: Lin) -> Val:
-        """A linear form as an i64 value: uniform, or with the lane numbers added."""
+    def value_of(self, x: Integer) -> Val:
+        """An integer as an i64 value: uniform, or with the lane numbers added."""
         r: Val | None = None
-        for v in self.uniform_terms(x.t):
+        for v in self.uniform_terms(x):
             r = v if r is None else self.b.cheap(f"add i64 {r.n}, {v.n}", "i64", 1, "i64", max(r.d, v.d))
         if r is None:
-            r = self.b.const(x.c, "i64")
-        elif x.c:
-            r = self.b.cheap(f"add i64 {r.n}, {x.c}", "i64", 1, "i64", r.d)
-        lane = self.lane_part(x.t) if self.b.lanes > 1 else 0
+            r = self.b.const(constant(x), "i64")
+        elif constant(x):
+            r = self.b.cheap(f"add i64 {r.n}, {constant(x)}", "i64", 1, "i64", r.d)
+        lane = self.lane_part(x) if self.b.lanes > 1 else 0
         if isinstance(lane, int):
             return r if lane == 0 else self.b.add(self.across.iota(lane), r)
         return lane if r.n == "0" else self.b.add(lane, r)
 
-    def uniform(self, x: Lin, what: str) -> Val:
-        """A linear form that must not differ between lanes."""
+    def uniform(self, x: Integer, what: str) -> Val:
+        """An integer that must not differ between lanes."""
         v = self.value_of(x)
         if v.lanes > 1:
             raise IradError(f"{what} differs between the lanes of a vec loop")
@@ -238,26 +197,16 @@ class Names:
         """The address of lane 0, and the lane stride in elements or the vector of offsets."""
         if len(idx) != len(b.strides):
             raise IradError(f"`{b.name}` has {len(b.strides)} axes but is indexed by {len(idx)} indices")
-        c = 0
-        t: dict[Any, int] = {}
-        for e, s in zip(idx, b.strides):
-            x, k = self.lin(e), 1
-            if isinstance(s, int):
-                k = s
-            else:
-                x = x.times(s)
-            c += x.c * k
-            for a, v in x.t.items():
-                t[a] = t.get(a, 0) + v * k
-        if 0 in t.values():
-            t = {a: v for a, v in t.items() if v}
-        return self.moved(b.vals[0], Lin(c, t), MEMORY[b.dtype]), (self.lane_part(t) if self.b.lanes > 1 else 0)
+        at: Integer = 0
+        for e, step in zip(idx, b.strides):
+            at = at + self.lin(e) * step
+        return self.moved(b.vals[0], at, MEMORY[b.dtype]), (self.lane_part(at) if self.b.lanes > 1 else 0)
 
-    def moved(self, p: Val, by: Lin, ty: str) -> Val:
-        """The address plus the uniform part of a linear form, in elements of type `ty`."""
-        for v in self.uniform_terms(by.t):
+    def moved(self, p: Val, by: Integer, ty: str) -> Val:
+        """The address plus the uniform part of an integer, in elements of type `ty`."""
+        for v in self.uniform_terms(by):
             p = self.b.cheap(f"getelementptr {ty}, ptr {p.n}, i64 {v.n}", "ptr", 1, "ptr", p.d if p.d > v.d else v.d)
-        return self.offset(p, by.c, ty) if by.c else p
+        return self.offset(p, constant(by), ty) if constant(by) else p
 
     def offset(self, p: Val, k: int, ty: str) -> Val:
         """The address k elements on."""

@@ -17,7 +17,7 @@ from irad.codegen.emit.effects import Effects, deref_family
 from irad.codegen.emit.folds import Folds, Rule
 from irad.codegen.emit.function import LINE, Function
 from irad.codegen.emit.functions import Functions
-from irad.codegen.emit.index import Buf, Cell, Lin, Names
+from irad.codegen.emit.index import Buf, Cell, Names
 from irad.codegen.emit.memory import Memory
 from irad.codegen.emit.vectors import Vectors
 from irad.codegen.kernel.check import verify
@@ -53,12 +53,12 @@ from irad.codegen.kernel.form import (
 from irad.codegen.llvm_text import MEMORY, Val, split_declared
 from irad.codegen.math import rare as poly_rare
 from irad.codegen.math.scalar import RULES
+from irad.core.affine import Affine, Integer, applied, constant, symbol, terms
 from irad.core.once import import_later
 from irad.core.types import bits
 from irad.errors import IradError, VerifyError
 from irad.ops.core import HEAVY, cost_of
 
-_AFFINE = {"add": 1, "sub": -1}
 _CONTRACT = frozenset(("add", "sub", "mul", "szmul"))
 LONG = 256  # weight of the statements in a basic block: 1, or FUNCTION for what costs HEAVY, which is some 20 instructions
 FUNCTION = 16
@@ -218,27 +218,23 @@ class Emitter:
             self.b.products[v] = (args[0], args[1])
         return v
 
-    def _affine(self, op: str, args: Sequence[Operand]) -> Lin | None:
-        """i64 sums, differences and multiples of few terms stay linear forms: addresses see through them."""
-        xs: list[Lin] = []
+    def _affine(self, op: str, args: Sequence[Operand]) -> Integer | None:
+        """i64 sums, differences and multiples of few terms stay affine: addresses see through them."""
+        xs: list[Integer] = []
         for x in args:
             if isinstance(x, Const):
-                xs.append(Lin(int(x.value), {}))
+                xs.append(int(x.value))
             elif not isinstance(x, str):
                 xs.append(self.names.lin(x))
             else:
                 e = self.names.env.get(x)
-                if type(e) is not Lin and not (type(e) is Val and e.dtype == "i64" and e.n[0] == "%"):
+                if type(e) is Val and e.dtype == "i64" and e.n[0] == "%":
+                    e = symbol(e)
+                if not isinstance(e, (int, Affine)):
                     return None
-                xs.append(e if isinstance(e, Lin) else Lin(0, {e: 1}))
-        a, b = xs
-        if op in _AFFINE:
-            r = a.plus(b, _AFFINE[op])
-        elif op == "mul" and not (a.t and b.t):
-            r = a.times(b)
-        else:
-            return None
-        small = len(r.t) <= 3 and all(abs(k) < 1 << 31 for k in (r.c, *r.t.values()))
+                xs.append(e)
+        r = applied(op, *xs)
+        small = r is not None and len(terms(r)) <= 3 and all(abs(k) < 1 << 31 for k in (constant(r), *(k for _, k in terms(r))))
         return r if small else None
 
     # ---- statements ----
@@ -277,7 +273,7 @@ class Emitter:
             self.vectors.unrolled(s)
         elif s.kind in ("seq", "par"):
 
-            def body(i: Lin) -> None:
+            def body(i: Integer) -> None:
                 self.names.env[s.var] = i
                 self.block(s.body)
 
@@ -303,7 +299,7 @@ class Emitter:
         name = self.function.room(prod(s.shape), MEMORY[s.dtype], LINE)
         if s.freed:
             self.function.freed.append(name)
-        self.names.bufs[s.name] = Buf(s.name, s.dtype, [Lin(n, {}) for n in s.shape], s.name, Val(name, "ptr", 1, "ptr", 0))
+        self.names.bufs[s.name] = Buf(s.name, s.dtype, s.shape, s.name, Val(name, "ptr", 1, "ptr", 0))
         self.memory.written(s.name)
 
     def view(self, s: View) -> None:
@@ -319,7 +315,7 @@ class Emitter:
         if at.dtype != "i64" or at.lanes > 1:
             raise IradError(f"`{s.name}`: an address is one element of an i64 buffer, the same for all lanes")
         p = self.b.cheap(f"inttoptr i64 {at.n} to ptr", "ptr", 1, "ptr", at.d)
-        self.names.bufs[s.name] = Buf(s.name, s.dtype, [Lin(1, {})], deref_family(s), p)
+        self.names.bufs[s.name] = Buf(s.name, s.dtype, [1], deref_family(s), p)
 
     def swap(self, s: Swap) -> None:
         a, b = self.names.buf(s.a), self.names.buf(s.b)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from irad.codegen.emit.control import Control
 from irad.codegen.emit.effects import Changed
 from irad.codegen.emit.folds import FoldCell, Folds
-from irad.codegen.emit.index import LANE, Lin, Names
+from irad.codegen.emit.index import LANE, Names
 from irad.codegen.emit.memory import Memory, whole_copy
 from irad.codegen.kernel.form import For, Stmt
 from irad.codegen.llvm_text import Val
+from irad.core.affine import Integer, symbol
 from irad.errors import IradError
 
 
@@ -31,15 +32,15 @@ class Vectors:
     def unrolled(self, s: For) -> None:
         """Straight line; the variable is the constant (or base + constant) of each copy."""
         lo, hi = self.names.lin(s.lo), self.names.lin(s.hi)
-        span = hi.plus(lo, -1)
-        if span.t:
+        span = hi - lo
+        if not isinstance(span, int):
             raise IradError(f"unroll loop `{s.var}`: its trip count must be a constant")
 
         def copy(k: int) -> None:
-            self.names.env[s.var] = Lin(lo.c + k, lo.t)
+            self.names.env[s.var] = lo + k
             self.block(s.body)
 
-        self.copies([lambda k=k: copy(k) for k in range(0, span.c, s.step)], s.mix)  # type: ignore[misc]
+        self.copies([lambda k=k: copy(k) for k in range(0, span, s.step)], s.mix)  # type: ignore[misc]
 
     def copies(self, emitters: Sequence[Callable[[], None]], mix: bool) -> None:
         """Emit copies of a body one after another; with `mix` their lines are then interleaved, if they are straight line."""
@@ -63,15 +64,15 @@ class Vectors:
         if self.in_vec:
             raise IradError(f"vec loop `{s.var}` lies inside another vec loop")
         lo, hi = self.names.lin(s.lo), self.names.lin(s.hi)
-        span = hi.plus(lo, -1)
-        if (pair := whole_copy(s)) and not span.t:
+        span = hi - lo
+        if (pair := whole_copy(s)) and isinstance(span, int):
             self.names.env[s.var] = lo  # the addresses of the first elements
-            if self.memory.copy_large(*pair, span.c):
+            if self.memory.copy_large(*pair, span):
                 return
         outer = self._widen(changed, s.lanes, s.unroll)
         self.in_vec, self.b.lanes = True, s.lanes
-        if not span.t:
-            self._constant_vec(s, lo, span.c, changed)
+        if isinstance(span, int):
+            self._constant_vec(s, lo, span, changed)
         elif s.full:
             raise IradError(f"vec loop `{s.var}` is full: its trip count must be a constant")
         else:
@@ -81,12 +82,12 @@ class Vectors:
             wide, self.names.env[name] = self.names.env[name], cell
             self.folds.take_in(cell, self.folds.reduced(wide))
 
-    def _piece(self, s: For, at: Lin) -> None:
+    def _piece(self, s: For, at: Integer) -> None:
         """One vector of the loop, its lane 0 at index `at`."""
-        self.names.env[s.var] = at if self.b.lanes == 1 else Lin(at.c, {**at.t, LANE: 1})
+        self.names.env[s.var] = at if self.b.lanes == 1 else at + symbol(LANE)
         self.block(s.body)
 
-    def _copy(self, s: For, at: Lin, copy: int, live: int) -> Callable[[], None]:
+    def _copy(self, s: For, at: Integer, copy: int, live: int) -> Callable[[], None]:
         def emit() -> None:
             self.folds.copy = copy
             if live < s.lanes:
@@ -102,54 +103,54 @@ class Vectors:
             "<" + ", ".join([f"i1 {'true' if k < live else 'false'}" for k in range(W)]) + ">", "bool", W, f"<{W} x i1>", 0
         )
 
-    def _constant_vec(self, s: For, lo: Lin, trip: int, changed: Changed) -> None:
+    def _constant_vec(self, s: For, lo: Integer, trip: int, changed: Changed) -> None:
         W, step = s.lanes, s.lanes * s.unroll
         if s.twice and trip > step and trip % step:
             return self._overlapping(s, lo, trip, changed)
         main = 0 if s.full or trip < 2 * step else trip // step * step
         if main:
-            self._main_loop(s, lo, Lin(lo.c + main, lo.t), changed)
+            self._main_loop(s, lo, lo + main, changed)
         rest = range(main, trip, W)
-        self.copies([self._copy(s, Lin(lo.c + u, lo.t), k % s.unroll, trip - u) for k, u in enumerate(rest)], s.mix)
+        self.copies([self._copy(s, lo + u, k % s.unroll, trip - u) for k, u in enumerate(rest)], s.mix)
 
-    def _overlapping(self, s: For, lo: Lin, trip: int, changed: Changed) -> None:
+    def _overlapping(self, s: For, lo: Integer, trip: int, changed: Changed) -> None:
         """Whole vectors only: the last one starts where it ends with the loop, and runs again what the one before it has run."""
         step = s.lanes * s.unroll
-        last = self.names.value_of(Lin(lo.c + trip - step, lo.t))
+        last = self.names.value_of(lo + (trip - step))
 
-        def body(i: Lin) -> None:
-            self._vectors(s, Lin(0, {self.b.intrinsic("smin", self.names.value_of(i), last): 1}))
+        def body(i: Integer) -> None:
+            self._vectors(s, symbol(self.b.intrinsic("smin", self.names.value_of(i), last)))
 
-        self.control.counted(lo, Lin(lo.c + -(-trip // step) * step, lo.t), step, changed, body)
+        self.control.counted(lo, lo + -(-trip // step) * step, step, changed, body)
 
-    def _main_loop(self, s: For, lo: Lin, hi: Lin, changed: Changed) -> None:
+    def _main_loop(self, s: For, lo: Integer, hi: Integer, changed: Changed) -> None:
         self.control.counted(lo, hi, s.lanes * s.unroll, changed, lambda i: self._vectors(s, i))
 
-    def _vectors(self, s: For, at: Lin) -> None:
+    def _vectors(self, s: For, at: Integer) -> None:
         """The whole vectors of one trip, from index `at`."""
-        self.copies([self._copy(s, Lin(at.c + u * s.lanes, at.t), u, s.lanes) for u in range(s.unroll)], s.mix)
+        self.copies([self._copy(s, at + u * s.lanes, u, s.lanes) for u in range(s.unroll)], s.mix)
 
-    def _runtime_vec(self, s: For, lo: Lin, hi: Lin, changed: Changed) -> None:
+    def _runtime_vec(self, s: For, lo: Integer, hi: Integer, changed: Changed) -> None:
         step = s.lanes * s.unroll
         if step == 1:
             return self._main_loop(s, lo, hi, changed)
         self.names.uniform(lo, "a loop bound")
         hi_v = self.names.uniform(hi, "a loop bound")
-        n = self.b.intrinsic("smax", self.names.value_of(hi.plus(lo, -1)), self.b.const(0, "i64"))
+        n = self.b.intrinsic("smax", self.names.value_of(hi - lo), self.b.const(0, "i64"))
         if step & (step - 1):
             rest = self.b.cheap(f"urem i64 {n.n}, {step}", "i64", 1, "i64", n.d)
             main = self.b.sub(n, rest)
         else:
             main = self.b.and_(n, self.b.const(-step, "i64"))
-        mid = lo.plus(Lin(0, {main: 1}))
+        mid = lo + symbol(main)
         self._main_loop(s, lo, mid, changed)
         self._tail(s, mid, hi, hi_v, changed)
 
-    def _tail(self, s: For, mid: Lin, hi: Lin, hi_v: Val, changed: Changed) -> None:
+    def _tail(self, s: For, mid: Integer, hi: Integer, hi_v: Val, changed: Changed) -> None:
         """What is left, fewer than lanes * unroll iterations: one masked vector, or a loop of them."""
         self.folds.copy = 0
 
-        def body(i: Lin) -> None:
+        def body(i: Integer) -> None:
             if s.lanes > 1:
                 left = self.b.convert(self.b.sub(hi_v, self.names.value_of(i)), "u32")
                 self.b.mask, self.b.active = self.b.cmp("lt", self.across.iota(1, "u32"), left), self.b.bitcast(left, "i32")

@@ -78,7 +78,8 @@ class Affine:
             for b, d in (*other.terms, ((), other.const)):
                 both = factors(a) + factors(b)
                 key = tuple(sorted(both)) if len(both) > 1 else both[0] if both else ()
-                coefs[key] = coefs.get(key, 0) + c * d
+                if c * d:
+                    coefs[key] = coefs.get(key, 0) + c * d
         const = coefs.pop((), 0)
         return self.of(const, coefs)
 
