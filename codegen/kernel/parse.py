@@ -1,4 +1,8 @@
-"""Text to kernel form; the inverse of irad.codegen.kernel.show, by Python's own parser. `#` comments are allowed."""
+"""Text to kernel form; the inverse of irad.codegen.kernel.show. `#` comments are allowed.
+
+The text is Python's own syntax, so Python's parser reads it: blocks by indentation, operators and their precedence, and a position
+for every node. A grammar for lark, which reads the text of graphs (irad.core.reading), would write that part of Python again.
+"""
 
 from __future__ import annotations
 
