@@ -18,7 +18,8 @@ from irad.core.ir import Program
 from irad.errors import UnsupportedError, VerifyError
 from irad.passes.derivatives.autodiff import vjp
 from irad.pipeline import optimise
-from tests.passes.fusion.test_row_starts import (
+from tests.support import ROOT
+from tests.support.matrix_programs import (
     attention,
     centred_layer,
     covariance,
@@ -27,7 +28,6 @@ from tests.passes.fusion.test_row_starts import (
     softmax_layer,
     two_products,
 )
-from tests.support import ROOT
 from tests.support.programs import CASES
 
 GOLDEN = ROOT / "tests" / "golden" / "proofs" / "unproven.txt"

@@ -10,7 +10,7 @@ import pytest
 
 import irad
 from irad.errors import UnsupportedError
-from tests.frontend.python.test_numbers_and_identity import agrees
+from tests.support.outcomes import agrees
 
 
 def finally_alone(n: int, d: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import irad
-from tests.frontend.python.test_numbers_and_identity import agrees
+from tests.support.outcomes import agrees
 
 SAMPLES = [np.array([1.0, 3.0, 6.0, 2.5, 7.0, 1.5]), np.ones(6), np.full(6, 3.0), np.array([0.5, 0.0, 0.1, 0.0, 0.2, 9.0])]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irad
-from tests.frontend.python.test_numbers_and_identity import INF, NAN, agrees
+from tests.support.outcomes import INF, NAN, agrees
 
 
 def skipping(x: np.ndarray) -> float:

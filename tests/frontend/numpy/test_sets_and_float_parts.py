@@ -1,8 +1,7 @@
-"""Mantissas and exponents, sets, polynomials, weighted quantiles, np.put; what is refused, and docs/numpy.md."""
+"""Mantissas and exponents, sets, polynomials, weighted quantiles, np.put; what is refused."""
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,6 @@ import irad
 from irad.core.tree import flatten
 from irad.errors import UnsupportedError
 from irad.frontend.numpy.unsupported import REASONS
-from tests.support import ROOT
 
 RNG = np.random.default_rng(1)
 Y, C, D = RNG.normal(size=(3, 4)), RNG.normal(size=4), RNG.normal(size=2)
@@ -85,17 +83,6 @@ def test_put() -> None:
 def test_refused_with_a_reason(name: str) -> None:
     with pytest.raises(UnsupportedError, match=REASONS[name][:30]):
         irad.compile(lambda x: getattr(np, name)(x, x, 2))(C)
-
-
-def test_docs_table_is_up_to_date() -> None:
-    """Run docs/numpy_table.py where this fails. The committed table is that of the newest NumPy."""
-    script = ROOT / "docs" / "numpy_table.py"
-    made = runpy.run_path(str(script))
-    text = (script.parent / "numpy.md").read_text(encoding="utf-8")
-    if f"for NumPy {'.'.join(np.__version__.split('.')[:2])};" in text:
-        assert text == made["table"]()
-    for name in ("sum", "sort", "det", "fft"):
-        assert f"| `{name}` | works |" in text
 
 
 def test_bits_gcd_and_exponents_of_every_integer_type() -> None:

@@ -3,14 +3,10 @@ against differences of it; what has few accurate digits in SciPy (a step size th
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy
 import scipy.integrate as si
 import scipy.interpolate as ip
 import scipy.optimize as so
@@ -19,7 +15,6 @@ import scipy.spatial.distance as sd
 import irad
 from irad.errors import UnsupportedError
 from irad.frontend.library import integration
-from tests.support import ROOT
 
 R = np.random.default_rng(0)
 X = np.linspace(0, 2, 7) + 0.1 * R.random(7)
@@ -167,14 +162,3 @@ def test_what_is_refused() -> None:
         irad.compile(lambda a: so.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(1), bounds=[(0, 1)]).x)(2.0)
     with pytest.raises(ValueError, match="outside the interpolation range"):
         irad.compile(lambda y: ip.interp1d(X, y)(3.0))(Y)
-
-
-def test_the_table_of_functions_is_up_to_date() -> None:
-    """Run docs/scipy_table.py where this fails. The committed table is that of the newest SciPy."""
-    script = ROOT / "docs" / "scipy_table.py"
-    if f"for SciPy {'.'.join(scipy.__version__.split('.')[:2])};" not in script.with_name("scipy.md").read_text(encoding="utf-8"):
-        pytest.skip("another SciPy")
-    run = subprocess.run(
-        [sys.executable, str(script), "--check"], cwd=script.parents[1], env={**os.environ, "PYTHONPATH": "."}, check=False
-    )
-    assert run.returncode == 0

@@ -15,10 +15,10 @@ from irad.core.verify import verify
 from irad.passes.derivatives import checkpointing as schedule_loops
 from irad.passes.derivatives.autodiff import vjp
 from irad.passes.derivatives.checkpointing import Asked
-from tests.passes.derivatives.test_random_programs import Maker
 from tests.support.agree import agree
 from tests.support.derivatives import check
 from tests.support.programs import Call, For, fn, mat, sin, vec
+from tests.support.random_programs import Maker
 
 
 def ops(program: Program, *names: str) -> int:
