@@ -13,8 +13,22 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irad.core.affine import symbols
-from irad.core.ir import Graph, Node, Program, Value, callees, extents_in, nodes_where, retyped, retyped_node, substitute, walk
+from irad.core.ir import (
+    Graph,
+    Node,
+    Program,
+    Value,
+    callees,
+    extents_in,
+    map_regions,
+    nodes_where,
+    retyped,
+    retyped_node,
+    substitute,
+    walk,
+)
 from irad.core.types import TAPE
+from irad.ops.regions import BRANCHES, LOOPS, Loop, edges_in, edges_out, entries, loop_of
 from irad.passes.clean.dead_stores import without_dead_stores
 
 Live = set[Any]
@@ -56,8 +70,8 @@ def endless(n: Node) -> bool:
     """
     if n.op.name != "while" or n.deriv:
         return False
-    cond, body = n.regions
-    still = {c for c, p, new in zip(cond.params, body.params, body.results) if new is p}
+    cond = n.regions[0]
+    still = {cond.params[k] for k in Loop(n).unchanged()}
     read = {v for m in walk(cond) for v in m.inputs} | set(cond.results)
     return not any(c in read and c not in still for c in cond.params)
 
@@ -116,6 +130,10 @@ class _Mark:
             for r in n.regions:
                 self.graph(r, n)
 
+    def edges(self, n: Node) -> None:
+        for source, place in (*edges_in(n), *edges_out(n)):
+            self.needs[place].append(source)
+
     def types(self, values: Iterable[Value]) -> None:
         for v in values:
             if v.type.symbols:
@@ -130,61 +148,41 @@ def _mark_plain(m: _Mark, n: Node) -> None:
         m.needs[v].append(n)
 
 
-def _mark_branches(m: _Mark, n: Node) -> None:
-    m.needs[n] += n.inputs
-    for k, v in enumerate(n.outputs):
-        m.needs[v] += [n, *(r.results[k] for r in n.regions)]
-
-
-def _mark_for(m: _Mark, n: Node) -> None:
-    (body,) = n.regions
-    m.needs[n].append(n.inputs[0])
-    for out, p, init, new in zip(n.outputs, body.params[1:], n.inputs[1:], body.results):
-        m.needs[out].append(p)
-        m.needs[p] += [n, init, new]
-
-
-def _mark_while(m: _Mark, n: Node) -> None:
-    cond, body = n.regions
-    m.needs[n].append(cond.results[0])
-    for out, c, p, init, new in zip(n.outputs, cond.params, body.params, n.inputs, body.results):
-        m.needs[out].append(p)
-        m.needs[c].append(p)
-        m.needs[p] += [n, init, new]
+def _mark_control(m: _Mark, n: Node) -> None:
+    loop = loop_of(n)
+    m.needs[n] += [loop.goes_on] if loop else n.inputs
+    m.edges(n)
+    for v in loop.carries if loop else n.outputs:
+        m.needs[v].append(n)
 
 
 def _mark_call(m: _Mark, n: Node) -> None:
-    name = n.attrs["callee"]
-    m.function(name)
-    for k, v in enumerate(n.outputs):
-        m.needs[v] += [(name, k), n]
-    for p, v in zip(m.program[name].params, n.inputs):
+    m.function(n.attrs["callee"])
+    m.edges(n)
+    for v in n.outputs:
+        m.needs[v].append(n)
+    for v, p in edges_in(n, m.program):
         m.both[n].append((p, v))
         m.both[p].append((n, v))
 
 
 def _mark_push(m: _Mark, n: Node) -> None:
     m.needs[n.out] += [n, n.inputs[0]]
-    for k, v in enumerate(n.inputs[1:]):
-        entry = (n.attrs["site"], k)
+    for v, entry in edges_in(n):
         m.entries.append(entry)
         m.both[n.out].append((entry, v))
         m.both[entry].append((n.out, v))
 
 
 def _mark_pop(m: _Mark, n: Node) -> None:
-    m.needs[n.outputs[0]] += [n, n.inputs[0]]
-    for k, v in enumerate(n.outputs[1:]):
-        entry = (n.attrs["site"], k)
-        m.entries.append(entry)
-        m.needs[v] += [n, n.inputs[0], entry]
+    m.entries += entries(n)
+    m.edges(n)
+    for v in n.outputs:
+        m.needs[v] += [n, n.inputs[0]]
 
 
 _MARK: dict[str, Callable[[_Mark, Node], None]] = {
-    "if": _mark_branches,
-    "checkpoint": _mark_branches,
-    "for": _mark_for,
-    "while": _mark_while,
+    **dict.fromkeys((*BRANCHES, *LOOPS), _mark_control),
     "call": _mark_call,
     "push": _mark_push,
     "pop": _mark_pop,
@@ -259,27 +257,20 @@ def _has_effects(s: _Sweep, regions: Iterable[Graph]) -> bool:
 
 
 def _sweep_loop(s: _Sweep, n: Node) -> Node | None:
-    *cond, body = n.regions
-    off = len(n.inputs) - len(n.outputs)  # the trip count of a `for`
-    lead = len(body.params) - len(n.outputs)  # its index
-    ks = [k for k in range(len(n.outputs)) if body.params[lead + k] in s.live]
-    body = s.graph(body, ks, [*range(lead), *(lead + k for k in ks)])
-    cond = [s.graph(r, [0], ks) for r in cond]
-    inputs = (*s.get(n.inputs[:off]), *s.get(_pick(n.inputs[off:], ks)))
-    through = [j for j in range(len(ks)) if body.results[j] is body.params[lead + j]]
-    if through:  # never changed: not a carry, its readers capture the initial value
-        init = inputs[off:]
-        s.env.update((n.outputs[ks[j]], init[j]) for j in through)
-        env = {body.params[lead + j]: init[j] for j in through}
-        env.update((r.params[j], init[j]) for r in cond for j in through)
-        js = [j for j in range(len(ks)) if j not in set(through)]
-        params = (*body.params[:lead], *_pick(body.params[lead:], js))
-        body = substitute(body.replace(params=params, results=_pick(body.results, js)), env)
-        cond = [substitute(r.replace(params=_pick(r.params, js)), env) for r in cond]
-        inputs, ks = (*inputs[:off], *_pick(init, js)), [ks[j] for j in js]
-    if not ks and not _has_effects(s, [*cond, body]) and not endless(n):
+    loop = Loop(n)
+    ks = [k for k, p in enumerate(loop.carries) if p in s.live]
+    body = s.graph(loop.body, ks, [*range(loop.lead), *(loop.lead + k for k in ks)])
+    conds = [s.graph(r, [0], ks) for r in loop.conds]
+    inputs = s.get((*n.inputs[: loop.lead], *_pick(loop.inits, ks)))
+    new = Loop(n.replace(inputs=inputs, outputs=_pick(n.outputs, ks), regions=(*conds, body)))
+    through = new.unchanged()
+    if through:  # not a carry, its readers capture the initial value
+        s.env.update((new.outs[k], new.inits[k]) for k in through)
+        env = {p: new.inits[k] for k in through for p in new.params(k)}
+        new = Loop(map_regions(new.without(through), lambda r: substitute(r, env)))
+    if not new.outs and not _has_effects(s, new.node.regions) and not endless(n):
         return None
-    return s.made(n, inputs, _pick(n.outputs, ks), (*cond, body))
+    return retyped_node(new.node, s.env)
 
 
 def _sweep_call(s: _Sweep, n: Node) -> Node:
@@ -294,24 +285,21 @@ def _sweep_call(s: _Sweep, n: Node) -> Node:
 
 
 def _sweep_tape(s: _Sweep, n: Node) -> Node | None:
-    site = n.attrs["site"]
-    entries = [k for k in range(len(n.inputs) + len(n.outputs) - 2) if (site, k) in s.live]
+    ks = [k for k, entry in enumerate(entries(n)) if entry in s.live]
     ins = s.get(n.inputs)
-    if not entries:
+    if not ks:
         s.env[n.outputs[0]] = ins[0]
         return None
     if n.op.name == "push":
-        return s.made(n, (ins[0], *_pick(ins[1:], entries)), n.outputs, ())
-    if len(entries) == len(n.outputs) - 1:
+        return s.made(n, (ins[0], *_pick(ins[1:], ks)), n.outputs, ())
+    if len(ks) == len(n.outputs) - 1:
         return s.made(n, ins, n.outputs, ())
-    return s.made(n, ins, (n.outputs[0], *_pick(n.outputs[1:], entries)), (), types=_pick(n.attrs["types"], entries))
+    return s.made(n, ins, (n.outputs[0], *_pick(n.outputs[1:], ks)), (), types=_pick(n.attrs["types"], ks))
 
 
 _SWEEP: dict[str, Callable[[_Sweep, Node], Node | None]] = {
-    "if": _sweep_branches,
-    "checkpoint": _sweep_branches,
-    "for": _sweep_loop,
-    "while": _sweep_loop,
+    **dict.fromkeys(BRANCHES, _sweep_branches),
+    **dict.fromkeys(LOOPS, _sweep_loop),
     "call": _sweep_call,
     "push": _sweep_tape,
     "pop": _sweep_tape,

@@ -15,6 +15,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, captures, current
 from irad.core.types import Type
 from irad.ops import OPS
 from irad.ops.constant import const, scalar
+from irad.ops.regions import loop_of
 from irad.passes.clean.algebra import collect
 from irad.passes.clean.rules import Rule, Term, rules_of
 from irad.passes.clean.shape_rules import STRUCTURAL
@@ -232,19 +233,12 @@ _CONTROL: dict[str, Callable[[_Simplifier, Node], Sequence[Value] | None]] = {
 
 def _drop_invariant(node: Node, env: Env) -> Node:
     """A loop without the carries that no trip changes: inside and after it they are what they were before."""
-    if node.op.name not in ("for", "while") or node.attrs:  # attributes of a planned loop count its carries
+    loop = loop_of(node)
+    if loop is None or node.attrs:  # attributes of a planned loop count its carries
         return node
-    lead = len(node.inputs) - len(node.outputs)  # the trip count of `for`
-    body = node.regions[-1]
-    stays = [k for k, v in enumerate(body.results) if v is body.params[lead + k]]
-    if not stays:
-        return node
+    stays = loop.unchanged()
     for k in stays:
-        init = lookup(env, node.inputs[lead + k])
-        env[node.outputs[k]] = init
-        env.update((r.params[len(r.params) - len(node.outputs) + k], init) for r in node.regions)
-    keep = lambda xs: tuple(
-        x for j, x in enumerate(xs) if j < len(xs) - len(node.outputs) or j - len(xs) + len(node.outputs) not in stays
-    )
-    regions = [r.replace(params=keep(r.params), results=keep(r.results) if r is body else None) for r in node.regions]
-    return node.replace(inputs=keep(node.inputs), outputs=keep(node.outputs), regions=regions)
+        init = lookup(env, loop.inits[k])
+        env[loop.outs[k]] = init
+        env.update((p, init) for p in loop.params(k))
+    return loop.without(stays) if stays else node

@@ -12,14 +12,14 @@ entries, calls) one is enough. The least fixed point over the whole program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Program, Value, map_regions
+from irad.core.ir import Graph, Node, Program, Value, map_regions, walk
 from irad.ops.constant import const
 from irad.ops.elementwise import div, mul, szdiv, szmul, szmul2
+from irad.passes.analyses.flow import Step, reached
 
 
 def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) -> Program:
@@ -52,83 +52,29 @@ class _Flow:
     """`masked`: values (tape entries, function results) that may hold a masked zero; `finite`: values without inf and NaN."""
 
     def __init__(self, program: Program, seeds: Iterable[Value]):
-        self.program = program
-        self.masked: set[Any] = set(seeds)
+        self.masked = reached(program, seeds, _masked, {})
         self.finite: set[Value] = set()
-        before = -1
-        while len(self.masked) > before:
-            before = len(self.masked)
-            for name, g in program.items():
-                self.graph(g)
-                self.pass_on(g.results, [(name, k) for k in range(len(g.results))])
-
-    def pass_on(self, src: Sequence[Any], dst: Sequence[Any]) -> None:
-        self.masked.update(d for s, d in zip(src, dst) if s in self.masked)
-
-    def graph(self, graph: Graph) -> None:
-        for n in graph.nodes:
-            if n.op.name in _FLOWS:
-                _FLOWS[n.op.name](self, n)
-            else:
-                floats = [v for v in n.outputs if v.type.differentiable]
-                if floats and _may_be_masked(n, self.masked):
-                    self.masked.update(floats)
-                if floats and _is_finite(n, self.finite):
-                    self.finite.update(floats)
+        for g in program.values():
+            for n in walk(g):
+                if _is_finite(n, self.finite):
+                    self.finite.update(v for v in n.outputs if v.type.differentiable)
 
 
 # ---- masked zeros ---------------------------------------------------------------------------------------
 
 
-def _may_be_masked(n: Node, masked: set[Any]) -> bool:
+def _masked(n: Node) -> Step | None:
+    rule, floats = n.op.zero_at, [v for v in n.outputs if v.type.differentiable]
     if n.op is const:
-        return not np.all(n.attrs["value"])
-    if n.op.name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
-        return True
-    rule, ins = n.op.zero_at, n.inputs
-    if isinstance(rule, int):
-        return ins[rule] in masked
-    return {"anywhere": True, "nowhere": False, "all": all(v in masked for v in ins)}.get(rule, any(v in masked for v in ins))
+        rule = "nowhere" if np.all(n.attrs["value"]) else "anywhere"
+    elif n.op.name == "cast" and n.inputs[0].type.dtype[0] != n.outputs[0].type.dtype[0]:
+        rule = "anywhere"
+    if rule == "nowhere" or not floats:
+        return None
+    if rule == "anywhere":
+        return (), floats, True
+    return ((n.inputs[rule],) if isinstance(rule, int) else n.inputs), floats, rule == "all"
 
-
-def _branches(f: _Flow, n: Node) -> None:
-    for r in n.regions:
-        f.graph(r)
-        f.pass_on(r.results, n.outputs)
-
-
-def _loop(f: _Flow, n: Node) -> None:
-    body, init = n.regions[-1], n.inputs[len(n.inputs) - len(n.outputs) :]
-    carry = body.params[len(body.params) - len(n.outputs) :]
-    f.pass_on(init, carry)
-    f.graph(body)
-    f.pass_on(body.results, carry)
-    f.pass_on(carry, n.outputs)
-
-
-def _call(f: _Flow, n: Node) -> None:
-    name = n.attrs["callee"]
-    f.pass_on(n.inputs, f.program[name].params)
-    f.pass_on([(name, k) for k in range(len(n.outputs))], n.outputs)
-
-
-def _push(f: _Flow, n: Node) -> None:
-    f.pass_on(n.inputs[1:], [("entry", n.attrs["site"], k) for k in range(len(n.inputs) - 1)])
-
-
-def _pop(f: _Flow, n: Node) -> None:
-    f.pass_on([("entry", n.attrs["site"], k) for k in range(len(n.outputs) - 1)], n.outputs[1:])
-
-
-_FLOWS: dict[str, Callable[[_Flow, Node], None]] = {
-    "if": _branches,
-    "checkpoint": _branches,
-    "for": _loop,
-    "while": _loop,
-    "call": _call,
-    "push": _push,
-    "pop": _pop,
-}
 
 # ---- finite values ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from irad.core.ir import Graph, Node, Value, captured, captures, copy, current, inline
 from irad.errors import UnsupportedError
 from irad.ops.control import zero
-from irad.passes.analyses import activity
 from irad.passes.derivatives import forward, reverse
 from irad.passes.derivatives.custom import bound
 from irad.passes.derivatives.forward import Forward, Tangents
@@ -97,4 +96,3 @@ reverse.RULES["custom_vjp"] = _vjp_reverse
 reverse.RULES["custom_jvp"] = _jvp_reverse
 forward.RULES["custom_vjp"] = _vjp_forward
 forward.RULES["custom_jvp"] = _jvp_forward
-activity.RULES["stop_gradient"] = lambda n, active: None
