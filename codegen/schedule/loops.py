@@ -14,17 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-import numpy as np
-
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.graph import Frame, Place
+from irad.codegen.schedule.elements import element, identity
 from irad.codegen.schedule.notes import note_flat
 from irad.core.affine import Integer, coefficient, number, terms
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.switches import on
-from irad.core.types import BOOL, DTYPES, I64, bits
+from irad.core.types import BOOL, I64, bits
 from irad.ops.core import HEAVY
 from irad.ops.loop import Map, Out, load
 
@@ -411,18 +410,6 @@ def _inside(order: Sequence[int], kept: set[int]) -> bool:
     return set(order[: len(kept)]) == kept
 
 
-def element(f: Frame, n: Node) -> None:
-    """A node of a loop body: a load or a scalar op."""
-    if n.op is load:
-        x, *idx = n.inputs
-        at = f.flat(x, n.attrs["map"].rows, [f.aff(i) for i in idx])
-        f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
-    elif n.op.name in ("const", "empty", "copy"):
-        f.node(n)
-    else:
-        f.scalar(n)
-
-
 def _coef(a: Integer, name: str) -> int | float:
     """Coefficient of a loop variable in a flat position; NaN where it is not a number (a run-time stride)."""
     if any(type(s) is tuple and name in s for s, _ in terms(a)):
@@ -435,21 +422,3 @@ def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:
     if kind != "add" or dtype not in ("f32", "f16"):
         return dtype
     return "f32" if trips is not None and trips <= SHORT_SUM else "f64"
-
-
-def identity(kind: str, dtype: str) -> tuple[object, ...]:
-    if kind == "add":
-        return (0,)
-    if kind == "mul":
-        return (1,)
-    if kind in ("logical_or", "logical_and"):
-        return (kind == "logical_and",)
-    largest = kind in ("minimum", "argmin")
-    if dtype[0] == "f":
-        best: object = float("inf") if largest else float("-inf")
-    elif dtype == "bool":
-        best = largest
-    else:
-        info = np.iinfo(DTYPES[dtype])
-        best = int(info.max if largest else info.min)
-    return (best, -1) if kind in ("argmax", "argmin") else (best,)

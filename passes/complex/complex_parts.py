@@ -27,23 +27,22 @@ from irad.core.ir import (
     types,
     walk,
 )
-from irad.core.types import BOOL, I64, Type, is_complex, real_dtype
+from irad.core.types import BOOL, Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
 from irad.ops import array
 from irad.ops import elementwise as ew
-from irad.ops.array import Slice, dim_value, index, update, zeros
+from irad.ops.array import Slice, index, update, zeros
 from irad.ops.constant import const, empty
-from irad.ops.control import for_, if_, raise_if, shown
+from irad.ops.control import if_, raise_if, shown
 from irad.ops.core import kept
 from irad.ops.elementwise import cast_to
 from irad.ops.parts import in_parts
 from irad.ops.text import PAIR, with_fields
 from irad.passes.clean.fold import fold
 from irad.passes.complex import functions as cf
+from irad.passes.complex.scans import Parts, cumprod, linrec, prod
 from irad.passes.rewrite import splat_of
 
-Parts = tuple[Value, Value]
-UNROLLED = 16  # a product of up to so many elements is written out
 WHOLE_POWERS = 100  # static whole exponents up to here are multiplications, as in NumPy
 
 
@@ -346,81 +345,6 @@ def _select(s: _Split, n: Node) -> list[Value]:
     return [ew.select(s.get(cond), a, b) for a, b in zip(s.parts[x], s.parts[y])]
 
 
-# ---- products and recurrences along an axis -----------------------------------------------------------------------------------
-
-
-def _prod(s: _Split, n: Node) -> list[Value]:
-    re, im = s.parts[n.inputs[0]]
-    for axis in sorted(n.attrs["axes"], reverse=True):
-        re, im = _prod_along(re, im, axis)
-    return [re, im]
-
-
-def _prod_along(re: Value, im: Value, axis: int) -> Parts:
-    t = re.type
-    rest = t.with_shape(t.shape[:axis] + t.shape[axis + 1 :])
-    at = lambda v, k: _take(v, axis, k)
-    size = t.shape[axis]
-    if isinstance(size, int) and 0 < size <= UNROLLED:
-        out = at(re, 0), at(im, 0)
-        for k in range(1, size):
-            out = cf.multiply(*out, at(re, k), at(im, k))
-        return out
-
-    def body(k: Value, x: Value, y: Value) -> list[Value]:
-        return list(cf.multiply(x, y, at(re, k), at(im, k)))
-
-    region = build([I64, rest, rest], body)
-    re, im = _for(size, [const(value=1.0, type=rest), zeros(rest)], region)
-    return re, im
-
-
-def _for(size: Any, carry: Sequence[Value], body: Graph) -> tuple[Value, ...]:
-    """A `for` of `size` trips."""
-    return emit(for_, dim_value(size), *carry, regions=[body])
-
-
-def _take(v: Value, axis: int, k: int | Value) -> Value:
-    """Element k of an axis, which goes."""
-    spec = tuple(("i" if isinstance(k, Value) else k) if j == axis else Slice(0, d) for j, d in enumerate(v.type.shape))
-    return index(v, *([k] if isinstance(k, Value) else []), spec=spec)
-
-
-def _put(v: Value, x: Value, axis: int, k: Value) -> Value:
-    return update(v, x, k, spec=tuple("i" if j == axis else Slice(0, d) for j, d in enumerate(v.type.shape)))
-
-
-def _scan(operands: Sequence[Parts], start: float, n: Node, step: Callable[..., cf.Pair]) -> list[Value]:
-    """y[k] = step(y[k-1], operands at k) along an axis, y[-1] = start; `exclusive` gives y[k-1] at k."""
-    axis, backwards, exclusive = n.attrs["axis"], n.attrs["reverse"], n.attrs.get("exclusive", False)
-    t = operands[0][0].type
-    rest = t.with_shape(t.shape[:axis] + t.shape[axis + 1 :])
-    size = t.shape[axis]
-
-    def body(trip: Value, *carry: Value) -> list[Value]:
-        k = dim_value(size - 1) - trip if backwards else trip
-        before, out = carry[:2], carry[2:]
-        xs = [_take(v, axis, k) for pair in operands for v in pair]
-        after = step(*before, *xs)
-        return [*after, *(_put(o, y, axis, k) for o, y in zip(out, before if exclusive else after))]
-
-    first = [const(value=start, type=rest), zeros(rest)]
-    made = _for(size, [*first, empty(type=t), empty(type=t)], build([I64, rest, rest, t, t], body))
-    return list(made[2:])
-
-
-def _cumprod(s: _Split, n: Node) -> list[Value]:
-    return _scan([s.parts[n.inputs[0]]], 1.0, n, cf.multiply)
-
-
-def _linrec(s: _Split, n: Node) -> list[Value]:
-    def step(u: Value, v: Value, a: Value, b: Value, c: Value, d: Value) -> cf.Pair:
-        p, q = cf.multiply(a, b, u, v)
-        return p + c, q + d
-
-    return _scan([s.parts[v] for v in n.inputs], 0.0, n, step)
-
-
 # ---- messages ------------------------------------------------------------------------------------------------------------------
 
 
@@ -444,7 +368,7 @@ def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
 
 _RULES: dict[str, Callable[[_Split, Node], list[Value]]] = {
     "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "szmul": _szmul, "szmul2": _szmul2, "szdiv": _szdiv, "div": _div, "pow": _pow,
-    "dot": _dot, "prod": _prod, "cumprod": _cumprod, "linrec": _linrec,
+    "dot": _dot, "prod": prod, "cumprod": cumprod, "linrec": linrec,
     "eq": _compare(ew.eq, ew.logical_and), "ne": _compare(ew.ne, ew.logical_or),
     "complex": lambda s, n: [s.get(v) for v in n.inputs],
     "real": lambda s, n: [s.parts[n.inputs[0]][0]],

@@ -41,6 +41,7 @@ for _name in (
     "scan",
     "shape",
     "sort",
+    "quantiles",
 ):
     import_module(f"irad.frontend.numpy.{_name}")
 

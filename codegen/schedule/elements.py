@@ -1,0 +1,41 @@
+"""Elements of loop bodies, and what folds of them start from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.lower.graph import Frame
+from irad.core.ir import Node
+from irad.core.types import DTYPES
+from irad.ops.loop import load
+
+
+def element(f: Frame, n: Node) -> None:
+    """A node of a loop body: a load or a scalar op."""
+    if n.op is load:
+        x, *idx = n.inputs
+        at = f.flat(x, n.attrs["map"].rows, [f.aff(i) for i in idx])
+        f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
+    elif n.op.name in ("const", "empty", "copy"):
+        f.node(n)
+    else:
+        f.scalar(n)
+
+
+def identity(kind: str, dtype: str) -> tuple[object, ...]:
+    if kind == "add":
+        return (0,)
+    if kind == "mul":
+        return (1,)
+    if kind in ("logical_or", "logical_and"):
+        return (kind == "logical_and",)
+    largest = kind in ("minimum", "argmin")
+    if dtype[0] == "f":
+        best: object = float("inf") if largest else float("-inf")
+    elif dtype == "bool":
+        best = largest
+    else:
+        info = np.iinfo(DTYPES[dtype])
+        best = int(info.max if largest else info.min)
+    return (best, -1) if kind in ("argmax", "argmin") else (best,)
