@@ -10,12 +10,13 @@ further copies of the body would compile slowly.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import inf
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Load, Stmt, integer
-from irad.core.affine import Affine, Integer, coefficient, substitute, symbol, symbols
+from irad.codegen.kernel.substitute import replaced
+from irad.core.affine import Affine, Integer, coefficient, symbol, symbols
 from irad.core.dependence import distances
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
@@ -228,8 +229,3 @@ class Sweep:
                 assert isinstance(s, kf.Store)
                 out.append(kf.Store(s.buf, place(s.idx), operand(s.value), s.add))
         return out
-
-
-def replaced(index: kf.Index, subst: Mapping[str, Integer]) -> Integer:
-    """An index with loop variables exchanged for affine integers."""
-    return substitute(integer(index), lambda name: subst.get(name, symbol(name)))

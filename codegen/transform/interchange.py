@@ -8,12 +8,12 @@ computes is the same, in the same order. Sums over rows and trips into one numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, Scope
-from irad.codegen.schedule.skew import replaced
+from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Affine, Integer, coefficient, symbols
 from irad.core.lazy_dataclass import dataclass, replace
@@ -161,33 +161,14 @@ def _over(trips: kf.For, first: Integer | None, lo: kf.Index, hi: kf.Index) -> k
         if first is None:
             return replace(s, lo=lo, hi=hi, twice=False)
         own = {s.var: integer(s.var) + first}
-        return replace(s, lo=0, hi=BLOCK, body=[_moved(t, own) for t in s.body], full=True, unroll=1, mix=False, twice=False)
+        return replace(s, lo=0, hi=BLOCK, body=[substituted(t, own) for t in s.body], full=True, unroll=1, mix=False, twice=False)
 
     return replace(trips, body=list(map(part, trips.body)))
 
 
 def _one_row(body: Sequence[kf.Stmt], row: str) -> list[kf.Stmt]:
     """What a trip does for one row."""
-    return [t for s in body for t in ([_moved(t, {s.var: integer(row)}) for t in s.body] if isinstance(s, kf.For) else [s])]
-
-
-def _moved(s: kf.Stmt, to: Mapping[str, Integer]) -> kf.Stmt:
-    """A statement with other integers for loop variables."""
-
-    def index(x: kf.Index) -> kf.Index:
-        return replaced(x, to) if isinstance(x, Affine) or x in to else x
-
-    def operand(x: kf.Operand) -> kf.Operand:
-        return x if isinstance(x, kf.Const) else index(x)  # type: ignore[return-value]
-
-    if isinstance(s, kf.Let):
-        e = s.expr
-        if isinstance(e, kf.Load):
-            return replace(s, expr=replace(e, idx=tuple(map(index, e.idx))))
-        return replace(s, expr=replace(e, args=tuple(map(operand, e.args)))) if isinstance(e, kf.Apply) else s
-    if isinstance(s, kf.Store):
-        return replace(s, idx=tuple(map(index, s.idx)), value=operand(s.value))
-    return replace(s, values=tuple(map(operand, s.values))) if isinstance(s, kf.Combine) else s
+    return [t for s in body for t in ([substituted(t, {s.var: integer(row)}) for t in s.body] if isinstance(s, kf.For) else [s])]
 
 
 def _by_columns(one: kf.For, trips: kf.For, scope: Scope) -> bool:

@@ -13,6 +13,7 @@ from irad.codegen.schedule.skew import skew
 from irad.codegen.transform.interchange import interchanged
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
+from irad.codegen.transform.reserved import reserved
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 from irad.core.pipelines import in_order
@@ -35,6 +36,7 @@ class Job:
 class KernelPass:
     """A row of the table, see irad.core.pipelines for `needs`, `makes` and `too_late`.
 
+    reserved: records on tapes are at affine places, where trips are known.
     interchanged: loops over columns whose rows are independent run a block of rows at a time.
     skewed: sweeps that allow it run several rows at a time. shared: loops say whether threads share them. outlined: such loops are
     kernels of their own. `calls`: are its kernels those that call each other (and are shown), or only what is emitted?
@@ -68,6 +70,11 @@ def _outlined(kernels: Kernels, job: Job) -> Kernels:
 
 
 _ROWS = (
+    KernelPass(
+        "reserved", "Loops of known trips make room on a tape once; their records are at affine places.",
+        lambda kernels, job: [reserved(k) for k in kernels],
+        lambda job: on("reserve"), makes=("reserved",), too_late=("interchanged", "shared"),
+    ),
     KernelPass(
         "interchanged", "Loops over columns whose rows are independent go through blocks of rows one after another.",
         lambda kernels, job: [interchanged(k, job.notes) if k.polled else k for k in kernels],

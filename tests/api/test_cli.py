@@ -155,7 +155,7 @@ def test_dump_steps(irad: Run) -> None:
     kernels = [text for text in heads if text.startswith("# kernel form, ")]
     heads = heads[: len(heads) - len(kernels)]
     assert heads[0] == "# input: 3 nodes" and heads[-1].startswith("# plan: ")
-    assert [k.split()[3] for k in kernels][:3] == ["lower", "interchanged", "skewed"] and out.count("def irad_kernel(") < len(
+    assert [k.split()[3] for k in kernels][:3] == ["lower", "reserved", "interchanged"] and out.count("def irad_kernel(") < len(
         kernels
     )
     unchanged = sum(h.endswith("(no change)") for h in heads)

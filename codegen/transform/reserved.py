@@ -1,0 +1,237 @@
+"""Tapes of loops whose trips are known: room for all records at once, and records at affine places.
+
+Where each trip of a loop moves the top of a tape by the same number of words, the top is an induction variable: what it is in a
+trip is its start and a multiple of the trip (Aho, Sethi, Ullman, "Compilers", 1986, 10.7). The check for room and the read of the
+tape's address leave the loop. Loops are taken from the inside out, so nests of them become affine too, and other passes can tell
+that the records of two trips do not meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Apply, Const, integer
+from irad.codegen.kernel.substitute import replaced, substituted
+from irad.core.affine import Integer, number, symbol, symbols
+from irad.core.lazy_dataclass import dataclass, replace
+
+_PARTS = ("test", "body", "then", "orelse")
+
+
+def reserved(kernel: kf.Kernel) -> kf.Kernel:
+    """The kernel with room for the tapes of such loops made before them."""
+    if not any(isinstance(s, kf.Deref) for s in kf.walk(kernel.body)):
+        return kernel
+    return replace(kernel, body=_Tapes(kernel).block(kernel.body))
+
+
+@dataclass
+class _Growth:
+    """`need` and what stands between it and the room for so many words: reading the capacity, comparing, growing."""
+
+    need: str
+    capacity: kf.Let
+    full: kf.Let
+    grow: kf.If
+
+
+class _Tapes:
+    def __init__(self, kernel: kf.Kernel):
+        self.names = {getattr(s, "name", None) for s in kf.walk(kernel.body)}
+
+    def fresh(self, hint: str) -> str:
+        k = 0
+        while f"{hint}_{k}" in self.names:
+            k += 1
+        self.names.add(f"{hint}_{k}")
+        return f"{hint}_{k}"
+
+    def block(self, body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
+        out: list[kf.Stmt] = []
+        for s in body:
+            parts = {p: self.block(getattr(s, p)) for p in _PARTS if hasattr(s, p)}
+            s = replace(s, **parts) if parts else s
+            out += self.loop(s) if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 else [s]
+        return out
+
+    def loop(self, loop: kf.For) -> list[kf.Stmt]:
+        """The loop with what can stand before it, and after it."""
+        before: list[kf.Stmt] = []
+        after: list[kf.Stmt] = []
+        if 0 < kf.trips(loop) < inf:
+            for top in dict.fromkeys(s.name for s in loop.body if isinstance(s, kf.Assign)):
+                found = _Top(loop, top)
+                if found.moves_evenly():
+                    loop, pre, post = self.without(found)
+                    before, after = [*before, *pre], [*after, *post]
+        addresses = _addresses(loop) if before else []
+        body = [s for s in loop.body if not any(s is a for a in addresses)]
+        return [*before, *addresses, replace(loop, body=body), *after]
+
+    def without(self, t: _Top) -> tuple[kf.For, list[kf.Stmt], list[kf.Stmt]]:
+        """The loop without the variable, and the statements before it and after it."""
+        start, trips = self.fresh(f"{t.top}_start"), int(kf.trips(t.loop))
+        before: list[kf.Stmt] = [kf.Let(start, "i64", Apply("cast", (t.top,)))]
+        if t.growths:
+            g = t.growths[0]
+            most = max(t.at(n) for n in (g.need for g in t.growths)) + max(t.total, 0) * (trips - 1)
+            need, full = self.fresh(g.need), self.fresh(g.full.name)
+            before += [
+                kf.Let(need, "i64", Apply("add", (start, Const(most, "i64")))),
+                g.capacity,
+                kf.Let(full, "bool", Apply("gt", (need, g.capacity.name))),
+                replace(g.grow, cond=full, then=[substituted(s, {g.need: integer(need)}) for s in g.grow.then]),
+            ]
+        end = self.fresh(f"{t.top}_end")
+        after: list[kf.Stmt] = [
+            kf.Let(end, "i64", Apply("add", (start, Const(t.total * trips, "i64")))),
+            kf.Assign(t.top, end),
+        ]
+        trip = (integer(t.loop.var) - integer(t.loop.lo)) * t.loop.step
+        return replace(t.loop, body=t.rest({t.top: integer(start) + trip * t.total})), before, after
+
+
+class _Top:
+    """A variable of a loop as an affine function of what it is when a trip starts."""
+
+    def __init__(self, loop: kf.For, top: str):
+        self.loop, self.top = loop, top
+        self.values: dict[str, Integer] = {}  # numbers that depend on it alone
+        self.moves: list[Integer] = []  # what it is after each statement
+        self.total = 0  # by which a trip moves it
+        self.growths: list[_Growth] = []
+
+    def moves_evenly(self) -> bool:
+        """Is it a tape's top, which each trip moves by the same number of words?"""
+        now = integer(self.top)
+        for s in self.loop.body:
+            if isinstance(s, kf.Let) and s.dtype == "i64" and isinstance(s.expr, Apply):
+                value = self._value(s.expr, now)
+                if value is not None:
+                    self.values[s.name] = value
+            if isinstance(s, kf.Assign) and s.name == self.top:
+                if s.value not in self.values:
+                    return False
+                now = self.values[s.value]  # type: ignore[index]
+            elif any(isinstance(t, (kf.Assign, kf.Var)) and t.name == self.top for t in kf.walk([s])):
+                return False
+            self.moves.append(now)
+        by = number(now - symbol(self.top))
+        if not by or not self._of_a_tape():
+            return False
+        self.total = by
+        return self._find_growths()
+
+    def _value(self, e: Apply, now: Integer) -> Integer | None:
+        """A sum, difference or copy of the variable and constants."""
+        if e.op not in ("add", "sub", "cast"):
+            return None
+        args: list[Integer] = []
+        for a in e.args:
+            if isinstance(a, Const):
+                args.append(int(a.value))
+            elif isinstance(a, int):
+                args.append(a)
+            elif a == self.top:
+                args.append(now)
+            elif isinstance(a, str) and a in self.values:
+                args.append(self.values[a])
+            else:
+                return None
+        out = args[0] if e.op == "cast" else args[0] + args[1] if e.op == "add" else args[0] - args[1]
+        return out if self.top in symbols(out) else None
+
+    def at(self, name: str) -> int:
+        """Words from the top at the start of a trip to where a number points."""
+        words = number(self.values[name] - symbol(self.top))
+        assert words is not None
+        return words
+
+    def _of_a_tape(self) -> bool:
+        """Is it part of a place in memory that an address leads to?"""
+        memory = {s.name for s in kf.walk(self.loop.body) if isinstance(s, kf.Deref)}
+        views = {s.name for s in kf.walk(self.loop.body) if isinstance(s, kf.View) and s.buf in memory}
+        names = {self.top, *self.values}
+        return any(
+            s.name in views and not names.isdisjoint(symbols(integer(s.offset)))  # type: ignore[union-attr]
+            if isinstance(s, kf.View)
+            else _place(s) is not None and _place(s)[0] in memory and _place(s)[1] & names  # type: ignore[index]
+            for s in kf.walk(self.loop.body)
+        )
+
+    def _find_growths(self) -> bool:
+        """All that makes room for the tape, in the loop itself; False if there is more of it elsewhere."""
+        lets = {s.name: s for s in self.loop.body if isinstance(s, kf.Let)}
+        for s in self.loop.body:
+            if not isinstance(s, kf.If):
+                continue
+            calls = [t for t in s.then if isinstance(t, kf.Call) and t.symbol == kf.GROW_NAME]
+            full = lets.get(s.cond) if isinstance(s.cond, str) else None
+            if not calls or full is None or not isinstance(full.expr, Apply) or full.expr.args[0] not in self.values:
+                continue
+            need, cap = full.expr.args
+            capacity = lets.get(cap) if isinstance(cap, str) else None
+            if s.orelse or len(s.then) > 2 or capacity is None or not isinstance(capacity.expr, kf.Load):
+                return False
+            assert isinstance(need, str)
+            self.growths.append(_Growth(need, capacity, full, s))
+        places = {_slot(g.grow) for g in self.growths}
+        others = [t for t in kf.walk(self.loop.body) if isinstance(t, kf.If) and all(t is not g.grow for g in self.growths)]
+        return len(places) <= 1 and not any(_slot(t) in places for t in others)
+
+    def rest(self, start: dict[str, Integer]) -> list[kf.Stmt]:
+        """The body with affine integers in place of the variable and of what depends on it."""
+        gone = {id(s) for g in self.growths for s in (g.capacity, g.full, g.grow)}
+        to = {name: replaced(v, start) for name, v in self.values.items()}
+        out: list[kf.Stmt] = []
+        before = integer(self.top)
+        for s, now in zip(self.loop.body, self.moves):
+            assigned = isinstance(s, kf.Assign) and s.name == self.top
+            if not (assigned or id(s) in gone or isinstance(s, kf.Let) and s.name in to):
+                out.append(substituted(s, {**to, self.top: replaced(before, start)}))
+            before = now
+        return out
+
+
+def _place(s: kf.Stmt) -> tuple[str, set[str]] | None:
+    """The buffer that a statement reads or writes, and the names in its index."""
+    at: kf.Load | kf.Store
+    if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load):
+        at = s.expr
+    elif isinstance(s, kf.Store):
+        at = s
+    else:
+        return None
+    return at.buf, {n for i in at.idx for n in symbols(integer(i))}
+
+
+def _slot(s: kf.If) -> tuple[str, Integer] | None:
+    """The slot of the tape that a branch makes room for."""
+    views = {t.name: t for t in s.then if isinstance(t, kf.View)}
+    for t in s.then:
+        if isinstance(t, kf.Call) and t.symbol == kf.GROW_NAME:
+            v = views.get(t.args[0])  # type: ignore[arg-type]
+            return (v.buf, integer(v.offset)) if v is not None else ("", integer(0))
+    return None
+
+
+def _addresses(loop: kf.For) -> list[kf.Stmt]:
+    """What reads the addresses of memory that does not move while the loop runs."""
+    inside = list(kf.walk(loop.body))
+    moving = {_slot(s) for s in inside if isinstance(s, kf.If)} - {None}
+    written = {n for s in inside for n in ((s.buf,) if isinstance(s, kf.Store) else getattr(s, "writes", ()))}
+    lets = {s.name: s for s in loop.body if isinstance(s, kf.Let)}
+    out: list[kf.Stmt] = []
+    for s in loop.body:
+        if (
+            isinstance(s, kf.Deref)
+            and s.buf not in written
+            and (s.buf, integer(s.idx)) not in moving
+            and number(integer(s.idx)) is not None
+        ):
+            sizes = [lets.get(n) for n in ([] if s.size is None else sorted(symbols(integer(s.size))))]
+            if all(l is not None and isinstance(l.expr, kf.Load) and l.expr.buf == s.buf for l in sizes):
+                out += [*(l for l in sizes if l is not None), s]
+    return out
