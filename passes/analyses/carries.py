@@ -8,22 +8,20 @@ from irad.core.affine import Interval, join
 from irad.core.ir import Node, Value
 from irad.core.types import Type
 from irad.ops.intervals import int_range
+from irad.ops.regions import loop_of
 from irad.passes.analyses.facts import DEPTH, Facts
 
 
 def learn_carries(facts: Facts, node: Node) -> None:
     """Before the regions of a `for` or `while` are entered: bounds of its integer carries, for parameters and outputs."""
-    if node.op.name not in ("for", "while"):
+    loop = loop_of(node)
+    if loop is None:
         return
-    lead = len(node.inputs) - len(node.outputs)
-    body = node.regions[-1]
-    for k, (p, new) in enumerate(zip(body.params[lead:], body.results)):
+    for k, (init, p, new) in enumerate(zip(loop.inits, loop.carries, loop.yields)):
         if _is_counter(p.type):
-            init = node.inputs[lead + k]
             known = _stepped(facts, node, p, new, init) or _invariant(facts, node, p, new, init)
             if known is not None:
-                facts.results[node.outputs[k]] = known
-                facts.results.update((r.params[-len(node.outputs) :][k], known) for r in node.regions)
+                facts.results.update((v, known) for v in (loop.outs[k], *loop.params(k)))
 
 
 def _is_counter(t: Type) -> bool:

@@ -19,6 +19,7 @@ from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, affine
 from irad.ops.array import STORES, Slice, Spec
+from irad.ops.regions import is_loop, loop_of
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
 UNKNOWN = 256  # what an unknown trip count counts
@@ -69,7 +70,7 @@ class FinalValues:
             owner = here.owner
             if owner is None or here.outer is None or at not in here.graph.results:
                 break
-            if owner.op.name in ("for", "while") and not self._survives_trips(at, here, read):
+            if is_loop(owner) and not self._survives_trips(at, here, read):
                 break
             at, here = owner.outputs[here.graph.results.index(at)], here.outer
         return None if at is array else at
@@ -83,7 +84,7 @@ class FinalValues:
             self.home.update(dict.fromkeys(node.outputs, region))
             self.node.update(dict.fromkeys(node.outputs, node))
             self.bodies[node] = [Region(r, node, region) for r in node.regions]
-            if node.op.name in ("for", "while"):
+            if is_loop(node):
                 self._loop(node)
             for r in self.bodies[node]:
                 self._visit(r)
@@ -115,11 +116,9 @@ class FinalValues:
     def _made_from(self, node: Node, v: Value) -> Value | None:
         if node.op in STORES:
             return node.inputs[0]
-        if node.op.name in ("for", "while"):
+        if loop := loop_of(node):
             k = node.outputs.index(v)
-            body = node.regions[-1]
-            start = body.params[len(body.params) - len(node.outputs) + k]
-            return node.inputs[len(node.inputs) - len(node.outputs) + k] if self._reaches(body.results[k], start) else None
+            return loop.inits[k] if self._reaches(loop.yields[k], loop.carries[k]) else None
         if node.op.name in ("if", "checkpoint"):
             k = node.outputs.index(v)
             sources = {self._source(r.graph.results[k], r) for r in self.bodies[node]}

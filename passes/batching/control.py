@@ -11,6 +11,7 @@ from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, if_, push, raise_if
 from irad.ops.core import effects
+from irad.ops.regions import loop_of
 from irad.passes.batching.rules import element, widen
 from irad.passes.batching.vmap import CONTROL, Batching
 
@@ -72,8 +73,8 @@ def _origin(graph: Graph, tape: Value) -> Value:
         k = n.outputs.index(tape)
         if n.op.name in ("if", "checkpoint"):
             tape = _origin(n.regions[0], n.regions[0].results[k])
-        elif n.op.name in ("for", "while"):
-            tape = n.inputs[len(n.inputs) - len(n.outputs) + k]
+        elif loop := loop_of(n):
+            tape = loop.inits[k]
         else:
             tape = next(v for v in n.inputs if v.type == TAPE)
     return tape

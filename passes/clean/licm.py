@@ -13,6 +13,7 @@ from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, walk
 from irad.core.types import TAPE, Dim, is_int
 from irad.ops import effects
 from irad.ops.array import Slice
+from irad.ops.regions import is_loop, loop_of
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
 
@@ -37,7 +38,7 @@ class _Licm:
         nodes: list[Node] = []
         for node in graph.nodes:
             node = map_regions(node, self.graph)
-            if node.op.name in ("for", "while"):
+            if is_loop(node):
                 node = self.loop(node, nodes)
             self.defs.update((v, node) for v in node.outputs)
             nodes.append(node)
@@ -101,7 +102,8 @@ def _stored_into(node: Node) -> tuple[Value, ...]:
     """Arrays that the node makes another version of."""
     if node.op.name in ("update", "update_add"):
         return node.inputs[:1]
-    return node.inputs if node.op.name in ("for", "while") else ()
+    loop = loop_of(node)
+    return loop.inits if loop else ()
 
 
 def _static(s: int | str | Slice, extent: Dim) -> bool:

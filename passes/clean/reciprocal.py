@@ -15,6 +15,7 @@ from functools import partial
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, reads
 from irad.core.types import is_float
 from irad.ops.elementwise import div, mul, szdiv, szmul
+from irad.ops.regions import is_loop
 
 
 def reciprocal(program: Program, fastmath: Set[str] = frozenset()) -> Program:
@@ -38,7 +39,7 @@ def _graph(graph: Graph, repeated: bool, everywhere: bool) -> Graph:
     made: dict[Value, Value] = {}
     nodes: list[Node] = []
     for n in graph.nodes:
-        n = map_regions(n, partial(_graph, repeated=n.op.name in ("for", "while"), everywhere=everywhere))
+        n = map_regions(n, partial(_graph, repeated=is_loop(n), everywhere=everywhere))
         y = divisors.get(n)
         if y is None or not (everywhere and count[y] > 1 or y is not n.inputs[1] or (repeated and y not in bound) or n in late):
             nodes.append(n)

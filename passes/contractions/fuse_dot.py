@@ -22,6 +22,7 @@ from irad.core.types import I64, Dim, Type
 from irad.ops.array import STORES, Slice
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
+from irad.ops.regions import is_loop
 from irad.passes.contractions.operands import Operands, merged_positions
 from irad.passes.contractions.pool import pooling_elementwise
 from irad.passes.contractions.price import walk
@@ -46,7 +47,7 @@ def _graph(graph: Graph, outer: set[Value] | None, notes: Notes | None) -> tuple
     known = set(graph.params) | (outer or set())
     for n in graph.nodes:
         if n.regions and n.op is not loop:
-            inner = [_graph(r, known if n.op.name in ("for", "while") else None, notes) for r in n.regions]
+            inner = [_graph(r, known if is_loop(n) else None, notes) for r in n.regions]
             nodes += [m for _, moved in inner for m in moved]
             if any(g is not r for (g, _), r in zip(inner, n.regions)):
                 n = n.replace(regions=tuple(g for g, _ in inner))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, types
 from irad.ops.control import pop, push, zero
+from irad.ops.regions import Loop
 from irad.passes.analyses.activity import activity, carries
 from irad.passes.derivatives.reverse import Differentiation, no_derivative
 
@@ -107,15 +108,12 @@ def _branches(ad: Forward, node: Node, tan: Tangents) -> None:
 
 
 def _loop(ad: Forward, node: Node, tan: Tangents) -> None:
-    *cond, body = node.regions
-    carry, init = body.params[len(body.params) - len(node.outputs) :], node.inputs[len(node.inputs) - len(node.outputs) :]
-    ks = [k for k, p in enumerate(carry) if ad.active(p)]
-    ins = [*node.inputs, *(tan.full(init[k]) for k in ks)]
-    regions = [ad.region(body, [carry[k] for k in ks], ks, tan)]
-    if cond:
-        extra = tuple(Value(carry[k].type) for k in ks)
-        regions.insert(0, Graph((*cond[0].params, *extra), cond[0].nodes, cond[0].results))
-    _finish(node, tan, ins, [node.outputs[k] for k in ks], regions)
+    loop = Loop(node)
+    ks = [k for k, p in enumerate(loop.carries) if ad.active(p)]
+    ins = [*node.inputs, *(tan.full(loop.inits[k]) for k in ks)]
+    body = ad.region(loop.body, [loop.carries[k] for k in ks], ks, tan)
+    conds = [c.replace(params=(*c.params, *(Value(c.params[k].type) for k in ks))) for c in loop.conds]
+    _finish(node, tan, ins, [loop.outs[k] for k in ks], [*conds, body])
 
 
 def _call(ad: Forward, node: Node, tan: Tangents) -> None:

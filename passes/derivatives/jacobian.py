@@ -19,6 +19,7 @@ from irad.ops.array import Slice, broadcast_to, index, iota, reshape_to, slice_a
 from irad.ops.constant import const, empty, scalar
 from irad.ops.control import for_, jacobian_block, jvp, vjp, vmap
 from irad.ops.elementwise import cast_to, eq, minimum
+from irad.ops.regions import is_loop
 from irad.passes.analyses import sparsity_control, sparsity_rules  # noqa: F401  (register the rules)
 from irad.passes.analyses.colouring import columns, recovery, star
 from irad.passes.analyses.pattern import Pattern
@@ -270,7 +271,7 @@ def _padded(
     """All directions as one batch. Through a loop of few numbers a batch is a vector, if its size is that of one
     (irad.passes.small_arrays.lanes): it is filled up with directions that are zero, which are cut off at the end.
     """
-    looped = any(n.op.name in ("for", "while") for n in walk(region))
+    looped = any(map(is_loop, walk(region)))
     lanes = next((n for n in SIZES if n >= total), total) if looped and total >= VECTOR else total
     if lanes == total:
         return _lanes(types, seeds, linear, plain, total, None)

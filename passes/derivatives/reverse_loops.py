@@ -14,6 +14,7 @@ from irad.core.once import COMPILER
 from irad.core.types import I64, TAPE
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_, zero
+from irad.ops.regions import Loop
 from irad.passes.analyses.final_values import UNKNOWN
 from irad.passes.derivatives.checkpointing import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
 from irad.passes.derivatives.region_pairs import Adjoint, Augment
@@ -66,8 +67,7 @@ class LoopBackward:
 
 def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
     """Of `for` and `while` alike. `end`: the number of the trip after the last one, in the backward; `trips`: about how many."""
-    body = node.regions[-1]
-    carry = body.params[len(body.params) - len(node.outputs) :]
+    body, carry = node.regions[-1], Loop(node).carries
     live = [j for j, p in enumerate(carry) if ad.active(p)]
     wrt = [v for v in captures(body) if ad.active(v)]
     s = Backward(ad, body)

@@ -14,6 +14,7 @@ from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, substi
 from irad.ops.array import STORES, index
 from irad.ops.array import copy as copy_op
 from irad.ops.core import effects
+from irad.ops.regions import is_loop
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.fusion.access import classify, is_view
 
@@ -29,7 +30,7 @@ def overwritten(node: Node) -> tuple[Value, ...]:
     """The arrays whose memory the node writes over: that of a store, those that a loop carries."""
     if node.op in STORES:
         return node.inputs[:1]
-    if node.op.name in ("for", "while"):
+    if is_loop(node):
         return tuple(v for v in node.inputs if v.type.shape)
     return ()
 

@@ -10,6 +10,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, label, size_text
 from irad.errors import Loc
 from irad.ops.array import copy as copy_op
+from irad.ops.regions import is_loop
 from irad.passes.memory.lives import Lives
 
 
@@ -57,7 +58,7 @@ def note_plan(
         text = f"{label(a, made)} is copied, {_bytes(b)} bytes: source and copy cannot share memory ({why})"
         notes.add("memory", text, _loc(b, made), copied=_bytes(b))
     for n in walk(graph):
-        if n.op.name in ("for", "while") and any(v.type.shape for v in n.outputs):
+        if is_loop(n) and any(v.type.shape for v in n.outputs):
             copied = _copied(n.regions[-1], of)
             notes.add("memory", f"each trip of the loop copies {size_text(copied) if copied else 'nothing'}", n.loc, trip=copied)
     if entry:

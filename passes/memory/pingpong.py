@@ -14,6 +14,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents
 from irad.ops.array import one_place, update
 from irad.ops.constant import empty
 from irad.ops.loop import Out, load, loop
+from irad.ops.regions import Loop, is_loop
 from irad.passes.memory.copies import read_in_place
 
 
@@ -27,20 +28,18 @@ def _graph(graph: Graph) -> Graph:
     for n in graph.nodes:
         if n.regions and n.op is not loop:
             n = map_regions(n, _graph)
-            if n.op.name in ("for", "while"):
+            if is_loop(n):
                 n = _loop(n)
         nodes.append(n)
     return graph.replace(nodes=nodes)
 
 
 def _loop(node: Node) -> Node:
-    offset = int(node.op.name == "for")
-    body = node.regions[-1]
     for k in range(len(node.outputs)):
-        sites = _stencil(body, body.params[offset + k], body.results[k])
+        view = Loop(node)
+        sites = _stencil(view.body, view.carries[k], view.yields[k])
         if sites:
-            node = _doubled(node, k, sites)
-            body = node.regions[-1]
+            node = _doubled(view, k, sites)
     return node
 
 
@@ -88,19 +87,17 @@ def _reads_elsewhere(sites: list[tuple[Node, int]], p: Value) -> bool:
     return any(p in captures(n.regions[0]) and not read_in_place(n, p, out) for n, out in loops)
 
 
-def _doubled(node: Node, k: int, sites: list[tuple[Node, int]]) -> Node:
+def _doubled(view: Loop, k: int, sites: list[tuple[Node, int]]) -> Node:
     """The loop with carry k in two buffers."""
-    offset = int(node.op.name == "for")
-    body = node.regions[-1]
-    p = body.params[offset + k]
+    node, body, p = view.node, view.body, view.carries[k]
     other, out = Value(p.type, p.hint), Value(p.type, p.hint)
     first, j = sites[-1]
     stored = _stores(first, j, p, other)
     nodes = [stored if n is first else n for n in body.nodes]
-    regions = [Graph((*r.params, Value(p.type, p.hint)), r.nodes, r.results) for r in node.regions[:-1]]
+    regions = [c.replace(params=(*c.params, Value(p.type, p.hint))) for c in view.conds]
     regions.append(Graph((*body.params, other), tuple(nodes), (*body.results, p)))
     swap = (*node.attrs.get("swap", ()), (k, len(node.outputs)))
-    inputs = (*node.inputs, node.inputs[offset + k])
+    inputs = (*node.inputs, view.inits[k])
     return node.replace(inputs=inputs, outputs=(*node.outputs, out), attrs={**node.attrs, "swap": swap}, regions=regions)
 
 

@@ -20,6 +20,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.errors import VerifyError
 from irad.ops.array import copy as copy_op
+from irad.ops.regions import Loop
 from irad.ops.tape_flow import Sources, tape_sources
 from irad.passes.analyses.capacity import Records, capacities, pops_last
 from irad.passes.memory.copies import insert_copies
@@ -88,10 +89,9 @@ def _plan_graph(graph: Graph, donated: Set[int], records: Records, sources: Sour
 def _check_swaps(graph: Graph) -> None:
     """What a trip gives for a carry that changes places is in the memory of its partner: else the swap would lose it."""
     for n in nodes_where(graph, "swaps", lambda n: "swap" in n.attrs):
-        body = n.regions[-1]
-        carries = body.params[len(body.params) - len(n.outputs) :]
+        loop = Loop(n)
         for a, b in n.attrs["swap"]:
-            if (body.results[a].at, body.results[b].at) != (carries[b].at, carries[a].at):
+            if (loop.yields[a].at, loop.yields[b].at) != (loop.carries[b].at, loop.carries[a].at):
                 raise VerifyError("after plan: carries that swap do not lie in each other's memory at the end of a trip", n.loc)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
 from irad.ops.array import Slice
+from irad.ops.regions import loop_of
 from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, static_spec
 
 SIZES = (4, 8, 16)  # extents that fill vectors: axes of other extents are never lanes
@@ -75,10 +76,10 @@ class Lanes:
 
     def _control(self, n: Node) -> None:
         """Carries and results keep their axes."""
-        loop, offset = n.op.name != "if", int(n.op.name == "for")
-        bodies = n.regions[-1:] if loop else n.regions
+        loop = loop_of(n)
+        bodies = [loop.body] if loop else n.regions
         for k, out in enumerate(n.outputs):
-            params = [r.params[k + (offset if r is n.regions[-1] else 0)] for r in n.regions] if loop else []
+            params = loop.params(k) if loop else []
             self._inside.update((out, *params))
             for a in _axes(out.type):
                 for p in params:
@@ -86,7 +87,7 @@ class Lanes:
         for r in n.regions:
             self._region(r)
         for k, out in enumerate(n.outputs):
-            sources = [*(r.results[k] for r in bodies), *([n.inputs[offset + k]] if loop else [])]
+            sources = [*(r.results[k] for r in bodies), *([loop.inits[k]] if loop else [])]
             for a in _axes(out.type):
                 for v in sources:
                     if v in self._inside:

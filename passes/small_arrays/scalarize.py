@@ -38,6 +38,7 @@ from irad.ops.array import Slice
 from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
 from irad.ops.constant import empty
+from irad.ops.regions import is_loop, loop_of
 from irad.passes.rewrite import give_last
 from irad.passes.small_arrays.lanes import Lanes, free, written_out
 from irad.passes.small_arrays.scalarize_rules import (
@@ -87,13 +88,13 @@ class _Outside:
         """`loops`: split them, where that pays."""
         nodes: list[Node] = []
         for n in graph.nodes:
-            done = _split_loop(n, self.notes) if loops and n.op.name in ("for", "while") else None
+            done = _split_loop(n, self.notes) if loops and is_loop(n) else None
             if done is not None:
                 nodes += done
             elif n.op.name in ("push", "pop"):
                 nodes += _entries(n)
             else:
-                inner = loops and n.op.name not in ("for", "while")
+                inner = loops and not is_loop(n)
                 nodes.append(map_regions(n, partial(self.graph, loops=inner)))
         return graph.replace(nodes=nodes)
 
@@ -317,7 +318,8 @@ class _Region:
         v = n.outputs[k]
         if not v.type.shape or not v.type.static or not 0 < rest(v.type, self.split.lane(v)) <= MAX_SIZE:
             return False
-        roots = [n.regions[-1].params[self.offset + k], *(r.params[k] for r in n.regions[:-1])] if self.loop else []
+        loop = loop_of(n)
+        roots = loop.params(k) if loop else []
         return all(_read_by_element(p, n.regions, self.split.lanes) for p in roots)
 
     def rewrite(self) -> None:
