@@ -16,7 +16,7 @@ from irad.errors import IradError, UnsupportedError
 from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.control.list_rules import NO_BOUND
 from irad.frontend.control.peeled import PEELED, Peeled, follows
-from irad.frontend.control.regions import Emitted, attempt, quietly, run_region
+from irad.frontend.control.regions import Emitted, Ends, attempt, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Rolled
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.trips import Loop, Unrollable, stop_flag, trip
@@ -219,7 +219,10 @@ def _counted_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
         trips += not isinstance(t, Arr) and bool(t)
         return t
 
-    run_region(r, lambda: _written_out_while(r, loop, counted), conditional=False)
+    ends = Ends(lambda: _written_out_while(r, loop, counted))
+    run_region(r, ends, conditional=False)
+    if ends.raised is not None:
+        return False
     try:
         attempt(r, lambda: Rolled(r, loop, Seq(trips, lambda k: k), 0).run())
     except (IradError, Unrollable):

@@ -69,7 +69,8 @@ def quietly(r: Reader, body: Callable[[], None]) -> bool:
     loops = [len(f.loops) for f in r.frames]
     r.quiet += 1
     try:
-        region = run_region(r, body, conditional=False)
+        ends = Ends(body)
+        region = run_region(r, ends, conditional=False)
     except (Emitted, IradError):
         del r.frames[depth:]
         for f, n in zip(r.frames, loops):
@@ -78,7 +79,28 @@ def quietly(r: Reader, body: Callable[[], None]) -> bool:
     finally:
         r.quiet -= 1
     absorb(r, region)
+    ends.passed_on(None)
     return True
+
+
+class Ends:
+    """A body, and the exception of the program by which it has ended, to be raised when the region is closed."""
+
+    def __init__(self, body: Callable[[], Any]):
+        self.body, self.raised = body, None
+
+    def __call__(self) -> Any:
+        try:
+            return self.body()
+        except Exception as e:
+            if isinstance(e, (IradError, Dead)) or as_python(e) is None:
+                raise
+            self.raised: Exception | None = e
+
+    def passed_on(self, result: Any) -> Any:
+        if self.raised is not None:
+            raise self.raised
+        return result
 
 
 def resume_region(r: Reader, region: Region, body: Callable[[], Any]) -> None:
@@ -202,11 +224,12 @@ def dead_end(region: Region, what: str) -> Exception:
 
 
 def attempt(r: Reader, body: Callable[[], Any]) -> Any:
-    """Run something that may fail without leaving a trace."""
+    """Run something that may fail without leaving a trace. What the program raises is no failure: what it has done before stays."""
     depth = len(r.frames[-1].loops)
-    region = run_region(r, body, conditional=False)
+    ends = Ends(body)
+    region = run_region(r, ends, conditional=False)
     del r.frames[-1].loops[depth:]
-    return absorb(r, region)
+    return ends.passed_on(absorb(r, region))
 
 
 def absorb(r: Reader, region: Region) -> Any:

@@ -96,6 +96,9 @@ def static_length(seq: Seq) -> int:
 # ---- iterators: variables of the program, so that loops and branches that move them are followed -----------------------------
 
 
+ENDED = "ended"  # where a generator stands then
+
+
 def new_state(r: Reader) -> Env:
     return r.state.made(Env({"at": 0, "gone": False, "point": ()}))
 
@@ -119,6 +122,18 @@ def go_over(r: Reader, state: Env) -> Any:
     at = position(state)
     r.state.assign(Name(state, "gone"), True)
     return at
+
+
+def used_up(r: Reader, it: Any) -> None:
+    """Note that all elements of an iterator have been given: it was gone over, and nothing has left the loop before its end."""
+    state = getattr(it, "state", None) if isinstance(it, (Seq, Generator, Stream)) else None
+    if state is None or any(f.guards for f in r.frames):
+        return  # what a handler has caught may have left it early
+    seq = it.seq if isinstance(it, Generator) else it
+    if isinstance(seq, Seq):
+        r.state.assign(Name(state, "at"), seq.length)
+    r.state.assign(Name(state, "point"), ENDED)
+    r.state.assign(Name(state, "gone"), False)
 
 
 def rest(r: Reader, seq: Seq) -> Seq:
@@ -247,7 +262,8 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, (list, tuple)):
         return of_items(r, list(obj))
     method = getattr(type(obj), "__iter__", None)
-    if getattr(method, "__code__", None) is not None and not is_library(type(obj).__module__):
+    views = isinstance(obj, collections.abc.MappingView)  # of a mapping that is written in Python
+    if getattr(method, "__code__", None) is not None and (views or not is_library(type(obj).__module__)):
         return iterate(r, r.call(method, [obj]))
     if not isinstance(obj, collections.abc.Iterable):
         raise IradTypeError(f"{describe(obj)} is not iterable")

@@ -29,6 +29,7 @@ from irad.frontend.control.sequences import (
     positions_of,
     reversed_,
     traced_range,
+    used_up,
     zip_,
 )
 from irad.frontend.control.stands import Stands
@@ -113,12 +114,19 @@ def len_(r: Reader, obj: Any) -> Any:
 
 @builtin(list)
 def list_(r: Reader, obj: Any = ()) -> Any:
-    return r.state.made(list(obj) if has_run(obj) else r.items(obj))
+    return r.state.made(list(obj) if has_run(obj) else _all(r, obj))
+
+
+def _all(r: Reader, obj: Any) -> list[Any]:
+    """The elements of an iterable, of which none are left if it is an iterator."""
+    out = r.items(obj)
+    used_up(r, obj)
+    return out
 
 
 @builtin(tuple)
 def tuple_(r: Reader, obj: Any = ()) -> Any:
-    return tuple(r.items(obj))
+    return tuple(_all(r, obj))
 
 
 @builtin(dict)

@@ -20,6 +20,7 @@ from irad.frontend.control.sequences import (
     Stream,
     iterate,
     static_length,
+    used_up,
 )
 from irad.frontend.python.numbers import builtin
 from irad.frontend.python.sums import from_a_number
@@ -41,13 +42,17 @@ def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> An
     """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
     stream = None if isinstance(obj, Generator) and obj.element is not None else as_stream(obj)
     if stream is not None:
-        return folded(r, stream, start, step)
+        total = folded(r, stream, start, step)
+        used_up(r, obj)
+        return total
     seq = iterate(r, obj)
     if seq.rolls and (isinstance(seq.length, Arr) or seq.length > 8):
-        return r.fold(seq, start, step)
-    total = start
-    for i in range(static_length(seq)):
-        total = step(total, seq.get(i))
+        total = r.fold(seq, start, step)
+    else:
+        total = start
+        for i in range(static_length(seq)):
+            total = step(total, seq.get(i))
+    used_up(r, obj)
     return total
 
 

@@ -15,6 +15,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.facts import assume
 from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
 from irad.frontend.control.regions import absorb, run_region
+from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
@@ -123,6 +124,8 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             if isinstance(x, str):
                 return import_later("irad.frontend.control.chosen_items").of_choice(r, text, lambda o: x in o)
             raise text.unknown()
+    if isinstance(container, (Seq, Generator, Stream)):
+        return _among(r, x, container)
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
         if r.captures.opaque(container):
@@ -141,6 +144,16 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             out = disjunction(out, same_or_equal(r, y, x))
         return out
     raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
+
+
+def _among(r: Reader, x: Any, it: Seq | Generator | Stream) -> Any:
+    """x in an iterator, of which it is not known then how far it has gone."""
+    if isinstance(it, Stream) or isinstance(it, Generator) and it.element is None:
+        raise UnsupportedError("'in' on a generator: write any(y == x for y in g), or make a list of it first")
+    out: Any = False
+    for y in r.items(it):
+        out = disjunction(out, same_or_equal(r, y, x))
+    return out
 
 
 def _in_range(r: Reader, x: Arr, c: range) -> Any:

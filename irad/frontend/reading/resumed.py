@@ -17,7 +17,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle, stopped, unless_stopped
 from irad.frontend.control.generators import Undecided, as_stream, hand_all
-from irad.frontend.control.sequences import Seq, element, iterate, iterator, position
+from irad.frontend.control.sequences import ENDED, Seq, element, iterate, iterator, position
 from irad.frontend.reader import Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
@@ -25,7 +25,6 @@ from irad.frontend.values.objects import Env, Poison
 from irad.frontend.values.state import Name
 
 _POINT = "point"
-_ENDED = "ended"
 _MOST = 2  # tests by data between two yields
 Next = Callable[[], Any]
 
@@ -41,7 +40,7 @@ def advance(r: Reader, frame: Activation, state: Env, then: Callable[[Any], Any]
     point = state.names[_POINT]
     if isinstance(point, Poison):
         raise Undecided(_DEPENDS)
-    if point == _ENDED:
+    if point == ENDED:
         return ended()
     return _Step(r, frame, state, then, ended).run(point)
 
@@ -94,7 +93,7 @@ class _Step:
             self.frame.loops = loops
 
     def _end(self) -> Any:
-        self.r.state.assign(Name(self.state, _POINT), _ENDED)
+        self.r.state.assign(Name(self.state, _POINT), ENDED)
         return self._outside(self.ended)
 
     def _suspend(self, path: tuple[Any, ...], value: Any) -> Any:
@@ -237,7 +236,7 @@ def go_on(r: Reader, state: Env) -> None:
     point = state.names[_POINT]
     if isinstance(point, Poison):
         raise Undecided(_DEPENDS)
-    if point != _ENDED:
+    if point != ENDED:
         _rest(r, state, r.frame.liveness.node.body, (), point)  # type: ignore[arg-type]
 
 

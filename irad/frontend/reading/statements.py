@@ -15,7 +15,7 @@ from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
 from irad.frontend.control.loops import run_for, run_while
 from irad.frontend.control.nullable import definite, needed
-from irad.frontend.control.sequences import iterate, static_length
+from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import Loop
 from irad.frontend.reader import Reader, statement
@@ -259,7 +259,15 @@ def run_over(r: Reader, s: ast.For, it: Any) -> None:
     """A for loop over an iterable, or what is left of an iterator."""
     live = r.frame.liveness
     name = s.target.id if isinstance(s.target, ast.Name) else "i"
-    loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), _orelse(r, s), name)
+    orelse = _orelse(r, s)
+    ends = getattr(it, "state", None) is not None and not _has_exit(s)
+
+    def exhausted() -> None:
+        used_up(r, it)
+        if orelse is not None:
+            orelse()
+
+    loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), exhausted if ends else orelse, name)
     stream = as_stream(it)
     seq = head(r, lambda: iterate(r, it)) if stream is None else None
     r.at(s)
@@ -272,6 +280,12 @@ def run_over(r: Reader, s: ast.For, it: Any) -> None:
         run_for(r, loop(body), seq)
     else:
         run_stream(r, loop(body), stream)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _has_exit(s: ast.For) -> bool:
+    """May the loop be left before its iterator ends?"""
+    return any(isinstance(n, (ast.Break, ast.Return)) for b in s.body for n in ast.walk(b))
 
 
 def _orelse(r: Reader, s: ast.For | ast.While) -> Any:

@@ -53,7 +53,7 @@ _sources: dict[types.CodeType, Source] = {}
 
 
 def _find(code: types.CodeType) -> Source:
-    lines = linecache.getlines(code.co_filename) or _command(code.co_filename)
+    lines = linecache.getlines(code.co_filename) or _command(code.co_filename) or _frozen(code.co_filename)
     if not lines:
         raise NoSource(f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook")
     if code.co_name == "<lambda>":
@@ -116,6 +116,13 @@ def _command(file: str) -> list[str]:
             linecache.cache[file] = (len(text), None, lines, file)
             return lines
     return []
+
+
+def _frozen(file: str) -> list[str]:
+    """The text of a module that is frozen into Python (`<frozen _collections_abc>`), from the standard library's files."""
+    name = file.removeprefix("<frozen ").removesuffix(">")
+    path = getattr(sys.modules.get(name), "__file__", None) if name != file else None
+    return linecache.getlines(path) if isinstance(path, str) else []
 
 
 def _block(code: types.CodeType, lines: list[str]) -> Iterator[tuple[FunctionNode, int]]:
