@@ -16,6 +16,7 @@ from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.lists import at, whole
 from irad.frontend.reader import Reader
+from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
 from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe, in_scope
 from irad.frontend.values.runs import Run, has_run
@@ -262,8 +263,10 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, (list, tuple)):
         return of_items(r, list(obj))
     method = getattr(type(obj), "__iter__", None)
-    views = isinstance(obj, collections.abc.MappingView)  # of a mapping that is written in Python
-    if getattr(method, "__code__", None) is not None and (views or not is_library(type(obj).__module__)):
+    code = getattr(method, "__code__", None)
+    if code is not None and isinstance(obj, collections.abc.MappingView):  # of a mapping that is written in Python
+        return iterate(r, r.enter(method, source_of(code), [obj], {}))
+    if code is not None and not is_library(type(obj).__module__):
         return iterate(r, r.call(method, [obj]))
     if not isinstance(obj, collections.abc.Iterable):
         raise IradTypeError(f"{describe(obj)} is not iterable")

@@ -126,10 +126,77 @@ def map_twice(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("f", [zip_twice, zip_in_a_loop, generator_twice, map_twice])
-def test_an_iterator_is_gone_over_once(f: Callable[..., Any]) -> None:
+def test_an_iterator_that_has_ended_gives_nothing(f: Callable[..., Any]) -> None:
+    assert irad.compile(f)(X) == f(X)
+
+
+def after_a_loop(x: Any) -> Any:
+    g = (v * v for v in x)
+    s = 0.0
+    for v in g:
+        s += v
+    return s + next(g, 5.0)
+
+
+def after_a_sum(x: Any) -> Any:
+    it = iter(x)
+    return sum(it) + next(it, x[1])
+
+
+def in_the_else_clause(x: Any) -> Any:
+    g = (v for v in x if v > 1.5)
+    s = 0.0
+    for v in g:
+        s += v
+    else:
+        s += next(g, x[0])
+    return s
+
+
+def stop_iteration(x: Any) -> Any:
+    it = zip(x, x)
+    pairs = list(it)
+    try:
+        next(it)
+    except StopIteration:
+        return pairs[1][0] * len(pairs)
+    return x[0]
+
+
+@pytest.mark.parametrize("f", [after_a_loop, after_a_sum, in_the_else_clause, stop_iteration])
+def test_next_after_the_end(f: Callable[..., Any]) -> None:
+    value, slope = irad.compile(f).value_and_grad(X)
+    assert value == pytest.approx(f(X), rel=1e-14)
+    steps = 1e-6 * np.eye(X.size)
+    want = [(f(X + h) - f(X - h)) / 2e-6 for h in steps]
+    np.testing.assert_allclose(slope, want, rtol=1e-8)
+
+
+def left_by_break(x: Any) -> Any:
+    it = iter(x)
+    for v in it:
+        if v > 1.0:
+            break
+    return next(it, 0.0)
+
+
+def found_in(x: Any) -> Any:
+    it = iter(x)
+    return next(it, 0.0) if x[1] in it else 1.0
+
+
+@pytest.mark.parametrize("f", [left_by_break, found_in])
+def test_where_an_iterator_stands_after_a_search(f: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError, match="gone over before") as e:
         irad.compile(f)(X)
     assert "test_iterators.py" in str(e.value)
+
+
+def test_in_of_an_iterator() -> None:
+    f = lambda x: x[0] if x[1] in iter(x) else x[2]
+    g = lambda x: x[0] if 77.0 in iter([x[0], x[1]]) else x[2]
+    for h in (f, g):
+        assert irad.compile(h)(X) == h(X)
 
 
 @pytest.mark.parametrize("f, words", [

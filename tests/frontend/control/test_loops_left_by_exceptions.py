@@ -1,0 +1,146 @@
+"""Loops that end by an exception of the program: what they have done before stays done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+X = np.array([1.0, 1.2, 2.0, 0.5])
+
+
+def counter(x: Any) -> Any:
+    n = 0
+    seen = []
+    try:
+        while True:
+            n += 1
+            seen.append(n)
+            if n > 5:
+                raise KeyError(n)
+    except KeyError:
+        pass
+    return x[0] * n + len(seen)
+
+
+def emptied_list(x: Any) -> Any:
+    rest, total = [1, 2, 3], 0
+    try:
+        while True:
+            total += rest.pop()
+    except IndexError:
+        pass
+    return x[0] * total + len(rest)
+
+
+def emptied_dict(x: Any) -> Any:
+    rest, total = {1: 2.0, 2: 3.0}, 0.0
+    try:
+        while True:
+            total += rest.popitem()[1] * x[0]
+    except KeyError:
+        pass
+    return total + len(rest)
+
+
+def iterator_of_constants(x: Any) -> Any:
+    it, total = iter([1, 2, 3]), 0
+    try:
+        while True:
+            total += next(it)
+    except StopIteration:
+        pass
+    return x[0] * total
+
+
+def list_of_traced_numbers(x: Any) -> Any:
+    found, k = [], 0
+    try:
+        while True:
+            if k >= 3:
+                raise IndexError
+            found.append(x[k] * x[k])
+            k += 1
+    except IndexError:
+        pass
+    return found[1] * len(found)
+
+
+def dict_in_a_for_loop(x: Any) -> Any:
+    d = {}
+    try:
+        for k in range(10):
+            d[k] = k
+            if k == 4:
+                raise ValueError("four")
+    except ValueError:
+        return x[0] * len(d)
+    return x[0]
+
+
+def array(x: Any) -> Any:
+    y, n = np.zeros(3), 0
+    try:
+        while True:
+            y[n] = x[n]
+            n += 1
+            if n == 2:
+                raise KeyError
+    except KeyError:
+        pass
+    return np.sum(y * y) + n
+
+
+class Items:
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __getitem__(self, k: int) -> Any:
+        if k >= 3:
+            raise IndexError
+        return self.x[k]
+
+    def __iter__(self) -> Any:
+        k = 0
+        try:
+            while True:
+                yield self[k]
+                k += 1
+        except IndexError:
+            return
+
+
+def list_of_a_generator(x: Any) -> Any:
+    items = list(Items(x))
+    return items[1] * len(items)
+
+
+def sum_over_a_generator(x: Any) -> Any:
+    return sum(v * v for v in Items(x))
+
+
+CASES = [counter, emptied_list, emptied_dict, iterator_of_constants, list_of_traced_numbers, dict_in_a_for_loop, array, list_of_a_generator, sum_over_a_generator]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_what_was_done_before_stays(f: Callable[[Any], Any]) -> None:
+    assert irad.compile(f)(X) == pytest.approx(f(X), rel=1e-14)
+    want = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(irad.grad(f)(X), want, rtol=1e-7, atol=1e-9)
+
+
+def test_outside_of_a_try_it_is_raised() -> None:
+    def f(x: Any) -> Any:
+        n = 0
+        while True:
+            n += 1
+            if n > 3:
+                raise KeyError("three")
+        return x[0]
+
+    with pytest.raises(KeyError, match="three"):
+        irad.compile(f)(X)

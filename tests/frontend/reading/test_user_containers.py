@@ -1,0 +1,120 @@
+"""UserDict and UserList, their subclasses, and classes that are made of the abstract ones of collections.abc, with traced arrays in them."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+
+X = np.array([1.0, 1.2, 2.0, 0.5])
+
+
+def made_of_a_dict(x: Any) -> Any:
+    d = collections.UserDict({"a": x, "b": x * 2})
+    d["c"] = x[0]
+    return np.sum(d["a"] * d["b"]) + d["c"]
+
+
+def gone_over(x: Any) -> Any:
+    d = collections.UserDict(a=x)
+    total = 0.0
+    for _, v in d.items():
+        total = total + np.sum(v**2)
+    return total + len(d) + ("a" in d) + d.get("z", 3.0)
+
+
+def changed(x: Any) -> Any:
+    d = collections.UserDict()
+    for k in range(3):
+        d[k] = x[k]
+    d.update({5: x[0]})
+    del d[0]
+    return sum(d.values()) * d.setdefault("q", x[3]) * d.pop(1)
+
+
+def by_branch(x: Any) -> Any:
+    d = collections.UserDict(a=x[0])
+    if x[0] > 0:
+        d["a"] = x[1] * 2
+    else:
+        d.update(a=x[2])
+    return d["a"] ** 2
+
+
+class Doubled(collections.UserDict):  # type: ignore[type-arg]
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) * 2
+
+
+def subclass(x: Any) -> Any:
+    d = Doubled(a=x, b=x[0])
+    d |= {"c": x[1]}
+    return sum(np.sum(v) for v in d.values()) + d["c"]
+
+
+def user_list(x: Any) -> Any:
+    xs = collections.UserList([x, x * 2])
+    xs.append(x[0])
+    xs.extend([x[1], x[2]])
+    return np.sum(xs[0] * xs[1]) + xs.pop() * xs[2] + len(xs)
+
+
+class Pair(collections.abc.Mapping):  # type: ignore[type-arg]
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __getitem__(self, key: int) -> Any:
+        if key not in (0, 1):
+            raise KeyError(key)
+        return self.x[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((0, 1))
+
+    def __len__(self) -> int:
+        return 2
+
+
+def own_mapping(x: Any) -> Any:
+    m = Pair(x)
+    return m[0] * m.get(1) + (1 in m) + m.get(7, x[2]) + sum(m.values())
+
+
+class Three(collections.abc.Sequence):  # type: ignore[type-arg]
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __getitem__(self, k: Any) -> Any:
+        if k >= 3:
+            raise IndexError
+        return self.x[k]
+
+    def __len__(self) -> int:
+        return 3
+
+
+def own_sequence(x: Any) -> Any:
+    xs = Three(x)
+    return sum(v * v for v in xs) + sum(v * x[3] for v in reversed(xs))
+
+
+CASES = [made_of_a_dict, gone_over, changed, by_branch, subclass, user_list, own_mapping, own_sequence]
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_values_and_slopes(f: Callable[[Any], Any]) -> None:
+    value, slope = irad.compile(f).value_and_grad(X)
+    assert value == pytest.approx(f(X), rel=1e-14)
+    want = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_the_value_alone(f: Callable[[Any], Any]) -> None:
+    assert irad.compile(f)(X) == pytest.approx(f(X), rel=1e-14)
