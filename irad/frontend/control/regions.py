@@ -87,7 +87,8 @@ class Ends:
     """A body, and the exception of the program by which it has ended, to be raised when the region is closed."""
 
     def __init__(self, body: Callable[[], Any]):
-        self.body, self.raised = body, None
+        self.body = body
+        self.raised: Exception | None = None
 
     def __call__(self) -> Any:
         try:
@@ -95,7 +96,8 @@ class Ends:
         except Exception as e:
             if isinstance(e, (IradError, Dead)) or as_python(e) is None:
                 raise
-            self.raised: Exception | None = e
+            self.raised = e
+            return None
 
     def passed_on(self, result: Any) -> Any:
         if self.raised is not None:

@@ -779,7 +779,10 @@ def raised_in_a_generator(x: np.ndarray) -> Any:
 
 def twice(x: np.ndarray) -> Any:
     g = squares(x)
-    return sum(g) + sum(g)
+    for v in g:
+        if v > 0.0:
+            break
+    return sum(g)
 
 
 def one_by_one(x: np.ndarray) -> Any:
