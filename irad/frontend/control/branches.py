@@ -9,7 +9,7 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
 from irad.frontend.control.filling import Maker, holes, leaves, zero
-from irad.frontend.control.holders import known, names_of
+from irad.frontend.control.holders import is_last_result, known, names_of
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
@@ -110,7 +110,7 @@ class Merge:
             return Same(a) if a is b else Ary(whole.type, (whole, whole))
         if self.a.stale(a) or self.b.stale(b):
             return Bad(STALE)
-        t = self.joiner.join(a, b)
+        t = self.joiner.join_result(a, b) if is_last_result(self.r, place) else self.joiner.join(a, b)
         if isinstance(place, Items) and isinstance(t, Bad) and known(self.r, place.owner, self.live):
             raise StructureError(
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "

@@ -16,6 +16,7 @@ from irad.frontend.activations import Activation
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
+from irad.frontend.values.state import Name, Place
 
 _ENDS = (
     Arr,
@@ -109,3 +110,12 @@ def _full(cell: types.CellType) -> bool:
         return cell.cell_contents is not None
     except ValueError:
         return False
+
+
+def is_last_result(r: Reader, place: Place) -> bool:
+    """Is it what the outermost function has returned? No caller, but a transform, and no `finally`, changes it any more."""
+    frame = r.frame
+    own = isinstance(place, Name) and place.owner is frame.flags and place.name == "value"
+    if not own or frame.finals or frame.consume is not None:
+        return False
+    return all(getattr(f.globals_of, "__module__", "") == "irad.api" for f in r.frames[1:-1])

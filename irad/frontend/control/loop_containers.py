@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import names_of
+from irad.frontend.control.holders import is_last_result, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
@@ -91,10 +91,15 @@ class Containers:
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
         return not local and len(self.r.frames) > 2
 
-    def carried(self, body: Region) -> list[tuple[Composite, Any, Any]]:
-        """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another."""
+    def carried(self, body: Region, result: bool = True) -> list[tuple[Composite, Any, Any]]:
+        """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another.
+
+        Without `result`, what a `return` has given is left out where nothing can change it any more.
+        """
         out = []
         for k, c in self.carries.items():
+            if not result and is_last_result(self.r, c.place):
+                continue
             if not isinstance(c.place, Storage):
                 found = list(containers(c.template, c.init, c.after(body, k)))
                 out += found[1:] if isinstance(c.place, Items) else found

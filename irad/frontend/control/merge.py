@@ -112,6 +112,14 @@ class Joiner:
             self._note(a, b, self.memo[key])
         return self.memo[key]
 
+    def join_result(self, a: Any, b: Any) -> Template:
+        """The template of what a `return` has given, which nothing changes any more: its containers are no variable's."""
+        memo, pairs, partners = set(self.memo), list(self.pairs), {k: set(x) for k, x in self.partners.items()}
+        out = self.join(a, b)
+        self.memo = {k: t for k, t in self.memo.items() if k in memo or not isinstance(bare(t), (Grown, Composite))}
+        self.pairs, self.partners = pairs, partners
+        return out
+
     def _note(self, a: Any, b: Any, t: Template) -> None:
         node = bare(t)
         if isinstance(node, Grown) or (isinstance(node, Composite) and node.cls is not tuple):

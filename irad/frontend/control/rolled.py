@@ -296,7 +296,7 @@ class Rolled:
         self._resolve(body, self.trip_number)
         inits = self._inits(body)
         outs = self._op(body, inits, ends)
-        found = self.containers.carried(body)
+        found = self.containers.carried(body, result=False)
         self._leave(outs)
         self.containers.lock_known(body, found, self._trips()[0] < 1)
         self.containers.lock_taken(body, outs)
