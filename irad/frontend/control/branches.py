@@ -9,7 +9,7 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
 from irad.frontend.control.filling import Maker, holes, leaves, zero
-from irad.frontend.control.holders import is_last_result, known, names_of
+from irad.frontend.control.holders import is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
@@ -124,7 +124,7 @@ class Merge:
         In a called function, expressions that are being evaluated around may know what its own variables do not hold.
         """
         inner = len(self.r.frames) > 2 and any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
-        for a, b, node in self.joiner.ambiguous(lambda x: inner or names_of(self.r, x) > 0):
+        for a, b, node in self.joiner.ambiguous(lambda x: inner or is_known(self.r, x)):
             self._lock_all(a, b, self.containers.get(id(node)))
         taken = [t.containers for t in self.taken]
         self._lock_all(*(x for found in taken for x in found.values()))

@@ -112,6 +112,12 @@ def _full(cell: types.CellType) -> bool:
         return False
 
 
+def is_known(r: Reader, obj: Any) -> bool:
+    """Does a variable, or the caller, hold a list, dict or object?"""
+    outside = r.captures.originals.get(id(obj)) is not None or r.captures.inputs.get(id(obj)) is obj
+    return outside or names_of(r, obj) > 0
+
+
 def is_last_result(r: Reader, place: Place) -> bool:
     """Is it what the outermost function has returned? No caller, but a transform, and no `finally`, changes it any more."""
     frame = r.frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import is_last_result, names_of
+from irad.frontend.control.holders import is_known, is_last_result, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
@@ -111,9 +111,9 @@ class Containers:
         mine = {id(x) for x in self.entered}
         for k, (node, init, final) in enumerate(found):
             others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
-            known = [x for x in (init,) if x is not None and perhaps_none and (inner or names_of(self.r, x))]
+            known = [x for x in (init,) if x is not None and perhaps_none and (inner or is_known(self.r, x))]
             if final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
-                known += [final] if inner or names_of(self.r, final) else []
+                known += [final] if inner or is_known(self.r, final) else []
             shared = final is not None and any(y is final for _, _, y in others)
             shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))
             if known or shared:
