@@ -30,7 +30,8 @@ from irad.ops.text import Slot
 
 CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
-    "called function, in the head of a loop, or before a print in the same statement; test the condition with if instead"
+    "called function, in the head of a loop, or before a print in the same statement; test the condition with if, or "
+    "leave the try out here and catch what the compiled function raises"
 )
 
 _THROUGH = (
