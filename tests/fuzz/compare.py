@@ -89,9 +89,10 @@ def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], 
     line = lambda h: _number(f, [x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)])
     numeric, error = difference(line)
     size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(grads, numbers))
-    here, around = line(0.0), (line(1e-6) + line(-1e-6)) / 2
-    if not error <= 1e-2 * max(1.0, abs(numeric)) or not abs(here - around) <= 1e-4 * max(1.0, abs(here)):
-        return  # a kink, or a jump, that of `u or 0.5` at 0 too
+    here, step = line(0.0), 1e-6
+    right, left = (line(step) - here) / step, (here - line(-step)) / step
+    if not error <= 1e-2 * max(1.0, abs(numeric)) or not abs(right - left) <= 1e-3 * max(1.0, abs(numeric), abs(here)):
+        return  # a kink, or a jump, at the point itself too: `max(x, 0)`, `x or 0.5` at 0
     noise = 1e-14 * max(1.0, abs(here))  # of a slope whose terms cancel
     for mode, slope in (("reverse", exact), ("forward", float(forward))):
         near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e + noise or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023
