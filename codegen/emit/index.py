@@ -15,7 +15,7 @@ from irad.codegen.emit.across import Across
 from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Const, Index, Operand
 from irad.codegen.llvm_text import MEMORY, Val
-from irad.core.affine import Affine, Integer, constant, substitute, symbol, terms
+from irad.core.affine import Affine, Integer, constant, strides, substitute, symbol, terms
 from irad.errors import IradError
 
 
@@ -52,11 +52,7 @@ class Buf:
 
     def __init__(self, name: str, dtype: str, shape: Sequence[Integer], family: str, ptr: Val):
         self.name, self.dtype, self.shape, self.family, self.vals = name, dtype, shape, family, [ptr]
-        step: Integer = 1
-        self.strides: list[Integer] = []
-        for n in reversed(shape):
-            self.strides.insert(0, step)
-            step = step * n
+        self.strides = strides(shape)
 
 
 class Names:

@@ -18,12 +18,13 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
 from irad.codegen.lower.arena import arena_size
-from irad.core.affine import LINEAR, Integer, applied, substitute
+from irad.core.affine import LINEAR, Integer, applied, strides, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.types import DTYPES, I64, TAPE, Dim
 from irad.errors import Loc, UnsupportedError
+from irad.ops.loop import Map
 from irad.ops.tape_flow import Sources, TapeFlow, tape_sources
 from irad.ops.text import MOST
 
@@ -288,21 +289,12 @@ class Frame:
 
     def strides(self, v: Value) -> list[Integer]:
         """Row-major strides in elements."""
-        out: list[Integer] = []
-        step: Integer = 1
-        for d in reversed(v.type.shape):
-            out.append(step)
-            step = step * self.dim(d)
-        return out[::-1]
+        return strides([self.dim(d) for d in v.type.shape])
 
-    def flat(self, v: Value, rows: Sequence[Sequence[int]], idx: Sequence[Integer]) -> Integer:
-        """Flat position in v's buffer of an affine map applied to indices."""
-        at = self.place(v).offset
-        for row, stride in zip(rows, self.strides(v)):
-            pos = integer(row[-1])
-            for c, i in zip(row, idx):
-                if c:
-                    pos = pos + i * c
+    def flat(self, v: Value, map: Map, idx: Sequence[Integer], place: Place | None = None) -> Integer:
+        """Flat position in v's buffer, or at another place, of an affine map applied to indices."""
+        at = (place or self.place(v)).offset
+        for pos, stride in zip(map.at(idx), self.strides(v)):
             at = at + pos * stride
         return at
 

@@ -232,7 +232,7 @@ class BlockedNest:
             dtype = accumulator(r.out.kind, v.type.dtype)
             f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
             return
-        at = f.flat(final, r.out.map.rows, [f.aff(self.body.params[0]), *map(f.aff, r.extra)])
+        at = f.flat(final, r.out.map, [f.aff(self.body.params[0]), *map(f.aff, r.extra)])
         assert r.out.kind == "store"
         f.block.append(kf.Store(f.place(final).buf, (at,), x))
 

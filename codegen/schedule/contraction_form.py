@@ -138,10 +138,10 @@ class Form:
         return out
 
     def position(self, n: Node) -> Integer:
-        return self.f.flat(n.inputs[0], n.attrs["map"].rows, [self.f.aff(i) for i in n.inputs[1:]])
+        return self.f.flat(n.inputs[0], n.attrs["map"], [self.f.aff(i) for i in n.inputs[1:]])
 
     def target(self, r: Result) -> Integer:
-        return self.f.flat(r.finals[0], r.out.map.rows, [self.f.aff(p) for p in self.body.params])
+        return self.f.flat(r.finals[0], r.out.map, [self.f.aff(p) for p in self.body.params])
 
     # ---- choosing axes ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ def element(f: Frame, n: Node) -> None:
     """A node of a loop body: a load or a scalar op."""
     if n.op is load:
         x, *idx = n.inputs
-        at = f.flat(x, n.attrs["map"].rows, [f.aff(i) for i in idx])
+        at = f.flat(x, n.attrs["map"], [f.aff(i) for i in idx])
         f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
     elif n.op.name in ("const", "empty", "copy"):
         f.node(n)

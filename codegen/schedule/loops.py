@@ -117,28 +117,15 @@ class FlatLoop:
         for n in self.body.nodes:
             if n.op is load:
                 known = [i for i in n.inputs[1:] if i in f.env]
-                rows = [[c for c, i in zip(r, n.inputs[1:]) if i in f.env] + [0] for r in n.attrs["map"].rows]
-                out.append(f.flat(n.inputs[0], rows, [f.aff(i) for i in known]))
+                rows = tuple((*(c for c, i in zip(r, n.inputs[1:]) if i in f.env), 0) for r in n.attrs["map"].rows)
+                out.append(f.flat(n.inputs[0], Map(rows), [f.aff(i) for i in known]))
         for r in self.results:
             idx = [f.aff(p) for p in self.body.params]
-            rows = [[*row[: len(idx)], 0] for row in r.out.map.rows]
+            rows = tuple((*row[: len(idx)], 0) for row in r.out.map.rows)
             for v in r.finals:
                 if v.type.shape and r.out.map.rows and v not in self.tiles:
-                    place = self.accumulate.get(v)
-                    out.append(self._flat_at(v, place, rows, idx))
+                    out.append(f.flat(v, Map(rows), idx, self.accumulate.get(v)))
         return out
-
-    def _flat_at(self, v: Value, place: Place | None, rows: Sequence[Sequence[int]], idx: Sequence[Integer]) -> Integer:
-        """As Frame.flat, at another place."""
-        if place is None:
-            return self.f.flat(v, rows, idx)
-        at = place.offset
-        for row, stride in zip(rows, self.f.strides(v)):
-            pos = integer(row[-1])
-            for c, i in zip(row, idx):
-                pos = pos + i * c
-            at = at + pos * stride
-        return at
 
     def _drop_units(self) -> None:
         """Take out axes of one trip: their index is 0."""
@@ -336,7 +323,7 @@ class FlatLoop:
         f = self.f
         idx = [integer(n) for n in self.names] + [f.aff(e) for e in r.extra]
         place = self.accumulate.get(v) or f.place(v)
-        return Place(place.buf, self._flat_at(v, self.accumulate.get(v), r.out.map.rows, idx))
+        return Place(place.buf, f.flat(v, r.out.map, idx, self.accumulate.get(v)))
 
     def _innermost(self) -> None:
         f = self.f

@@ -135,7 +135,7 @@ class NestedLoop:
     def _at(self, r: Result) -> Place:
         f, (final,) = self.f, r.finals
         place = f.place(final)
-        return Place(place.buf, f.flat(final, r.out.map.rows, [*map(integer, self.names), *map(f.aff, r.extra)]))
+        return Place(place.buf, f.flat(final, r.out.map, [*map(integer, self.names), *map(f.aff, r.extra)]))
 
     def _buffers(self) -> None:
         """Memory for rows that live inside the nest only."""

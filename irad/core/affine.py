@@ -11,7 +11,7 @@ Which accesses at affine positions meet: `irad.core.dependence`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar, Union
 
 Interval = tuple[float, float]  # least and greatest: ints, or an infinity
@@ -185,6 +185,16 @@ def substitute(e: Integer, of: Callable[[Any], Any]) -> Any:
             term = term * of(t)
         out = out + term * c
     return out
+
+
+def strides(shape: Sequence[Integer]) -> list[Integer]:
+    """Elements from one to the next along each axis of an array in row-major order."""
+    out: list[Integer] = []
+    step: Integer = 1
+    for n in reversed(shape):
+        out.append(step)
+        step = step * n
+    return out[::-1]
 
 
 LINEAR = ("add", "sub", "neg", "mul")
