@@ -48,6 +48,12 @@ class Containers:
         self.r.state.changed.discard(id(obj))
         return self.r.state.made(obj)
 
+    def stand(self, c: Carry, value: Any) -> None:
+        """What a variable is given at the start of a trip is, in the first one, what it held before the loop."""
+        for _, init, entered in containers(c.template, c.init, value):
+            if init is not None and entered is not None and entered is not init:
+                self.r.state.stands_for[id(entered)] = entered, init
+
     def take(self, body: Region) -> Taken:
         """What a trip puts into lists that grow. Runs in the final state of a trip."""
         taken = Taken()
@@ -112,7 +118,9 @@ class Containers:
         for k, (node, init, final) in enumerate(found):
             others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
             known = [x for x in (init,) if x is not None and perhaps_none and (inner or is_known(self.r, x))]
-            if final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
+            if final is not None and self.r.state.locked(final):
+                known.append(final)
+            elif final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
                 known += [final] if inner or is_known(self.r, final) else []
             shared = final is not None and any(y is final for _, _, y in others)
             shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))

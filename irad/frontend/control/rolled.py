@@ -144,6 +144,7 @@ class Rolled:
                 del entered[held:]  # its items; the container itself stays
             else:
                 self.r.state.assign(c.place, value)
+                self.containers.stand(c, value)
         self.lists.starts.update(maker.runs)
         self.containers.watch_first_elements(maker.runs)
         self.arrays.entered()

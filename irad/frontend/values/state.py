@@ -138,6 +138,7 @@ class State:
         self.logs: list[Log] = [Log(None)]
         self._born: dict[int, tuple[Any, Builder | None]] = {}  # keeps the objects alive, so ids stay theirs
         self._locked: dict[int, Any] = {}
+        self.stands_for: dict[int, tuple[Any, Any]] = {}  # a container at the start of a trip, and what it is before the loop
         self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
         self.dated = False  # do logs keep their history?

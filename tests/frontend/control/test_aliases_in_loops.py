@@ -114,3 +114,53 @@ def test_lists_that_are_written_back_are_told_apart() -> None:
     for _ in range(3):
         assert np.isclose(c(X, 5), f(X, 5))
     assert all(len(want[k]) == len(got[k]) and np.allclose(want[k], got[k]) for k in want)
+
+
+def one_of_the_callers(w, x):
+    for v in x:
+        if v > 1.0:
+            w = [v, v]
+    w[0] = 9.0
+    return w[0] + w[1]
+
+
+def one_of_two_names(w, x):
+    a = [1.0, 2.0]
+    b = a
+    for v in x:
+        if v > 1.0:
+            a = [v, v]
+    a[0] = 9.0
+    return a[0] + b[0]
+
+
+def new_in_each_trip(w, x):
+    for v in x:
+        w = [v, v]
+        if v > 1.0:
+            w[0] = 3.0
+    w[1] = 5.0
+    return w[0] * w[1]
+
+
+def only_read(w, x):
+    for v in x:
+        if v > 1.0:
+            w = [v, v]
+    return w[0] * w[1]
+
+
+@pytest.mark.parametrize("trips", [2, 90])
+@pytest.mark.parametrize("f", [one_of_the_callers, one_of_two_names], ids=lambda f: f.__name__)
+def test_a_list_that_data_exchanges_in_a_loop_is_not_changed(f, trips) -> None:
+    """Which of the lists it is by then is not followed, so which of them would change is not known."""
+    with pytest.raises(irad.IradError, match="a list is changed that is one of several"):
+        irad.compile(f)([1.0, 2.0], np.linspace(0.1, 1.9, trips))
+
+
+@pytest.mark.parametrize("trips", [2, 90])
+@pytest.mark.parametrize("f", [new_in_each_trip, only_read], ids=lambda f: f.__name__)
+def test_a_list_that_is_new_or_only_read_is(f, trips) -> None:
+    for top in (0.9, 1.9):
+        x, w = np.linspace(0.1, top, trips), [1.0, 2.0]
+        assert irad.compile(f)(w, x) == f([1.0, 2.0], x) and w == [1.0, 2.0]
