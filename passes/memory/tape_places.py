@@ -55,15 +55,15 @@ def _groups(graph: Graph, root: Root) -> Iterator[list[Value]]:
                 yield from _groups(r, root)
 
 
-def popped_in_place(graph: Graph, root: Root) -> set[Value]:
+def popped_in_place(graph: Graph, root: Root) -> list[Value]:
     """Arrays of the graph's pops that can be read in the tape. `root`: the same for all tapes that share memory."""
-    found: set[Value] = set()
+    found: list[Value] = []
     for k, n in enumerate(graph.nodes):
         if n.op.name == "pop" and any(v.type.shape for v in n.outputs[1:]):
             after = graph.nodes[k + 1 :]
             own = root(n.outputs[0])
             end = next((j for j, m in enumerate(after) if _disturbs(m, own, root)), len(after))
-            found |= {v for v in n.outputs[1:] if v.type.shape and v not in graph.results and _only_read(v, after, end)}
+            found += [v for v in n.outputs[1:] if v.type.shape and v not in graph.results and _only_read(v, after, end)]
     return found
 
 
