@@ -128,11 +128,10 @@ class Rolled:
 
     def _enter(self, phis: Sequence[Value], index: Value | None) -> None:
         """Let the carried places hold the parameters."""
-        trip = None if index is None else affine(0, {index: 1})
         self.arrays.begin(self.carries)
         self.arrays.decided(self.carries, phis)
         entered = self.containers.entered = []
-        maker = Maker(phis, self.arrays.phi, self.containers.enter, trip, False)
+        maker = Maker(phis, self.arrays.phi, self.containers.enter, None if index is None else affine(0, {index: 1}), False)
         for c in self.carries.values():
             held = len(entered)
             value = next(maker.values) if isinstance(c.place, Storage) and isinstance(c.template, Ary) else maker.make(c.template)

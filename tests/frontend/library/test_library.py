@@ -109,7 +109,7 @@ def test_errors_are_at_the_users_line(fn: Any) -> None:
     """While it is read, and at run time."""
     text = raised(fn, A)
     assert "# this line" in text
-    assert "frontend/library" not in text
+    assert "irad/frontend/library" not in text
 
 
 def test_it_raises_what_numpy_raises() -> None:
