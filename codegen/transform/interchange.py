@@ -32,7 +32,11 @@ def interchanged(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
 
 @dataclass
 class _Sum:
-    """`var = add(var, term)` in each trip: what becomes a fold around the blocks."""
+    """`var = add(var, term)` in each trip, where `term` is a sum over all rows: what becomes a fold around the blocks.
+
+    The sum of a block's rows is no number of the program, but those of all blocks add up to it. So nothing else may read it, and
+    what is added may not be anything but that: a number that does not come from the rows would be added for each block.
+    """
 
     add: kf.Let
     var: str
@@ -56,7 +60,7 @@ class _Turner(Loops):
         rows = _rows(trips.body)
         if rows is None:
             return None
-        sums = _sums(trips.body, scope)
+        sums = _sums(trips.body)
         if sums is None:
             return None
         row = self.fresh("row")
@@ -65,7 +69,13 @@ class _Turner(Loops):
         inner = {**scope, **{f.name: f for f in folds}}
         one.body = _with_folds(one.body, sums, folds)
         found = self.independent(one, inner, ranges)
-        if found is None or found.private or found.sums or not _by_columns(one, trips, inner):
+        if (
+            found is None
+            or found.private
+            or found.sums
+            or any(f not in folds for f in found.folds)
+            or not _by_columns(one, trips, inner)
+        ):
             return None
         if self.notes is not None:
             text = f"loop {trips.var} over {int(kf.trips(rows))} rows: {BLOCK} rows at a time go through all trips"
@@ -104,11 +114,12 @@ def _rows(body: Sequence[kf.Stmt]) -> kf.For | None:
     return loops[0] if plain and straight and not lanes and ROWS <= kf.trips(loops[0]) < 1 << 62 else None
 
 
-def _sums(body: Sequence[kf.Stmt], scope: Scope) -> list[_Sum] | None:
-    """What the trips add up outside of themselves, or None if they assign anything else, or something else reads it."""
+def _sums(body: Sequence[kf.Stmt]) -> list[_Sum] | None:
+    """What the trips add up outside of themselves; None if they assign anything else, or use what they fold for anything else."""
     assigned = {s.name: s.value for s in body if isinstance(s, kf.Assign)}
     lets = {s.name: s for s in body if isinstance(s, kf.Let)}
     used = [n for s in kf.walk(body) for n in _reads(s)]
+    parts = {s.name: s.expr.fold for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, kf.Part)}
     out: list[_Sum] = []
     for var, value in assigned.items():
         add = lets.get(value) if isinstance(value, str) else None
@@ -118,7 +129,17 @@ def _sums(body: Sequence[kf.Stmt], scope: Scope) -> list[_Sum] | None:
         if len(terms) != 1 or used.count(var) != 1 or used.count(add.name) != 1:
             return None
         out.append(_Sum(add, var, terms[0]))
-    return out
+    terms = [s.term for s in out]
+    only = all(used.count(name) == terms.count(name) == 1 for name in parts)
+    return out if only and all(t in parts for t in terms) and set(parts.values()) <= _plain_sums(body) else None
+
+
+def _plain_sums(body: Sequence[kf.Stmt]) -> set[str]:
+    """Folds of the body that add up numbers from 0 on."""
+    return {
+        s.name for s in body
+        if isinstance(s, kf.Fold) and s.comb == "add" and not s.shape and all(isinstance(x, kf.Const) and x.value == 0 for x in s.init)
+    }  # fmt: skip
 
 
 def _reads(s: kf.Stmt) -> list[str]:

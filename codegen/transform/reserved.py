@@ -17,6 +17,7 @@ from irad.codegen.kernel.substitute import replaced, substituted
 from irad.core.affine import Integer, number, symbol, symbols
 from irad.core.lazy_dataclass import dataclass, replace
 
+UNKNOWN = ("", 0)
 _PARTS = ("test", "body", "then", "orelse")
 
 
@@ -177,9 +178,11 @@ class _Top:
                 return False
             assert isinstance(need, str)
             self.growths.append(_Growth(need, capacity, full, s))
+        if self.total > 0 and not self.growths:
+            return False
         places = {_slot(g.grow) for g in self.growths}
         others = [t for t in kf.walk(self.loop.body) if isinstance(t, kf.If) and all(t is not g.grow for g in self.growths)]
-        return len(places) <= 1 and not any(_slot(t) in places for t in others)
+        return len(places) <= 1 and UNKNOWN not in places and not any(_slot(t) in places for t in others)
 
     def rest(self, start: dict[str, Integer]) -> list[kf.Stmt]:
         """The body with affine integers in place of the variable and of what depends on it."""
@@ -208,12 +211,12 @@ def _place(s: kf.Stmt) -> tuple[str, set[str]] | None:
 
 
 def _slot(s: kf.If) -> tuple[str, Integer] | None:
-    """The slot of the tape that a branch makes room for."""
+    """The slot of the tape that a branch makes room for; UNKNOWN if it does, but where is not seen."""
     views = {t.name: t for t in s.then if isinstance(t, kf.View)}
     for t in s.then:
         if isinstance(t, kf.Call) and t.symbol == kf.GROW_NAME:
             v = views.get(t.args[0])  # type: ignore[arg-type]
-            return (v.buf, integer(v.offset)) if v is not None else ("", integer(0))
+            return (v.buf, integer(v.offset)) if v is not None else UNKNOWN
     return None
 
 
@@ -221,6 +224,8 @@ def _addresses(loop: kf.For) -> list[kf.Stmt]:
     """What reads the addresses of memory that does not move while the loop runs."""
     inside = list(kf.walk(loop.body))
     moving = {_slot(s) for s in inside if isinstance(s, kf.If)} - {None}
+    if UNKNOWN in moving:
+        return []
     written = {n for s in inside for n in ((s.buf,) if isinstance(s, kf.Store) else getattr(s, "writes", ()))}
     lets = {s.name: s for s in loop.body if isinstance(s, kf.Let)}
     out: list[kf.Stmt] = []

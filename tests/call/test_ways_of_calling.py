@@ -491,6 +491,7 @@ def test_no_reference_is_leaked(route: str) -> None:
     call = lambda: f(p, A, k="static")
     for _ in range(5):
         call()
+    gc.collect()  # what other tests left
     counts = [sys.getrefcount(o) for o in objects]
     assert blocks_left(call, n) < 50
     assert [k for k, (a, o) in enumerate(zip(counts, objects)) if abs(a - sys.getrefcount(o)) > 50] == []

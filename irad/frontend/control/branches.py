@@ -124,7 +124,7 @@ class Merge:
         In a called function, expressions that are being evaluated around may know what its own variables do not hold.
         """
         inner = len(self.r.frames) > 2 and any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
-        for a, b, node in self.joiner.ambiguous(lambda x: inner or self.r.state.locked(x) or is_known(self.r, x)):
+        for a, b, node in self.joiner.ambiguous(lambda x: inner or is_known(self.r, x), self.r.state.locked):
             self._lock_all(a, b, self.containers.get(id(node)))
         taken = [t.containers for t in self.taken]
         self._lock_all(*(x for found in taken for x in found.values()))

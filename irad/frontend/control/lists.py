@@ -13,6 +13,7 @@ from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
+from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.merge import elements_of, meet
 from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template, show
 from irad.frontend.numpy.join import stack
@@ -226,6 +227,8 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
     """xs[key] = value."""
     if isinstance(key, slice):
         raise UnsupportedError("assigning to a slice of a list that grows in a loop; assign its elements, or use an array")
+    for x in _containers(value):
+        r.state.lock(x)  # what is stored has another name here, whose changes are not followed
     if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
         change(r, xs)
         xs[key] = value
@@ -240,6 +243,12 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
     watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
     change(r, xs)
     xs[:] = [Run(element, columns, run.length, run.most, watch)]
+
+
+def _containers(value: Any) -> list[Any]:
+    taken = Taken()
+    taken.take([value])
+    return list(taken.containers.values())
 
 
 def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:

@@ -50,7 +50,8 @@ class Containers:
 
     def stand(self, c: Carry, value: Any) -> None:
         """What a variable is given at the start of a trip is, in the first one, what it held before the loop."""
-        for _, init, entered in containers(c.template, c.init, value):
+        whole = [(None, c.init, value)] if isinstance(bare(c.template), Grown) else []
+        for _, init, entered in [*whole, *containers(c.template, c.init, value)]:
             if init is not None and entered is not None and entered is not init:
                 self.r.state.stands_for[id(entered)] = entered, init
 
@@ -128,6 +129,13 @@ class Containers:
                 for x in (*known, self.made.get(id(node))):
                     if x is not None:
                         self.r.state.lock(x)
+
+        for key, c in self.carries.items():
+            if not isinstance(c.place, (Storage, Items)) and isinstance(bare(c.template), Grown):
+                final = body.log.new.get(key, c.init)
+                rebound = final is not c.init and id(final) not in mine
+                if rebound and (self.r.state.locked(final) or perhaps_none and (inner or is_known(self.r, c.init))):
+                    self.r.state.lock(c.place.get())
 
     def note_made(self, obj: Any, node: Any = None) -> Any:
         self.made[id(node)] = obj

@@ -127,15 +127,15 @@ class Joiner:
             self.partners.setdefault((0, id(a)), set()).add(id(b))
             self.partners.setdefault((1, id(b)), set()).add(id(a))
 
-    def ambiguous(self, known: Callable[[Any], bool]) -> Iterator[tuple[Any, Any, Template]]:
+    def ambiguous(self, known: Callable[[Any], bool], locked: Callable[[Any], bool]) -> Iterator[tuple[Any, Any, Template]]:
         """Containers joined to a new one though they live on, or are one on one side only: none of them may change any more.
 
-        `known(x)`: does a variable hold a container from before the branch, after it?
+        `known(x)`: does a variable hold a container from before the branch, after it? `locked(x)`: may it not be changed as it is?
         """
         assert self.lasting is not None
         for a, b, node in self.pairs:
             there = [(x, k) for k, x in enumerate((a, b)) if x is not UNDEFINED and x is not None]
-            lasting = len(there) == 2 and any(self.lasting(x, k) and known(x) for x, k in there)
+            lasting = len(there) == 2 and any(locked(x) or self.lasting(x, k) and known(x) for x, k in there)
             if lasting or any(len(self.partners[k, id(x)]) > 1 for x, k in there):
                 yield a, b, node
 

@@ -16,6 +16,7 @@ from irad.frontend.control.facts import assume
 from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
+from irad.frontend.control.templates import structure
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
@@ -89,6 +90,10 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     found = r.captures.identity(x, y)
     if found is not None:
         return found
+    if type(x) is type(y) and any(map(r.state.locked, (x, y))) and structure(x) is not None:
+        raise UnsupportedError(
+            f"'is' of a {type(x).__name__} that is one of several, depending on data; compare what is in it, or keep a number that says which"
+        )
     if not (isinstance(x, Arr) or isinstance(y, Arr)) or not (is_number(x) and is_number(y)):
         return False
     if any(isinstance(v, Arr) and v.mixed for v in (x, y)):
@@ -126,6 +131,8 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             raise text.unknown()
     if isinstance(container, (Seq, Generator, Stream)):
         return _among(r, x, container)
+    if isinstance(container, (list, tuple)) and not has_run(container):
+        known_apart(r, x, container)
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
         if r.captures.opaque(container):
@@ -144,6 +151,15 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             out = disjunction(out, same_or_equal(r, y, x))
         return out
     raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
+
+
+def known_apart(r: Reader, x: Any, items: Any) -> None:
+    """Refuse to look for an object among others by identity where data decides which of them it is, or they are."""
+    if type(x).__eq__ is object.__eq__ and structure(x) is not None:
+        if r.state.locked(x) or any(type(y) is type(x) and y is not x and r.state.locked(y) for y in items):
+            raise UnsupportedError(
+                f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"
+            )
 
 
 def _among(r: Reader, x: Any, it: Seq | Generator | Stream) -> Any:

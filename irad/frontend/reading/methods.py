@@ -22,6 +22,7 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
+from irad.frontend.reading.logic import known_apart
 from irad.frontend.reading.structured import call_node_method
 from irad.frontend.reading.subscripts import change, extend, settled, store
 from irad.frontend.reading.watched import Watched
@@ -253,6 +254,8 @@ def _position(r: Reader, xs: Any, x: Any) -> Any:
 
 
 def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
+    if args:
+        known_apart(r, args[0], owner)
     if name == "count" and isinstance(owner, (list, tuple)):
         total: Any = 0
         for x in owner:

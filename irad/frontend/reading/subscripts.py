@@ -71,6 +71,11 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         return _traced_position(r, obj, key)
     options = choices_of(key.template) if isinstance(key, Text) else None
     if options is not None and isinstance(obj, dict):
+        missing = [o for o in options if o not in obj]
+        if missing and len(missing) < len(options):
+            raise UnsupportedError(
+                f"a key that depends on data may be {missing[0]!r}, which the dict does not have; ask before (if k in d)"
+            )
         return _traced_position(r, [obj[o] for o in options], key.operands[0])
     r.captures.pin(key)
     if isinstance(key, slice) and is_traced_deep(key):

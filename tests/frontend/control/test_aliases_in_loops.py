@@ -164,3 +164,72 @@ def test_a_list_that_is_new_or_only_read_is(f, trips) -> None:
     for top in (0.9, 1.9):
         x, w = np.linspace(0.1, top, trips), [1.0, 2.0]
         assert irad.compile(f)(w, x) == f([1.0, 2.0], x) and w == [1.0, 2.0]
+
+
+def stored_by_data(x):
+    a, ks = [1.0, 2.0], [[3.0, 3.0], [3.0, 4.0]]
+    ks[int(x)] = a
+    a[0] = x
+    return ks[0][0] + 10 * ks[1][0]
+
+
+def merged_twice(x):
+    b, c = [3.0, 4.0], [0.5, 1.5]
+    if x > 0:
+        if x > 1:
+            c = b
+        else:
+            c = [9.0, 9.0]
+    c[-1] += 2.0
+    return b[1]
+
+
+def longer_in_a_loop(x):
+    c = [1.0]
+    d = c
+    for i in range(6):
+        if i >= x:
+            c = c + [x]
+    c.append(1.0)
+    return len(c) * x + len(d)
+
+
+def chosen_in_a_loop(x):
+    d, c = [[0.5, 0.5], [1.5, 1.5]], [0.0, 0.0]
+    for i in range(2):
+        if x < 1 + i:
+            c = d[i]
+    c[1] = x
+    return d[0][1]
+
+
+def the_same_one(x):
+    ks = [[1.0, 2.0], [3.0, 4.0]]
+    b = ks[int(x)]
+    return 1.0 if b is ks[0] else x
+
+
+def a_key_that_may_be_missing(x):
+    s = "a" if x > 1 else "b"
+    try:
+        return {"a": x}[s]
+    except KeyError:
+        return -1.0
+
+
+@pytest.mark.parametrize(
+    "f, message",
+    [
+        (stored_by_data, "a list is changed that is one of several"),
+        (merged_twice, "a list is changed that is one of several"),
+        (longer_in_a_loop, "a list is changed that is one of several"),
+        (chosen_in_a_loop, "a list is changed that is one of several"),
+        (the_same_one, "'is' of a list that is one of several"),
+        (a_key_that_may_be_missing, "a key that depends on data may be 'b', which the dict does not have"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_what_data_decides_is_not_guessed(f, message) -> None:
+    for x in (0.5, 1.5):
+        with pytest.raises(irad.IradError, match=message):
+            irad.compile(f)(x)
