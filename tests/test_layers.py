@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import tomllib
 from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -213,3 +215,11 @@ def test_no_source_file_is_long() -> None:
     lengths = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in MODULES.items()}
     assert {m: n for m, n in lengths.items() if n > LONGEST and m not in TABLES} == {}
     assert all(lengths[m] > LONGEST for m in TABLES), "no exception is needed any more"
+
+
+def test_every_folder_is_installed() -> None:
+    """An editable install finds modules that a wheel would leave out."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = os.walk(ROOT / "irad", followlinks=True)
+    found = {".".join(Path(d).relative_to(ROOT).parts) for d, _, files in folders if any(f.endswith(".py") for f in files)}
+    assert found == set(settings["packages"])
