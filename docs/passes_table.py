@@ -57,7 +57,7 @@ def rows(names: tuple[str, ...], seen: set[str]) -> list[str]:
     for n in names:
         again = n in seen
         seen.add(n)
-        module = PASSES[n].run.__module__.replace("irad.passes.", "passes/") + ".py"
+        module = "passes/" + PASSES[n].run.__module__.removeprefix("irad.passes.").replace(".", "/") + ".py"
         facts = f"{', '.join(PASSES[n].needs)} | {', '.join(PASSES[n].makes)}"
         out.append(f"| `{n}` | again | | | |" if again else f"| [`{n}`](../{module}) | {sentence(n)} | {facts} | {goldens(n)} |")
     return out
