@@ -63,34 +63,27 @@ class _Turner(Loops):
         sums = _sums(trips.body)
         if sums is None:
             return None
-        row = self.fresh("row")
-        one = kf.For(row, "seq", rows.lo, rows.hi, [replace(trips, body=_one_row(trips.body, row))])
         folds = [kf.Fold(self.fresh(f"{s.var}_sum"), "add", (s.add.dtype,), (kf.Const(0.0, s.add.dtype),)) for s in sums]
         inner = {**scope, **{f.name: f for f in folds}}
-        one.body = _with_folds(one.body, sums, folds)
-        found = self.independent(one, inner, ranges)
-        if (
-            found is None
-            or found.private
-            or found.sums
-            or any(f not in folds for f in found.folds)
-            or not _by_columns(one, trips, inner)
-        ):
+        summed, row = replace(trips, body=_with_folds(trips.body, sums, folds)), self.fresh("row")
+        one = kf.For(row, "seq", rows.lo, rows.hi, [replace(trips, body=_one_row(summed.body, row))])
+        found = self.independent(one, inner, ranges) if _by_columns(one, trips, inner) else None
+        if found is None or found.private or found.sums or any(f not in folds for f in found.folds):
             return None
         if self.notes is not None:
             text = f"loop {trips.var} over {int(kf.trips(rows))} rows: {BLOCK} rows at a time go through all trips"
             self.notes.add("loop", text, form="interchanged", rows=BLOCK)
-        return self.blocks(replace(trips, body=_with_folds(trips.body, sums, folds)), rows, sums, folds)
+        return self.blocks(summed, rows, sums, folds)
 
     def blocks(self, trips: kf.For, rows: kf.For, sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
         lo, count = integer(rows.lo), int(kf.trips(rows)) // BLOCK
         block = self.fresh(f"{rows.var}_block")
         out: list[kf.Stmt] = [
-            *folds, kf.For(block, "seq", 0, count, [_over(trips, lo + integer(block) * BLOCK, 0, 0)]),
+            *folds, kf.For(block, "seq", 0, count, [_one_block(trips, lo + integer(block) * BLOCK)]),
         ]  # fmt: skip
         end = lo + count * BLOCK
         if integer(rows.hi) - integer(end) != 0:
-            out.append(_over(trips, None, end, rows.hi))
+            out.append(_rest(trips, end, rows.hi))
         for s, f in zip(sums, folds):
             total, both = self.fresh(f"{s.var}_total"), self.fresh(f"{s.var}_both")
             out += [
@@ -156,35 +149,28 @@ def _reads(s: kf.Stmt) -> list[str]:
     return [n for x in operands for n in ((x,) if isinstance(x, str) else symbols(x) if isinstance(x, Affine) else ())]
 
 
-def _with_folds(body: list[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
-    """The body, or that of the loop in it, with folds in place of sums of its own."""
-    if not sums:
-        return body
+def _with_folds(body: Sequence[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
+    """The body with folds in place of its sums."""
     new: dict[int, kf.Stmt] = {id(s.add): kf.Combine(f.name, (s.term,)) for s, f in zip(sums, folds)}
     vars = {s.var for s in sums}
-
-    def block(body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
-        return [
-            replace(s, body=block(s.body)) if isinstance(s, kf.For) else new.get(id(s), s)
-            for s in body
-            if not (isinstance(s, kf.Assign) and s.name in vars)
-        ]
-
-    return block(body)
+    return [new.get(id(s), s) for s in body if not (isinstance(s, kf.Assign) and s.name in vars)]
 
 
-def _over(trips: kf.For, first: Integer | None, lo: kf.Index, hi: kf.Index) -> kf.For:
-    """The trips over rows: BLOCK of them from `first` on, or all from lo to hi."""
+def _one_block(trips: kf.For, first: Integer) -> kf.For:
+    """The trips over BLOCK rows from the first one on, straight line."""
 
     def part(s: kf.Stmt) -> kf.Stmt:
         if not isinstance(s, kf.For):
             return s
-        if first is None:
-            return replace(s, lo=lo, hi=hi, twice=False)
         own = {s.var: integer(s.var) + first}
         return replace(s, lo=0, hi=BLOCK, body=[substituted(t, own) for t in s.body], full=True, unroll=1, mix=False, twice=False)
 
     return replace(trips, body=list(map(part, trips.body)))
+
+
+def _rest(trips: kf.For, lo: kf.Index, hi: kf.Index) -> kf.For:
+    """The trips over rows that are left."""
+    return replace(trips, body=[replace(s, lo=lo, hi=hi, twice=False) if isinstance(s, kf.For) else s for s in trips.body])
 
 
 def _one_row(body: Sequence[kf.Stmt], row: str) -> list[kf.Stmt]:

@@ -8,24 +8,24 @@ that the records of two trips do not meet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
+from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.substitute import replaced, substituted
+from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, number, symbol, symbols
 from irad.core.lazy_dataclass import dataclass, replace
 
-UNKNOWN = ("", 0)
-_PARTS = ("test", "body", "then", "orelse")
+UNKNOWN = ("", 0)  # a slot, of which only is known that memory is made for it
 
 
 def reserved(kernel: kf.Kernel) -> kf.Kernel:
     """The kernel with room for the tapes of such loops made before them."""
     if not any(isinstance(s, kf.Deref) for s in kf.walk(kernel.body)):
         return kernel
-    return replace(kernel, body=_Tapes(kernel).block(kernel.body))
+    return replace(kernel, body=_Tapes(kernel.body).block(kernel.body, {}, {}))
 
 
 @dataclass
@@ -38,40 +38,26 @@ class _Growth:
     grow: kf.If
 
 
-class _Tapes:
-    def __init__(self, kernel: kf.Kernel):
-        self.names = {getattr(s, "name", None) for s in kf.walk(kernel.body)}
-
-    def fresh(self, hint: str) -> str:
-        k = 0
-        while f"{hint}_{k}" in self.names:
-            k += 1
-        self.names.add(f"{hint}_{k}")
-        return f"{hint}_{k}"
-
-    def block(self, body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
-        out: list[kf.Stmt] = []
-        for s in body:
-            parts = {p: self.block(getattr(s, p)) for p in _PARTS if hasattr(s, p)}
-            s = replace(s, **parts) if parts else s
-            out += self.loop(s) if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 else [s]
-        return out
+class _Tapes(Loops):
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        (s,) = self.inside(s, scope, ranges)
+        return self.loop(s) if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 else [s]
 
     def loop(self, loop: kf.For) -> list[kf.Stmt]:
         """The loop with what can stand before it, and after it."""
         before: list[kf.Stmt] = []
         after: list[kf.Stmt] = []
         if 0 < kf.trips(loop) < inf:
-            for top in dict.fromkeys(s.name for s in loop.body if isinstance(s, kf.Assign)):
+            for top in _counted(loop):
                 found = _Top(loop, top)
                 if found.moves_evenly():
-                    loop, pre, post = self.without(found)
+                    loop, pre, post = self.at_known_places(found)
                     before, after = [*before, *pre], [*after, *post]
         addresses = _addresses(loop) if before else []
         body = [s for s in loop.body if not any(s is a for a in addresses)]
         return [*before, *addresses, replace(loop, body=body), *after]
 
-    def without(self, t: _Top) -> tuple[kf.For, list[kf.Stmt], list[kf.Stmt]]:
+    def at_known_places(self, t: _Top) -> tuple[kf.For, list[kf.Stmt], list[kf.Stmt]]:
         """The loop without the variable, and the statements before it and after it."""
         start, trips = self.fresh(f"{t.top}_start"), int(kf.trips(t.loop))
         before: list[kf.Stmt] = [kf.Let(start, "i64", Apply("cast", (t.top,)))]
@@ -153,14 +139,20 @@ class _Top:
     def _of_a_tape(self) -> bool:
         """Is it part of a place in memory that an address leads to?"""
         memory = {s.name for s in kf.walk(self.loop.body) if isinstance(s, kf.Deref)}
-        views = {s.name for s in kf.walk(self.loop.body) if isinstance(s, kf.View) and s.buf in memory}
         names = {self.top, *self.values}
-        return any(
-            s.name in views and not names.isdisjoint(symbols(integer(s.offset)))  # type: ignore[union-attr]
-            if isinstance(s, kf.View)
-            else _place(s) is not None and _place(s)[0] in memory and _place(s)[1] & names  # type: ignore[index]
-            for s in kf.walk(self.loop.body)
-        )
+        at: tuple[kf.Index, ...]
+        for s in kf.walk(self.loop.body):
+            if isinstance(s, kf.View):
+                buf, at = s.buf, (s.offset,)
+            elif isinstance(s, kf.Store):
+                buf, at = s.buf, s.idx
+            elif isinstance(s, kf.Let) and isinstance(s.expr, kf.Load):
+                buf, at = s.expr.buf, s.expr.idx
+            else:
+                continue
+            if buf in memory and any(n in names for i in at for n in symbols(integer(i))):
+                return True
+        return False
 
     def _find_growths(self) -> bool:
         """All that makes room for the tape, in the loop itself; False if there is more of it elsewhere."""
@@ -198,16 +190,10 @@ class _Top:
         return out
 
 
-def _place(s: kf.Stmt) -> tuple[str, set[str]] | None:
-    """The buffer that a statement reads or writes, and the names in its index."""
-    at: kf.Load | kf.Store
-    if isinstance(s, kf.Let) and isinstance(s.expr, kf.Load):
-        at = s.expr
-    elif isinstance(s, kf.Store):
-        at = s
-    else:
-        return None
-    return at.buf, {n for i in at.idx for n in symbols(integer(i))}
+def _counted(loop: kf.For) -> list[str]:
+    """Variables that a loop assigns sums or differences of whole numbers."""
+    sums = {s.name for s in loop.body if isinstance(s, kf.Let) and s.dtype == "i64" and isinstance(s.expr, Apply)}
+    return list(dict.fromkeys(s.name for s in loop.body if isinstance(s, kf.Assign) and s.value in sums))
 
 
 def _slot(s: kf.If) -> tuple[str, Integer] | None:
