@@ -15,7 +15,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
 from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.merge import elements_of, meet
-from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template, show
+from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, show
 from irad.frontend.numpy.join import stack
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift
@@ -55,7 +55,7 @@ def whole(r: Reader, xs: list[Any]) -> Run:
     if run is not None and len(xs) == 1:
         return run
     element = elements_of(xs, None)
-    if element is None or type(element).__name__ == "Bad":
+    if element is None or isinstance(element, Bad):
         raise StructureError("the elements of this list are of several kinds: " + getattr(element, "message", "there are none"))
     return _run(r, xs, element, most_of(xs))
 
@@ -235,8 +235,8 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
         return
     run, n = whole(r, xs), length_of(xs)
     element = meet(run.element, elements_of([value], None))  # type: ignore[arg-type]
-    if type(element).__name__ == "Bad":
-        raise StructureError("an element of a list that grows is given another kind: " + element.message)  # type: ignore[attr-defined]
+    if isinstance(element, Bad):
+        raise StructureError("an element of a list that grows is given another kind: " + element.message)
     at_ = position(key, n, "list assignment index out of range")
     values = leaves(element, value, r.read)
     columns = [with_row(c, at_, v) for c, v in zip(widened(run, element), values)]
@@ -299,8 +299,8 @@ def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:
         return list(ys)
     second = whole(r, ys)
     element = meet(elements_of(xs, None), second.element)  # type: ignore[arg-type]
-    if type(element).__name__ == "Bad":
-        raise StructureError("two lists of other elements are put together: " + element.message)  # type: ignore[attr-defined]
+    if isinstance(element, Bad):
+        raise StructureError("two lists of other elements are put together: " + element.message)
     n, most = length_of(xs), most_of(xs) + second.rows
     first = _run(r, xs, element, most)
     pairs = zip(first.columns, widened(second, element))
