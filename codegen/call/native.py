@@ -28,6 +28,7 @@ from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
     control,
     dot,
     elements_and_scans,
+    fft,
     host,
     linalg,
     loops,

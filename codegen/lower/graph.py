@@ -22,7 +22,7 @@ from irad.core.affine import LINEAR, Integer, applied, strides, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
-from irad.core.types import DTYPES, I64, TAPE, Dim
+from irad.core.types import DTYPES, I64, TAPE, Dim, dtype_name
 from irad.errors import Loc, UnsupportedError
 from irad.ops.loop import Map
 from irad.ops.tape_flow import Sources, TapeFlow, tape_sources
@@ -261,7 +261,7 @@ class Frame:
                     )
                 self.places[v] = Place(name)
             elif at == "c":
-                self.places[v] = Place(self._constant(v))
+                self.places[v] = Place(self.constant(self.defs[v].attrs["value"], f"const_{v.id}"))
             else:
                 self.places[v] = Place(at)
         return self.places[v]
@@ -278,13 +278,16 @@ class Frame:
         """The buffer of result k of the program."""
         return f"r{k}"
 
-    def _constant(self, v: Value) -> str:
-        value = np.ascontiguousarray(self.defs[v].attrs["value"])
-        name = f"const_{v.id}"
+    def constant(self, value: np.ndarray, name: str = "") -> str:
+        """The buffer of a constant array, one axis."""
+        value = np.ascontiguousarray(value)
+        name = name or self.fresh("table")
         self.out.constants.append(value)
         self.out.constant_words.append(len(self.out.ctx))
         self.out.ctx.append(value.ctypes.data)
-        self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, v.type.dtype, value.size if self.out.lives else None))
+        dtype = dtype_name(value.dtype)
+        assert dtype is not None
+        self.head.append(kf.Deref(name, "ctx", len(self.out.ctx) - 1, dtype, value.size if self.out.lives else None))
         return name
 
     def strides(self, v: Value) -> list[Integer]:

@@ -43,7 +43,7 @@ def _callback(f: Frame, node: Node) -> None:
     call_host(f, node, host(node.attrs["name"]), node.attrs["name"])
 
 
-@rule("fft", "print")
+@rule("print")
 def host_op(f: Frame, node: Node) -> None:
     """Let Python run an op as its row says: output, and what there is no native code of our own for."""
     types = tuple(v.type for v in node.outputs)

@@ -3,7 +3,7 @@
     y_k = sum over j of z_j exp(sign 2 pi i j k / n)     along each of `axes`, without a factor
 
 The matrix is symmetric, so the transpose of the map on (real, imaginary) pairs is the transform with the other sign.
-There is no native code for it: Python runs NumPy's transform, see irad.codegen.lower.host.
+Native code: irad.codegen.lower.fft.
 """
 
 from __future__ import annotations
@@ -49,3 +49,14 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 fft = Op("fft", _infer, _eval, _vjp, _jvp, linear=True, doc="discrete Fourier transform of (real, imaginary), without a factor")
+
+
+def roots(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of 2 pi k / n for k < n, each from an angle of at most pi/4, so that the last bit is right but for rounding."""
+    k = np.arange(n)
+    quarter, rest = 4 * k // n, 4 * k % n
+    low = 2 * rest <= n
+    angle = np.where(low, rest, n - rest) * (np.pi / (2 * n))
+    c, s = np.where(low, np.cos(angle), np.sin(angle)), np.where(low, np.sin(angle), np.cos(angle))
+    turned = [(c, s), (-s, c), (-c, -s), (s, -c)]
+    return tuple(np.choose(quarter, [t[i] for t in turned]) for i in (0, 1))  # type: ignore[return-value]

@@ -6,16 +6,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.numpy.elementwise import convert
 from irad.frontend.numpy.move import roll
 from irad.frontend.registry import numpy
-from irad.frontend.values.arr import Arr, lift, normalize_axis, static_int
+from irad.frontend.values.arr import Arr, constant, lift, normalize_axis, static_int
 from irad.ops import complex as cx
-from irad.ops.array import concat, slice_axis, zeros
+from irad.ops.array import broadcast, concat, reshape_to, slice_axis, zeros
+from irad.ops.elementwise import select
 from irad.ops.fft import fft as fft_op
+from irad.ops.fft import roots
 
 Parts = tuple[Value, Value]
 _OTHER = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -113,35 +117,82 @@ fftn, ifftn = numpy("fft.fftn")(_many_axes(-1, None)), numpy("fft.ifftn")(_many_
 # ---- transforms of real input -------------------------------------------------------------------------------------------------
 
 
-def _half(parts: Parts, axis: int, n: int) -> Parts:
-    """The first half of a spectrum, which determines the other one."""
-    re, im = (slice_axis(v, axis, 0, n // 2 + 1) for v in parts)
-    return re, im
+def _real_spectrum(v: Value, axis: int, n: int) -> Parts:
+    """The first half of the spectrum of n real elements."""
+    if n % 2:
+        re, im = fft_op(v, zeros(v.type), axes=(axis,), sign=-1)
+        return slice_axis(re, axis, 0, n // 2 + 1), slice_axis(im, axis, 0, n // 2 + 1)
+    return _spectrum_of_pairs(v, axis, n)
 
 
-def _whole(parts: Parts, axis: int, n: int) -> Parts:
-    """The spectrum of n real elements from its first half: the other half is its conjugate, backwards."""
-    m = n // 2 + 1
-    re, im = (_fit(v, axis, m) for v in parts)
-    rest = n - m
-    if not rest:
-        return re, im
-    back = lambda v: slice_axis(v, axis, rest, rest, -1)
-    return concat(re, back(re), axis=axis), concat(im, -back(im), axis=axis)
+def _spectrum_of_pairs(v: Value, axis: int, n: int) -> Parts:
+    """By a transform z of n/2 complex numbers: elements of even number and i times those of odd number.
+
+    The spectra of both are (z_k + conj(z_-k)) / 2 and (z_k - conj(z_-k)) / 2i (W. Press et al., Numerical Recipes, section 12.3).
+    """
+    m = n // 2
+    re, im = fft_op(slice_axis(v, axis, 0, m, 2), slice_axis(v, axis, 1, m, 2), axes=(axis,), sign=-1)
+    (re, re_back), (im, im_back) = (_with_mirror(z, axis) for z in (re, im))
+    even, odd = (re + re_back, im - im_back), (im + im_back, re_back - re)
+    c, s = _half_turn(v.type, axis, n, m + 1)
+    return (even[0] + (c * odd[0] + s * odd[1])) * 0.5, (even[1] + (c * odd[1] - s * odd[0])) * 0.5
+
+
+def _with_mirror(z: Value, axis: int) -> Parts:
+    """Elements 0 to m of an array of m elements that goes on periodically, and the same backwards."""
+    whole = concat(z, slice_axis(z, axis, 0, 1), axis=axis)
+    m = static_int(whole.type.shape[axis], "extent")
+    return whole, slice_axis(whole, axis, m - 1, m, -1)
+
+
+def _half_turn(t: Type, axis: int, n: int, count: int) -> Parts:
+    """cos and sin of 2 pi k / n for k < `count`, along an axis of an array."""
+    shape = tuple(count if k == axis else d for k, d in enumerate(t.shape))
+    c, s = (broadcast(constant(x[:count], t.dtype), shape=shape, dims=(axis,)) for x in roots(n))
+    return c, s
 
 
 def _rfftn(a: Any, at: list[int], sizes: list[int], norm: str | None, what: str) -> Arr:
+    """The last axis first: only half of its spectrum goes on."""
     re = _real(a, what)
-    parts = _transform(re, zeros(re.type), at, sizes, norm, -1)
-    return _complex(_half(parts, at[-1], sizes[-1]))
+    for k, n in zip(at, sizes):
+        re = _fit(re, k, n)
+    parts = _real_spectrum(re, at[-1], sizes[-1])
+    if len(at) > 1:
+        parts = fft_op(*parts, axes=tuple(at[:-1]), sign=-1)
+    factor = _factor(norm, math.prod(sizes), True)
+    return _complex((_scaled(parts[0], factor), _scaled(parts[1], factor)))
 
 
-def _irfftn(parts: Parts, at: list[int], sizes: list[int], norm: str | None, sign: int = 1) -> Arr:
+def _real_from_half(parts: Parts, axis: int, n: int) -> Value:
+    """The n real numbers, times n, whose spectrum has this first half."""
+    re, im = (_fit(v, axis, n // 2 + 1) for v in parts)
+    if n % 2:
+        back = lambda v: slice_axis(v, axis, n // 2, n // 2, -1)
+        return fft_op(concat(re, back(re), axis=axis), concat(im, -back(im), axis=axis), axes=(axis,), sign=1)[0]
+    return _pairs_from_half(re, im, axis, n)
+
+
+def _pairs_from_half(re: Value, im: Value, axis: int, n: int) -> Value:
+    """`_spectrum_of_pairs` backwards. The imaginary parts of the first and the last element do not count, as in NumPy."""
+    m = n // 2
+    inside = broadcast(constant(np.arange(m + 1) % m != 0), shape=im.type.shape, dims=(axis,))
+    im = select(inside, im, zeros(im.type))
+    (re, re_back), (im, im_back) = ((slice_axis(v, axis, 0, m), slice_axis(v, axis, m, m, -1)) for v in (re, im))
+    dr, di = re - re_back, im + im_back
+    c, s = _half_turn(re.type, axis, n, m)
+    even, odd = fft_op(re + re_back - (dr * s + di * c), im - im_back + (dr * c - di * s), axes=(axis,), sign=1)
+    shape = re.type.shape
+    pairs = [reshape_to(v, (*shape[: axis + 1], 1, *shape[axis + 1 :])) for v in (even, odd)]
+    return reshape_to(concat(*pairs, axis=axis + 1), (*shape[:axis], n, *shape[axis + 1 :]))
+
+
+def _irfftn(parts: Parts, at: list[int], sizes: list[int], norm: str | None) -> Arr:
     """The other axes first: the half spectrum along the last one is then that of real numbers."""
     if len(at) > 1:
-        parts = _transform(*parts, at[:-1], sizes[:-1], norm, sign)
-    whole = _whole(parts, at[-1], sizes[-1])
-    return Arr(_transform(*whole, at[-1:], sizes[-1:], norm, sign)[0])
+        parts = _transform(*parts, at[:-1], sizes[:-1], norm, 1)
+    x = _real_from_half(parts, at[-1], sizes[-1])
+    return Arr(_scaled(x, _factor(norm, sizes[-1], False)))
 
 
 @numpy("fft.rfft")
