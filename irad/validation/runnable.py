@@ -42,13 +42,22 @@ class Stage:
     exact: bool = False
 
 
-EXACT = ("inline", "simplify", "fold", "cse", "licm", "ranges", "dce", "custom")  # of programs that are no derivatives
+EXACT = (
+    "inline",
+    "simplify",
+    "fold",
+    "cse",
+    "licm",
+    "ranges",
+    "dce",
+    "custom",
+)  # of programs that are no derivatives and without powers
 
 
 def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> Iterator[Stage]:
     """The steps of the compiler, one after another. `kernels`: the forms of the kernel that come before native code too."""
     for k, name in enumerate(filter(on, PIPELINE)):
-        exact = name in EXACT and not given.fastmath and not _derivative(program)
+        exact = name in EXACT and not given.fastmath and not _rounds(program)
         yield Stage(f"pass {name} (step {k + 1})", program, _after(name, given), exact)
         program = run(program, [name], None, given.fastmath, budget=given.memory_budget)
     for name in ("lower", *KERNEL_PIPELINE) if kernels else ():
@@ -104,8 +113,9 @@ def _paired(g: Any, w: Any) -> Any:
     return np.ascontiguousarray(g).view(np.asarray(w).dtype).reshape(np.shape(g)[:-1])[()]
 
 
-def _derivative(program: Program) -> bool:
-    return any(n.deriv for g in program.values() for n in walk(g))
+def _rounds(program: Program) -> bool:
+    """May rules round otherwise: those of derivatives, and of powers, which are as accurate as `pow`?"""
+    return any(n.deriv or n.op.name == "pow" for g in program.values() for n in walk(g))
 
 
 def _after(name: str, given: Options) -> Callable[[Program, Sequence[Any]], Outcome | None]:

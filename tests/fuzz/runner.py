@@ -9,19 +9,21 @@ import re
 import select
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import tests.fuzz
 from tests.fuzz import shrink
 from tests.fuzz.case import Case
 from tests.support import ROOT
 
+LAST_WORDS = 40  # lines
 HANGS = 120.0  # seconds; a machine under load is slow
 
 
@@ -36,13 +38,15 @@ class Worker:
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
+        self.errors: IO[str] | None = None  # what the process writes to standard error: the C library's last words
 
     def ask(self, request: dict[str, Any], seconds: float = HANGS) -> dict[str, Any]:
         """Its answer; the end of the process, or no answer in time, is a fault."""
         if self.process is None:
             command = [sys.executable, "-m", "tests.fuzz.worker"]
             pipe = subprocess.PIPE
-            self.process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+            self.errors = tempfile.TemporaryFile("w+", errors="replace")
+            self.process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=self.errors, text=True)
         p = self.process
         assert p.stdin is not None and p.stdout is not None
         try:
@@ -54,11 +58,13 @@ class Worker:
         if line:
             answer: dict[str, Any] = json.loads(line)
             return answer
-        self.close()
+        words = self.close()
         what = f"no answer in {seconds:g} s" if line is None else f"the process ended with {p.returncode}"
-        return {"fault": what, "text": what}
+        return {"fault": what, "text": f"{what}\n{words}"}
 
-    def close(self) -> None:
+    def close(self) -> str:
+        """End the process; what it said last on standard error."""
+        words = ""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -69,6 +75,11 @@ class Worker:
                     except BrokenPipeError:
                         pass
             self.process = None
+            assert self.errors is not None
+            self.errors.seek(0)
+            words = "".join(self.errors.readlines()[-LAST_WORDS:])
+            self.errors.close()
+        return words
 
 
 @dataclass

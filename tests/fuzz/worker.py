@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -20,6 +21,7 @@ from tests.fuzz.case import Case
 
 def main() -> None:
     os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass
+    faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what programs print is not an answer
     for line in sys.stdin:

@@ -42,10 +42,11 @@ def test_a_fault_is_reduced() -> None:
 
 def test_a_process_that_ends_is_a_fault() -> None:
     worker = Worker()
-    crash = Case("loops", 0, "def main():\n    import os\n    os.abort()\n")
+    crash = Case("loops", 0, "def main():\n    import os\n    os.write(2, b'last words')\n    os.abort()\n")
     hang = Case("loops", 0, "def main():\n    while True:\n        pass\n")
     try:
-        assert worker.ask(request_of(crash))["fault"] == "the process ended with -6"
+        ended = worker.ask(request_of(crash))
+        assert ended["fault"] == "the process ended with -6" and "last words" in ended["text"]
         assert worker.ask(request_of(hang), 3.0)["fault"] == "no answer in 3 s"
         assert worker.ask(request_of(Case("loops", 0, "def main():\n    pass\n")))["outcome"] == "ok"
     finally:
