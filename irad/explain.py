@@ -7,8 +7,8 @@ from math import prod
 from pathlib import Path
 
 from irad.codegen.call.native import Native
+from irad.codegen.interface import SLOT
 from irad.codegen.kernel import form as kf
-from irad.codegen.lower.graph import SLOT
 from irad.core.ir import Program, Value
 from irad.core.notes import TOPICS, Notes, size_text
 from irad.core.types import DTYPES, TAPE

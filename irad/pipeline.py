@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Set
 
-from irad.codegen.call.native import Native, Signature, build
+from irad.codegen.call.build import build
+from irad.codegen.call.native import Native
+from irad.codegen.interface import Signature
 from irad.codegen.kernel.show import show
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import lower

@@ -55,7 +55,7 @@ WITHIN: dict[str, list[set[str]]] = {
         {"manager"},
     ],
     "irad.codegen": [
-        {"llvm_text", "llvm_files", "jit"},
+        {"llvm_text", "llvm_files", "jit", "interface"},
         {"kernel"},
         {"libraries"},
         {"lower", "schedule"},

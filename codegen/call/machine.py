@@ -22,7 +22,8 @@ import numpy as np
 
 from irad.codegen import llvm_files
 from irad.codegen.call import memory
-from irad.codegen.call.native import Context, Native, python_address
+from irad.codegen.call.native import Context, Native
+from irad.codegen.interface import python_address
 from irad.codegen.jit import PLAIN, Library, load
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import once
@@ -169,7 +170,7 @@ class CallMemory:
 
     def __init__(self, program: Program):
         native, first = program.native, program.first
-        self.context = Context(native.lowered)
+        self.context = Context(native.interface)
         self.words = np.zeros(first + program.registers, np.int64)
         here = address(self.words)
         self.words[_ARGV : _ARGV + program.argc] = [here + 8 * program.cell(k) for k in range(program.argc)]
@@ -267,7 +268,7 @@ class Program:
 
     def add_frame(self) -> None:
         """One more frame for calls at the same time. Called by the machine when it has no free one."""
-        memory.keeps(self, self.native.lowered.arena)
+        memory.keeps(self, self.native.interface.arena)
         frame = CallMemory(self)
         at = address(frame.words)
         self.frames[at] = frame

@@ -14,7 +14,7 @@ import numpy as np
 
 from irad.codegen.call.memory import ALIGN
 from irad.codegen.call.native import Context, Native
-from irad.codegen.lower.graph import ERROR_SLOTS, Lowered
+from irad.codegen.interface import ERROR_SLOTS, Interface
 from irad.codegen.transform.memory_check import GUARD, POISON, Accesses, Elsewhere, Violation
 from irad.core.lazy_dataclass import dataclass, field
 from irad.errors import MemoryCheckError
@@ -35,7 +35,7 @@ class CheckedNative(Native):
         return self._call(args, self._context(), kept)
 
     def _context(self) -> Context:
-        return CheckedContext(self.lowered)
+        return CheckedContext(self.interface, self.lowered.gaps)
 
     def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         assert isinstance(context, CheckedContext)
@@ -63,10 +63,10 @@ class CheckedNative(Native):
         return found
 
     def fail(self, status: int, record: int) -> None:
-        r = self.lowered.raises[status - 1] if status > 0 else None
+        r = self.interface.raises[status - 1] if status > 0 else None
         error = (ctypes.c_int64 * ERROR_SLOTS).from_address(record)
         if isinstance(r, Elsewhere):
-            r = self.lowered.raises[error[0] - 1]
+            r = self.interface.raises[error[0] - 1]
         if isinstance(r, Violation):
             raise r.error(error[1])
         super().fail(status, record)
@@ -88,10 +88,10 @@ class _Zone:
 class CheckedContext(Context):
     """Memory of one call, filled with the pattern. The arena has a guard zone before and after it; those inside it are `gaps`."""
 
-    def __init__(self, lowered: Lowered):
-        super().__init__(lowered)
-        self.memory = _filled(lowered.arena + 2 * GUARD)
-        self.gaps = [(0, GUARD), *((GUARD + a, GUARD + b) for a, b in lowered.gaps), (GUARD + lowered.arena, len(self.memory))]
+    def __init__(self, interface: Interface, gaps: Sequence[tuple[int, int]]):
+        super().__init__(interface)
+        self.memory = _filled(interface.arena + 2 * GUARD)
+        self.gaps = [(0, GUARD), *((GUARD + a, GUARD + b) for a, b in gaps), (GUARD + interface.arena, len(self.memory))]
         self.arena, self.pointers[0] = self.memory, _address(self.memory) + GUARD
 
     def look(self) -> None:

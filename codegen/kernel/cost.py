@@ -17,9 +17,7 @@ from irad.ops.core import cost_of
 
 LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
 POLL = "irad_poll"
-SIGNAL = "irad_signal"
 POLL_CALLS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")  # of Python's C interface
-INTERRUPTED = -1  # the status of a kernel that a signal has stopped
 
 _POLLED = 5e7  # ns; loops known to be shorter are left alone
 _CHUNK = 1 << 20  # ns of work between two polls

@@ -8,9 +8,10 @@ frame. Too deep a recursion raises RecursionError before the stack overflows.
 
 from __future__ import annotations
 
+from irad.codegen.interface import ERROR_SLOTS, SLOT, Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Param, integer
-from irad.codegen.lower.graph import ERROR_SLOTS, SLOT, Frame, Raised, Tape, rule
+from irad.codegen.lower.graph import Frame, Tape, rule
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import DTYPES, TAPE
 from irad.ops.tape_flow import NEW, TapeFlow, tapes_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from irad.codegen.interface import Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.lower.graph import Frame, Place, Raised, rule
+from irad.codegen.lower.graph import Frame, Place, rule
 from irad.core.affine import Affine, Integer, symbols
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import replace

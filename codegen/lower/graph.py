@@ -14,34 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen.interface import ERROR_SLOTS, SLOT, Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
+from irad.codegen.kernel.show import show
 from irad.codegen.lower.arena import arena_size
 from irad.core.affine import LINEAR, Integer, applied, strides, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.types import DTYPES, I64, TAPE, Dim, dtype_name
-from irad.errors import Loc, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.ops.loop import Map
 from irad.ops.tape_flow import Sources, TapeFlow, tape_sources
-from irad.ops.text import MOST
-
-ERROR_SLOTS = MOST
-SLOT = 3  # words of a tape: address, capacity, top
-
-
-@dataclass
-class Raised:
-    """What a return code stands for: exception class name, message with {} for the values, their dtypes, the user's line, and
-    the numbers of the results whose memory holds what the caller's arrays are then."""
-
-    exc: str
-    message: str
-    dtypes: tuple[str, ...]
-    loc: Loc | None
-    keeps: tuple[int, ...] = ()
 
 
 @dataclass
@@ -65,6 +51,11 @@ class Lowered:
     gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
     lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
+
+    @property
+    def text(self) -> str:
+        """The kernel form, as text."""
+        return "\n".join(map(show, self.kernels))
 
 
 def _writes(graph: Graph, tape: Value, flow: TapeFlow) -> bool:

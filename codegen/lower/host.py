@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from irad.codegen.interface import Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Call, Const, Let
 from irad.codegen.lower.control import leave
-from irad.codegen.lower.graph import Frame, Raised, rule
+from irad.codegen.lower.graph import Frame, rule
 from irad.core.ir import Node, Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Type
@@ -31,8 +32,8 @@ _thread = threading.local()  # `error`: what the last failed call of this thread
 class HostRaised(Raised):
     """Stands for whatever a Python function raised."""
 
-    def error(self) -> BaseException:
-        """The exception; it is handed out once."""
+    def exception(self, record: int) -> BaseException:
+        """It is handed out once."""
         found: BaseException = _thread.error
         del _thread.error
         return found

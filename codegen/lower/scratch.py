@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 
+from irad.codegen.interface import Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.lower.graph import Frame, Place, Raised
+from irad.codegen.lower.graph import Frame, Place
 
 SMALL = 4096  # bytes that may lie in the entry's frame; a called function, which may recurse, keeps less
 SMALL_CALLED = 64

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irad.codegen.interface import SLOT, Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.control import each, move, over
-from irad.codegen.lower.graph import SLOT, Frame, Place, Raised, Tape, on_tape, rule
+from irad.codegen.lower.graph import Frame, Place, Tape, on_tape, rule
 from irad.codegen.schedule.notes import note_push
 from irad.core.affine import Integer
 from irad.core.ir import Graph, Node, Value, defs, uses

@@ -18,11 +18,12 @@ from math import prod
 from typing import Any
 
 from irad.codegen import llvm_files
+from irad.codegen.interface import ERROR_SLOTS, Raised
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import interval, span_of
 from irad.codegen.kernel.show import show
-from irad.codegen.lower.graph import ERROR_SLOTS, Lowered, Raised
+from irad.codegen.lower.graph import Lowered
 from irad.core.affine import Integer, Interval
 from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.types import DTYPES

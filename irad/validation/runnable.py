@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.call.native import Native
+from irad.codegen.interface import ERROR_SLOTS
 from irad.codegen.kernel.interp import KernelFault, Machine, NotInterpreted, TooLong
 from irad.codegen.lower.arena import arena_size
-from irad.codegen.lower.graph import ERROR_SLOTS, Lowered, lower
+from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.transform.manager import KERNEL_PIPELINE, kernel_forms
 from irad.core.interp import interpret
 from irad.core.ir import Program, Value, walk

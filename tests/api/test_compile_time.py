@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.call import native
+from irad.codegen.call import build as native
 from irad.codegen.lower.arena import arena_size
 from irad.core.ir import size
 from irad.frontend.trace import trace

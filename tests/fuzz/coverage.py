@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from irad.codegen.call import native
+from irad.codegen.call import build as native
 from irad.codegen.kernel import form as kf
 from irad.core.ir import Program, walk
 from irad.core.lazy_dataclass import replace

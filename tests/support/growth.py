@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import irad
+from irad.codegen.interface import ERROR_SLOTS
 from irad.codegen.kernel.interp import Machine
 from irad.codegen.lower.arena import arena_size
-from irad.codegen.lower.graph import ERROR_SLOTS, lower
+from irad.codegen.lower.graph import lower
 from irad.frontend.trace import trace
 from irad.pipeline import optimise
 

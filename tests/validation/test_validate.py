@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irad.cli import main
-from irad.codegen.call import native
+from irad.codegen.call import build as native
 from irad.codegen.schedule import loops as schedule
 from irad.core.interp import interpret
 from irad.core.ir import Node, Program, size

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.codegen.call.native import build
+from irad.codegen.call.build import build
 from irad.core.text import parse
 from irad.core.verify import verify
 from irad.passes.manager import run
