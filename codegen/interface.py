@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from irad.errors import Loc
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import MOST, filled, from_record
 
-Signature = tuple[tuple[Type, ...], tuple[Type, ...]]  # types of parameters, of results
+Signature = tuple[Sequence[Type], Sequence[Type]]  # types of parameters, of results
 
 ERROR_SLOTS = MOST  # words of an error record
 SLOT = 3  # words of a tape: address, capacity, top

@@ -18,6 +18,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding
 
+from irad.core import disk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.once import COMPILER, once
 from irad.errors import IradError
@@ -52,6 +53,7 @@ class Library:
     text: str
     object: bytes
     times: dict[str, float]
+    exports: tuple[str, ...]
     _tracker: Any = field(repr=False)
 
     def address(self, name: str) -> int:
@@ -138,6 +140,20 @@ def assembly(text: str, target: Target = HOST) -> str:
         return target.machine.emit_assembly(_parse(text, target))
 
 
+def load_kept(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None, target: Target = HOST) -> Library:
+    """As `load` for text that is the same in each process: its machine code is kept on disk."""
+    key = disk.digest(b"object", text.encode(), host_id().encode(), type(target).__name__.encode())
+    data = disk.read(key)
+    if data is not None:
+        try:
+            return load_object(data, exports, symbols, text=text)
+        except JitError:  # made anew
+            pass
+    made = load(text, exports, symbols, target)
+    disk.write(key, made.object)
+    return made
+
+
 def load(text: str, exports: Iterable[str], symbols: Mapping[str, int] | None = None, target: Target = HOST) -> Library:
     """Compile a module, for this machine, and load it. `symbols` are the addresses of the outside functions that it declares;
     functions of the C library are found without.
@@ -169,6 +185,7 @@ def load_object(
 
 def _linked(data: bytes, exports: Iterable[str], symbols: Mapping[str, int], text: str, times: dict[str, float]) -> Library:
     t0 = time.perf_counter()
+    exports = tuple(exports)
     builder = _llvm().JITLibraryBuilder().add_object_img(data).add_current_process()
     for name, address in symbols.items():
         builder.import_symbol(name, address)
@@ -179,4 +196,4 @@ def _linked(data: bytes, exports: Iterable[str], symbols: Mapping[str, int], tex
     except RuntimeError as e:
         raise JitError(f"a generated object cannot be linked: {e}") from e
     times["link"] = time.perf_counter() - t0
-    return Library(text, data, times, tracker)
+    return Library(text, data, times, exports, tracker)

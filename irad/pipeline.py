@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 from irad.codegen.call.build import build
 from irad.codegen.call.native import Native
@@ -12,7 +12,7 @@ from irad.codegen.kernel.show import show
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import lower
 from irad.codegen.transform.manager import kernel_forms
-from irad.core.ir import Graph, Program, types
+from irad.core.ir import Program
 from irad.core.notes import Notes
 from irad.core.pipelines import in_order
 from irad.core.promotion import of_numpy_2
@@ -38,8 +38,10 @@ def optimise(
     options: Options = DEFAULT,
     donated: Set[int] = frozenset(),
     notes: Notes | None = None,
+    steps: Sequence[str] | None = None,
 ) -> Program:
-    """The program after all passes: fused and planned. `donated`: parameters whose memory results may take. `notes`: see run.
+    """The program after all passes, or some `steps`: fused and planned. `donated`: parameters whose memory results may take.
+    `notes`: see run.
 
     The verifier takes an eighth of the time of the passes, so users' programs meet it at the end. Where something is wrong
     there, or a pass fails, all runs again with a check after each pass, and the error names the first that is to blame.
@@ -48,17 +50,12 @@ def optimise(
     each = observe is not None or os.environ.get("IRAD_VERIFY") == "1"
     with of_numpy_2():
         try:
-            return run(program, filter(on, PIPELINE), *told, each)
+            return run(program, filter(on, steps or PIPELINE), *told, each)
         except Exception as e:
             if each or isinstance(e, IradError) and not isinstance(e, VerifyError):
                 raise
-            run(program, filter(on, PIPELINE), *told)
+            run(program, filter(on, steps or PIPELINE), *told)
             raise
-
-
-def signature(entry: Graph) -> Signature:
-    """Types of the parameters and results of a graph as it was traced."""
-    return types(entry.params), types(entry.results)
 
 
 def kernel_steps(program: Program, options: Options = DEFAULT) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from irad.ops.control import RaisedInGraph
 from irad.passes.manager import run
 from tests.support import by_differences
 
+os.environ.setdefault("IRAD_CACHE", "0")  # tests compile what they test; those of the disk cache turn it on
 os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass, not only at the end
 if np.__version__.startswith("1."):  # irad promotes as NumPy 2 does, so NumPy 1 has to be asked for that where it is the oracle
     np._set_promotion_state("weak")  # type: ignore[attr-defined]

@@ -40,6 +40,11 @@ def text(outlined: str, loop: Callable[..., str]) -> tuple[str, str]:
     return loop(outlined, count, "double", ["double"], body), f"declare double @{symbol}({'double, ' * count}i32)"
 
 
+def address(symbol: str) -> int:
+    """Where one of SciPy's functions is. Raises KeyError if irad knows none of that name."""
+    return _address(symbol.removeprefix(_SYMBOL))
+
+
 def symbols(text: str) -> dict[str, int]:
     """Where SciPy's functions are that a module declares."""
     names: Iterable[str] = set(re.findall(rf"^declare double @{_SYMBOL}(\w+)\(", text, re.M))

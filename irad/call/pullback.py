@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.compiled import Job, native_of
 from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall_vjp import write_backward, write_forward
 from irad.call.specialisation import finish, user_exception
@@ -29,7 +30,7 @@ from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options, static_leaves
 from irad.passes.derivatives.split import split
 from irad.passes.manager import run
-from irad.pipeline import DIFFERENTIATE, FINISH, native
+from irad.pipeline import DIFFERENTIATE, FINISH
 
 Joint = Callable[[Any], Callable[[Any, Any], Any]]  # fn -> (primals, cotangent) -> (result, cotangents of the primals)
 
@@ -98,8 +99,8 @@ class VjpSpecialisation:
         kept = types(next(iter(halves.forward.values())).results)[self.own_results :]
         taken = types(next(iter(halves.backward.values())).params)
         given = (params, (*outputs[: self.own_results], *kept))
-        self.forward = native(passes(halves.forward, FINISH), given, options)
-        self.backward = native(passes(halves.backward, FINISH), (taken, outputs[self.own_results :]), options)
+        self.forward = native_of(Job(halves.forward, given, options, steps=FINISH))
+        self.backward = native_of(Job(halves.backward, (taken, outputs[self.own_results :]), options, steps=FINISH))
         self.conditions = Conditions(traced, params, primals)
         self.programs: dict[tuple[type, ...], entry.Program | None] = {}  # of pullbacks, by what they keep and take
         self.cell: list[Any] = [entry.table(self.pull, ())]

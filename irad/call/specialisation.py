@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from irad.call import write_back
+from irad.call.compiled import Job, native_of, signature
 from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall import write
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import Native
-from irad.core.ir import Program, walk
+from irad.core.ir import walk
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.errors import IradError, IradValueError, UnsupportedError
 from irad.frontend.arguments import definition
@@ -28,7 +29,6 @@ from irad.frontend.values.traced import GIVEN, Result, Traced, record_of, with_o
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
-from irad.pipeline import native, optimise, signature
 
 
 class Specialisation:
@@ -37,8 +37,8 @@ class Specialisation:
     def __init__(self, traced: Traced, options: Options = DEFAULT, donate: Sequence[int] = ()):
         traced = with_own(traced)
         self.traced, self.donated = traced, donated_parameters(traced, donate)
-        self.program: Program = optimise(traced.program, None, options, frozenset(self.donated.values()))
-        self.native: Native = native(self.program, signature(traced.graph), options)
+        donated = frozenset(self.donated.values())
+        self.native: Native = native_of(Job(traced.program, signature(traced.graph), options, donated))
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
         self.records = record_of(traced)

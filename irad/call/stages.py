@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irad.call.compiled import signature
 from irad.call.specialisation import donated_parameters
 from irad.codegen.call.native import Native
 from irad.core.ir import Program
@@ -13,7 +14,7 @@ from irad.core.text import show
 from irad.explain import report
 from irad.frontend.trace import trace
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
-from irad.pipeline import native, optimise, signature
+from irad.pipeline import native, optimise
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.compiled import signature
 from irad.call.specialisation import user_exception
 from irad.codegen.call.native import Native
 from irad.core.ir import Program
@@ -15,7 +16,7 @@ from irad.frontend.transforms.transform import OUTSIDE
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options
 from irad.passes.derivatives.autodiff import grad, vjp
-from irad.pipeline import native, optimise, signature
+from irad.pipeline import native, optimise
 
 
 class CompiledGraph:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.compiled import signature
 from irad.codegen.call.native import Native
 from irad.codegen.interface import ERROR_SLOTS
 from irad.codegen.kernel.interp import KernelFault, Machine, NotInterpreted, TooLong
@@ -23,7 +24,7 @@ from irad.ops.control import RaisedInGraph
 from irad.ops.text import filled, from_record
 from irad.options import DEFAULT, Options, options
 from irad.passes.manager import run
-from irad.pipeline import PIPELINE, native, optimise, signature
+from irad.pipeline import PIPELINE, native, optimise
 
 MOST = 200_000  # statements that a kernel is interpreted for
 

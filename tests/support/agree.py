@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.compiled import signature
 from irad.codegen.call.native import Native
 from irad.core.interp import interpret
 from irad.core.ir import Graph, Program, walk
@@ -17,7 +18,7 @@ from irad.ops.control import RaisedInGraph
 from irad.passes.derivatives.autodiff import vjp
 from irad.passes.derivatives.expand import expand
 from irad.passes.derivatives.split import split
-from irad.pipeline import native, optimise, signature
+from irad.pipeline import native, optimise
 
 ULPS = 64.0
 

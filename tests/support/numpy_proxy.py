@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irad.call.compiled import signature
 from irad.core.interp import interpret
 from irad.core.ir import Graph, Value, build
 from irad.core.types import Type, type_of
@@ -16,7 +17,7 @@ from irad.core.verify import verify
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.numpy import table
 from irad.frontend.values.arr import Arr
-from irad.pipeline import native, optimise, signature
+from irad.pipeline import native, optimise
 
 BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "truediv", "floordiv": "floordiv", "mod": "mod", "pow": "pow",
