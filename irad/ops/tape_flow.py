@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from irad.core.ir import Graph, Node, Program, Value, reads, walk
 from irad.core.types import TAPE
 from irad.errors import UnsupportedError
+from irad.ops.control import call
+from irad.ops.regions import BRANCHES, loop_of
 
 NEW = -1  # the source of a tape result that the graph makes itself
 Sources = Mapping[str, tuple[int | None, ...]]  # of called graphs: per tape result, which tape parameter; None: not known yet
@@ -75,17 +77,13 @@ def tapes_of(values: tuple[Value, ...]) -> list[Value]:
 
 def _links(n: Node, sources: Sources) -> Iterator[tuple[Value, Value]]:
     """Pairs of values that are the same tape, by one node."""
-    name, outs = n.op.name, n.outputs
+    outs = n.outputs
     rows: list[tuple[tuple[Value, ...], tuple[Value, ...]]] = []
-    if name == "for":
-        body = n.regions[0]
-        rows = [(outs, n.inputs[1:]), (outs, body.params[1:]), (outs, body.results)]
-    elif name == "while":
-        cond, body = n.regions
-        rows = [(outs, n.inputs), (outs, cond.params), (outs, body.params), (outs, body.results)]
-    elif name in ("if", "checkpoint"):
+    if loop := loop_of(n):
+        rows = [(outs, v) for v in (loop.inits, *(c.params for c in loop.conds), loop.carries, loop.yields)]
+    elif n.op.name in BRANCHES:
         rows = [(outs, r.results) for r in n.regions]
-    elif name == "call":
+    elif n.op is call:
         given = tapes_of(n.inputs)
         known = sources.get(n.attrs["callee"], ())
         pairs = zip(tapes_of(outs), known)

@@ -21,6 +21,7 @@ from irad.core.types import TAPE
 from irad.core.verify import verify
 from irad.errors import IradError
 from irad.ops.constant import const
+from irad.ops.control import for_, if_
 from irad.passes.clean.dce import dce
 
 Sample = tuple[Program, list[Any]]  # a program and its arguments
@@ -137,10 +138,10 @@ def _without_parameter(program: Program, args: list[Any]) -> Iterator[Sample]:
 def _regions(program: Program, args: list[Any]) -> Iterator[Sample]:
     """A branch in the place of an `if`; one trip in the place of a `for`."""
     for k, node in enumerate(_entry(program).nodes):
-        if node.op.name == "if":
+        if node.op is if_:
             for region in node.regions:
                 yield _replaced(program, args, k, functools.partial(inline, region))
-        elif node.op.name == "for":
+        elif node.op is for_:
             yield _replaced(program, args, k, functools.partial(_first_trip, node))
 
 

@@ -8,7 +8,7 @@ from irad.core.affine import Interval, join
 from irad.core.ir import Node, Value
 from irad.core.types import Type
 from irad.ops.intervals import int_range
-from irad.ops.regions import loop_of
+from irad.ops.regions import Loop, loop_of
 from irad.passes.analyses.facts import DEPTH, Facts
 
 
@@ -30,7 +30,8 @@ def _is_counter(t: Type) -> bool:
 
 def _stepped(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Interval | None:
     """Bounds of a carry that changes by a bounded step in each of a bounded number of trips, and never wraps around."""
-    trips = facts.interval(node.inputs[0])[1] if node.op.name == "for" else math.inf
+    count = Loop(node).trips
+    trips = facts.interval(count)[1] if count else math.inf
     with facts.scope():
         facts.enter(node, len(node.regions) - 1)
         step = change(facts, new, p, DEPTH)

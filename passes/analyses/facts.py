@@ -17,6 +17,7 @@ from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, Extent, affine
 from irad.ops.intervals import HIGHEST, LOWEST, int_range
+from irad.ops.regions import loop_of
 from irad.passes.rewrite import Env, lookup, splat_of
 
 LONGEST = 2**62  # no extent is larger
@@ -274,22 +275,23 @@ class Facts:
 
     def enter(self, node: Node, k: int) -> None:
         """What holds inside region k, in a scope of its own."""
-        region, name = node.regions[k], node.op.name
+        region = node.regions[k]
         for p in region.params:
             if p in self.results:
                 self.bound(p, self.results[p])
-        if name == "if":
+        if node.op.name == "if":
             self.assume(node.inputs[0], k == 0)
-        elif name == "for":
-            self.index(region.params[0], self.linear(node.inputs[0]))
-            for p in region.params[1:]:
-                self.slope(p, affine(0, {region.params[0]: 1}), p)
-        elif name == "loop":
+        elif node.op.name == "loop":
             for p, d in zip(region.params, node.attrs["extents"]):
                 self.index(p, d if isinstance(d, int) else d.rename(self.resolve))
-        elif name == "while" and k == 1:
-            self.alias.update(zip(node.regions[0].params, region.params))
-            self.assume(node.regions[0].results[0], True)
+        elif (loop := loop_of(node)) and loop.body is region:
+            if loop.index and loop.trips:
+                self.index(loop.index, self.linear(loop.trips))
+                for p in loop.carries:
+                    self.slope(p, affine(0, {loop.index: 1}), p)
+            for cond in loop.conds:
+                self.alias.update(zip(cond.params, loop.carries))
+                self.assume(cond.results[0], True)
 
     def index(self, i: Value, trips: Dim) -> None:
         """`0 <= i < trips`."""
@@ -315,12 +317,14 @@ class Facts:
         for out in node.outputs:
             if out in self.results:
                 self.bound(out, self.results[out])
-        if node.op.name == "for" and self.interval(node.inputs[0])[0] >= 0:
-            for p, out in zip(node.regions[0].params[1:], node.outputs):
-                self.slope(p, self.linear(node.inputs[0]), out)
-        if node.op.name == "while":
-            self.alias.update(zip(node.regions[0].params, node.outputs))
-            self.assume(node.regions[0].results[0], False)
+        if (loop := loop_of(node)) is None:
+            return
+        if loop.trips and self.interval(loop.trips)[0] >= 0:
+            for p, out in zip(loop.carries, loop.outs):
+                self.slope(p, self.linear(loop.trips), out)
+        for cond in loop.conds:
+            self.alias.update(zip(cond.params, loop.outs))
+            self.assume(cond.results[0], False)
 
 
 def _whole(v: Value) -> Interval:

@@ -19,7 +19,7 @@ from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, affine
 from irad.ops.array import STORES, Slice, Spec
-from irad.ops.regions import is_loop, loop_of
+from irad.ops.regions import Loop, is_loop, loop_of
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
 UNKNOWN = 256  # what an unknown trip count counts
@@ -98,12 +98,10 @@ class FinalValues:
                 at = self._before(at)
 
     def _loop(self, node: Node) -> None:
-        body = self.bodies[node][-1]
-        carry = body.graph.params[len(body.graph.params) - len(node.outputs) :]
-        self.carried.update((p, (node, k)) for k, p in enumerate(carry))
-        counted = node.op.name == "for"
-        self.index[node] = index = body.graph.params[0] if counted else Value(I64)
-        self.trips[index] = node.inputs[0] if counted else None
+        body, loop = self.bodies[node][-1], Loop(node)
+        self.carried.update((p, (node, k)) for k, p in enumerate(loop.carries))
+        self.index[node] = index = loop.index or Value(I64)
+        self.trips[index] = loop.trips
         self.home[index] = body
 
     def _before(self, v: Value) -> Value | None:
@@ -182,7 +180,7 @@ class FinalValues:
             yield self.access(node.inputs[2:], node.attrs["spec"])
             return
         k = node.outputs.index(v)
-        for region in self.bodies[node][-1:] if node.op.name == "while" else self.bodies[node]:
+        for region in self.bodies[node][-1:] if is_loop(node) else self.bodies[node]:
             at = region.graph.results[k]
             while at in self.node and self.home[at].within(region):
                 yield from self._stores(self.node[at], at)

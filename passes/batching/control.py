@@ -9,21 +9,18 @@ from irad.core.ir import Builder, Graph, Node, Value, captures, copy, current, d
 from irad.core.types import I64, TAPE, Type
 from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
-from irad.ops.control import call, if_, push, raise_if
+from irad.ops.control import call, if_, pop, push, raise_if
 from irad.ops.core import effects
-from irad.ops.regions import loop_of
+from irad.ops.regions import is_loop, loop_of
 from irad.passes.batching.rules import element, widen
 from irad.passes.batching.vmap import CONTROL, Batching
-
-_UNSAFE = ("for", "while", "call", "push", "pop")
-
 
 # ---- branches --------------------------------------------------------------------------------------------------------------
 
 
 def _unsafe(graph: Graph) -> bool:
     """Must the region not run without an active element?"""
-    return any(n.op.name in _UNSAFE or effects(n) != "none" for n in walk(graph))
+    return any(is_loop(n) or n.op in (call, push, pop) or effects(n) != "none" for n in walk(graph))
 
 
 def _if(b: Batching, n: Node) -> None:

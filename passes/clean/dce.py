@@ -28,6 +28,7 @@ from irad.core.ir import (
     walk,
 )
 from irad.core.types import TAPE
+from irad.ops.control import while_
 from irad.ops.regions import BRANCHES, LOOPS, Loop, edges_in, edges_out, entries, loop_of
 from irad.passes.clean.dead_stores import without_dead_stores
 
@@ -68,7 +69,7 @@ def endless(n: Node) -> bool:
 
     It makes no trip or never ends, which Python shows too. Any other loop is taken to end: without readers it may go.
     """
-    if n.op.name != "while" or n.deriv:
+    if n.op is not while_ or n.deriv:
         return False
     cond = n.regions[0]
     still = {cond.params[k] for k in Loop(n).unchanged()}

@@ -13,7 +13,7 @@ from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, walk
 from irad.core.types import TAPE, Dim, is_int
 from irad.ops import effects
 from irad.ops.array import Slice
-from irad.ops.regions import is_loop, loop_of
+from irad.ops.regions import Loop, is_loop, loop_of
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
 
@@ -46,8 +46,9 @@ class _Licm:
 
     def loop(self, node: Node, before: list[Node]) -> Node:
         """The loop without its invariant nodes, which go to `before`."""
-        trips = splat_of(self.defs.get(node.inputs[0])) if node.op.name == "for" else None
-        sure = {"for": [trips is not None and bool(trips >= 1)], "while": [True, False]}[node.op.name]
+        loop = Loop(node)
+        trips = splat_of(self.defs.get(loop.trips)) if loop.trips else None
+        sure = [True, False] if loop.conds else [trips is not None and bool(trips >= 1)]
         return node.replace(regions=[self.hoist(r, s, before) for r, s in zip(node.regions, sure)])
 
     def hoist(self, region: Graph, sure: bool, before: list[Node]) -> Graph:

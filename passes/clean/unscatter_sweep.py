@@ -22,6 +22,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim, Type
 from irad.ops.array import Slice, index, iota, update, zeros
 from irad.ops.constant import const
+from irad.ops.control import for_
 from irad.ops.elementwise import select
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.rewrite import give_last, splat_of
@@ -65,7 +66,7 @@ def unscatter_sweeps(program: Program) -> Program:
 
 
 def _has_sweep(graph: Graph) -> bool:
-    return any(n.op.name == "for" and n.deriv for n in walk(graph))
+    return any(n.op is for_ and n.deriv for n in walk(graph))
 
 
 class _Sweeps:
@@ -75,7 +76,7 @@ class _Sweeps:
     def graph(self, graph: Graph) -> Graph:
         nodes: list[Node] = []
         for n in graph.nodes:
-            sweep = self.find(n) if n.op.name == "for" and n.deriv else None
+            sweep = self.find(n) if n.op is for_ and n.deriv else None
             nodes += [map_regions(n, self.graph)] if sweep is None else _turned(sweep)
         return graph.replace(nodes=nodes)
 
@@ -90,7 +91,7 @@ class _Sweeps:
             (body,) = loops[-1].regions
             p, result = body.params[1 + slots[-1]], body.results[slots[-1]]
             readers = [n for n in body.nodes if p in n.inputs]
-            if len(readers) != 1 or readers[0].op.name != "for":
+            if len(readers) != 1 or readers[0].op is not for_:
                 break
             inner = readers[0]
             k = inner.inputs.index(p) - 1

@@ -17,6 +17,7 @@ from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.expand import expand
 from irad.passes.derivatives.forward import linearized
 from irad.passes.derivatives.reverse import Differentiation, cotangent_type, joint
+from irad.passes.derivatives.rules import RULES
 from irad.passes.derivatives.wholes import wholes
 
 
@@ -34,7 +35,7 @@ def vjp(
     """
     program, f, params = _prepare(program, wrt)
     chosen = _chosen(f.results, results, "result")
-    diff = Differentiation(program, asked)
+    diff = Differentiation(program, RULES, asked)
     ct = {k: Value(cotangent_type(f.results[k], f.params), _hint("ct", f.results[k])) for k in chosen}
     with Builder() as b:
         dx = joint(diff, f, params, [ct.get(k) for k in range(len(f.results))])
@@ -50,7 +51,7 @@ def grad(program: Program, wrt: Sequence[int] | None = None, result: int = 0, as
     (k,) = _chosen(f.results, [result], "result")
     if f.results[k].type.shape:
         raise IradTypeError(f"the gradient of a result of type {f.results[k].type}; it must be a scalar (use vjp or jacobian)")
-    diff = Differentiation(program, asked)
+    diff = Differentiation(program, RULES, asked)
     with Builder() as b:
         with Builder(deriv=True) as seed:
             one = const(value=1.0, type=f.results[k].type)
@@ -65,7 +66,7 @@ def jvp(program: Program, wrt: Sequence[int] | None = None) -> Program:
     Arguments and errors as those of `vjp`.
     """
     program, f, params = _prepare(program, wrt)
-    diff = Differentiation(program)
+    diff = Differentiation(program, RULES)
     ds = [Value(v.type, _hint("d", v)) for v in params]
     with Builder() as b:
         dy = linearized(diff, f, params, ds)

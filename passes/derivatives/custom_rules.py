@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from irad.core.ir import Graph, Node, Value, captured, captures, copy, current, inline
 from irad.errors import UnsupportedError
 from irad.ops.control import zero
-from irad.passes.derivatives import forward, reverse
 from irad.passes.derivatives.custom import bound
 from irad.passes.derivatives.forward import Forward, Tangents
 from irad.passes.derivatives.region_pairs import Adjoint
@@ -34,7 +33,7 @@ def _dense(cts: Cotangents, outputs: Sequence[Value]) -> list[Value]:
     return [zero(v.type) if ct is None else ct for ct, v in zip(cts, outputs) if v.type.differentiable]
 
 
-def _vjp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def vjp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """The forward becomes `fwd`, whose residuals are values of the surroundings like any other."""
     _closed(ad, node)
     _, fwd, bwd = node.regions
@@ -55,7 +54,7 @@ def _residuals(node: Node) -> tuple[Value, ...]:
     return tuple(Value(v.type, v.hint) for v in fwd.results[len(node.outputs) :]) if fwd.results else node.inputs
 
 
-def _jvp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def jvp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """The transpose of the rule, which is linear in the tangents: its values do not matter, zeros will do."""
     _closed(ad, node)
     rule, count = node.regions[1], len(node.outputs)
@@ -69,7 +68,7 @@ def _jvp_reverse(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None
         adj.add(ad.need(v), d)
 
 
-def _jvp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
+def jvp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     """The rule in place of the function."""
     _closed(ad, node)
     rule = node.regions[1]
@@ -80,7 +79,7 @@ def _jvp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     tan.update(zip(floats, ds))
 
 
-def _vjp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
+def vjp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     """The transpose of the backward, which is linear in the cotangents."""
     _closed(ad, node)
     _, fwd, bwd = node.regions
@@ -90,9 +89,3 @@ def _vjp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     seeds = [zero(v.type) for v in floats]
     again = copy(Graph((), bwd.nodes, bwd.results), dict(zip(bwd.params, (*kept, *seeds))))
     tan.update(zip(floats, joint(ad.diff, again, seeds, [tan.full(v) for v in node.inputs], once=False)))
-
-
-reverse.RULES["custom_vjp"] = _vjp_reverse
-reverse.RULES["custom_jvp"] = _jvp_reverse
-forward.RULES["custom_vjp"] = _vjp_forward
-forward.RULES["custom_jvp"] = _jvp_forward

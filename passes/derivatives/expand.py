@@ -32,10 +32,10 @@ from irad.core.once import COMPILER
 from irad.errors import UnsupportedError
 from irad.ops.constant import const
 from irad.passes.clean.strong_zeros import weaken
-from irad.passes.derivatives import custom_rules, reverse_loops, reverse_rules  # noqa: F401  (they register rules)
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.forward import linearized
 from irad.passes.derivatives.reverse import Differentiation, float_cotangents, free_sites, joint
+from irad.passes.derivatives.rules import RULES
 from irad.passes.derivatives.spectral_tables import completed
 from irad.passes.derivatives.wholes import wholes
 
@@ -167,7 +167,7 @@ class _Expand:
         f = copy(completed(region), {})
         wrt = [f.params[k] for k in n.attrs["wrt"]]
         body = Graph((), f.nodes, f.results)
-        diff = Differentiation({**self.program, **self.done}, self.asked, self.sites, last=not self.inside)
+        diff = Differentiation({**self.program, **self.done}, RULES, self.asked, self.sites, last=not self.inside)
         with Builder() as b:
             seeds = inputs[count:]
             if n.op.name == "vjp":

@@ -5,7 +5,7 @@ A tape's tangent is a tape, pushed and popped alongside, so forward over reverse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, types
 from irad.ops.control import pop, push, zero
@@ -59,8 +59,9 @@ class Forward:
         b = current()
         for node in graph.nodes:
             b.loc = node.loc
-            if node.op.name in RULES and any(map(self.active, (*node.inputs, *node.outputs))):
-                RULES[node.op.name](self, node, tan)
+            rule = self.diff.rules.forward.get(node.op.name)
+            if rule is not None and any(map(self.active, (*node.inputs, *node.outputs))):
+                rule(self, node, tan)
                 continue
             b.nodes.append(node)
             if any(self.active(v) for v in node.outputs) and any(tan.get(v) is not None for v in node.inputs):
@@ -91,9 +92,6 @@ class Forward:
         return self.diff.pairs[name]
 
 
-Rule = Callable[[Forward, Node, Tangents], None]
-
-
 def _finish(node: Node, tan: Tangents, ins: Sequence[Value], outs: Sequence[Value], regions: Sequence[Graph]) -> None:
     """Append the control op with tangents of `outs` as further results."""
     ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
@@ -101,13 +99,13 @@ def _finish(node: Node, tan: Tangents, ins: Sequence[Value], outs: Sequence[Valu
     tan.update(zip(outs, ds))
 
 
-def _branches(ad: Forward, node: Node, tan: Tangents) -> None:
+def branches(ad: Forward, node: Node, tan: Tangents) -> None:
     ks = [k for k, v in enumerate(node.outputs) if ad.active(v)]
     regions = [ad.region(r, [], ks, tan) for r in node.regions]
     _finish(node, tan, node.inputs, [node.outputs[k] for k in ks], regions)
 
 
-def _loop(ad: Forward, node: Node, tan: Tangents) -> None:
+def loops(ad: Forward, node: Node, tan: Tangents) -> None:
     loop = Loop(node)
     ks = [k for k, p in enumerate(loop.carries) if ad.active(p)]
     ins = [*node.inputs, *(tan.full(loop.inits[k]) for k in ks)]
@@ -116,7 +114,7 @@ def _loop(ad: Forward, node: Node, tan: Tangents) -> None:
     _finish(node, tan, ins, [loop.outs[k] for k in ks], [*conds, body])
 
 
-def _call(ad: Forward, node: Node, tan: Tangents) -> None:
+def called(ad: Forward, node: Node, tan: Tangents) -> None:
     outs = [v for v in node.outputs if carries(v)]
     ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
     ins = (*node.inputs, *(tan.full(v) for v in node.inputs if carries(v)))
@@ -125,7 +123,7 @@ def _call(ad: Forward, node: Node, tan: Tangents) -> None:
     tan.update(zip(outs, ds))
 
 
-def _push(ad: Forward, node: Node, tan: Tangents) -> None:
+def pushed(ad: Forward, node: Node, tan: Tangents) -> None:
     live = ad.live_entries(node)
     t = tan.full(node.inputs[0])
     if live:
@@ -134,7 +132,7 @@ def _push(ad: Forward, node: Node, tan: Tangents) -> None:
     tan[node.outputs[0]] = t
 
 
-def _pop(ad: Forward, node: Node, tan: Tangents) -> None:
+def popped(ad: Forward, node: Node, tan: Tangents) -> None:
     live = ad.live_entries(node)
     t = tan.full(node.inputs[0])
     current().nodes.append(node)
@@ -143,17 +141,6 @@ def _pop(ad: Forward, node: Node, tan: Tangents) -> None:
         t, *ds = pop(t, site=ad.diff.adjoint_site(node.attrs["site"]), types=types(outs))
         tan.update(zip(outs, ds))
     tan[node.outputs[0]] = t
-
-
-RULES: dict[str, Rule] = {
-    "if": _branches,
-    "checkpoint": _branches,
-    "for": _loop,
-    "while": _loop,
-    "call": _call,
-    "push": _push,
-    "pop": _pop,
-}
 
 
 def linearized(diff: Differentiation, graph: Graph, wrt: Sequence[Value], tangents: Sequence[Value]) -> list[Value]:

@@ -1,4 +1,4 @@
-"""Reverse mode through regions: the engine. The rules of control ops and of the tape are in irad.passes.derivatives.reverse_rules.
+"""Reverse mode through regions: the engine. irad.passes.derivatives.rules names the rules of control ops and of the tape.
 
 Every region becomes a pair: an augmented forward, which pushes on the tape what will be needed as its last act, and a
 backward, which pops it as its first. A `RegionPair` is such a pair under construction. The backward is built first, in terms
@@ -21,12 +21,14 @@ from functools import cached_property
 from typing import Any
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, copy, current, emit, reads, rename_attrs, substitute, types, walk
+from irad.core.lazy_dataclass import dataclass
 from irad.core.types import TAPE, Type
 from irad.errors import UnsupportedError, VerifyError
 from irad.ops import elementwise as ew
 from irad.ops.array import STORES, Spec
-from irad.ops.control import pop, tape_new
+from irad.ops.control import call, pop, tape_new
 from irad.ops.custom import host
+from irad.ops.regions import is_loop
 from irad.passes.analyses.activity import activity, carries, open_entries
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
@@ -44,15 +46,31 @@ def free_sites(program: Program) -> Iterator[int]:
     return itertools.count(max(used, default=-1) + 1)
 
 
+@dataclass
+class Rules:
+    """By op: a rule for each mode that sees the forward's node itself, with its regions."""
+
+    reverse: Mapping[str, Callable[[Reverse, Node, Cotangents, Adjoint], None]]
+    forward: Mapping[str, Callable[..., None]]  # (Forward, node, Tangents)
+
+
 class Differentiation:
     """What is common to all functions of one differentiation: the functions made on the way, sites of the tape.
 
-    `sites`: numbers for them, where there are other differentiations in one program. `last`: what it makes is not
-    differentiated again.
+    `rules`: of the ops that the engines cannot differentiate by their rows (irad.passes.derivatives.rules). `sites`: numbers for
+    them, where there are other differentiations in one program. `last`: what it makes is not differentiated again.
     """
 
-    def __init__(self, program: Program, asked: Asked = NOTHING_ASKED, sites: Iterator[int] | None = None, last: bool = False):
-        self.program, self.asked, self._sites, self.last = program, asked, sites or free_sites(program), last
+    def __init__(
+        self,
+        program: Program,
+        rules: Rules,
+        asked: Asked = NOTHING_ASKED,
+        sites: Iterator[int] | None = None,
+        last: bool = False,
+    ):
+        self.program, self.rules, self.asked, self.last = program, rules, asked, last
+        self._sites = sites or free_sites(program)
         self.made: Program = {}
         self.open_entries = open_entries(program)
         self.pairs: dict[Any, Any] = {}
@@ -190,8 +208,9 @@ class Reverse:
                     adj[v] = tape_new()
             if any(v in adj for v in outs) or any(v.type == TAPE for v in reads(node)):  # its last reader may give no tape
                 cts = [adj.pop(v, None) for v in outs]
-                if node.op.name in RULES:
-                    RULES[node.op.name](self, node, cts, adj)
+                rule = self.diff.rules.reverse.get(node.op.name)
+                if rule is not None:
+                    rule(self, node, cts, adj)
                 elif node.op.vjp is None:
                     raise no_derivative(node)
                 else:
@@ -208,10 +227,6 @@ class Reverse:
         if taped:
             frame.tape = outs.pop()
         return outs
-
-
-Rule = Callable[[Reverse, Node, Cotangents, Adjoint], None]
-RULES: dict[str, Rule] = {}  # by op name; filled by irad.passes.derivatives.reverse_rules
 
 
 def no_derivative(node: Node) -> Exception:
@@ -231,7 +246,7 @@ def consumed(graph: Graph) -> Iterator[Value]:
     for n in walk(graph):
         if n.op in STORES:
             yield n.inputs[0]
-        elif n.op.name in ("for", "while", "call"):
+        elif is_loop(n) or n.op is call:
             yield from n.inputs
         for r in n.regions:
             yield from r.results

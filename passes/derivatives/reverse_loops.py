@@ -19,7 +19,7 @@ from irad.passes.analyses.final_values import UNKNOWN
 from irad.passes.derivatives.checkpointing import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
 from irad.passes.derivatives.region_pairs import Adjoint, Augment
 from irad.passes.derivatives.reverse import Backward, Cotangents, Reverse
-from irad.passes.derivatives.reverse_rules import asks_host, grown, rule
+from irad.passes.derivatives.reverse_rules import asks_host, grown
 from irad.passes.derivatives.save_or_recompute import bytes_of
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def _sweep_loop(ad: Reverse, back: LoopBackward, trips: Value, cts: Cotangents, 
     back.leave(ad, ad.emit(for_, trips, *back.enter(ad, cts, adj), regions=[region], taped=back.taped), adj)
 
 
-@rule("for")
-def _for(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def for_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     trips, frame = ad.need(node.inputs[0]), ad.frames[-1]
     expected = ad.final_values.expected(node.inputs[0])
     cuttable = may_be_cut(ad, node)
@@ -127,8 +126,7 @@ def _taped_for(node: Node, back: LoopBackward, tape: Value) -> tuple[list[Node],
     return [grown(node, (*node.inputs, tape), (*node.outputs, after), [back.taped_body()])], after
 
 
-@rule("while")
-def _while(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def while_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """As `for`, with the trips counted on the way: a new result of the forward, saved like any other."""
     frame, count = ad.frames[-1], Value(I64, "trips")
     ad.frame_of[count] = frame

@@ -4,7 +4,7 @@ The forward of a control op is the same op around the augmented regions, its bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, captured, copy, map_regions, types
 from irad.core.types import TAPE
@@ -13,15 +13,7 @@ from irad.ops.constant import const
 from irad.ops.control import call, if_, pop, push, zero
 from irad.passes.analyses.activity import carries
 from irad.passes.derivatives.region_pairs import Adjoint, RegionPair
-from irad.passes.derivatives.reverse import RULES, Backward, Cotangents, Reverse, Rule, joint
-
-
-def rule(name: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        RULES[name] = rule
-        return rule
-
-    return register
+from irad.passes.derivatives.reverse import Backward, Cotangents, Reverse, joint
 
 
 def grown(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], regions: Sequence[Graph]) -> Node:
@@ -29,8 +21,7 @@ def grown(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], regions
     return node.replace(inputs=inputs, outputs=outputs, regions=regions)
 
 
-@rule("if")
-def _if(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def branches(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     frame = ad.frames[-1]
     wrt = [v for v in captured(node) if ad.active(v)]
     accs = {s: adj[s] for s in map(ad.need, wrt) if s in adj}  # read by both branches, written by one
@@ -99,8 +90,7 @@ class _Escapes:
         return b.nodes, values
 
 
-@rule("checkpoint")
-def _checkpoint(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def run_again(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """Nothing is saved but what the region captures: the backward runs it again, without its effects, on its own tape."""
     reads = captured(node)
     wrt = [ad.need(v) for v in reads if ad.active(v)]
@@ -132,8 +122,7 @@ def without_effects(graph: Graph) -> Graph:
     return graph.replace(nodes=nodes)
 
 
-@rule("call")
-def _call(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def called(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """The pair depends on which cotangents and array accumulators are there: a symbolic zero made dense at each level
     of a recursion would be quadratic. A scalar starts from zero inside and is added here."""
     wrt = [v for v in node.inputs if carries(v)]
@@ -162,8 +151,7 @@ def _call(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     ad.frames[-1].augment[node] = augment
 
 
-@rule("push")
-def _push(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def pushed(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     tape, *entries = map(ad.need, node.inputs)
     live = ad.live_entries(node)
     (ct,) = cts
@@ -175,8 +163,7 @@ def _push(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     adj[tape] = ct
 
 
-@rule("pop")
-def _pop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def popped(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     live = ad.live_entries(node)
     ct = cts[0]
     assert ct is not None
@@ -186,6 +173,5 @@ def _pop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     adj[ad.need(node.inputs[0])] = ct
 
 
-@rule("tape")
-def _tape(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
+def empty_tape(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """An empty tape has no past: its cotangent is an empty tape again, and is dropped."""

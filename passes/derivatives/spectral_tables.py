@@ -19,6 +19,7 @@ from irad.ops.matrix_functions import (
 )
 from irad.passes.derivatives import forward
 from irad.passes.derivatives.reverse import Differentiation
+from irad.passes.derivatives.rules import RULES
 from irad.passes.rewrite import splat_of
 
 Defs = MutableMapping[Value, Node]  # never written to
@@ -187,7 +188,7 @@ def _along_last(n: Node) -> bool:
 def _slopes(nodes: Sequence[Node], vectors: Sequence[Value], xs: Sequence[Value]) -> list[Value]:
     """Emit the derivatives of vectors along ones in all of xs, with what they are made of once more."""
     graph = copy(Graph((), tuple(nodes), tuple(vectors)), {})
-    return forward.linearized(Differentiation({}), graph, xs, [ew.full(1.0, x) for x in xs])
+    return forward.linearized(Differentiation({}, RULES), graph, xs, [ew.full(1.0, x) for x in xs])
 
 
 # ---- what the next derivative needs --------------------------------------------------------------------------------------------------

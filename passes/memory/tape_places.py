@@ -16,6 +16,7 @@ from math import prod
 from irad.core.ir import Graph, Node, Value, defs, reads, uses, walk
 from irad.core.switches import on
 from irad.core.types import TAPE
+from irad.ops.control import for_
 from irad.ops.loop import stored_box
 from irad.ops.tape_flow import Sources, TapeFlow, has_tapes
 
@@ -46,7 +47,7 @@ def _groups(graph: Graph, root: Root) -> Iterator[list[Value]]:
         yield from ([v] for v in popped_in_place(graph, root))
         yield from made_in_place(graph)
     for n in graph.nodes:
-        if n.op.name == "for":
+        if n.op is for_:
             for state, following in taped_carries(n, root):
                 yield state
                 yield following

@@ -17,7 +17,8 @@ from typing import Any
 from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
 from irad.ops.array import Slice
-from irad.ops.regions import loop_of
+from irad.ops.control import if_
+from irad.ops.regions import is_loop, loop_of
 from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, static_spec
 
 SIZES = (4, 8, 16)  # extents that fill vectors: axes of other extents are never lanes
@@ -67,7 +68,7 @@ class Lanes:
 
     def _region(self, graph: Graph) -> None:
         for n in graph.nodes:
-            if n.op.name in ("for", "while", "if"):
+            if is_loop(n) or n.op is if_:
                 self._control(n)
             elif n.op.name == "push":
                 self._pushed(n)

@@ -22,6 +22,7 @@ from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Dim, Type, affine
 from irad.ops.array import broadcast_to
 from irad.ops.constant import const
+from irad.ops.control import for_
 from irad.ops.core import Op, effects
 from irad.ops.elementwise import add, neg, sub, szmul
 from irad.passes.rewrite import splat_of
@@ -52,7 +53,7 @@ def _graph(graph: Graph, everywhere: bool, outer: Numbers) -> Graph:
 
 def _node(node: Node, everywhere: bool, outer: Numbers) -> Node:
     regions = [_graph(r, everywhere, outer) for r in node.regions]
-    if node.op.name == "for":
+    if node.op is for_:
         numbers = {**outer, **{n.out: splat_of(n) for n in regions[0].nodes if n.op.name == "const"}}
         regions = [_shortened(regions[0], numbers, derivative=True)]
         if everywhere:

@@ -38,6 +38,7 @@ from irad.ops.array import Slice
 from irad.ops.array import index as index_op
 from irad.ops.array import update as update_op
 from irad.ops.constant import empty
+from irad.ops.control import if_, push
 from irad.ops.regions import is_loop, loop_of
 from irad.passes.rewrite import give_last
 from irad.passes.small_arrays.lanes import Lanes, free, written_out
@@ -224,7 +225,7 @@ class _Split:
     def node(self, n: Node) -> None:
         b = current()
         b.loc, b.deriv = n.loc, n.deriv
-        if n.op.name in ("for", "while", "if"):
+        if is_loop(n) or n.op is if_:
             _Region(self, n).rewrite()
         elif self.lanes.of and free(n):
             self.made[n.out] = substitute_node(n, self.env)
@@ -308,8 +309,7 @@ class _Region:
 
     def __init__(self, split: _Split, node: Node):
         self.split, self.node = split, node
-        self.loop = node.op.name != "if"
-        self.offset = int(node.op.name == "for")
+        self.loop = loop_of(node)
         self.flags = [self._splits(k) for k in range(len(node.outputs))]
 
     def _splits(self, k: int) -> bool:
@@ -318,20 +318,17 @@ class _Region:
         v = n.outputs[k]
         if not v.type.shape or not v.type.static or not 0 < rest(v.type, self.split.lane(v)) <= MAX_SIZE:
             return False
-        loop = loop_of(n)
-        roots = loop.params(k) if loop else []
+        roots = self.loop.params(k) if self.loop else []
         return all(_read_by_element(p, n.regions, self.split.lanes) for p in roots)
 
     def rewrite(self) -> None:
         s, n = self.split, self.node
-        ins = [s.whole(v) for v in n.inputs[: self.offset]] if self.loop else [s.whole(v) for v in n.inputs]
-        if self.loop:
-            for k, (v, flag) in enumerate(zip(n.inputs[self.offset :], self.flags)):
-                ins += self._elements(v, k) if flag else [s.whole(v)]
-        regions = []
-        for r in n.regions:
-            is_cond = n.op.name == "while" and r is n.regions[0]
-            regions.append(self._region(r, 0 if n.op.name == "while" else self.offset, yields=not is_cond))
+        inits = self.loop.inits if self.loop else ()
+        ins = [s.whole(v) for v in n.inputs[: len(n.inputs) - len(inits)]]
+        for k, (v, flag) in enumerate(zip(inits, self.flags)):
+            ins += self._elements(v, k) if flag else [s.whole(v)]
+        conds = self.loop.conds if self.loop else ()
+        regions = [self._region(r, yields=r not in conds) for r in n.regions]
         outs: list[Value] = []
         for v, flag in zip(n.outputs, self.flags):
             outs += s.fresh(v) if flag else [s.bound(v)]
@@ -341,11 +338,12 @@ class _Region:
         """The elements of a value that becomes result k."""
         return list(self.split.parts(v, self.split.lane(self.node.outputs[k])).flat)
 
-    def _region(self, r: Graph, offset: int, yields: bool) -> Graph:
+    def _region(self, r: Graph, yields: bool) -> Graph:
         s = self.split
         elements, packed, made, env = dict(s.elements), dict(s.packed), dict(s.made), dict(s.env)
-        params = list(r.params[:offset])
-        for v, flag in zip(r.params[offset:], self.flags):
+        lead = self.loop.lead if self.loop else 0
+        params = list(r.params[:lead])
+        for v, flag in zip(r.params[lead:], self.flags):
             params += s.fresh(v) if flag else [s.bound(v)]
         with Builder() as b:
             for n in r.nodes:
@@ -361,7 +359,7 @@ def _read_by_element(p: Value, regions: Sequence[Graph], lanes: Lanes) -> bool:
     """Do only nodes that can be split read p?"""
     for r in regions:
         for n in r.nodes:
-            if p in n.inputs and not (splittable(n, lanes) or n.op.name in ("for", "while", "if", "push")):
+            if p in n.inputs and not (splittable(n, lanes) or is_loop(n) or n.op in (if_, push)):
                 return False
             if n.regions and p in reads(n) and not _read_by_element(p, n.regions, lanes):
                 return False

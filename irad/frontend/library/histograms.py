@@ -1,4 +1,4 @@
-"""Counting by value: histogram, digitize."""
+"""Counting by value, and what is in a set: histogram, digitize, isin."""
 
 import numpy as np
 
@@ -55,3 +55,10 @@ def digitize(x, bins, right=False):
     if falls:
         return len(edges) - np.searchsorted(edges[::-1], x, side=side)
     return np.searchsorted(edges, x, side=side)
+
+
+@written("numpy.isin")
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    """np.isin, comparing every element with every test element."""
+    hit = np.any(np.asarray(element)[..., None] == np.ravel(test_elements), axis=-1)
+    return ~hit if invert else hit

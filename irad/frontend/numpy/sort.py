@@ -10,14 +10,14 @@ from irad.core.ir import Value
 from irad.core.types import is_complex, is_float
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.numpy import complex_order
-from irad.frontend.numpy.descending import descends, mirrored
 from irad.frontend.numpy.gather import take_along_axis
 from irad.frontend.numpy.join import items_of
 from irad.frontend.numpy.shape import ravel
-from irad.frontend.registry import ABSENT, method, numpy
+from irad.frontend.registry import ABSENT, method, numpy, refuse_keywords
 from irad.frontend.values.arr import (
     Arr,
     in_f32,
+    is_traced,
     lift,
     materialise,
     normalize_axis,
@@ -34,6 +34,24 @@ from irad.ops.intervals import bound, dim_interval
 # ---- sorting -------------------------------------------------------------------------------------------------------
 
 
+def _descends(fn: Any, kind: Any, stable: Any, descending: Any) -> bool:
+    """Whether np.sort or np.argsort sorts from the largest; keywords are those of the installed NumPy."""
+    refuse_keywords(fn, stable=stable, descending=descending)
+    given = [k for k in (stable, descending) if k is not ABSENT and k is not None]
+    if kind is not None and given:
+        raise IradValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
+    if any(is_traced(k) for k in given):
+        raise IradTypeError("stable and descending must be known at compile time")
+    return descending is not ABSENT and bool(descending)
+
+
+def _mirrored(x: Value) -> Value:
+    """The numbers in opposite order, NaN still last: the stable order of these is the stable descending order of x."""
+    if x.type.dtype == "bool":
+        return ~x
+    return -x if is_float(x.type.dtype) or is_complex(x.type.dtype) else ~x
+
+
 def _line(a: Any, axis: Any) -> tuple[Arr, int]:
     x = ravel(a) if axis is None else lift(a)
     return x, 0 if axis is None else normalize_axis(axis, x.ndim)
@@ -43,12 +61,12 @@ def _line(a: Any, axis: Any) -> tuple[Arr, int]:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = ABSENT, descending: Any = ABSENT) -> Arr:
     """np.sort: stable whatever `kind` says; NaN last, also where it descends (a keyword since NumPy 2.5)."""
     x, k = _line(a, axis)
-    down = descends(np.sort, kind, stable, descending)
+    down = _descends(np.sort, kind, stable, descending)
     if is_complex(x.name):
-        key = mirrored(x.value) if down else x.value
+        key = _mirrored(x.value) if down else x.value
         return Arr(complex_order.taken(x.value, complex_order.order(key, k), k))
     if down:
-        return Arr(mirrored(in_f32(sorting.sort, mirrored(x.value), axis=k)))
+        return Arr(_mirrored(in_f32(sorting.sort, _mirrored(x.value), axis=k)))
     return Arr(in_f32(sorting.sort, x.value, axis=k))
 
 
@@ -64,7 +82,7 @@ def argsort(
 ) -> Arr:
     """np.argsort: stable whatever `kind` says (NumPy leaves the order of ties open unless it is asked for); as np.sort."""
     x, k = _line(a, axis)
-    key = mirrored(x.value) if descends(np.argsort, kind, stable, descending) else x.value
+    key = _mirrored(x.value) if _descends(np.argsort, kind, stable, descending) else x.value
     at = complex_order.order(key, k) if is_complex(x.name) else in_f32(sorting.argsort, key, axis=k)
     bound(at, 0, max(dim_interval(x.shape[k])[1] - 1, 0))
     return Arr(at)

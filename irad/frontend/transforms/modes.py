@@ -6,6 +6,7 @@ from irad.core.ir import current, walk
 from irad.core.notes import Notes
 from irad.core.types import is_complex
 from irad.frontend.transforms.linearise import Linearised
+from irad.ops.regions import is_loop
 
 FEW = 4  # numbers to differentiate by, up to which a loop is differentiated forward
 _REVERSE_ONLY = {"call", "custom_vjp", "callback", "pure_callback", "checkpoint"}
@@ -21,19 +22,22 @@ def forward_is_cheaper(lin: Linearised) -> bool:
     sizes = [v.type.size if v.type.static else FEW + 1 for v in lin.primals]
     names = {n.op.name for n in walk(lin.graph)}
     real = not any(is_complex(v.type.dtype) for v in lin.primals)
-    return real and sum(sizes) <= FEW and bool(names & {"for", "while"}) and not names & _REVERSE_ONLY
+    return real and sum(sizes) <= FEW and _looped(lin) and not names & _REVERSE_ONLY
+
+
+def _looped(lin: Linearised) -> bool:
+    return any(map(is_loop, walk(lin.graph)))
 
 
 def note_mode(notes: Notes, lin: Linearised, mode: str, forward: bool) -> None:
     """Say which mode was chosen, and why."""
     count = sum(v.type.size for v in lin.primals) if all(v.type.static for v in lin.primals) else None
-    looped = any(n.op.name in ("for", "while") for n in walk(lin.graph))
     name = "forward" if forward else "reverse"
     if mode:
         why = "as asked for"
     elif forward:
         why = f"{count} numbers to differentiate by (at most {FEW}) through a loop: carried along, they need no tape"
-    elif not looped:
+    elif not _looped(lin):
         why = f"{count if count is not None else 'run-time many'} numbers to differentiate by, no loop that would need a tape"
     else:
         why = f"{count if count is not None else 'run-time many'} numbers to differentiate by; forward takes one sweep for each"
