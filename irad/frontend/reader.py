@@ -348,6 +348,10 @@ class Reader:
         """The module that takes elements of a generator one by one, irad.frontend.reading.resumed."""
         raise NotImplementedError
 
+    def chosen_items(self) -> Any:
+        """The module that chooses items of sequences, and what is computed of a string, by data."""
+        raise NotImplementedError
+
     def narrowed(self, x: Nullable) -> Any:
         """The value, if it is known to be there; else x."""
         raise NotImplementedError

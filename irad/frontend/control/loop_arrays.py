@@ -15,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import Ary, Composite, Null, Opt, Same, Template, arrays_in, structure
+from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure
 from irad.frontend.control.tracked import Held, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -39,11 +39,13 @@ def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> I
             yield from held(k, name, a, b, local)
 
 
-def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite, Any, Any]]:
+def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite | Grown, Any, Any]]:
     """The lists, dicts and objects of a carried variable: template, what it is before the loop and after a trip (None: not there)."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, (Opt, Null)):
         yield from containers(t.child, init, final)
+    elif isinstance(t, Grown):
+        yield t, *(x if type(x) is list else None for x in (init, final))  # type: ignore[misc]
     elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         if t.cls is not tuple:

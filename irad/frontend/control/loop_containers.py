@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import is_known, is_last_result, names_of
+from irad.frontend.control.holders import is_known, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
-from irad.frontend.control.templates import Composite, Grown, bare
+from irad.frontend.control.templates import Composite, Grown
 from irad.frontend.control.trips import Carry
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import StructureError
 from irad.frontend.values.runs import Run
-from irad.frontend.values.state import Items, Name, Region, Storage
+from irad.frontend.values.state import Items, Name, Place, Region, Storage, same
 
 _CONTAINERS = "a list, dict or object is changed and also rebound in this loop, and may be known by another name; make a new one in each trip"
 
@@ -28,8 +30,21 @@ class Containers:
     def __init__(self, r: Reader, carries: dict[Any, Carry]):
         self.r, self.carries = r, carries
         self.entered: list[Any] = []
+        self.given: dict[Any, Any] = {}  # what carried places hold at the start of a trip
         self.made: dict[int, Any] = {}
         self.before, self.taken = Taken(), Taken()
+
+    def begin(self) -> list[Any]:
+        """A trip starts; the list of what variables are given."""
+        self.entered, self.given = [], {}
+        return self.entered
+
+    def changed(self, body: Region, x: Any) -> bool:
+        """Does a trip change a container or instance that was there before it?"""
+        if not body.changes(x):
+            return False
+        places = [(key, place) for key, (place, _) in body.log.old.items() if place.owner is x]
+        return any(key not in self.given or not _unchanged(self.given[key], body.log.new[key]) for key, _ in places)
 
     def watch_first_elements(self, runs: dict[int, Run]) -> None:
         """Lists that grow watch what they held before the loop."""
@@ -50,8 +65,7 @@ class Containers:
 
     def stand(self, c: Carry, value: Any) -> None:
         """What a variable is given at the start of a trip is, in the first one, what it held before the loop."""
-        whole = [(None, c.init, value)] if isinstance(bare(c.template), Grown) else []
-        for _, init, entered in [*whole, *containers(c.template, c.init, value)]:
+        for _, init, entered in containers(c.template, c.init, value):
             if init is not None and entered is not None and entered is not init:
                 self.r.state.stands_for[id(entered)] = entered, init
 
@@ -64,17 +78,25 @@ class Containers:
                     taken.take(xs)
         taken.containers.update(self.before.containers)
         for x in taken.containers.values():
-            if self.r.state.born(x) is not body.builder and not any(x is y for y in self.entered) and body.changes(x):
+            if self.r.state.born(x) is not body.builder and not any(x is y for y in self.entered) and self.changed(body, x):
                 raise StructureError(
                     f"a {type(x).__name__} is put into a list in each trip of this loop, and changed; put a copy into the list"
                 )
         self.taken = taken
         return taken
 
-    def check(self, body: Region) -> None:
-        """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given."""
-        pairs = [(x, y) for _, x, y in self.carried(body)]
+    def check(self, body: Region, read: Callable[[Place], bool]) -> None:
+        """The contents alone say what containers that are changed are, if nothing else knows those that a variable is given.
+
+        `read(place)`: does a trip read what a place holds when it starts?
+        """
         mine = {id(x) for x in self.entered}
+        for _, init, final in self.carried(body, read):
+            if any(x is not None and id(x) not in mine and self.changed(body, x) for x in (init, final)):
+                raise StructureError(_CONTAINERS)  # a variable holds it, and would not see that
+        if not any(id(x) in self.r.state.changed for x in self.entered if not isinstance(x, tuple)):
+            return
+        pairs = [(x, y) for _, x, y in self.carried(body)]
         for _, final in pairs:
             made = final is None or id(final) in mine or self.r.state.born(final) is body.builder
             if (
@@ -83,12 +105,6 @@ class Containers:
                 or [id(y) for _, y in pairs].count(id(final)) > (1 if final is not None else len(pairs))
             ):
                 raise StructureError(_CONTAINERS)
-        for k, c in self.carries.items():
-            if not isinstance(c.place, (Storage, Items)) and isinstance(bare(c.template), Grown):
-                final = c.after(body, k)
-                if final is not c.init and not (id(final) in mine or self.r.state.born(final) is body.builder):
-                    raise StructureError(_CONTAINERS)
-                pairs.append((c.init, final))
         inner = self._of_outer_functions()
         if any(x is not None and (names_of(self.r, x) > 1 or inner) for x, _ in pairs):
             raise StructureError(_CONTAINERS)
@@ -98,21 +114,19 @@ class Containers:
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
         return not local and len(self.r.frames) > 2
 
-    def carried(self, body: Region, result: bool = True) -> list[tuple[Composite, Any, Any]]:
+    def carried(self, body: Region, of: Callable[[Place], bool] = lambda place: True) -> list[tuple[Composite | Grown, Any, Any]]:
         """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another.
 
-        Without `result`, what a `return` has given is left out where nothing can change it any more.
+        `of`: which places count.
         """
         out = []
         for k, c in self.carries.items():
-            if not result and is_last_result(self.r, c.place):
-                continue
-            if not isinstance(c.place, Storage):
+            if not isinstance(c.place, Storage) and of(c.place):
                 found = list(containers(c.template, c.init, c.after(body, k)))
                 out += found[1:] if isinstance(c.place, Items) else found
         return out
 
-    def lock_known(self, body: Region, found: list[tuple[Composite, Any, Any]], perhaps_none: bool) -> None:
+    def lock_known(self, body: Region, found: list[tuple[Composite | Grown, Any, Any]], perhaps_none: bool) -> None:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
         inner = self._of_outer_functions()
         mine = {id(x) for x in self.entered}
@@ -130,13 +144,6 @@ class Containers:
                     if x is not None:
                         self.r.state.lock(x)
 
-        for key, c in self.carries.items():
-            if not isinstance(c.place, (Storage, Items)) and isinstance(bare(c.template), Grown):
-                final = body.log.new.get(key, c.init)
-                rebound = final is not c.init and id(final) not in mine
-                if rebound and (self.r.state.locked(final) or perhaps_none and (inner or is_known(self.r, c.init))):
-                    self.r.state.lock(c.place.get())
-
     def note_made(self, obj: Any, node: Any = None) -> Any:
         self.made[id(node)] = obj
         return self.r.state.made(obj)
@@ -150,3 +157,12 @@ class Containers:
         for key, c in self.carries.items() if taken else ():
             if not isinstance(c.place, Storage):
                 lock_in(c.template, body.log.new.get(key, c.init), c.place.get(), taken, lambda x: self.r.lock(x, outs[0]))
+
+
+def _unchanged(given: Any, now: Any) -> bool:
+    """Does a place, or a container, still hold what it was given?"""
+    if isinstance(now, dict):
+        return list(given) == list(now) and all(same(given[k], now[k]) for k in now)
+    if isinstance(now, (list, collections.deque)):
+        return len(given) == len(now) and all(map(same, given, now))
+    return given == now if isinstance(now, set) else same(given, now)

@@ -10,6 +10,7 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.types import I64, affine
 from irad.frontend.control.filling import Maker, holes, leaves, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
+from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
@@ -130,7 +131,7 @@ class Rolled:
         """Let the carried places hold the parameters."""
         self.arrays.begin(self.carries)
         self.arrays.decided(self.carries, phis)
-        entered = self.containers.entered = []
+        entered = self.containers.begin()
         maker = Maker(phis, self.arrays.phi, self.containers.enter, None if index is None else affine(0, {index: 1}), False)
         for c in self.carries.values():
             held = len(entered)
@@ -141,8 +142,10 @@ class Rolled:
                 self.r.state.touch(c.place.owner)
                 c.place.set(value)
                 del entered[held:]  # its items; the container itself stays
+                self.containers.given[c.place.key] = value
             else:
                 self.r.state.assign(c.place, value)
+                self.containers.given[c.place.key] = value
                 self.containers.stand(c, value)
         self.lists.starts.update(maker.runs)
         self.containers.watch_first_elements(maker.runs)
@@ -206,6 +209,13 @@ class Rolled:
         """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
         head = self._live(place)[0]
         return isinstance(place, (Items, Attribute)) or (isinstance(place, Name) and head is not None and place.name in head)
+
+    def _read(self, place: Place) -> bool:
+        """May a trip read what a place holds when it starts?"""
+        if not isinstance(place, Name) or place.owner is self.r.frame.flags:
+            return not isinstance(place, Name)
+        head = next((s[1] for s in self.scopes if s[0] is place.owner), None)
+        return head is None or place.name in head
 
     def _live(self, place: Place) -> tuple[Live, Live]:
         """Which variables of the function that a place belongs to are live before a trip, and after the loop."""
@@ -280,8 +290,7 @@ class Rolled:
     # ---- emission ----
 
     def _emit(self, body: Region) -> None:
-        if any(id(x) in self.r.state.changed for x in self.containers.entered if not isinstance(x, tuple)):
-            self.containers.check(body)
+        self.containers.check(body, self._read)
         with body.builder, body.log.replayed():
             taken = self.containers.take(body)
             try:
@@ -296,7 +305,7 @@ class Rolled:
         self._resolve(body, self.trip_number)
         inits = self._inits(body)
         outs = self._op(body, inits, ends)
-        found = self.containers.carried(body, result=False)
+        found = self.containers.carried(body, lambda place: not is_last_result(self.r, place))
         self._leave(outs)
         self.containers.lock_known(body, found, self._trips()[0] < 1)
         self.containers.lock_taken(body, outs)

@@ -99,7 +99,7 @@ def len_(r: Reader, obj: Any) -> Any:
     if isinstance(obj, Stands):
         return obj.length(r)
     if isinstance(obj, Text):
-        return import_later("irad.frontend.control.chosen_items").of_choice(r, obj, len)
+        return r.chosen_items().of_choice(r, obj, len)
     if has_run(obj):
         return from_dim(length_of(obj))
     if isinstance(obj, Arr):

@@ -314,9 +314,9 @@ def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
         a, b = xs
         compare = getattr(operator, name)
         return (
-            import_later("irad.frontend.control.chosen_items").of_choice(r, a, lambda o: compare(o, b))
+            r.chosen_items().of_choice(r, a, lambda o: compare(o, b))
             if isinstance(a, Text)
-            else import_later("irad.frontend.control.chosen_items").of_choice(r, b, lambda o: compare(a, o))
+            else r.chosen_items().of_choice(r, b, lambda o: compare(a, o))
         )
     if name == "mul" and any(isinstance(x, int) for x in xs):
         text, times = xs if isinstance(xs[0], Text) else xs[::-1]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -125,9 +124,9 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
     for text in (container, x):
         if isinstance(text, Text) and isinstance(container, (str, Text)):
             if isinstance(container, str):
-                return import_later("irad.frontend.control.chosen_items").of_choice(r, text, lambda o: o in container)
+                return r.chosen_items().of_choice(r, text, lambda o: o in container)
             if isinstance(x, str):
-                return import_later("irad.frontend.control.chosen_items").of_choice(r, text, lambda o: x in o)
+                return r.chosen_items().of_choice(r, text, lambda o: x in o)
             raise text.unknown()
     if isinstance(container, (Seq, Generator, Stream)):
         return _among(r, x, container)

@@ -157,9 +157,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
             return import_later("irad.frontend.python.text_formats").TEXT_METHODS[m.name](r, owner, args, kwargs)
         if any(isinstance(x, Text) for x in args) or is_traced_deep([args, kwargs]):
             raise owner.unknown()
-        return import_later("irad.frontend.control.chosen_items").of_choice(
-            r, owner, lambda o: getattr(o, m.name)(*args, **kwargs)
-        )
+        return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
     if m.name == "extend":

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
-from irad.core.once import import_later
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -58,7 +57,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, Text):
         if is_traced_deep(key):
             raise obj.unknown()
-        return import_later("irad.frontend.control.chosen_items").of_choice(r, obj, lambda o: o[key])
+        return r.chosen_items().of_choice(r, obj, lambda o: o[key])
     method = python_method(obj, "__getitem__")
     if method is not None:
         return r.call(method, [obj, key])
@@ -123,7 +122,7 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
     lo, hi = interval(key.value)
     if lo == hi:
         return obj[int(lo)]
-    chosen_items = import_later("irad.frontend.control.chosen_items")
+    chosen_items = r.chosen_items()
     if chosen_items.one_kind(obj):
         if key.name == "i64":
             check_position(key.value, len(obj), chosen_items.out_of_range(obj))

@@ -233,3 +233,127 @@ def test_what_data_decides_is_not_guessed(f, message) -> None:
     for x in (0.5, 1.5):
         with pytest.raises(irad.IradError, match=message):
             irad.compile(f)(x)
+
+
+# ---- a list that a trip changes under the name that another variable was given ------------------------------------------
+
+
+class Holder:
+    pass
+
+
+def given_then_changed(x, n):
+    a, c = [1.0, 2.0], [3.0, 4.0]
+    before = a
+    for _ in range(n):
+        before = a
+        for _ in range(2):
+            a = c
+        c[0] += x
+    return before[0]
+
+
+def changed_by_the_first_name(x, n):
+    a = [1.0, 2.0]
+    b, s = a, 0.0
+    for _ in range(n):
+        b[0] += x
+        s += a[0]
+        a = [a[0] * 2, 1.0]
+    return s
+
+
+def given_to_an_attribute(x, n):
+    o, c, s = Holder(), [3.0, 4.0], 0.0
+    o.p = [1.0, 2.0]
+    for _ in range(n):
+        s += o.p[0]
+        o.p = c
+        c[0] += x
+    return s
+
+
+def given_to_an_element(x, n):
+    xs, c, s = [[1.0, 2.0], [5.0, 6.0]], [3.0, 4.0], 0.0
+    for _ in range(n):
+        s += xs[0][0]
+        xs[0] = c
+        c[0] += x * s
+    return s
+
+
+def given_by_a_function(x, n):
+    a, c, s = [1.0, 2.0], [3.0, 4.0], 0.0
+
+    def exchange():
+        nonlocal a
+        a = c
+        c[0] += x
+
+    for _ in range(n):
+        s += a[0]
+        exchange()
+    return s
+
+
+def objects(x, n):
+    o, p = Holder(), Holder()
+    o.v, p.v = 1.0, 2.0
+    q, s = o, 0.0
+    for _ in range(n):
+        s += q.v
+        q = p
+        p.v += x
+    return s
+
+
+def a_list_that_grows(x, n):
+    xs, ys, s = [], [], 0.0
+    for k in range(n):
+        s += sum(ys)
+        ys = xs
+        xs.append(x * k)
+    return s + sum(ys)
+
+
+def a_ring(x, n):
+    a, b, c, s = [1.0, 2.0], [3.0, 4.0], [5.0, 6.0], 0.0
+    for _ in range(n):
+        e = a
+        a, b, c = b, c, a
+        e[0] += x
+        s += c[0]
+    return a[0] + 10 * b[0] + 100 * c[0] + s
+
+
+_GIVEN = [
+    given_then_changed,
+    changed_by_the_first_name,
+    given_to_an_attribute,
+    given_to_an_element,
+    given_by_a_function,
+    objects,
+    a_list_that_grows,
+    a_ring,
+]
+
+
+@pytest.mark.parametrize("f", _GIVEN, ids=lambda f: f.__name__)
+def test_a_list_that_is_given_to_a_variable_and_changed(f) -> None:
+    for n in (0, 1, 3, 7):
+        assert np.isclose(irad.compile(f)(0.5, n), f(0.5, n), rtol=1e-14), n
+        slope = (f(0.5 + 1e-6, n) - f(0.5 - 1e-6, n)) / 2e-6
+        assert np.isclose(irad.grad(f)(0.5, n), slope, rtol=1e-7, atol=1e-8), n
+
+
+def test_it_is_refused_where_the_loop_depends_on_data() -> None:
+    def f(x):
+        a, c, s = [1.0, 2.0], [3.0, 4.0], 0.0
+        while s < x:
+            s += a[0]
+            a = c
+            c[0] += x
+        return s
+
+    with pytest.raises(irad.UnsupportedError, match="changed and also rebound in this loop"):
+        irad.compile(f)(9.5)
