@@ -348,12 +348,14 @@ def test_a_list_that_is_given_to_a_variable_and_changed(f) -> None:
 
 def test_it_is_refused_where_the_loop_depends_on_data() -> None:
     def f(x):
-        a, c, s = [1.0, 2.0], [3.0, 4.0], 0.0
+        a, c, d, s = [1.0, 2.0], [3.0, 4.0], [5.0, 6.0], 0.0
         while s < x:
             s += a[0]
-            a = c
-            c[0] += x
-        return s
+            e = a
+            a, c = c, d
+            e[0] += x
+            d = e
+        return s + a[0] + c[0] + e[0]
 
     with pytest.raises(irad.UnsupportedError, match="changed and also rebound in this loop"):
         irad.compile(f)(9.5)
