@@ -15,7 +15,7 @@ from irad.frontend.numpy.table import getitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.objects import Poison, Text, is_number
-from irad.frontend.values.positions import check_position, wrapped_position
+from irad.frontend.values.positions import position_of
 from irad.ops.elementwise import cast_to
 from irad.ops.text import choice_field, choices_of
 
@@ -35,6 +35,11 @@ def one_kind(obj: Any) -> bool:
     return len({x.name if isinstance(x, Arr) else type(x) for x in obj}) == 1
 
 
+def position(obj: Any, key: Arr) -> Arr:
+    """A traced index into a sequence, checked and counted from the front."""
+    return Arr(position_of(key.value, len(obj), out_of_range(obj)), True)
+
+
 def number(r: Reader, obj: Sequence[Any], key: Arr) -> Arr:
     """The number at a checked position among numbers of one class."""
     python = all(x.weak if isinstance(x, Arr) else type(x) in (bool, int, float, complex) for x in obj)
@@ -48,8 +53,7 @@ def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
     """
     if not _can(r, list(obj)):
         return None
-    check_position(key.value, len(obj), out_of_range(obj))
-    at = Arr(wrapped_position(key.value, len(obj)), True)
+    at = position(obj, key)
     return (_string(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
 
 

@@ -13,7 +13,6 @@ from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
-from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.merge import elements_of, meet
 from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, show
 from irad.frontend.numpy.join import stack
@@ -22,7 +21,7 @@ from irad.frontend.values.arr import Arr, from_dim, lift
 from irad.frontend.values.index import getitem
 from irad.frontend.values.objects import Array, Cell, StructureError
 from irad.frontend.values.outside import CONTAINERS
-from irad.frontend.values.positions import check_position, resolve_slice, wrapped_position
+from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
     Run,
     has_run,
@@ -34,7 +33,6 @@ from irad.frontend.values.runs import (
     row,
     tail,
     with_room,
-    with_row,
     with_rows,
 )
 from irad.ops.array import dim_value, slice_axis
@@ -118,7 +116,7 @@ def length(xs: list[Any]) -> Any:
 def item(r: Reader, xs: list[Any], key: Any) -> Any:
     """xs[key], of a position or a slice."""
     if isinstance(key, slice):
-        return r.state.made(_slice(r, xs, key))
+        return r.state.made(part(r, xs, key))
     if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
         return xs[key]
     n = xs[0].length
@@ -147,13 +145,12 @@ def position(key: Any, n: Dim, message: str) -> Dim | Value:
         if lo < need:
             raise_if(dim_value(n) < need, exc="IndexError", message=message)
         return k if k >= 0 else n + k
-    if key.name[0] not in "iu":
+    if key.name[0] not in "iu" and not (key.name == "bool" and key.weak):
         raise IradTypeError(f"list indices must be integers or slices, not {key.name}")
-    check_position(v, n, message)
-    return wrapped_position(v, n)
+    return position_of(v, n, message)
 
 
-def _slice(r: Reader, xs: list[Any], key: slice) -> list[Any]:
+def part(r: Reader, xs: list[Any], key: slice) -> list[Any]:
     if key.start is None and key.stop is None and key.step is None:
         return list(xs)
     run = whole(r, xs)
@@ -221,74 +218,6 @@ def change(r: Reader, container: Any) -> None:
             "make a new one on each path, or choose between their items",
         )
     r.state.touch(container)
-
-
-def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
-    """xs[key] = value."""
-    if isinstance(key, slice):
-        raise UnsupportedError("assigning to a slice of a list that grows in a loop; assign its elements, or use an array")
-    for x in _containers(value):
-        r.state.lock(x)  # what is stored has another name here, whose changes are not followed
-    if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
-        change(r, xs)
-        xs[key] = value
-        return
-    run, n = whole(r, xs), length_of(xs)
-    element = meet(run.element, elements_of([value], None))  # type: ignore[arg-type]
-    if isinstance(element, Bad):
-        raise StructureError("an element of a list that grows is given another kind: " + element.message)
-    at_ = position(key, n, "list assignment index out of range")
-    values = leaves(element, value, r.read)
-    columns = [with_row(c, at_, v) for c, v in zip(widened(run, element), values)]
-    watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
-    change(r, xs)
-    xs[:] = [Run(element, columns, run.length, run.most, watch)]
-
-
-def _containers(value: Any) -> list[Any]:
-    taken = Taken()
-    taken.take([value])
-    return list(taken.containers.values())
-
-
-def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
-    """xs.pop(key)."""
-    if isinstance(key, int) and key == -1:
-        change(r, xs)
-        if len(xs) > 1:
-            return xs.pop()
-        run = xs[0]
-        out = at(r, run, position(-1, run.length, "pop from empty list"))
-        xs[:] = [Run(run.element, run.columns, run.length - 1, run.most - 1 if run.most != 0 else 0, run.watch)]
-        return out
-    out = item(r, xs, key)
-    remove_at(r, xs, key)
-    return out
-
-
-def remove_at(r: Reader, xs: list[Any], key: Any) -> None:
-    """del xs[key]."""
-    if isinstance(key, slice):
-        raise UnsupportedError("deleting a slice of a list that grows in a loop; keep what is left (xs = xs[k:])")
-    after = r.operator("add", key, 1)
-    rest = [] if isinstance(after, int) and after == 0 else _slice(r, xs, slice(after, None))
-    new = joined(r, _slice(r, xs, slice(None, key)), rest)
-    change(r, xs)
-    xs[:] = new
-
-
-def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
-    """xs.insert(key, value)."""
-    new = joined(r, [*_slice(r, xs, slice(None, key)), value], _slice(r, xs, slice(key, None)))
-    change(r, xs)
-    xs[:] = new
-
-
-def extend(r: Reader, xs: list[Any], other: list[Any]) -> None:
-    """xs.extend(other), where elements of either stand in arrays."""
-    new = joined(r, xs, other)
-    change(r, xs)
-    xs[:] = new
 
 
 def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control import lists
+from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.stands import Stands
@@ -24,7 +24,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.reading.logic import known_apart
 from irad.frontend.reading.structured import call_node_method
-from irad.frontend.reading.subscripts import change, extend, settled, store
+from irad.frontend.reading.subscripts import change, extend, insert, pop, settled, store
 from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, lift, static_int, static_value
 from irad.frontend.values.fits import check_scalar
@@ -162,6 +162,8 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
     if m.name == "extend":
         return extend(r, owner, *args)
+    if type(owner) is list and m.name in _AT_POSITIONS:
+        return _AT_POSITIONS[m.name](r, owner, *args, **kwargs)
     if has_run(owner) and m.name in LIST_METHODS:
         return LIST_METHODS[m.name](r, owner, *args, **kwargs)
     if m.name in CHANGES:
@@ -213,7 +215,7 @@ def _count(r: Reader, xs: list[Any], x: Any) -> Any:
 def _remove(r: Reader, xs: list[Any], x: Any) -> None:
     hits = lists.equal_to(r, xs, x)
     raise_if(~any_(hits, axes=(0,)), exc="ValueError", message="list.remove(x): x not in list")
-    lists.remove_at(r, xs, Arr(argmax(hits, axis=0), True))
+    list_changes.remove_at(r, xs, Arr(argmax(hits, axis=0), True))
 
 
 def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
@@ -222,8 +224,9 @@ def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
     xs[:] = new
 
 
+_AT_POSITIONS: dict[str, Callable[..., Any]] = {"pop": pop, "insert": insert}
 LIST_METHODS: dict[str, Callable[..., Any]] = {
-    "pop": lists.pop, "insert": lists.insert, "reverse": _reversed_in_place, "index": _index, "count": _count,
+    "reverse": _reversed_in_place, "index": _index, "count": _count,
     "remove": _remove, "sort": _sort_run,
 }  # fmt: skip
 
@@ -261,4 +264,6 @@ def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
         return total
     if name == "index" and len(args) == 1:
         return _position(r, owner, args[0])
+    if name == "remove" and type(owner) is list and len(args) == 1 and lists.numbers(owner):
+        return _remove(r, owner, args[0])
     raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

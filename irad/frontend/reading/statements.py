@@ -10,7 +10,6 @@ import numpy as np
 
 from irad.core.foreign import CODE, is_value
 from irad.errors import UnsupportedError
-from irad.frontend.control import lists
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
 from irad.frontend.control.loops import run_for, run_while
@@ -26,10 +25,9 @@ from irad.frontend.reading.expressions import (
     lookup_name,
     make_closure,
 )
-from irad.frontend.reading.subscripts import augmented, augmented_item, change, reading_before
+from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
-from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------
@@ -175,14 +173,7 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             lookup_name(r, t.id)
             r.state.assign(variable(r, t.id), UNDEFINED)
         elif isinstance(t, ast.Subscript):
-            obj, key = r.expr(t.value), r.expr(t.slice)
-            if isinstance(obj, Array):
-                raise ValueError("cannot delete array elements")
-            if has_run(obj):
-                lists.remove_at(r, obj, key)
-                continue
-            change(r, obj)
-            del obj[key]
+            delete_item(r, r.expr(t.value), r.expr(t.slice))
         elif isinstance(t, ast.Attribute):
             obj = r.expr(t.value)
             r.getattr(obj, t.attr)

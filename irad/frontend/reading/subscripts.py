@@ -12,11 +12,12 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control import lists, nullable
+from irad.frontend.control import list_changes, lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.control.sequences import Generator, Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
@@ -36,7 +37,6 @@ from irad.frontend.values.objects import (
     is_traced_deep,
     python_method,
 )
-from irad.frontend.values.positions import check_position
 from irad.frontend.values.result_layout import of_gather
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import Storage
@@ -124,16 +124,19 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
         return obj[int(lo)]
     chosen_items = r.chosen_items()
     if chosen_items.one_kind(obj):
-        if key.name == "i64":
-            check_position(key.value, len(obj), chosen_items.out_of_range(obj))
-        return chosen_items.number(r, obj, key)
+        return chosen_items.number(r, obj, chosen_items.position(obj, key) if _is_index(key) else key)
     what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
     wanted = NeedStatic(key, what)
-    if isinstance(obj, (list, tuple, str)) and len(obj) and key.name == "i64" and not r.may_be_known(key):
+    if isinstance(obj, (list, tuple, str)) and len(obj) and _is_index(key) and not r.may_be_known(key):
         found = chosen_items.item(r, obj, key)
         if found is not None:
             return found[0]
     raise wanted
+
+
+def _is_index(key: Arr) -> bool:
+    """Does Python take a number as an index?"""
+    return not key.shape and (key.name[0] in "iu" or (key.name == "bool" and key.weak))
 
 
 def array_item(r: Reader, x: Array, key: Any) -> Any:
@@ -185,15 +188,14 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     method = python_method(obj, "__setitem__")
     if method is not None:
         r.call(method, [obj, key, value])
-    elif has_run(obj):
-        lists.store(r, obj, r.operand(key), value)
-    elif _by_data(obj, key):
-        try:
-            lists.store(r, obj, key, value)
-        except StructureError:  # its elements cannot stand in arrays
-            raise NeedStatic(key, f"an index into a {type(obj).__name__}") from None
+    elif type(obj) is list and isinstance(key, slice) and (has_run(obj) or has_run(value) or _by_data(r, obj, key)):
+        _in_arrays(obj, key, lambda: list_changes.store(r, obj, key, value))
+    elif has_run(obj) or (isinstance(key, Arr) and _by_data(r, obj, key, True)):
+        _in_arrays(obj, key, lambda: list_changes.store(r, obj, r.operand(key), value))
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
-        position = static_int(key, f"an index into a {type(obj).__name__}") if isinstance(key, Arr) else key
+        position = known(key, f"an index into a {type(obj).__name__}")
+        if isinstance(value, (Generator, Stream)) or (isinstance(key, slice) and isinstance(value, Array)):
+            value = r.items(value)
         r.captures.pin(key)
         change(r, obj)
         obj[position] = value
@@ -201,12 +203,67 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         _type_error(r, f"{describe(obj)} does not support item assignment")
 
 
-def _by_data(obj: Any, key: Any) -> bool:
-    """Does data decide which element of a list it is?"""
-    if type(obj) is not list or not obj or not isinstance(key, Arr):
+def delete_item(r: Reader, obj: Any, key: Any) -> None:
+    """del obj[key]."""
+    if isinstance(obj, Array):
+        raise ValueError("cannot delete array elements")
+    method = python_method(obj, "__delitem__")
+    if method is not None:
+        r.call(method, [obj, key])
+    elif has_run(obj) or _by_data(r, obj, key):
+        _in_arrays(obj, key, lambda: list_changes.remove_at(r, obj, key if isinstance(key, slice) else r.operand(key)))
+    else:
+        position = known(key, f"an index into a {type(obj).__name__}")
+        r.captures.pin(key)
+        change(r, obj)
+        del obj[position]
+
+
+def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
+    """xs.insert(key, value)."""
+    if has_run(xs) or _by_data(r, xs, key):
+        _in_arrays(xs, key, lambda: list_changes.insert(r, xs, r.operand(key), value))
+        return
+    position = known(key, "an argument of insert")
+    change(r, xs)
+    xs.insert(position, value)
+
+
+def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
+    """xs.pop(key)."""
+    if has_run(xs) or _by_data(r, xs, key):
+        return _in_arrays(xs, key, lambda: list_changes.pop(r, xs, r.operand(key)))
+    position = known(key, "an argument of pop")
+    change(r, xs)
+    return xs.pop(position)
+
+
+def known(key: Any, what: str) -> Any:
+    """A position or slice that must be known. Raises NeedStatic if it is traced."""
+    if isinstance(key, slice) and is_traced_deep(key):
+        return slice(*(None if k is None else static_int(k, what) for k in (key.start, key.stop, key.step)))
+    return static_int(key, what) if isinstance(key, Arr) else key
+
+
+def _by_data(r: Reader, obj: Any, key: Any, always: bool = False) -> bool:
+    """Does data decide which elements of a list it is? A number that may be known counts only with `always`."""
+    if type(obj) is not list or not obj:
         return False
-    lo, hi = interval(key.value)
-    return lo != hi
+    parts = (key.start, key.stop) if isinstance(key, slice) else (key,)
+    traced = [k for k in parts if isinstance(k, Arr) and not k.shape and len(set(interval(k.value))) > 1]
+    return bool(traced) and (always or not all(map(r.may_be_known, traced)))
+
+
+def _in_arrays(xs: Any, key: Any, change: Callable[[], Any]) -> Any:
+    """Change a list whose elements stand in arrays, or can; raises NeedStatic where they cannot and data decides the position."""
+    try:
+        return change()
+    except StructureError:
+        parts = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+        traced = next((k for k in parts if isinstance(k, Arr)), None)
+        if has_run(xs) or traced is None:
+            raise
+        raise NeedStatic(traced, f"an index into a {type(xs).__name__}") from None
 
 
 def writable(x: Array) -> None:
@@ -355,7 +412,7 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
 def extend(r: Reader, xs: Any, more: Any) -> None:
     """xs.extend(more) of a list or deque."""
     if has_run(more) and type(xs) is list:
-        lists.extend(r, xs, more)
+        list_changes.extend(r, xs, more)
         return
     items = r.items(more)
     change(r, xs)

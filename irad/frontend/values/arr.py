@@ -22,7 +22,7 @@ from irad.frontend.values.fits import check_fits, check_scalar, check_whole
 from irad.ops.array import Slice, concat, dim_value, index, reshape_to
 from irad.ops.array import broadcast_to as broadcast_value
 from irad.ops.constant import const, scalar
-from irad.ops.elementwise import cast_to
+from irad.ops.elementwise import cast_to, minimum
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
 
 
@@ -203,7 +203,8 @@ def as_dim(x: Any, what: str = "an extent") -> Dim:
         if x.shape or not is_int(x.name):
             hint = "; give a shape as a tuple of numbers, not as an array" if x.shape else ""
             raise IradTypeError(f"{what} must be an integer, not {x.type}{hint}")
-        return affine_of(cast_to(x.value, "i64"))
+        v = minimum(x.value, scalar(2**63 - 1, "u64")) if x.name == "u64" else x.value
+        return affine_of(cast_to(v, "i64"))
     return static_int(x, what)
 
 

@@ -21,10 +21,12 @@ from irad.ops.array import (
     min_,
     reshape_to,
 )
-from irad.ops.constant import const
+from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval, interval
+
+_LARGEST = 2**63 - 1
 
 
 class IradIndexError(IradError, IndexError):
@@ -53,6 +55,7 @@ def static_position(i: int, n: Dim, axis: int) -> int | Value:
 
 def traced_position(v: Value, n: Dim, axis: int) -> int | Value:
     """A traced index: checked, then wrapped from the front, where intervals do not prove either needless."""
+    _check_fits(v, "OverflowError", "Python int too large to convert to C long")
     v = cast_to(v, "i64")
     lo, hi = interval(v)
     if lo == hi:
@@ -69,18 +72,22 @@ def traced_position(v: Value, n: Dim, axis: int) -> int | Value:
     return _wrap(v, size)
 
 
-def check_position(v: Value, n: Dim, message: str) -> None:
-    """Raise IndexError with a text of one's own for a traced index into n items; afterwards it is known to be one of theirs."""
+def position_of(v: Value, n: Dim, message: str) -> Value:
+    """A traced index into n items, checked and counted from the front. Raises IndexError with a text of one's own at run time."""
+    _check_fits(v, "IndexError", "cannot fit 'numpy.uint64' into an index-sized integer")
+    v = cast_to(v, "i64")
     bad = _outside(v, n, dim_value(n))
     if bad is not None:
         raise_if(bad, exc="IndexError", message=message)
         top = dim_interval(n)[1]
         bound(v, -top, top - 1)
+    return v if _at_least_zero(affine_of(v)) else _wrap(v, dim_value(n))
 
 
-def wrapped_position(v: Value, n: Dim) -> Value:
-    """An index that was checked, counted from the front."""
-    return v if _at_least_zero(affine_of(v)) else _wrap(cast_to(v, "i64"), dim_value(n))
+def _check_fits(v: Value, exc: str, message: str) -> None:
+    """Raise for a scalar index that is no signed number of 64 bits."""
+    if v.type.dtype == "u64" and interval(v)[1] > _LARGEST:
+        raise_if(v > scalar(_LARGEST, "u64"), exc=exc, message=message)
 
 
 def _at_least_zero(d: Dim) -> bool:

@@ -163,3 +163,159 @@ def test_a_loop_that_must_be_written_out_and_cannot() -> None:
 
     with pytest.raises(irad.IradError, match="must be known at compile time"):
         irad.compile(f)(2.0, 4)
+
+
+# ---- other changes at positions that data decides -------------------------------------------------------------------
+
+
+def deleted(x):
+    xs = [1.0, 2.0, x, 4.0]
+    del xs[int(x)]
+    return xs
+
+
+def last_deleted(x):
+    xs = [1.0, 2.0, x, 4.0]
+    del xs[-int(x + 1)]
+    return xs
+
+
+def slice_deleted(x):
+    xs, k = [1.0, 2.0, x, 4.0], int(x)
+    del xs[k : k + 2]
+    return xs
+
+
+def slice_stored(x):
+    xs, k = [1.0, 2.0, x, 4.0], int(x)
+    xs[k : k + 2] = [x * 5]
+    return xs
+
+
+def stored_before_its_start(x):
+    xs, k = [1.0, 2.0, x, 4.0], int(x)
+    xs[k + 2 : k] = [x, x * 3]
+    return xs
+
+
+def stored_with_a_step(x):
+    xs, k = [1.0, 2.0, x, 4.0, 5.0], int(x)
+    xs[k + 1 :: 2] = [x, x * x]
+    return xs
+
+
+def inserted(x):
+    xs, k = [1.0, 2.0, x, 4.0], int(x)
+    xs.insert(k, 9.0 * x)
+    xs.insert(-k, x)
+    xs.insert(k + 40, 3.0)
+    return xs
+
+
+def popped(x):
+    xs, k = [1.0, 2.0, x, 4.0], int(np.argmax(np.array([x, 1.2, x * x])))
+    y = xs.pop(k)
+    return [*xs, y * x, xs.pop(-k)]
+
+
+def removed(x):
+    xs = [1.0, 2.0, x, 4.0]
+    xs.remove(x)
+    return xs
+
+
+def of_a_list_that_grew(x):
+    xs: list[Any] = []
+    for k in range(10):
+        xs.append(x * k)
+    k = int(x)
+    xs[k : k + 2] = [1.0, x, 3.0]
+    del xs[k + 4 :]
+    return xs
+
+
+def rows_moved(x):
+    xs = [x * i for i in range(12)]
+    for k in range(5):
+        xs.insert(k, xs.pop(int(x) + k))
+    return xs
+
+
+_CHANGES = [
+    deleted,
+    last_deleted,
+    slice_deleted,
+    slice_stored,
+    stored_before_its_start,
+    stored_with_a_step,
+    inserted,
+    popped,
+    removed,
+    of_a_list_that_grew,
+    rows_moved,
+]
+
+
+@pytest.mark.parametrize("f", _CHANGES, ids=lambda f: f.__name__)
+def test_changes(f: Any) -> None:
+    def total(x):
+        return sum([math.sin(k + 1.0) * v for k, v in enumerate(f(x))])
+
+    for x in (0.5, 1.3):
+        assert np.allclose(irad.compile(f)(x), f(x), rtol=1e-13)
+        slope = (total(x + 1e-6) - total(x - 1e-6)) / 2e-6
+        assert np.isclose(irad.grad(total)(x), slope, rtol=1e-7, atol=1e-8)
+
+
+def test_a_store_of_another_size_into_a_slice_with_a_step() -> None:
+    def f(x):
+        xs = [1.0, 2.0, x, 4.0]
+        xs[int(x) :: 2] = [x]
+        return xs
+
+    with pytest.raises(ValueError, match="attempt to assign sequence of size 1 to extended slice of size 2"):
+        irad.compile(f)(0.5)
+
+
+def _item(k):
+    return [1.0, 2.0, 3.0][k]
+
+
+def _stored(k):
+    xs = [1.0, 2.0, 3.0]
+    xs[k] += 0.5
+    return xs
+
+
+def _parts(k):
+    return np.arange(3.0)[:k], [1.0, 2.0, 3.0][k:]
+
+
+@pytest.mark.parametrize("f", [_item, _stored, _parts])
+@pytest.mark.parametrize("k", [np.int8(-1), np.uint8(2), np.int16(1), np.uint64(1), np.uint64(2**63 + 1), np.uint64(2**64 - 1)])
+def test_numpy_integers_as_positions(f: Any, k: Any) -> None:
+    try:
+        want = f(k)
+    except IndexError as e:
+        with pytest.raises(IndexError, match=str(e)):
+            irad.compile(f)(k)
+        return
+    for a, b in zip(
+        np.atleast_1d(irad.compile(f)(k)) if f is _item else irad.compile(f)(k), np.atleast_1d(want) if f is _item else want
+    ):
+        assert np.array_equal(a, b)
+
+
+def test_an_array_at_a_position_beyond_64_bits() -> None:
+    with pytest.raises(OverflowError, match="too large"):
+        irad.compile(lambda x, k: x[k])(X, np.uint64(2**64 - 1))
+
+
+def test_a_bool_as_a_position() -> None:
+    def f(x):
+        xs = [x, 2 * x]
+        xs[x > 1] += 1.0
+        return xs[0] * 10 + xs[x > 1]
+
+    for x in (0.5, 1.5):
+        assert irad.compile(f)(x) == f(x)
