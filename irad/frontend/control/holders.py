@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Builder, Node, Value
+from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
+from irad.frontend.control.templates import structure
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
@@ -127,3 +129,12 @@ def is_last_result(r: Reader, place: Place) -> bool:
     if not own or frame.finals or frame.consume is not None:
         return False
     return all(getattr(f.globals_of, "__module__", "") == "irad.api" for f in r.frames[1:-1])
+
+
+def known_apart(r: Reader, x: Any, items: Any) -> None:
+    """Refuse to look for an object among others by identity where data decides which of them it is, or they are."""
+    if type(x).__eq__ is object.__eq__ and structure(x) is not None:
+        if r.state.locked(x) or any(type(y) is type(x) and y is not x and r.state.locked(y) for y in items):
+            raise UnsupportedError(
+                f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"
+            )

@@ -18,7 +18,7 @@ from irad.frontend.control.list_rules import NO_BOUND
 from irad.frontend.control.peeled import PEELED, Peeled, follows
 from irad.frontend.control.regions import Emitted, Ends, attempt, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Rolled
-from irad.frontend.control.sequences import Seq
+from irad.frontend.control.sequences import Seq, positions
 from irad.frontend.control.trips import Loop, Unrollable, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
@@ -99,15 +99,15 @@ def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
     if n == 0:
         return
     if loop.stmt in r.unroll or not seq.rolls:
-        write_out(r, loop, seq, 0, n)
+        write_out(r, loop, seq)
         return
     if _at_compile_time(r, loop, seq, n):
         return
     if n <= TINY and _short(loop.stmt):
-        write_out(r, loop, seq, 0, n)
+        write_out(r, loop, seq)
         return
     if n <= LIMIT and r.failures[loop.stmt] >= _TRIES:
-        write_out(r, loop, seq, 0, n)
+        write_out(r, loop, seq)
         return
     try:
         attempt(r, lambda: Rolled(r, loop, seq, 0).run())
@@ -129,11 +129,11 @@ def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) ->
                 return
             except (IradError, Unrollable):
                 pass
-    write_out(r, loop, seq, 0, n)
+    write_out(r, loop, seq)
 
 
 def _peeled(r: Reader, loop: Loop, seq: Seq, k: int) -> None:
-    write_out(r, loop, seq, 0, k)
+    write_out(r, loop, seq, k)
     stop = stop_flag(r)
     if stop is False:
         Rolled(r, loop, seq, k).run()
@@ -141,27 +141,25 @@ def _peeled(r: Reader, loop: Loop, seq: Seq, k: int) -> None:
         under(r, stop, lambda: Rolled(r, loop, seq, k).run(), None)
 
 
-def write_out(r: Reader, loop: Loop, seq: Seq, first: int, n: int) -> None:
-    """Every trip on its own."""
-    for k in range(first, n):
+def write_out(r: Reader, loop: Loop, seq: Seq, until: int | None = None) -> None:
+    """Every trip on its own, or the first ones only."""
+    for k in positions(seq, 0, until, lambda: stop_flag(r) is True):
         stop = stop_flag(r)
-        if stop is True:
-            return
         if isinstance(stop, Arr):
             under(r, stop, lambda k=k: trip(r, loop, k), None)  # type: ignore[misc]
         else:
             trip(r, loop, k)
         if k > LIMIT:
-            raise UnsupportedError(f"a loop of {n} trips must be written out here, which is too long (limit {LIMIT})")
+            raise UnsupportedError(f"a loop of {seq.length} trips must be written out here, which is too long (limit {LIMIT})")
 
 
 def _at_compile_time(r: Reader, loop: Loop, seq: Seq, n: int) -> bool:
     """Run the loop at once if no trip emits anything; False (and no change) if one does."""
 
     def body() -> None:
-        for k in range(n):
-            if stop_flag(r) is True:
-                break
+        for k in positions(seq, ended=lambda: stop_flag(r) is True):
+            if k > STATIC_LIMIT:
+                raise Emitted
             trip(r, loop, k)
 
     return n <= STATIC_LIMIT and quietly(r, body)

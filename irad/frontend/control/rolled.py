@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
-from irad.frontend.control.trips import Carry, Loop, Unrollable, stop_flag, trip
+from irad.frontend.control.trips import Carry, Loop, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -46,7 +45,7 @@ class Rolled:
         self.trip_number: Value | None = None  # in the body, where that is needed
         self.endless = False  # the test is true at compile time: the loop ends by a jump only
         self.scopes = ((r.frame.env, loop.head, loop.after), *(s[:3] for s in r.frame.around_loops))
-        self.rotated = _assigns(loop.stmt)  # the test changes state: it runs inside the trips
+        self.rotated = assigns(loop.stmt)  # the test changes state: it runs inside the trips
 
     # ---- the fixed point ----
 
@@ -56,6 +55,7 @@ class Rolled:
         self.count = self._count()
         if self.seq is not None:
             self.seq.prepare()
+            self.seq.check_lengths()
         self.lists = OfLoop(None if self.count is None else affine_of(self.count), self._unbounded)
         self._take_hints()
         if self.loop.stmt in self.r.tracked:
@@ -71,10 +71,10 @@ class Rolled:
             try:
                 self._emit(body)
                 return
-            except _Rotate:
+            except Rotate:
                 self.rotated = True
                 self.carries.clear()
-            except _Track:
+            except Track:
                 self.arrays.track()
         raise StructureError("the types of the variables of this loop do not settle after several trips")
 
@@ -151,6 +151,7 @@ class Rolled:
         self.containers.watch_first_elements(maker.runs)
         self.arrays.entered()
         self.watched = self.arrays.watched()
+        self.lengths = [xs.now for xs in self.seq.lists()] if self.seq is not None else []
 
     def _trip(self, index: Value | None, phis: Sequence[Value]) -> None:
         self._enter(phis, index)
@@ -200,7 +201,7 @@ class Rolled:
                 continue
             why = disagrees(new.template)
             if why and self._needed(place) and (isinstance(new.template, Bad) or self.loop.stmt not in self.r.lenient):
-                raise StructureError(f"in this loop '{_shown(place)}' changes its kind: {why}")
+                raise StructureError(f"in this loop '{shown(place)}' changes its kind: {why}")
             if old is None or not equal(old.template, new.template) or old.filled != new.filled:
                 self.carries[key], changed = new, True
         return changed
@@ -293,10 +294,12 @@ class Rolled:
         self.containers.check(body, self._read)
         with body.builder, body.log.replayed():
             taken = self.containers.take(body)
+            if self.seq is not None:
+                self.seq.check_lengths(self.lengths)
             try:
                 self.arrays.check(self.carries, body, self._trips(), taken)
             except AliasError:
-                raise _Track from None
+                raise Track from None
             ends = self._finals(body)
         if self.seq is not None:
             self.trip_number = body.params[0]
@@ -408,7 +411,7 @@ class Rolled:
 
         region = run_region(self.r, decide)
         if any(key not in self.carries for key in region.log.old) or region.dead:
-            raise _Rotate
+            raise Rotate
         first = counter if index is None else index
         self._resolve(region, first)
         params = (*([first] if first is not None else []), *phis)
@@ -440,20 +443,3 @@ class Rolled:
             run.watch = tuple((c, c.content) for c in cells)
         if self.endless:
             settle(self.r)
-
-
-def _assigns(loop: Any) -> bool:
-    """Does the test of a while loop assign a variable, which its body may read?"""
-    return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
-
-
-class _Rotate(Exception):
-    """The test of a while loop changes state."""
-
-
-class _Track(Exception):
-    """It has to be followed which array each variable holds."""
-
-
-def _shown(place: Place) -> str:
-    return str(place.name) if place.name is not None else "an array"

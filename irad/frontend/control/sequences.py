@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import collections.abc
+import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from irad.core.foreign import is_library
-from irad.core.ir import current
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control.lists import at, whole
+from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, unordered
 from irad.frontend.reader import Reader
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
-from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, Text, describe, in_scope
-from irad.frontend.values.runs import Run, has_run
+from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, StructureError, Text, describe
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 from irad.ops.elementwise import eq
@@ -34,14 +32,30 @@ class Seq:
     """A sequence: `length` (an int or a traced one), `get(position)`; `rolls`: positions may be traced.
 
     `state` of an iterator, which gives its elements once: how many were taken `at` this point, and whether it is `gone` over.
-    `of`: the sequences and tables that its elements are taken from.
+    `of`: the sequences and lists that its elements are taken from. `live(position)`: is there one at that position, now.
     """
 
     length: int | Arr
     get: Callable[[Any], Any]
     rolls: bool = True
     state: Env | None = None
-    of: tuple[Seq | Table, ...] = ()
+    of: tuple[Seq | Listed, ...] = ()
+    live: Callable[[int], bool] | None = None
+
+    def more(self, k: int) -> bool:
+        """Is there an element at a static position now, whatever the body of a loop has done?"""
+        return k < static_length(self) if self.live is None else self.live(k)
+
+    def lists(self) -> Iterator[Listed]:
+        """The lists whose elements are read in a loop over the sequence."""
+        for x in self.of:
+            yield from (x,) if isinstance(x, Listed) else x.lists()
+
+    def check_lengths(self, before: Sequence[Any] | None = None) -> None:
+        """Raise StructureError if one of the lists has become longer or shorter."""
+        found = list(self.lists())
+        if any(xs.now != n for xs, n in zip(found, [xs.length for xs in found] if before is None else before)):
+            raise StructureError(LENGTH)
 
     def prepare(self) -> None:
         """Positions will be traced: put elements of lists into arrays now, outside of the loop."""
@@ -94,6 +108,16 @@ def static_length(seq: Seq) -> int:
     return seq.length
 
 
+def positions(seq: Seq, first: int = 0, until: int | None = None, ended: Callable[[], bool] = lambda: False) -> Iterator[int]:
+    """The positions of a sequence of static length, from `first` on, while what is done with its elements may change how many there
+    are. What is gone over is asked after the last one, too, unless the loop has `ended`: it may raise then."""
+    n = static_length(seq) if until is None else until
+    for k in range(first, n) if seq.live is None or until is not None else itertools.count(first):
+        if ended() or (seq.live is not None and not seq.live(k)):
+            return
+        yield k
+
+
 # ---- iterators: variables of the program, so that loops and branches that move them are followed -----------------------------
 
 
@@ -106,7 +130,7 @@ def new_state(r: Reader) -> Env:
 
 def iterator(r: Reader, seq: Seq) -> Seq:
     """The sequence as an iterator that is still at its beginning."""
-    return Seq(seq.length, seq.get, seq.rolls, new_state(r), (seq,))
+    return Seq(seq.length, seq.get, seq.rolls, new_state(r), (seq,), seq.live)
 
 
 def position(state: Env) -> Any:
@@ -141,9 +165,10 @@ def rest(r: Reader, seq: Seq) -> Seq:
     """The elements of a sequence; of an iterator those that are left, which are gone over by this."""
     at = 0 if seq.state is None else go_over(r, seq.state)
     if isinstance(at, int) and at == 0:
-        return Seq(seq.length, seq.get, seq.rolls, of=(seq,))
+        return Seq(seq.length, seq.get, seq.rolls, of=(seq,), live=seq.live)
     length = ENDLESS if isinstance(seq.length, int) and seq.length == ENDLESS else r.operator("sub", seq.length, at)
-    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls, of=(seq,))
+    live = None if seq.live is None or not isinstance(at, int) else lambda k: seq.more(at + k)
+    return Seq(length, lambda i: element(seq, r.operator("add", at, i)), seq.rolls, of=(seq,), live=live)
 
 
 def element(seq: Seq, position: Any) -> Any:
@@ -163,7 +188,7 @@ def next_(r: Reader, it: Any, *default: Any) -> Any:
             )
         raise TypeError(f"{describe(it)} is not an iterator")
     at = position(it.state)
-    over = r.operator("ge", at, it.length)
+    over = not it.more(at) if isinstance(at, int) and it.live is not None else r.operator("ge", at, it.length)
     if isinstance(over, Arr) and default:
         raise UnsupportedError("next() with a default, where the end of the iterator depends on data: use an index into an array")
     if isinstance(over, Arr):
@@ -218,7 +243,7 @@ def iterate(r: Reader, obj: Any) -> Seq:
         return _plain(r, collected(r, obj))
     if isinstance(obj, Generator):
         if obj.element is not None:
-            return rest(r, Seq(obj.seq.length, obj.element, obj.seq.rolls, obj.state))
+            return rest(r, Seq(obj.seq.length, obj.element, obj.seq.rolls, obj.state, live=obj.seq.live))
         go_over(r, obj.state)
         found: list[Any] = []
         obj.each(found.append)
@@ -261,7 +286,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if has_run(obj):
         return elements(r, obj)
     if isinstance(obj, (list, tuple)):
-        return of_items(r, list(obj))
+        return of_items(r, obj)
     method = getattr(type(obj), "__iter__", None)
     code = getattr(method, "__code__", None)
     if code is not None and isinstance(obj, collections.abc.MappingView):  # of a mapping that is written in Python
@@ -274,6 +299,9 @@ def _plain(r: Reader, obj: Any) -> Seq:
         raise UnsupportedError(f"{describe(obj)} from outside of compiled code would be used up at compile time; pass a list")
     if r.captures.opaque(obj):
         r.captures.hand("a loop", obj)
+    if unordered(obj):
+        found = Unordered(obj)
+        return Seq(len(found.keys), found.get, False, live=found.more)
     try:
         items = list(obj)
     except RecursionError:
@@ -281,64 +309,18 @@ def _plain(r: Reader, obj: Any) -> Seq:
     return Seq(len(items), lambda i: items[i], False)
 
 
-def of_items(r: Reader, items: list[Any]) -> Seq:
-    """Of Python objects; long lists of numbers and small arrays that are alike can be gone over by a loop."""
-    if not Table.serves(items):
-        return Seq(len(items), items.__getitem__, False)
-    table = Table(r, items)
-    return Seq(len(items), table.get, of=(table,))
-
-
-class Table:
-    """The items of a list, which are put into arrays if a loop goes over them."""
-
-    def __init__(self, r: Reader, items: list[Any]):
-        self.r, self.items = r, items
-        self.made: tuple[Run, Any] | None = None  # and the builder in which it was made
-
-    @staticmethod
-    def serves(items: list[Any]) -> bool:
-        """Are they many, and numbers or small arrays, or tuples of those, of one type?"""
-        if len(items) <= _FEW:
-            return False
-        first = _kind(items[0])
-        return first is not None and all(_kind(x) == first for x in items)
-
-    def prepare(self) -> None:
-        if self.made is None or not in_scope(self.made[1]):
-            self.made = whole(self.r, self.items), current()
-
-    def get(self, position: Any) -> Any:
-        """The item at a position, static or traced."""
-        if not isinstance(position, Arr):
-            return self.items[position]
-        self.prepare()
-        assert self.made is not None
-        return at(self.r, self.made[0], position.value)
-
-
-_FEW = 16  # items of a list, up to which a loop over it is written out
-_SMALL = 64  # elements of an array that is copied into a table
-
-
-def _kind(x: Any) -> Any:
-    """What must be the same of all items of a table; None if there can be none."""
-    if isinstance(x, Arr):
-        return x.type, x.weak, x.mixed
-    if isinstance(x, Array):
-        return x.type if x.type.static and x.type.size <= _SMALL else None
-    if type(x) in (float, int, complex) or isinstance(x, np.number):
-        return type(x)
-    if type(x) is tuple and x:
-        kinds = tuple(map(_kind, x))
-        return None if None in kinds else kinds
-    return None
+def of_items(r: Reader, items: Any) -> Seq:
+    """Of a list or tuple; long lists of numbers and small arrays that are alike can be gone over by a loop."""
+    source = Listed(r, items)
+    if not alike(items):
+        return Seq(len(items), source.get, False, live=source.more)
+    return Seq(len(items), source.get, of=(source,), live=source.more)
 
 
 def elements(r: Reader, xs: list[Any]) -> Seq:
-    """Of a list whose elements stand in arrays, as they are now."""
-    run = whole(r, xs)
-    return Seq(from_dim(run.length), lambda i: at(r, run, i.value if isinstance(i, Arr) else i))
+    """Of a list whose elements stand in arrays."""
+    source = Listed(r, xs)
+    return Seq(from_dim(source.length), source.get, of=(source,), live=source.more)
 
 
 def items(r: Reader, obj: Any) -> list[Any]:
@@ -346,7 +328,7 @@ def items(r: Reader, obj: Any) -> list[Any]:
     if isinstance(obj, (list, tuple)) and not has_run(obj):
         return list(obj)
     seq = iterate(r, obj)
-    return [seq.get(i) for i in range(static_length(seq))]
+    return [seq.get(i) for i in positions(seq)]
 
 
 # ---- the builtins that make sequences out of sequences ---------------------------------------------------------------
@@ -354,7 +336,7 @@ def items(r: Reader, obj: Any) -> list[Any]:
 
 def enumerate_(r: Reader, iterable: Any, start: Any = 0) -> Seq:
     seq = iterate(r, iterable)
-    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls, of=(seq,))
+    return Seq(seq.length, lambda i: (r.operator("add", i, start), seq.get(i)), seq.rolls, of=(seq,), live=seq.live)
 
 
 def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
@@ -366,18 +348,20 @@ def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
     if strict and len(set(static)) > 1:
         raise ValueError("zip() arguments have different lengths")
     length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
-    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs), of=tuple(seqs))
+    live = (lambda k: all(s.more(k) for s in seqs)) if isinstance(length, int) and any(s.live for s in seqs) else None
+    return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs), of=tuple(seqs), live=live)
 
 
 def reversed_(r: Reader, iterable: Any) -> Seq:
     seq = iterate(r, iterable)
     last = r.operator("sub", seq.length, 1)
-    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls, of=(seq,))
+    live = None if seq.live is None or not isinstance(last, int) else lambda k: k <= last and seq.more(last - k)
+    return Seq(seq.length, lambda i: seq.get(r.operator("sub", last, i)), seq.rolls, of=(seq,), live=live)
 
 
 def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
     seq = zip_(r, *iterables)
-    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls, of=(seq,))
+    return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls, of=(seq,), live=seq.live)
 
 
 def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:

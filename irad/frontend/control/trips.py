@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,14 @@ class Unrollable(Exception):
         self.cause = cause
 
 
+class Rotate(Exception):
+    """The test of a while loop changes state: it runs inside the trips."""
+
+
+class Track(Exception):
+    """It has to be followed which array each variable holds."""
+
+
 @dataclass(eq=False)
 class Carry:
     """A place that a loop changes. `filled`: it has no value before the first trip, and no trip reads it."""
@@ -69,3 +78,13 @@ class Carry:
             return Array(self.place.owner)
         final = body.log.new.get(key, self.init)
         return final.child if isinstance(final, Opt) else final
+
+
+def assigns(loop: Any) -> bool:
+    """Does the test of a while loop assign a variable, which its body may read?"""
+    return isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test))
+
+
+def shown(place: Place) -> str:
+    """A name of a place, in errors."""
+    return str(place.name) if place.name is not None else "an array"

@@ -19,7 +19,7 @@ from irad.frontend.control.sequences import (
     Seq,
     Stream,
     iterate,
-    static_length,
+    positions,
     used_up,
 )
 from irad.frontend.python.numbers import builtin
@@ -50,7 +50,7 @@ def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> An
         total = r.fold(seq, start, step)
     else:
         total = start
-        for i in range(static_length(seq)):
+        for i in positions(seq):
             total = step(total, seq.get(i))
     used_up(r, obj)
     return total

@@ -15,7 +15,7 @@ from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression
 from irad.frontend.control.loops import attempt, run_for
 from irad.frontend.control.regions import absorb, run_region
-from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, static_length
+from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, positions, static_length
 from irad.frontend.control.trips import Loop, Unrollable
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
@@ -76,7 +76,7 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
         error = Varies("a comprehension over a range whose length is not known at compile time; use an array and a for loop")
         r.blame(error, seq.length)
         raise error
-    for k in range(static_length(seq)):
+    for k in positions(seq):
         assign(r, g.target, seq.get(k))
         keep = _conditions(r, g.ifs)
         if isinstance(keep, Arr):

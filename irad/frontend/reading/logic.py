@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.facts import assume
 from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
+from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.templates import structure
@@ -130,7 +132,7 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             raise text.unknown()
     if isinstance(container, (Seq, Generator, Stream)):
         return _among(r, x, container)
-    if isinstance(container, (list, tuple)) and not has_run(container):
+    if isinstance(container, (list, tuple, dict, set, frozenset, collections.deque)) and not has_run(container):
         known_apart(r, x, container)
     if not is_traced_deep(x) and not is_traced_deep(container):
         r.captures.pin(x)
@@ -150,15 +152,6 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
             out = disjunction(out, same_or_equal(r, y, x))
         return out
     raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
-
-
-def known_apart(r: Reader, x: Any, items: Any) -> None:
-    """Refuse to look for an object among others by identity where data decides which of them it is, or they are."""
-    if type(x).__eq__ is object.__eq__ and structure(x) is not None:
-        if r.state.locked(x) or any(type(y) is type(x) and y is not x and r.state.locked(y) for y in items):
-            raise UnsupportedError(
-                f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"
-            )
 
 
 def _among(r: Reader, x: Any, it: Seq | Generator | Stream) -> Any:

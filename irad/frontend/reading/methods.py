@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
+from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.stands import Stands
 from irad.frontend.numpy import views
@@ -22,7 +24,6 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
-from irad.frontend.reading.logic import known_apart
 from irad.frontend.reading.structured import call_node_method
 from irad.frontend.reading.subscripts import change, extend, insert, pop, settled, store
 from irad.frontend.reading.watched import Watched
@@ -160,6 +161,13 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
     if isinstance(owner, (dict, set)) and args:
         static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
+    if (
+        args
+        and m.name in _BY_EQUALITY
+        and isinstance(owner, (list, tuple, dict, set, frozenset, collections.deque))
+        and not has_run(owner)
+    ):
+        known_apart(r, args[0], owner)
     if m.name == "extend":
         return extend(r, owner, *args)
     if type(owner) is list and m.name in _AT_POSITIONS:
@@ -224,6 +232,7 @@ def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
     xs[:] = new
 
 
+_BY_EQUALITY = {"index", "count", "remove", "get", "pop", "setdefault", "add", "discard"}  # they look for an element or a key
 _AT_POSITIONS: dict[str, Callable[..., Any]] = {"pop": pop, "insert": insert}
 LIST_METHODS: dict[str, Callable[..., Any]] = {
     "reverse": _reversed_in_place, "index": _index, "count": _count,
@@ -255,8 +264,6 @@ def _position(r: Reader, xs: Any, x: Any) -> Any:
 
 
 def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
-    if args:
-        known_apart(r, args[0], owner)
     if name == "count" and isinstance(owner, (list, tuple)):
         total: Any = 0
         for x in owner:

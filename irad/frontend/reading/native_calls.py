@@ -14,6 +14,7 @@ from irad.core.foreign import is_library
 from irad.core.once import import_later as imported
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
+from irad.frontend.control.holders import known_apart
 from irad.frontend.control.sequences import Seq, iterator
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.texts import needs_reading
@@ -107,6 +108,10 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return fn(*args, **kwargs)
     if not in_library(r.frame.globals_of):  # whose functions hand on what they do not look into
         r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
+    for x in (owner, *args):
+        if isinstance(x, (tuple, frozenset, *_OWN)):
+            for y in args:
+                known_apart(r, y, x)
     operands = [_callback(r, r.operand(a)) for a in args]
     named = {k: _callback(r, r.operand(v)) for k, v in kwargs.items()}
     with (

@@ -15,6 +15,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import list_changes, lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
+from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream
@@ -83,6 +84,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         )
     if r.captures.opaque(obj):
         r.captures.hand("an index", obj)
+    if isinstance(obj, dict):
+        known_apart(r, key, obj)
     if isinstance(obj, collections.defaultdict) and key not in obj:
         return _missing(r, obj, key)
     out = obj[key]
@@ -197,6 +200,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         if isinstance(value, (Generator, Stream)) or (isinstance(key, slice) and isinstance(value, Array)):
             value = r.items(value)
         r.captures.pin(key)
+        if isinstance(obj, dict):
+            known_apart(r, key, obj)
         change(r, obj)
         obj[position] = value
     else:

@@ -1,0 +1,146 @@
+"""Python's containers as a loop goes over them, whose body may change them.
+
+A list is read where a trip stands, so that a loop sees what its body stores, appends and takes out; a dict, set or deque whose size
+changes meanwhile raises RuntimeError, as in Python. A loop that is kept as a loop goes over arrays of the elements; a list that its
+body changes is read anew in each trip, and keeps its length.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+from collections.abc import Callable
+from typing import Any
+
+from irad.core.ir import current
+from irad.core.types import Dim, Type
+from irad.errors import UnsupportedError
+from irad.frontend.control.lists import at, whole
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, StructureError, in_scope
+from irad.frontend.values.runs import Run, has_run, length_of
+
+LENGTH = (
+    "the list that this loop goes over gets longer or shorter in it, depending on data or in a loop that is too long to be written "
+    "out; go over a copy (for v in list(xs)), or use a while loop with a position"
+)
+
+
+class Listed:
+    """A list or tuple that is gone over: its elements now."""
+
+    def __init__(self, r: Reader, xs: Any):
+        self.r, self.xs = r, xs
+        self.length = length_of(xs) if isinstance(xs, list) else len(xs)
+        self.made: tuple[Run, Any] | None = None  # its elements in arrays, and the builder in which they were put there
+        self.items: list[Any] = []  # what it held then
+
+    def more(self, k: int) -> bool:
+        """Is there an element at a position?"""
+        n = length_of(self.xs) if isinstance(self.xs, list) else self.length
+        if isinstance(n, int):
+            return k < n
+        raise StructureError(LENGTH)
+
+    def get(self, k: Any) -> Any:
+        """The element at a position, static or traced, that is there."""
+        if not isinstance(k, Arr) and not has_run(self.xs):
+            return self.xs[k]
+        self.prepare()
+        assert self.made is not None
+        return at(self.r, self.made[0], k.value if isinstance(k, Arr) else k)
+
+    def prepare(self) -> None:
+        """Positions will be traced: put the elements into arrays now, outside of the loop."""
+        changed = len(self.items) != len(self.xs) or any(x is not y for x, y in zip(self.items, self.xs))
+        if self.made is None or changed or not in_scope(self.made[1]):
+            self.items = list(self.xs)
+            self.made = whole(self.r, self.items), current()
+
+    @property
+    def now(self) -> Dim:
+        """How long it is."""
+        return length_of(self.xs) if isinstance(self.xs, list) else self.length
+
+
+_FEW = 16  # items of a list, up to which a loop over it is written out
+_SMALL = 64  # elements of an array that is copied into a table
+
+
+def alike(items: Any) -> bool:
+    """Are they many, and numbers or small arrays, or tuples of those, of one type?"""
+    if len(items) <= _FEW:
+        return False
+    first = _kind(items[0])
+    return first is not None and all(_kind(x) == first for x in items)
+
+
+def _kind(x: Any) -> Any:
+    """What must be the same of all items that are put into arrays; None if they cannot be."""
+    if isinstance(x, Arr):
+        return x.type, x.weak, x.mixed
+    if isinstance(x, Array):
+        return _small(x.type)
+    if type(x) in (float, int, complex) or type(x).__module__ == "numpy":
+        return type(x)
+    if type(x) is tuple and x:
+        kinds = tuple(map(_kind, x))
+        return None if None in kinds else kinds
+    return None
+
+
+def _small(t: Type) -> Type | None:
+    return t if t.static and t.size <= _SMALL else None
+
+
+# ---- dicts, sets, deques -------------------------------------------------------------------------------------------------
+
+
+class Unordered:
+    """A dict, view of a dict, set or deque that is gone over: RuntimeError once its size has changed."""
+
+    def __init__(self, obj: Any):
+        self.obj = obj
+        self.keys = list(obj.mapping if isinstance(obj, _VIEWS) else obj)
+        self.get, self.words = _ways(obj)
+
+    def more(self, k: int) -> bool:
+        """Is there an element at a position?"""
+        now = list(self.obj.mapping if isinstance(self.obj, _VIEWS) else self.obj)
+        if len(now) != len(self.keys) or (self.words.startswith("Ordered") and now != self.keys):
+            raise RuntimeError(self.words)
+        if isinstance(self.obj, collections.deque):
+            self._still(now)
+        elif now != self.keys and not isinstance(self.obj, (set, frozenset)):
+            raise UnsupportedError("a dict gets other keys while a loop goes over it; go over a copy (for k in list(d))")
+        return k < len(now)
+
+    def _still(self, now: list[Any]) -> None:
+        """Elements of a deque may be replaced, and not move."""
+        old = {id(x): k for k, x in enumerate(self.keys)}
+        if any(x is not y and old.get(id(x), k) != k for k, (x, y) in enumerate(zip(now, self.keys))):
+            raise RuntimeError(self.words)
+
+
+_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def _ways(obj: Any) -> tuple[Callable[[int], Any], str]:
+    """How the element at a position is read, and what Python says when the size changes."""
+    if isinstance(obj, collections.deque):
+        return (lambda k: obj[k]), "deque mutated during iteration"
+    mapping = obj.mapping if isinstance(obj, _VIEWS) else obj
+    keys = list(mapping)
+    ordered = type(obj).__name__.startswith("odict") or isinstance(obj, collections.OrderedDict)
+    words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
+    if isinstance(obj, type({}.values())):
+        return (lambda k: mapping[keys[k]]), words
+    if isinstance(obj, type({}.items())):
+        return (lambda k: (keys[k], mapping[keys[k]])), words
+    return keys.__getitem__, "Set changed size during iteration" if isinstance(obj, (set, frozenset)) else words
+
+
+def unordered(obj: Any) -> bool:
+    """Is it one of them?"""
+    return isinstance(obj, (dict, set, frozenset, collections.deque, *_VIEWS))
