@@ -24,7 +24,7 @@ INTERRUPTED = -1  # the status of a kernel that a signal has stopped
 
 
 @dataclass
-class Raised:
+class ErrorCode:
     """What a return code stands for: exception class name, message with {} for the values, their dtypes, the user's line, and
     the numbers of the results whose memory holds what the caller's arrays are then."""
 
@@ -56,7 +56,7 @@ class Interface:
     tape_params: dict[int, int] = field(default_factory=dict)  # parameter number -> word of its slot
     tape_writes: set[int] = field(default_factory=set)  # parameters: tapes that the code pushes on, not only pops
     tape_results: dict[int, int] = field(default_factory=dict)  # result number -> word of its slot
-    raises: list[Raised] = field(default_factory=list)
+    raises: list[ErrorCode] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
 
     def context(self) -> np.ndarray:

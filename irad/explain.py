@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.codegen.interface import SLOT
 from irad.codegen.kernel import form as kf
 from irad.core.ir import Program, Value
@@ -15,7 +15,7 @@ from irad.core.types import DTYPES, TAPE
 from irad.errors import Loc
 
 
-def report(program: Program, native: Native, notes: Notes) -> str:
+def report(program: Program, native: NativeCode, notes: Notes) -> str:
     """One line per decision, by topic, and a table of memory. `notes`: of the compilation of `program` to `native`."""
     entry = next(iter(program.values()))
     out = [f"@{entry.name or next(iter(program))}({', '.join(map(_value, entry.params))})"]
@@ -51,7 +51,7 @@ def _value(v: Value) -> str:
     return f"{v.hint}: {v.type}" if v.hint else str(v.type)
 
 
-def _memory(program: Program, native: Native, notes: Notes, places: _Places) -> Iterator[str]:
+def _memory(program: Program, native: NativeCode, notes: Notes, places: _Places) -> Iterator[str]:
     entry, low = next(iter(program.values())), native.lowered
     t = notes.table
     if t is None or not t.arena:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence, Set
 
 from irad.codegen.call.build import build
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.codegen.interface import Signature
 from irad.codegen.kernel.show import show
 from irad.codegen.lower.arena import arena_size
@@ -65,7 +65,9 @@ def kernel_steps(program: Program, options: Options = DEFAULT) -> Iterator[tuple
         yield name, "\n".join(map(show, kernels))
 
 
-def native(program: Program, outside: Signature | None = None, options: Options = DEFAULT, notes: Notes | None = None) -> Native:
+def native(
+    program: Program, outside: Signature | None = None, options: Options = DEFAULT, notes: Notes | None = None
+) -> NativeCode:
     """Native code of an optimised program. `outside`: types that its callers see, complex where the program has pairs."""
     capacity, contract = capacities(next(iter(program.values()))), "contract" in options.fastmath
     check = checks_memory(options)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from irad.codegen import llvm_files
-from irad.codegen.call.native import Made, Native
+from irad.codegen.call.native import Made, NativeCode
 from irad.codegen.emit.kernels import emit
 from irad.codegen.interface import PACKED, SIGNAL, Interface, Signature, libc_address, python_address
 from irad.codegen.jit import load
@@ -46,7 +46,7 @@ def build(
     contract: bool = False,
     notes: Notes | None = None,
     check: bool = False,
-) -> Native:
+) -> NativeCode:
     """Native code of a planned program.
 
     `outside`: types of the parameters and results as callers see them, if they are not the program's: a complex array in the
@@ -86,9 +86,9 @@ def build(
     made = _made(entry.results, results, capacity or {})
     given = (_interface(lowered), library, tuple(params), tuple(results), made, entry.memo.get("donated", {}), lowered)
     if check:
-        checked: Native = import_later("irad.codegen.call.memory_run").CheckedNative(*given, accesses=accesses)
+        checked: NativeCode = import_later("irad.codegen.call.memory_run").CheckedNative(*given, accesses=accesses)
         return checked
-    return Native(*given)
+    return NativeCode(*given)
 
 
 def _interface(lowered: Lowered) -> Interface:

@@ -22,7 +22,7 @@ import numpy as np
 
 from irad.codegen import llvm_files
 from irad.codegen.call import memory
-from irad.codegen.call.native import Context, Native
+from irad.codegen.call.native import Context, NativeCode
 from irad.codegen.interface import python_address
 from irad.codegen.jit import PLAIN, Library, load_kept
 from irad.core.lazy_dataclass import dataclass
@@ -141,7 +141,7 @@ def _builtin(name: str, owner: Any) -> Any:
     return make(ctypes.addressof(_method(name)), owner, None)
 
 
-def arguments(argv: int, native: Native) -> list[int]:
+def arguments(argv: int, native: NativeCode) -> list[int]:
     """The words of a frame that hold the addresses of a kernel's arguments, given where they stand."""
     return list((ctypes.c_int64 * native.argc).from_address(argv))
 
@@ -207,7 +207,7 @@ class Program:
     word of the new register; `arg`s count the kernel's arguments: first its parameters, then its results.
     """
 
-    def __init__(self, native: Native, raiser: Callable[[int, int], None], names: tuple[int, tuple[str, ...]]):
+    def __init__(self, native: NativeCode, raiser: Callable[[int, int], None], names: tuple[int, tuple[str, ...]]):
         self.native, self.raiser = native, raiser
         self.argc = native.argc
         self.raiser_word = _ARGV + (1 + _CELL) * self.argc

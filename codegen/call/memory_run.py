@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.call.memory import ALIGN
-from irad.codegen.call.native import Context, Native
+from irad.codegen.call.native import Context, NativeCode
 from irad.codegen.interface import ERROR_SLOTS, Interface
 from irad.codegen.transform.memory_check import GUARD, POISON, Accesses, Elsewhere, Violation
 from irad.core.lazy_dataclass import dataclass, field
@@ -23,7 +23,7 @@ _PATTERN = np.array([POISON & 255, POISON >> 8], np.uint8)
 
 
 @dataclass(eq=False)
-class CheckedNative(Native):
+class CheckedNative(NativeCode):
     """Native code that checks its memory. It is called through Python, in fresh memory each time."""
 
     direct = False

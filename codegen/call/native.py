@@ -90,7 +90,7 @@ class Made:
 
 
 @dataclass(eq=False)
-class Native:
+class NativeCode:
     """Compiled code of a program: `run` takes arrays of the parameters' types and gives fresh result arrays.
 
     `donated`: results that take the memory of a parameter, given by its number. `lowered`: the kernel form that it was made of,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.call.native import Made, Native
-from irad.codegen.interface import Interface, Raised, Signature, libc_address, python_address
+from irad.codegen.call.native import Made, NativeCode
+from irad.codegen.interface import ErrorCode, Interface, Signature, libc_address, python_address
 from irad.codegen.jit import JitError, load_object
 from irad.core.once import import_later
 from irad.errors import Loc
@@ -26,7 +26,7 @@ class Unsaved(Exception):
     """There are no bytes that stand for this code."""
 
 
-def dump(native: Native, locs: Mapping[Loc | None, int], about: Mapping[str, Any]) -> bytes:
+def dump(native: NativeCode, locs: Mapping[Loc | None, int], about: Mapping[str, Any]) -> bytes:
     """The bytes of native code. `locs`: the numbers of places in the source; `about`: what is said of the code to people.
 
     Raises Unsaved if it calls Python back, or raises at a place that has no number.
@@ -53,7 +53,7 @@ def dump(native: Native, locs: Mapping[Loc | None, int], about: Mapping[str, Any
     return pack(head, [*(c.tobytes() for c in face.constants), native.library.object])
 
 
-def load(data: bytes, locs: Locs, outside: Signature) -> Native | None:
+def load(data: bytes, locs: Locs, outside: Signature) -> NativeCode | None:
     """Native code of bytes that `dump` made of a program with these places and types; None if it does not fit this process."""
     try:
         head, blobs = unpack(data)
@@ -71,10 +71,10 @@ def load(data: bytes, locs: Locs, outside: Signature) -> Native | None:
         tape_params=dict(params),
         tape_writes=set(writes),
         tape_results=dict(results),
-        raises=[Raised(exc, text, tuple(dtypes), locs[at], tuple(keeps)) for exc, text, dtypes, at, keeps in head["raises"]],
+        raises=[ErrorCode(exc, text, tuple(dtypes), locs[at], tuple(keeps)) for exc, text, dtypes, at, keeps in head["raises"]],
     )
     made = tuple(Made(tuple(shape), np.dtype(d), _dims(dims)) for shape, d, dims in head["made"])
-    return Native(face, library, tuple(outside[0]), tuple(outside[1]), made, dict(head["donated"]))
+    return NativeCode(face, library, tuple(outside[0]), tuple(outside[1]), made, dict(head["donated"]))
 
 
 def _dims(dims: Any) -> Any:
@@ -82,8 +82,8 @@ def _dims(dims: Any) -> Any:
     return None if dims is None else tuple((c, tuple((j, k) for j, k in terms)) for c, terms in dims)
 
 
-def _raised(r: Raised, locs: Mapping[Loc | None, int]) -> list[Any]:
-    if type(r) is not Raised:
+def _raised(r: ErrorCode, locs: Mapping[Loc | None, int]) -> list[Any]:
+    if type(r) is not ErrorCode:
         raise Unsaved("it calls Python back")
     if r.loc not in locs and r.loc is not None:
         raise Unsaved("it raises at a place that the program does not name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irad.codegen.emit.function import Function
+from irad.codegen.emit.function import OpenFunction
 from irad.codegen.emit.index import Names
 from irad.codegen.emit.memory import Memory
 from irad.codegen.kernel.form import Call, Operand, Parallel, Raise
@@ -17,7 +17,7 @@ from irad.errors import IradError
 class Calls:
     """What leaves the kernel. `kernels`: the functions of the module."""
 
-    def __init__(self, function: Function, names: Names, memory: Memory, kernels: frozenset[str]) -> None:
+    def __init__(self, function: OpenFunction, names: Names, memory: Memory, kernels: frozenset[str]) -> None:
         self.b, self.function, self.names, self.memory, self.kernels = function.b, function, names, memory, kernels
         self.tasks: list[str] = []
 

@@ -8,7 +8,7 @@ from irad.codegen.llvm_text import Val
 LINE = 64  # bytes of a cache line
 
 
-class Function:
+class OpenFunction:
     """A function that is being written. `pointer`: a parameter that is an address and not null, if there is one."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from irad.codegen.emit.folds import Rule
-from irad.codegen.emit.function import Function
+from irad.codegen.emit.function import OpenFunction
 from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Apply, Kernel, Let, walk
 from irad.codegen.llvm_text import Val, type_text
@@ -19,7 +19,7 @@ from irad.codegen.math.poly import FUNCTIONS
 _INLINED = 24  # uses of a function in a module that are inlined at most
 
 
-class Functions:
+class SharedFunctions:
     """Transcendental functions that a module uses so often that they are functions in it instead of inlined."""
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
@@ -40,7 +40,7 @@ class Functions:
         return b.op(f"call {result} @{name}({given})", dtype, lanes, result, max(a.d for a in args))
 
     def _define(self, rule: Rule, name: str, args: Sequence[Val], dtype: str) -> Values:
-        inner = Function()
+        inner = OpenFunction()
         inner.b.lanes = max(a.lanes for a in args)
         params = [Val(f"%a{k}", a.dtype, a.lanes, a.ty, 0) for k, a in enumerate(args)]
         out = rule(inner.b, params, dtype)

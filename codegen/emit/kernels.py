@@ -15,8 +15,8 @@ from irad.codegen.emit.calls import Calls
 from irad.codegen.emit.control import Control
 from irad.codegen.emit.effects import Effects, deref_family
 from irad.codegen.emit.folds import Folds, Rule
-from irad.codegen.emit.function import LINE, Function
-from irad.codegen.emit.functions import Functions
+from irad.codegen.emit.function import LINE, OpenFunction
+from irad.codegen.emit.functions import SharedFunctions
 from irad.codegen.emit.index import Buf, Cell, Names
 from irad.codegen.emit.memory import Memory
 from irad.codegen.emit.vectors import Vectors
@@ -81,7 +81,7 @@ def emit(
     rules = RULES if rules is None else rules
     support = support or {}
     names = frozenset(k.name for k in kernels)
-    functions = Functions(kernels)
+    functions = SharedFunctions(kernels)
     declarations: dict[str, str] = {}
     outlined: set[str] = set()
     bodies, made = [], []
@@ -115,8 +115,8 @@ def _late_rule(op: str) -> Rule | None:
 class Emitter:
     """One kernel: what each statement becomes, by the parts that are made for it."""
 
-    def __init__(self, rules: Mapping[str, Rule], kernels: frozenset[str], functions: Functions) -> None:
-        self.rules, self.functions, self.function = rules, functions, Function()
+    def __init__(self, rules: Mapping[str, Rule], kernels: frozenset[str], functions: SharedFunctions) -> None:
+        self.rules, self.functions, self.function = rules, functions, OpenFunction()
         self.b = b = self.function.b
         across = Across(b)
         self.names = Names(b, across)

@@ -8,10 +8,10 @@ frame. Too deep a recursion raises RecursionError before the stack overflows.
 
 from __future__ import annotations
 
-from irad.codegen.interface import ERROR_SLOTS, SLOT, Raised
+from irad.codegen.interface import ERROR_SLOTS, SLOT, ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Param, integer
-from irad.codegen.lower.graph import Frame, Tape, rule
+from irad.codegen.lower.graph import KernelBuilder, Tape, rule
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import DTYPES, TAPE
 from irad.ops.tape_flow import NEW, TapeFlow, tapes_of
@@ -21,7 +21,7 @@ FRAME = 512  # bytes of a frame besides its arena, at most
 
 
 @rule("call")
-def _call(f: Frame, node: Node) -> None:
+def _call(f: KernelBuilder, node: Node) -> None:
     graph = f.program[node.attrs["callee"]]
     name = _function(f, node.attrs["callee"], graph)
     args: list[kf.Operand] = []
@@ -49,7 +49,7 @@ def _call(f: Frame, node: Node) -> None:
     _after(f, node, results)
 
 
-def _kept_in_calls(f: Frame) -> list[int]:
+def _kept_in_calls(f: KernelBuilder) -> list[int]:
     """The results of the program that checks in called graphs keep."""
     called = list(f.program.values())[1:]
     if any("kept" not in g.memo for g in called):
@@ -58,11 +58,11 @@ def _kept_in_calls(f: Frame) -> list[int]:
     return sorted({k for g in called for k in g.memo["kept"]})
 
 
-def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
+def _argument(f: KernelBuilder, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
     if v.type == TAPE:
         _tape_argument(f, v, args, signature)
     elif v.type.shape:
-        place = f.place(v)
+        place = f.address(v)
         args.append(_view(f, place.buf, place.offset, v.type.dtype, v.type.size))
         signature.append("ptr")
     else:
@@ -70,14 +70,14 @@ def _argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) 
         signature.append(_llvm(v.type.dtype))
 
 
-def _tape_argument(f: Frame, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
+def _tape_argument(f: KernelBuilder, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
     tape = f.tape(v)
     f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
     args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
     signature.append("ptr")
 
 
-def _made_tapes(f: Frame, node: Node) -> list[Value]:
+def _made_tapes(f: KernelBuilder, node: Node) -> list[Value]:
     """Tapes that the called graph makes: their slots are the caller's."""
     return [v for v, k in zip(tapes_of(node.outputs), f.out.sources[node.attrs["callee"]]) if k == NEW]
 
@@ -87,22 +87,22 @@ def _llvm(dtype: str) -> str:
     return floats.get(dtype) or f"i{DTYPES[dtype].itemsize * 8}"
 
 
-def _view(f: Frame, buf: str, offset: kf.Index, dtype: str, size: int) -> str:
+def _view(f: KernelBuilder, buf: str, offset: kf.Index, dtype: str, size: int) -> str:
     name = f.fresh("view")
     f.block.append(kf.View(name, buf, (size,), offset))
     return name
 
 
-def _result(f: Frame, v: Value) -> str:
+def _result(f: KernelBuilder, v: Value) -> str:
     if v.type.shape:
-        place = f.place(v)
+        place = f.address(v)
         return _view(f, place.buf, place.offset, v.type.dtype, v.type.size)
     name = f.fresh("out")
     f.head.append(kf.Buffer(name, v.type.dtype, (1,)))
     return name
 
 
-def _after(f: Frame, node: Node, results: dict[Value, str]) -> None:
+def _after(f: KernelBuilder, node: Node, results: dict[Value, str]) -> None:
     for v, name in results.items():
         if not v.type.shape:
             f.env[v] = f.let(kf.Load(name, (0,)), v.type.dtype, v.hint or "v")
@@ -110,7 +110,7 @@ def _after(f: Frame, node: Node, results: dict[Value, str]) -> None:
         f.block.append(kf.Assign(tape.top, f.let(kf.Load(tape.buf, (tape.slot + 2,)), "i64", "top")))
 
 
-def _function(f: Frame, name: str, graph: Graph) -> str:
+def _function(f: KernelBuilder, name: str, graph: Graph) -> str:
     """The kernel of a called graph, lowered at its first call."""
     if name not in f.out.functions:
         symbol = "irad_" + "".join(c if c.isalnum() else "_" for c in name) + f"_{len(f.out.functions)}"
@@ -119,7 +119,7 @@ def _function(f: Frame, name: str, graph: Graph) -> str:
     return f.out.functions[name]
 
 
-class _Called(Frame):
+class _Called(KernelBuilder):
     """The frame of a called graph."""
 
     def callee(self, graph: Graph, name: str) -> kf.Kernel:
@@ -135,7 +135,7 @@ class _Called(Frame):
         results = next(iter(self.program.values())).results
         params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
-        self.out.raises.append(Raised("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
+        self.out.raises.append(ErrorCode("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
         deepest = max(16, min(100_000, STACK // (arena + FRAME)))
         deep = self.let(Apply("gt", ("depth", Const(deepest, "i64"))), "bool", "deep")
         self.block.append(kf.Raise(deep, len(self.out.raises)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from irad.codegen.interface import Raised
+from irad.codegen.interface import ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.lower.graph import Frame, Place, rule
+from irad.codegen.lower.graph import Address, KernelBuilder, rule
 from irad.core.affine import Affine, Integer, symbols
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import replace
@@ -17,30 +17,30 @@ from irad.ops.core import kept
 
 
 @rule("const")
-def _const(f: Frame, node: Node) -> None:
+def _const(f: KernelBuilder, node: Node) -> None:
     (v,) = node.outputs
     value = node.attrs["value"]
     if not v.type.shape:
         x = value.item() if hasattr(value, "item") else value
         f.env[v] = integer(int(x)) if v.type.dtype == "i64" else Const(x, v.type.dtype)
     elif hasattr(value, "shape"):
-        f.place(v)
+        f.address(v)
     else:
         fill(f, v, Const(value, v.type.dtype))
 
 
 @rule("empty")
-def _empty(f: Frame, node: Node) -> None:
+def _empty(f: KernelBuilder, node: Node) -> None:
     pass
 
 
-def fill(f: Frame, v: Value, value: kf.Operand) -> None:
+def fill(f: KernelBuilder, v: Value, value: kf.Operand) -> None:
     """Write one number over an array."""
-    place = f.place(v)
+    place = f.address(v)
     over(f, v, lambda i: [kf.Store(place.buf, (place.offset + i,), value)])
 
 
-def over(f: Frame, v: Value, body: Callable[[Integer], list[kf.Stmt]]) -> None:
+def over(f: KernelBuilder, v: Value, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     """A vector loop over all elements of an array."""
     size: Integer = 1
     for d in v.type.shape:
@@ -48,7 +48,7 @@ def over(f: Frame, v: Value, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     each(f, size, v.type.numpy.itemsize, body)
 
 
-def each(f: Frame, size: Integer, itemsize: int, body: Callable[[Integer], list[kf.Stmt]]) -> None:
+def each(f: KernelBuilder, size: Integer, itemsize: int, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     """A vector loop over so many elements."""
     i = f.fresh("i")
     lanes = 64 // max(1, itemsize)
@@ -60,40 +60,40 @@ def each(f: Frame, size: Integer, itemsize: int, body: Callable[[Integer], list[
 
 
 @rule("copy", "reshape")
-def copy_array(f: Frame, node: Node) -> None:
+def copy_array(f: KernelBuilder, node: Node) -> None:
     """Between equal places (most copies, all reshapes) there is nothing to do."""
     (x,), (y,) = node.inputs, node.outputs
     if not x.type.shape or not y.type.shape:
         _reshape_scalar(f, x, y)
         return
-    if y.at == x.at and y not in f.places and x not in f.places:
+    if y.at == x.at and y not in f.addresses and x not in f.addresses:
         return
     if node.op.name == "reshape":
-        f.places[y] = f.place(x)
+        f.addresses[y] = f.address(x)
         return
-    if f.place(x) != f.place(y):
-        move(f, [(x, f.place(y))])
+    if f.address(x) != f.address(y):
+        move(f, [(x, f.address(y))])
 
 
-def move(f: Frame, pairs: Sequence[tuple[Value, Place]]) -> None:
+def move(f: KernelBuilder, pairs: Sequence[tuple[Value, Address]]) -> None:
     """Copy the elements of arrays of one type to other places, as if all were read before any is stored."""
     names = [f.fresh("t") for _ in pairs]
 
     def body(i: Integer) -> list[kf.Stmt]:
-        sources = [(f.place(v), v.type.dtype) for v, _ in pairs]
+        sources = [(f.address(v), v.type.dtype) for v, _ in pairs]
         loads = [kf.Let(t, dtype, kf.Load(a.buf, (a.offset + i,))) for t, (a, dtype) in zip(names, sources)]
         return [*loads, *(kf.Store(b.buf, (b.offset + i,), t) for t, (_, b) in zip(names, pairs))]
 
     over(f, pairs[0][0], body)
 
 
-def _reshape_scalar(f: Frame, x: Value, y: Value) -> None:
+def _reshape_scalar(f: KernelBuilder, x: Value, y: Value) -> None:
     """Between a scalar and an array of one element."""
     if x.type.shape:
-        a = f.place(x)
+        a = f.address(x)
         f.env[y] = f.let(kf.Load(a.buf, (a.offset,)), y.type.dtype, y.hint)
     elif y.type.shape:
-        b = f.place(y)
+        b = f.address(y)
         f.block.append(kf.Store(b.buf, (b.offset,), f.operand(x)))
     else:
         f.env[y] = f.operand(x)
@@ -102,7 +102,7 @@ def _reshape_scalar(f: Frame, x: Value, y: Value) -> None:
 # ---- branches and loops ------------------------------------------------------------------------------------------
 
 
-def variables(f: Frame, values: Sequence[Value], init: Sequence[kf.Operand | None]) -> list[str | None]:
+def variables(f: KernelBuilder, values: Sequence[Value], init: Sequence[kf.Operand | None]) -> list[str | None]:
     """A mutable variable for each scalar (None for an array, which is carried in its place)."""
     out: list[str | None] = []
     for v, x in zip(values, init):
@@ -115,7 +115,7 @@ def variables(f: Frame, values: Sequence[Value], init: Sequence[kf.Operand | Non
     return out
 
 
-def _assign(f: Frame, names: Sequence[str | None], values: Sequence[Value]) -> None:
+def _assign(f: KernelBuilder, names: Sequence[str | None], values: Sequence[Value]) -> None:
     """All right-hand sides first, then the assignments: a carry may become another one."""
     pairs = [(n, f.operand(v), v) for n, v in zip(names, values) if n is not None]
     mutable = {n for n in names if n}
@@ -127,13 +127,13 @@ def _assign(f: Frame, names: Sequence[str | None], values: Sequence[Value]) -> N
     f.block += [kf.Assign(n, x) for n, x in staged if x != n]
 
 
-def bind(f: Frame, values: Sequence[Value], names: Sequence[str | None]) -> None:
+def bind(f: KernelBuilder, values: Sequence[Value], names: Sequence[str | None]) -> None:
     for v, n in zip(values, names):
         if n is not None:
             f.env[v] = n
 
 
-def region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
+def region(f: KernelBuilder, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
     def body() -> None:
         f.nodes(graph)
         _assign(f, names, graph.results)
@@ -142,7 +142,7 @@ def region(f: Frame, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]
 
 
 @rule("if")
-def _if(f: Frame, node: Node) -> None:
+def _if(f: KernelBuilder, node: Node) -> None:
     then, orelse = node.regions
     names = variables(f, node.outputs, [None] * len(node.outputs))
     cond = f.operand(node.inputs[0])
@@ -152,7 +152,7 @@ def _if(f: Frame, node: Node) -> None:
 
 
 @rule("checkpoint")
-def _checkpoint(f: Frame, node: Node) -> None:
+def _checkpoint(f: KernelBuilder, node: Node) -> None:
     (body,) = node.regions
     f.nodes(body)
     for v, r in zip(node.outputs, body.results):
@@ -160,7 +160,7 @@ def _checkpoint(f: Frame, node: Node) -> None:
             f.env[v] = f.operand(r)
 
 
-def freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
+def freeze(f: KernelBuilder, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
     """After the loop or branch a variable no longer changes: its name is the value."""
     bind(f, outputs, names)
 
@@ -169,13 +169,15 @@ def freeze(f: Frame, outputs: Sequence[Value], names: Sequence[str | None]) -> N
 
 
 @rule("raise_if")
-def _raise_if(f: Frame, node: Node) -> None:
+def _raise_if(f: KernelBuilder, node: Node) -> None:
     cond, values = f.operand(node.inputs[0]), shown(node)
-    raised = Raised(node.attrs["exc"], node.attrs["message"], tuple(v.type.dtype for v in values), node.loc)
+    raised = ErrorCode(node.attrs["exc"], node.attrs["message"], tuple(v.type.dtype for v in values), node.loc)
     leave(f, cond, raised, kept(node), tuple(f.operand(v) for v in values))
 
 
-def leave(f: Frame, cond: kf.Operand, raised: Raised, contents: Mapping[int, Value], values: tuple[kf.Operand, ...] = ()) -> None:
+def leave(
+    f: KernelBuilder, cond: kf.Operand, raised: ErrorCode, contents: Mapping[int, Value], values: tuple[kf.Operand, ...] = ()
+) -> None:
     """Leave the kernel where `cond` holds. What results hold then goes into their memory before; mostly it is there."""
     f.out.raises.append(replace(raised, keeps=tuple(contents)))
     code = len(f.out.raises)
@@ -185,17 +187,17 @@ def leave(f: Frame, cond: kf.Operand, raised: Raised, contents: Mapping[int, Val
     )
 
 
-def keep(f: Frame, contents: Mapping[int, Value]) -> None:
+def keep(f: KernelBuilder, contents: Mapping[int, Value]) -> None:
     """Store contents of results of the program where the caller finds them.
 
     One may lie in the memory of another's result (then their types are equal), so all of a type are moved together.
     """
-    moved: dict[Type, list[tuple[Value, Place]]] = {}
+    moved: dict[Type, list[tuple[Value, Address]]] = {}
     for k, v in contents.items():
         to = f.result(k)
         if not v.type.shape:
             f.block.append(kf.Store(to, (), f.operand(v)))
-        elif f.place(v) != Place(to):
-            moved.setdefault(v.type, []).append((v, Place(to)))
+        elif f.address(v) != Address(to):
+            moved.setdefault(v.type, []).append((v, Address(to)))
     for pairs in moved.values():
         move(f, pairs)

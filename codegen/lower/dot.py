@@ -13,7 +13,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.libraries import blas
 from irad.codegen.lower.control import fill
-from irad.codegen.lower.graph import Frame, rule
+from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.codegen.schedule.notes import note_product
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value
@@ -23,7 +23,7 @@ PANEL, PANELS = 128, 16  # rows or columns of a panel at least; panels at most
 
 
 @rule("dot")
-def _dot(f: Frame, node: Node) -> None:
+def _dot(f: KernelBuilder, node: Node) -> None:
     a, b = node.inputs
     (out,) = node.outputs
     (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
@@ -50,12 +50,14 @@ def _first(x: Sequence[int], y: Sequence[int]) -> bool:
     return bool(x) and (not y or min(x) < min(y)) and bool(y)
 
 
-def _view(f: Frame, v: Value, offset: Integer, size: int) -> kf.View:
-    place = f.place(v)
+def _view(f: KernelBuilder, v: Value, offset: Integer, size: int) -> kf.View:
+    place = f.address(v)
     return kf.View(f.fresh("mat"), place.buf, (size,), place.offset + offset)
 
 
-def _product(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]) -> list[kf.Stmt]:
+def _product(
+    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]
+) -> list[kf.Stmt]:
     (a, b, c), (m, n, k) = bufs, mnk
     found = blas.find()
     if found is None:
@@ -68,7 +70,7 @@ def _product(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int
 
 
 def _panels(
-    f: Frame, found: blas.Blas, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], ld: tuple[int, int, int],
+    f: KernelBuilder, found: blas.Blas, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], ld: tuple[int, int, int],
     trans: tuple[bool, bool],
 ) -> list[kf.Stmt]:  # fmt: skip
     """A large product as a parallel loop over panels of rows, or of columns: each is a product on one thread."""
@@ -88,7 +90,9 @@ def _panels(
     return found.on_one_thread([kf.For(i, "par", 0, -(-whole // size), [length, *views, *call])], name)
 
 
-def _loops(f: Frame, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]) -> list[kf.Stmt]:
+def _loops(
+    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]
+) -> list[kf.Stmt]:
     """C[i,:] = sum over k of A[i,k] B[k,:], lanes along the row."""
     (a, b, c), (m, n, k) = bufs, mnk
     i, j, p, x, y, z = (f.fresh(s) for s in "ijkxyz")

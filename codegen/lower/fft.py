@@ -21,7 +21,7 @@ import numpy as np
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, For, Index, Kernel, Let, Load, Operand, Param, Stmt, Store, integer
-from irad.codegen.lower.graph import Frame, Place, rule
+from irad.codegen.lower.graph import Address, KernelBuilder, rule
 from irad.codegen.lower.host import host_op
 from irad.codegen.lower.scratch import Scratch
 from irad.core.affine import Integer
@@ -165,7 +165,7 @@ SIZES = ("m", "k", "c", "xs", "xq", "ys", "yq")
 class _Passes:
     """The passes of one transform. `apart`: they shall not read what they write, though it is transformed in place."""
 
-    def __init__(self, f: Frame, dtype: str, n: int, apart: bool):
+    def __init__(self, f: KernelBuilder, dtype: str, n: int, apart: bool):
         self.f, self.dtype, self.n, self.radices = f, dtype, n, radices(n)
         if apart and len(self.radices) == 1:
             self.radices.insert(0, 1)
@@ -213,7 +213,7 @@ class _Passes:
 
 
 @rule("fft")
-def _fft(f: Frame, node: Node) -> None:
+def _fft(f: KernelBuilder, node: Node) -> None:
     dims = [d for d in map(f.dim, node.inputs[0].type.shape) if isinstance(d, int)]
     axes = node.attrs["axes"]
     if not axes or len(dims) < node.inputs[0].type.rank or not all(radices(dims[k]) for k in axes):
@@ -221,14 +221,14 @@ def _fft(f: Frame, node: Node) -> None:
     if not math.prod(dims):
         return None
     order = slice(None) if node.attrs["sign"] < 0 else slice(None, None, -1)
-    x, y = ([f.place(v) for v in vs][order] for vs in (node.inputs, node.outputs))
+    x, y = ([f.address(v) for v in vs][order] for vs in (node.inputs, node.outputs))
     for k in reversed(axes):
         _axis(f, node.inputs[0].type.dtype, dims, k, x, y)
         x = y
     return None
 
 
-def _axis(f: Frame, dtype: str, dims: list[int], axis: int, x: list[Place], y: list[Place]) -> None:
+def _axis(f: KernelBuilder, dtype: str, dims: list[int], axis: int, x: list[Address], y: list[Address]) -> None:
     """Transform along one axis, from x to y or within y."""
     n, outer, inner = dims[axis], math.prod(dims[:axis]), math.prod(dims[axis + 1 :])
     if n == 1 and x is y:
@@ -240,7 +240,7 @@ def _axis(f: Frame, dtype: str, dims: list[int], axis: int, x: list[Place], y: l
     o, i = f.fresh("o"), f.fresh("i")
     at = integer(o) * (n * inner) + integer(i)
 
-    def view(p: Place) -> str:
+    def view(p: Address) -> str:
         name = f.fresh("line")
         f.block.append(kf.View(name, p.buf, (n * inner,), p.offset + at))
         return name

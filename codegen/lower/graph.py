@@ -1,7 +1,7 @@
 """Planned graph -> kernel form: scalars become `Let`s, arrays buffers, control flow loops and branches.
 
 Dense `loop` nodes are scheduled by irad.codegen.schedule.loops, opaque array ops by irad.codegen.lower.elements_and_scans; this module holds
-what they share (`Frame`: names, operands, buffers, the current block) and lowers scalars and control flow.
+what they share (`KernelBuilder`: names, operands, buffers, the current block) and lowers scalars and control flow.
 
 The entry's parameters are: the graph's parameters p0.., its results r0.. (memory of the caller's, a scalar has shape (); a
 tape has none), `arena`, `ctx` (addresses of constant arrays, then tape slots) and `err`, the error record.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.interface import ERROR_SLOTS, SLOT, Raised
+from irad.codegen.interface import ERROR_SLOTS, SLOT, ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
@@ -45,7 +45,7 @@ class Lowered:
     grows: bool = False
     functions: dict[str, str] = field(default_factory=dict)  # graphs that are called -> their kernels
     sources: Sources = field(default_factory=dict)  # where the tape results of graphs come from
-    raises: list[Raised] = field(default_factory=list)
+    raises: list[ErrorCode] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
     notes: Notes | None = None
     gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
@@ -65,7 +65,7 @@ def _writes(graph: Graph, tape: Value, flow: TapeFlow) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """Where an array is: a buffer, and the flat position of its first element in it."""
 
     buf: str
@@ -93,11 +93,11 @@ def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes 
     """
     out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives)
     entry = next(iter(program.values()))
-    out.kernels.insert(0, Frame(out, program).kernel(entry, name))
+    out.kernels.insert(0, KernelBuilder(out, program).kernel(entry, name))
     return out
 
 
-class Frame:
+class KernelBuilder:
     """One kernel under construction."""
 
     def __init__(self, out: Lowered, program: Program, entry: bool = True):
@@ -105,7 +105,7 @@ class Frame:
         self.block: list[Stmt] = []
         self.head: list[Stmt] = []
         self.env: dict[Value, Operand] = {}
-        self.places: dict[Value, Place] = {}
+        self.addresses: dict[Value, Address] = {}
         self.defs: dict[Value, Node] = {}
         self.views: set[str] = set()
         self.names: dict[str, int] = {}
@@ -165,7 +165,7 @@ class Frame:
         self.defs = {v: n for n in walk(graph) for v in n.outputs}
         for k, v in enumerate(graph.params):
             if v.type.shape:
-                self.places[v] = Place(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
+                self.addresses[v] = Address(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
         self.nodes(graph)
         for k, v in enumerate(graph.results):
             if not v.type.shape and v.type != TAPE:
@@ -236,9 +236,9 @@ class Frame:
         """An extent, or any affine integer over SSA values."""
         return substitute(d, self.aff)
 
-    def place(self, v: Value) -> Place:
+    def address(self, v: Value) -> Address:
         """Where an array is; its buffer is declared when first asked for."""
-        if v not in self.places:
+        if v not in self.addresses:
             at = v.at
             assert at, f"the plan pass gave {v!r} no place"
             if at[0] == "a":
@@ -250,12 +250,12 @@ class Frame:
                             name, "arena", (self.extent(at, v.type.dtype),), self.slot(at) // v.type.numpy.itemsize, v.type.dtype
                         )
                     )
-                self.places[v] = Place(name)
+                self.addresses[v] = Address(name)
             elif at == "c":
-                self.places[v] = Place(self.constant(self.defs[v].attrs["value"], f"const_{v.id}"))
+                self.addresses[v] = Address(self.constant(self.defs[v].attrs["value"], f"const_{v.id}"))
             else:
-                self.places[v] = Place(at)
-        return self.places[v]
+                self.addresses[v] = Address(at)
+        return self.addresses[v]
 
     def slot(self, at: str) -> int:
         """The first byte in the arena of a place."""
@@ -285,9 +285,9 @@ class Frame:
         """Row-major strides in elements."""
         return strides([self.dim(d) for d in v.type.shape])
 
-    def flat(self, v: Value, map: Map, idx: Sequence[Integer], place: Place | None = None) -> Integer:
+    def flat(self, v: Value, map: Map, idx: Sequence[Integer], place: Address | None = None) -> Integer:
         """Flat position in v's buffer, or at another place, of an affine map applied to indices."""
-        at = (place or self.place(v)).offset
+        at = (place or self.address(v)).offset
         for pos, stride in zip(map.at(idx), self.strides(v)):
             at = at + pos * stride
         return at
@@ -322,10 +322,10 @@ class Frame:
     def begin(self, node: Node) -> None:
         """Say which memory begins a new life with this node."""
         for v in begun(node, self.defs):
-            if v not in self.places or self.places[v] == Place(v.at):
-                self.begin_at(self.place(v), self.size(v))
+            if v not in self.addresses or self.addresses[v] == Address(v.at):
+                self.begin_at(self.address(v), self.size(v))
 
-    def begin_at(self, at: Place, size: Index) -> None:
+    def begin_at(self, at: Address, size: Index) -> None:
         """Say that so many elements begin a new life, where that is wanted."""
         if self.out.lives:
             self.block.append(kf.Begin(at.buf, (at.offset,), size))
@@ -360,13 +360,13 @@ def _python(x: Any) -> Any:
 
 
 _RESERVED = {"arena", "err"}
-RULES: dict[str, Callable[[Frame, Node], None]] = {}
+RULES: dict[str, Callable[[KernelBuilder, Node], None]] = {}
 
 
-def rule(*names: str) -> Callable[[Callable[[Frame, Node], None]], Callable[[Frame, Node], None]]:
+def rule(*names: str) -> Callable[[Callable[[KernelBuilder, Node], None]], Callable[[KernelBuilder, Node], None]]:
     """Register the lowering of the named ops."""
 
-    def register(f: Callable[[Frame, Node], None]) -> Callable[[Frame, Node], None]:
+    def register(f: Callable[[KernelBuilder, Node], None]) -> Callable[[KernelBuilder, Node], None]:
         RULES.update(dict.fromkeys(names, f))
         return f
 

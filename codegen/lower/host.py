@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.codegen.interface import Raised
+from irad.codegen.interface import ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Call, Const, Let
 from irad.codegen.lower.control import leave
-from irad.codegen.lower.graph import Frame, rule
+from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.core.ir import Node, Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Type
@@ -29,7 +29,7 @@ _thread = threading.local()  # `error`: what the last failed call of this thread
 
 
 @dataclass
-class HostRaised(Raised):
+class HostRaised(ErrorCode):
     """Stands for whatever a Python function raised."""
 
     def exception(self, record: int) -> BaseException:
@@ -40,12 +40,12 @@ class HostRaised(Raised):
 
 
 @rule("callback", "pure_callback")
-def _callback(f: Frame, node: Node) -> None:
+def _callback(f: KernelBuilder, node: Node) -> None:
     call_host(f, node, host(node.attrs["name"]), node.attrs["name"])
 
 
 @rule("print")
-def host_op(f: Frame, node: Node) -> None:
+def host_op(f: KernelBuilder, node: Node) -> None:
     """Let Python run an op as its row says: output, and what there is no native code of our own for."""
     types = tuple(v.type for v in node.outputs)
 
@@ -58,7 +58,7 @@ def host_op(f: Frame, node: Node) -> None:
     call_host(f, node, call, call.name)
 
 
-def call_host(f: Frame, node: Node, call: HostFunction, name: str) -> None:
+def call_host(f: KernelBuilder, node: Node, call: HostFunction, name: str) -> None:
     """A call of a Python function on the node's operands; what it raises leaves the native code."""
     held = kept(node)
     operands = node.inputs[: len(node.inputs) - len(held)]
@@ -82,11 +82,11 @@ def call_host(f: Frame, node: Node, call: HostFunction, name: str) -> None:
             f.env[v] = f.let(kf.Load(place, (0,)), v.type.dtype, v.hint or "v")
 
 
-def _address(f: Frame, v: Value, store: bool) -> str:
+def _address(f: KernelBuilder, v: Value, store: bool) -> str:
     """A buffer with the value: a scalar in memory of its own, `store`: with its content."""
     name = f.fresh("arg")
     if v.type.shape:
-        place = f.place(v)
+        place = f.address(v)
         f.block.append(kf.View(name, place.buf, (v.type.size,), place.offset))
         return name
     f.head.append(kf.Buffer(name, v.type.dtype, (1,)))

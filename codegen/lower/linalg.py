@@ -15,7 +15,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Call, Const, For, Let, Load, Stmt, Store, View, integer
 from irad.codegen.libraries import lapack
 from irad.codegen.lower.control import fill
-from irad.codegen.lower.graph import Frame, rule
+from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.codegen.lower.host import host_op
 from irad.codegen.lower.scratch import Scratch
 from irad.core.affine import Integer
@@ -35,7 +35,7 @@ class Routines:
     `dtype` is that of the parts.
     """
 
-    def __init__(self, f: Frame, dtype: str, found: lapack.Lapack, complex_: bool = False):
+    def __init__(self, f: KernelBuilder, dtype: str, found: lapack.Lapack, complex_: bool = False):
         self.f, self.dtype, self.lapack = f, dtype, found
         self.width = 2 if complex_ else 1
         self.numbers = complex_dtype(dtype) if complex_ else dtype
@@ -68,21 +68,21 @@ class Routines:
         return self.constants[key]
 
     def call(self, routine: str, *args: Any) -> None:
-        """`args`: constants, and names of buffers wrapped in `Buf`."""
+        """`args`: constants, and names of buffers wrapped in `Ptr`."""
         symbol = self.lapack.symbol(routine, self.numbers)
         self.f.out.symbols[symbol] = self.lapack.symbols[symbol]
-        names = tuple(a.name if isinstance(a, Buf) else self.constant(a) for a in args)
-        writes = tuple(dict.fromkeys(a.name for a in args if isinstance(a, Buf)))
+        names = tuple(a.name if isinstance(a, Ptr) else self.constant(a) for a in args)
+        writes = tuple(dict.fromkeys(a.name for a in args if isinstance(a, Ptr)))
         self.f.block.append(Call(symbol, names, ("void", *["ptr"] * len(names)), writes=writes))
 
     def workspace(self, routine: str, *args: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Arguments for the working arrays that a routine asks for, each with its length: of numbers, of integers, of real numbers.
 
-        `args` as those of `lapack.work_sizes`, an array is a `Buf`.
+        `args` as those of `lapack.work_sizes`, an array is a `Ptr`.
         """
-        sizes = lapack.work_sizes(routine, self.numbers, tuple(None if isinstance(a, Buf) else a for a in args))
+        sizes = lapack.work_sizes(routine, self.numbers, tuple(None if isinstance(a, Ptr) else a for a in args))
         makers = (self.array, lambda n: self.integers(n, "iwork"), self.reals)
-        found = [[Buf(make(n)), n] if name in args else [] for make, n, name in zip(makers, sizes, ("work", "iwork", "rwork"))]
+        found = [[Ptr(make(n)), n] if name in args else [] for make, n, name in zip(makers, sizes, ("work", "iwork", "rwork"))]
         return found[0], found[1], found[2]
 
     def batched(self, batch: int, body: Callable[[Integer], None]) -> None:
@@ -106,7 +106,7 @@ class Routines:
         found = f.let(Load(self.info, (0,)), self.lapack.index, "status")
         wide = found if self.lapack.index == "i64" else f.let(Apply("cast", (found,)), "i64", "status")
         if out.type.shape:
-            f.block.append(Store(f.place(out).buf, (f.place(out).offset + t,), wide))
+            f.block.append(Store(f.address(out).buf, (f.address(out).offset + t,), wide))
         else:
             f.env[out] = wide
 
@@ -119,7 +119,7 @@ class Routines:
 
     def matrix(self, v: Value, t: Integer, size: int, hint: str = "mat") -> str:
         """A view of matrix (or vector) number t of a stack, `size` elements each."""
-        name, place = self.f.fresh(hint), self.f.place(v)
+        name, place = self.f.fresh(hint), self.f.address(v)
         self.f.block.append(View(name, place.buf, (max(size, 1),), place.offset + t * size))
         return name
 
@@ -178,14 +178,14 @@ class Routines:
             self.move(self.in_rows(room, n), self.rows(v, t, m, n), m, n)
 
 
-class Buf:
+class Ptr:
     """A buffer as an argument of a routine."""
 
     def __init__(self, name: str):
         self.name = name
 
 
-def with_lapack(f: Frame, node: Node) -> Routines | None:
+def with_lapack(f: KernelBuilder, node: Node) -> Routines | None:
     """What is needed to call LAPACK, or None if Python has run the op."""
     for v in (*node.inputs, *node.outputs):
         if not v.type.static:
@@ -207,7 +207,7 @@ def extents(v: Value) -> tuple[int, int, int]:
 
 
 @rule("lu", "lu_parts")
-def _lu(f: Frame, node: Node) -> None:
+def _lu(f: KernelBuilder, node: Node) -> None:
     batch, n, _ = extents(node.inputs[0])
     r = with_lapack(f, node) if batch * n else None
     if r is None:
@@ -217,7 +217,7 @@ def _lu(f: Frame, node: Node) -> None:
 
     def one(t: Integer) -> None:
         r.move(r.rows(a, t, n, n), r.columns(work, n), n, n)
-        r.call("getrf", n, n, Buf(work), n, Buf(pivots), Buf(r.info))
+        r.call("getrf", n, n, Ptr(work), n, Ptr(pivots), Ptr(r.info))
         r.move(r.columns(work, n), r.rows(factors, t, n, n), n, n)
         _row_order(r, pivots, r.matrix(swaps, t, n), r.matrix(rows, t, n), n)
 
@@ -240,7 +240,7 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
 
 
 @rule("solve", "solve_parts")
-def _solve(f: Frame, node: Node) -> None:
+def _solve(f: KernelBuilder, node: Node) -> None:
     """With the rows in order, two triangular solves; a transposed solve has the same steps the other way round."""
     batch, n, k = extents(node.inputs[-1])
     r = with_lapack(f, node) if batch * n * k else None
@@ -256,13 +256,13 @@ def _solve(f: Frame, node: Node) -> None:
         source, target = r.taken(b, t, n, k, right), r.given(out, t, n, k, left)
         if trans:
             _copied(r, source, work, n * wide)
-            r.call("trsm", "R", "L", "T", "N", k, n, 1.0, Buf(lu), n, Buf(work), k)
-            r.call("trsm", "R", "U", "T", "U", k, n, 1.0, Buf(lu), n, Buf(work), k)
+            r.call("trsm", "R", "L", "T", "N", k, n, 1.0, Ptr(lu), n, Ptr(work), k)
+            r.call("trsm", "R", "U", "T", "U", k, n, 1.0, Ptr(lu), n, Ptr(work), k)
             _permuted(r, work, target, order, n, wide, place=True)
         else:
             _permuted(r, source, target, order, n, wide, place=False)
-            r.call("trsm", "R", "U", "N", "U", k, n, 1.0, Buf(lu), n, Buf(target), k)
-            r.call("trsm", "R", "L", "N", "N", k, n, 1.0, Buf(lu), n, Buf(target), k)
+            r.call("trsm", "R", "U", "N", "U", k, n, 1.0, Ptr(lu), n, Ptr(target), k)
+            r.call("trsm", "R", "L", "N", "N", k, n, 1.0, Ptr(lu), n, Ptr(target), k)
         r.give(out, t, n, k, left)
 
     r.batched(batch, one)
@@ -283,7 +283,7 @@ def _permuted(r: Routines, source: str, target: str, order: str, n: int, k: int,
 
 
 @rule("triangular_solve", "triangular_solve_parts")
-def _triangular_solve(f: Frame, node: Node) -> None:
+def _triangular_solve(f: KernelBuilder, node: Node) -> None:
     at = node.attrs
     batch, n, k = extents(node.inputs[-1])
     r = with_lapack(f, node) if batch * n * k else None
@@ -297,14 +297,14 @@ def _triangular_solve(f: Frame, node: Node) -> None:
         target = r.given(out, t, n, k, left)
         there = r.in_rows(left, k) if left else r.rows(out, t, n, k)
         r.move(r.rows(b, t, n, k), there, n, k)
-        r.call("trsm", *flags, k, n, 1.0, Buf(r.taken(a, t, n, n, square)), n, Buf(target), k)
+        r.call("trsm", *flags, k, n, 1.0, Ptr(r.taken(a, t, n, n, square)), n, Ptr(target), k)
         r.give(out, t, n, k, left)
 
     r.batched(batch, one)
 
 
 @rule("cholesky", "cholesky_parts")
-def _cholesky(f: Frame, node: Node) -> None:
+def _cholesky(f: KernelBuilder, node: Node) -> None:
     """The lower triangle in rows is the upper one in columns: of A^T = U^H U, with L = U^T."""
     info = node.outputs[-1]
     batch, n, _ = extents(node.inputs[0])
@@ -320,14 +320,14 @@ def _cholesky(f: Frame, node: Node) -> None:
         target = r.given(out, t, n, n, left)
         there = r.in_rows(left, n) if left else [(target, lambda i, j: i * n + j)]
         r.move(r.rows(a, t, n, n), there, n, n, keep="lower")
-        r.call("potrf", "U", n, Buf(target), n, Buf(r.info))
+        r.call("potrf", "U", n, Ptr(target), n, Ptr(r.info))
         r.give(out, t, n, n, left)
         r.report(info, t)
 
     return r.batched(batch, one)
 
 
-def no_info(f: Frame, info: Value) -> None:
+def no_info(f: KernelBuilder, info: Value) -> None:
     """Nothing was done, and nothing went wrong."""
     if info.type.shape:
         fill(f, info, Const(0, "i64"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
 from irad.codegen.lower.control import bind, freeze, region, variables
-from irad.codegen.lower.graph import Frame, rule
+from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.codegen.lower.tape import TapedCarry, carry_on_tape, end_on_tape, start_on_tape, taped_carries
 from irad.codegen.schedule.lane_vars import in_registers
 from irad.codegen.schedule.notes import note_for
@@ -15,7 +15,7 @@ from irad.core.ir import Node, Value
 
 
 @rule("for")
-def _for(f: Frame, node: Node) -> None:
+def _for(f: KernelBuilder, node: Node) -> None:
     trips, *init = node.inputs
     (body,) = node.regions
     names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in init])
@@ -37,7 +37,7 @@ def _for(f: Frame, node: Node) -> None:
 
 
 @rule("while")
-def _while(f: Frame, node: Node) -> None:
+def _while(f: KernelBuilder, node: Node) -> None:
     cond, body = node.regions
     names = variables(f, node.outputs, [None if v.type.shape or v.type.dtype == "tape" else f.operand(v) for v in node.inputs])
     bind(f, cond.params, names)
@@ -49,8 +49,8 @@ def _while(f: Frame, node: Node) -> None:
     freeze(f, node.outputs, names)
 
 
-def _swaps(f: Frame, node: Node, params: Sequence[Value], taped: Sequence[TapedCarry] = ()) -> list[kf.Stmt]:
+def _swaps(f: KernelBuilder, node: Node, params: Sequence[Value], taped: Sequence[TapedCarry] = ()) -> list[kf.Stmt]:
     """Buffers of carries that change places after each trip."""
     stay = {c.k for c in taped}
     pairs = [(a, b) for a, b in node.attrs.get("swap", ()) if a not in stay]
-    return [kf.Swap(f.place(params[a]).buf, f.place(params[b]).buf) for a, b in pairs]
+    return [kf.Swap(f.address(params[a]).buf, f.address(params[b]).buf) for a, b in pairs]

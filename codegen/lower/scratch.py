@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 
-from irad.codegen.interface import Raised
+from irad.codegen.interface import ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.lower.graph import Frame, Place
+from irad.codegen.lower.graph import Address, KernelBuilder
 
 SMALL = 4096  # bytes that may lie in the entry's frame; a called function, which may recurse, keeps less
 SMALL_CALLED = 64
@@ -20,7 +20,7 @@ SMALL_CALLED = 64
 class Scratch:
     """The working memory of one op; `free` emits the statements that give it back."""
 
-    def __init__(self, f: Frame):
+    def __init__(self, f: KernelBuilder):
         self.f = f
         self._blocks: list[str] = []
 
@@ -31,7 +31,7 @@ class Scratch:
         limit = SMALL if f.entry else SMALL_CALLED
         if isinstance(size, int) and size * f.itemsize(dtype) <= limit:
             f.head.append(kf.Buffer(name, dtype, (max(size, 1),)))
-            f.begin_at(Place(name), max(size, 1))
+            f.begin_at(Address(name), max(size, 1))
             return name
         address, slot = f.fresh("address"), f.fresh("slot")
         f.head.append(kf.Buffer(slot, "i64", (1,)))
@@ -43,9 +43,9 @@ class Scratch:
             kf.Deref(name, slot, 0, dtype, size if f.out.lives else None),
         ]
         none = f.let(Apply("eq", (address, Const(0, "i64"))), "bool")
-        f.out.raises.append(Raised("MemoryError", "no memory for the working space of an operation", (), None))
+        f.out.raises.append(ErrorCode("MemoryError", "no memory for the working space of an operation", (), None))
         f.block.append(kf.Raise(none, len(f.out.raises)))
-        f.begin_at(Place(name), size)
+        f.begin_at(Address(name), size)
         self._blocks.append(address)
         return name
 

@@ -25,7 +25,7 @@ from irad.codegen.kernel.form import (
     While,
     integer,
 )
-from irad.codegen.lower.graph import Frame, rule
+from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.codegen.lower.scratch import Scratch
 from irad.core.affine import Integer
 from irad.core.ir import Node
@@ -35,16 +35,16 @@ RUN = 8  # elements that are sorted by insertion
 
 
 @rule("sort")
-def _sort(f: Frame, node: Node) -> None:
+def _sort(f: KernelBuilder, node: Node) -> None:
     _lines(f, node, positions=False)
 
 
 @rule("argsort")
-def _argsort(f: Frame, node: Node) -> None:
+def _argsort(f: KernelBuilder, node: Node) -> None:
     _lines(f, node, positions=True)
 
 
-def _lines(f: Frame, node: Node, positions: bool) -> None:
+def _lines(f: KernelBuilder, node: Node, positions: bool) -> None:
     """A call for each line along the axis; `positions`: the result is the order, not the sorted elements."""
     (x,), (y,) = node.inputs, node.outputs
     axis, dims, strides = node.attrs["axis"], [f.dim(d) for d in x.type.shape], f.strides(x)
@@ -61,7 +61,7 @@ def _lines(f: Frame, node: Node, positions: bool) -> None:
         if k != axis:
             names[k] = f.fresh("i")
             at = at + integer(names[k]) * stride
-    a, b, source, target = f.place(x), f.place(y), f.fresh("line"), f.fresh("line")
+    a, b, source, target = f.address(x), f.address(y), f.fresh("line"), f.fresh("line")
     args = (source, target, *work, n, step)
     signature = ("i64", *["ptr"] * (len(args) - 2), "i64", "i64")
     body: list[Stmt] = [
@@ -75,7 +75,7 @@ def _lines(f: Frame, node: Node, positions: bool) -> None:
     scratch.free()
 
 
-def _kernel(f: Frame, dtype: str, positions: bool) -> str:
+def _kernel(f: KernelBuilder, dtype: str, positions: bool) -> str:
     """The sorting kernel of a dtype, made when first asked for."""
     name = f"irad_{'argsort' if positions else 'sort'}_{dtype}"
     if all(k.name != name for k in f.out.kernels) and name not in f.out.functions.values():

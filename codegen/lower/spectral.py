@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from irad.codegen.kernel.form import Apply, Const, For, Let, Load, Stmt, Store, integer
 from irad.codegen.lower.control import fill
-from irad.codegen.lower.graph import Frame, rule
-from irad.codegen.lower.linalg import Buf, Places, Routines, extents, no_info, with_lapack
+from irad.codegen.lower.graph import KernelBuilder, rule
+from irad.codegen.lower.linalg import Places, Ptr, Routines, extents, no_info, with_lapack
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 
 
 @rule("qr", "qr_parts")
-def _qr(f: Frame, node: Node) -> None:
+def _qr(f: KernelBuilder, node: Node) -> None:
     batch, m, n = extents(node.inputs[0])
     k = m if node.attrs["full"] else n
     if not batch * m * n:
@@ -23,20 +23,20 @@ def _qr(f: Frame, node: Node) -> None:
         return None
     (a,), (q, rr) = r.split(node.inputs, "z"), r.split(node.outputs, "zz")
     work, tau = r.array(m * k, "columns"), r.array(n, "tau")
-    space, _, _ = r.workspace("geqrf", m, n, Buf(work), m, Buf(tau), "work", -1)
-    more, _, _ = r.workspace("orgqr", m, k, n, Buf(work), m, Buf(tau), "work", -1)
+    space, _, _ = r.workspace("geqrf", m, n, Ptr(work), m, Ptr(tau), "work", -1)
+    more, _, _ = r.workspace("orgqr", m, k, n, Ptr(work), m, Ptr(tau), "work", -1)
 
     def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
-        r.call("geqrf", m, n, Buf(work), m, Buf(tau), *space, Buf(r.info))
+        r.call("geqrf", m, n, Ptr(work), m, Ptr(tau), *space, Ptr(r.info))
         r.move(r.columns(work, m), r.rows(rr, t, k, n), k, n, keep="upper")
-        r.call("orgqr", m, k, n, Buf(work), m, Buf(tau), *more, Buf(r.info))
+        r.call("orgqr", m, k, n, Ptr(work), m, Ptr(tau), *more, Ptr(r.info))
         r.move(r.columns(work, m), r.rows(q, t, m, k), m, k)
 
     return r.batched(batch, one)
 
 
-def _identities(f: Frame, parts: Sequence[Value]) -> None:
+def _identities(f: KernelBuilder, parts: Sequence[Value]) -> None:
     """Identity matrices, where there is nothing to factorise."""
     for k, v in enumerate(parts):
         batch, m, n = extents(v)
@@ -44,7 +44,7 @@ def _identities(f: Frame, parts: Sequence[Value]) -> None:
             continue
         fill(f, v, Const(0, v.type.dtype))
         t, i = f.fresh("t"), f.fresh("i")
-        place = f.place(v)
+        place = f.address(v)
         at = place.offset + integer(t) * (m * n) + integer(i) * (n + 1)
         if k == 0:
             f.block.append(
@@ -59,7 +59,7 @@ def _rwork(m: int, n: int, vectors: bool) -> int:
 
 
 @rule("svd", "svd_parts")
-def _svd(f: Frame, node: Node) -> None:
+def _svd(f: KernelBuilder, node: Node) -> None:
     info = node.outputs[-1]
     batch, m, n = extents(node.inputs[0])
     if not batch * m * n:
@@ -73,15 +73,15 @@ def _svd(f: Frame, node: Node) -> None:
     (a,), (u, (s,), vt, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1z1")
     columns, rows, k = int(u[0].type.shape[-1]), int(vt[0].type.shape[-2]), min(m, n)  # type: ignore[arg-type]
     work, left, right = r.array(m * n, "columns"), r.array(m * columns, "left"), r.array(rows * n, "right")
-    rwork = [Buf(r.reals(_rwork(m, n, True), "rwork"))] * (r.width - 1)
-    sizes = "A" if node.attrs["full"] else "S", m, n, Buf(work), m
-    sides = Buf(left), m, Buf(right), rows
-    space, _, _ = r.workspace("gesdd", *sizes, Buf(work), *sides, "work", -1, *rwork, "iwork")
-    whole = Buf(r.integers(8 * k, "iwork"))
+    rwork = [Ptr(r.reals(_rwork(m, n, True), "rwork"))] * (r.width - 1)
+    sizes = "A" if node.attrs["full"] else "S", m, n, Ptr(work), m
+    sides = Ptr(left), m, Ptr(right), rows
+    space, _, _ = r.workspace("gesdd", *sizes, Ptr(work), *sides, "work", -1, *rwork, "iwork")
+    whole = Ptr(r.integers(8 * k, "iwork"))
 
     def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
-        r.call("gesdd", *sizes, Buf(r.matrix(s, t, k)), *sides, *space, *rwork, whole, Buf(r.info))
+        r.call("gesdd", *sizes, Ptr(r.matrix(s, t, k)), *sides, *space, *rwork, whole, Ptr(r.info))
         r.move(r.columns(left, m), r.rows(u, t, m, columns), m, columns)
         r.move(r.columns(right, rows), r.rows(vt, t, rows, n), rows, n)
         r.report(info, t)
@@ -90,7 +90,7 @@ def _svd(f: Frame, node: Node) -> None:
 
 
 @rule("svdvals", "svdvals_parts")
-def _svdvals(f: Frame, node: Node) -> None:
+def _svdvals(f: KernelBuilder, node: Node) -> None:
     s, info = node.outputs
     batch, m, n = extents(node.inputs[0])
     if not batch * m * n:
@@ -99,22 +99,22 @@ def _svdvals(f: Frame, node: Node) -> None:
     if r is None:
         return None
     (a,), k = r.split(node.inputs, "z"), min(m, n)
-    work, none = r.array(m * n, "columns"), Buf(r.array(1, "none"))
-    rwork = [Buf(r.reals(_rwork(m, n, False), "rwork"))] * (r.width - 1)
-    space, _, _ = r.workspace("gesdd", "N", m, n, Buf(work), m, Buf(work), none, m, none, n, "work", -1, *rwork, "iwork")
-    whole = Buf(r.integers(8 * k, "iwork"))
+    work, none = r.array(m * n, "columns"), Ptr(r.array(1, "none"))
+    rwork = [Ptr(r.reals(_rwork(m, n, False), "rwork"))] * (r.width - 1)
+    space, _, _ = r.workspace("gesdd", "N", m, n, Ptr(work), m, Ptr(work), none, m, none, n, "work", -1, *rwork, "iwork")
+    whole = Ptr(r.integers(8 * k, "iwork"))
 
     def one(t: Integer) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
-        values = Buf(r.matrix(s, t, k))
-        r.call("gesdd", "N", m, n, Buf(work), m, values, none, m, none, n, *space, *rwork, whole, Buf(r.info))
+        values = Ptr(r.matrix(s, t, k))
+        r.call("gesdd", "N", m, n, Ptr(work), m, values, none, m, none, n, *space, *rwork, whole, Ptr(r.info))
         r.report(info, t)
 
     return r.batched(batch, one)
 
 
 @rule("eigh", "eigvalsh", "eigh_parts", "eigvalsh_parts")
-def _eigh(f: Frame, node: Node) -> None:
+def _eigh(f: KernelBuilder, node: Node) -> None:
     w, *vectors, info = node.outputs
     batch, n, _ = extents(node.inputs[0])
     if not batch * n:
@@ -125,12 +125,12 @@ def _eigh(f: Frame, node: Node) -> None:
     (a,) = r.split(node.inputs, "z")
     job, uplo, work = "V" if vectors else "N", "L" if node.attrs["lower"] else "U", r.array(n * n, "columns")
     reals = ("rwork", -1) * (r.width - 1)
-    space, iwork, rwork = r.workspace("syevd", job, uplo, n, Buf(work), n, Buf(work), "work", -1, *reals, "iwork", -1)
+    space, iwork, rwork = r.workspace("syevd", job, uplo, n, Ptr(work), n, Ptr(work), "work", -1, *reals, "iwork", -1)
 
     def one(t: Integer) -> None:
         r.move(r.rows(a, t, n, n), r.columns(work, n), n, n)
-        values = Buf(r.matrix(w, t, n))
-        r.call("syevd", job, uplo, n, Buf(work), n, values, *space, *rwork, *iwork, Buf(r.info))
+        values = Ptr(r.matrix(w, t, n))
+        r.call("syevd", job, uplo, n, Ptr(work), n, values, *space, *rwork, *iwork, Ptr(r.info))
         if vectors:
             r.move(r.columns(work, n), r.rows(vectors, t, n, n), n, n)
         r.report(info, t)
@@ -142,7 +142,7 @@ def _eigh(f: Frame, node: Node) -> None:
 
 
 @rule("eig_parts", "eigvals_parts", "eig_of_real", "eigvals_of_real")
-def _eig(f: Frame, node: Node) -> None:
+def _eig(f: KernelBuilder, node: Node) -> None:
     """geev. Of a real matrix, its eigenvalues come as parts, and of a pair of conjugate eigenvectors the parts as two columns."""
     w, vectors, info = node.outputs[:2], node.outputs[2:-1], node.outputs[-1]
     batch, n, _ = extents(node.inputs[0])
@@ -156,13 +156,13 @@ def _eig(f: Frame, node: Node) -> None:
         r.array(n * (n + 1) if vectors else 1, "right"),
     )  # one more column may be read where geev fails
     values = [r.array(n, "values") for _ in range(3 - r.width)]
-    rwork = [Buf(r.reals(2 * n, "rwork"))] * (r.width - 1)
-    sizes = "N", "V" if vectors else "N", n, Buf(work), n, *map(Buf, values), Buf(right), n, Buf(right), n
+    rwork = [Ptr(r.reals(2 * n, "rwork"))] * (r.width - 1)
+    sizes = "N", "V" if vectors else "N", n, Ptr(work), n, *map(Ptr, values), Ptr(right), n, Ptr(right), n
     space, _, _ = r.workspace("geev", *sizes, "work", -1, *rwork)
 
     def one(t: Integer) -> None:
         r.move(r.rows(node.inputs, t, n, n), r.columns(work, n), n, n)
-        r.call("geev", *sizes, *space, *rwork, Buf(r.info))
+        r.call("geev", *sizes, *space, *rwork, Ptr(r.info))
         line: Places = [(v, lambda i, j: j) for v in values] if r.width == 1 else r.in_rows(values[0], n)
         r.move(line, r.rows(w, t, 1, n), 1, n)
         if vectors and r.width == 1:

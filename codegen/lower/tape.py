@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irad.codegen.interface import SLOT, Raised
+from irad.codegen.interface import SLOT, ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.lower.control import each, move, over
-from irad.codegen.lower.graph import Frame, Place, Tape, on_tape, rule
+from irad.codegen.lower.graph import Address, KernelBuilder, Tape, on_tape, rule
 from irad.codegen.schedule.notes import note_push
 from irad.core.affine import Integer
 from irad.core.ir import Graph, Node, Value, defs, uses
@@ -22,7 +22,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.ops.loop import Box, stored_box
 
 
-def words(f: Frame, v: Value) -> Integer:
+def words(f: KernelBuilder, v: Value) -> Integer:
     """8-byte words that a value takes on a tape."""
     if not v.type.shape:
         return 1
@@ -35,12 +35,12 @@ def words(f: Frame, v: Value) -> Integer:
 
 
 @rule("tape")
-def _tape(f: Frame, node: Node) -> None:
+def _tape(f: KernelBuilder, node: Node) -> None:
     f.start_tape(node.out)
 
 
 @rule("push")
-def _push(f: Frame, node: Node) -> None:
+def _push(f: KernelBuilder, node: Node) -> None:
     t, *entries = node.inputs
     tape = f.tape(t)
     note_push(f, node, _total(f, entries))
@@ -53,14 +53,14 @@ def _push(f: Frame, node: Node) -> None:
     f.block.append(kf.Assign(tape.top, need))
 
 
-def _total(f: Frame, entries: Sequence[Value]) -> Integer:
+def _total(f: KernelBuilder, entries: Sequence[Value]) -> Integer:
     total: Integer = 0
     for v in entries:
         total = total + words(f, v)
     return total
 
 
-def _reserve(f: Frame, tape: Tape, entries: Sequence[Value], times: int = 1) -> str:
+def _reserve(f: KernelBuilder, tape: Tape, entries: Sequence[Value], times: int = 1) -> str:
     """Make room for so many pushes; where the tape will end."""
     need = f.let(Apply("add", (tape.top, _total(f, entries) * times)), "i64", "need")
     capacity = f.let(kf.Load(tape.buf, (tape.slot + 1,)), "i64", "cap")
@@ -69,9 +69,9 @@ def _reserve(f: Frame, tape: Tape, entries: Sequence[Value], times: int = 1) -> 
     return need
 
 
-def make_room(f: Frame, loop: Node) -> None:
+def make_room(f: KernelBuilder, loop: Node) -> None:
     """Before a loop that makes arrays for a push: they are made where they are pushed to."""
-    vs = [v for v in loop.outputs if on_tape(v) and v not in f.places]
+    vs = [v for v in loop.outputs if on_tape(v) and v not in f.addresses]
     if not vs:
         return
     push = _push_of(vs[0], f.graph)
@@ -82,7 +82,7 @@ def make_room(f: Frame, loop: Node) -> None:
     for v in entries:
         if v in vs:
             mem, per = _memory(f, tape, v.type.dtype)
-            f.places[v] = f.places[loop.inputs[loop.outputs.index(v)]] = Place(mem, at * per)
+            f.addresses[v] = f.addresses[loop.inputs[loop.outputs.index(v)]] = Address(mem, at * per)
         at = at + words(f, v)
 
 
@@ -121,7 +121,7 @@ def _taped_carry(body: Graph, k: int, state: Value, into: Value) -> TapedCarry:
     return TapedCarry(k, _push_of(state, body), tuple(made), box)
 
 
-def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+def start_on_tape(f: KernelBuilder, loop: Node, carries: Sequence[TapedCarry]) -> None:
     """Before the loop: the first states go where the first push would copy them to."""
     t, *entries = carries[0].push.inputs
     tape = f.tape(t)
@@ -130,7 +130,7 @@ def start_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
         _write(f, tape, _entry(f, loop, c) + integer(tape.top), loop.inputs[1 + c.k])
 
 
-def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
+def carry_on_tape(f: KernelBuilder, loop: Node, carries: Sequence[TapedCarry]) -> None:
     """At the start of a trip: the states are in this trip's record, the next ones are made in the next record, borders first."""
     push, (body,) = carries[0].push, loop.regions
     t, *entries = push.inputs
@@ -144,41 +144,41 @@ def carry_on_tape(f: Frame, loop: Node, carries: Sequence[TapedCarry]) -> None:
         old, new, here = f.fresh("state"), f.fresh("next"), at + _entry(f, loop, c)
         for name, start in ((old, here), (new, here + record)):
             f.block.append(kf.View(name, mem, (p.type.size,), start * per, p.type.dtype))
-        f.places[p] = Place(old)
-        f.places.update(dict.fromkeys(c.made, Place(new)))
+        f.addresses[p] = Address(old)
+        f.addresses.update(dict.fromkeys(c.made, Address(new)))
         _border(f, p, new, c.box)
 
 
-def end_on_tape(f: Frame, loop: Node, c: TapedCarry) -> None:
+def end_on_tape(f: KernelBuilder, loop: Node, c: TapedCarry) -> None:
     """After the loop: the last state, which no trip has pushed, leaves the tape's memory."""
     t = c.push.inputs[0]
     tape, out = f.tape(t), loop.outputs[c.k]
     if not uses(f.graph).get(out):
         return
     mem, per = _memory(f, tape, out.type.dtype)
-    to = f.place(out)
+    to = f.address(out)
     at = (_entry(f, loop, c) + integer(tape.top)) * per
-    over(f, out, lambda i: _copy_element(f, Place(mem, at), to, i, out.type.dtype))
+    over(f, out, lambda i: _copy_element(f, Address(mem, at), to, i, out.type.dtype))
 
 
-def _copy_element(f: Frame, a: Place, b: Place, i: Integer, dtype: str) -> list[kf.Stmt]:
+def _copy_element(f: KernelBuilder, a: Address, b: Address, i: Integer, dtype: str) -> list[kf.Stmt]:
     """Copy element i."""
     x = f.fresh("x")
     return [kf.Let(x, dtype, kf.Load(a.buf, (a.offset + i,))), kf.Store(b.buf, (b.offset + i,), x)]
 
 
-def _entry(f: Frame, loop: Node, c: TapedCarry) -> Integer:
+def _entry(f: KernelBuilder, loop: Node, c: TapedCarry) -> Integer:
     """Where the state is in a record."""
     entries = c.push.inputs[1:]
     return _total(f, entries[: entries.index(loop.regions[0].params[1 + c.k])])
 
 
-def _border(f: Frame, v: Value, into: str, box: Box) -> None:
+def _border(f: KernelBuilder, v: Value, into: str, box: Box) -> None:
     """Copy the elements of v outside of the box."""
-    dims, source = v.type.dims, f.place(v).buf
+    dims, source = v.type.dims, f.address(v).buf
 
     def copy(at: Integer, count: int) -> None:
-        a, b = Place(source, at), Place(into, at)
+        a, b = Address(source, at), Address(into, at)
         each(f, integer(count), v.type.numpy.itemsize, lambda i: _copy_element(f, a, b, i, v.type.dtype))
 
     def axis(k: int, at: Integer) -> None:
@@ -194,9 +194,9 @@ def _border(f: Frame, v: Value, into: str, box: Box) -> None:
     axis(0, 0)
 
 
-def _grow(f: Frame, tape: Tape, need: str) -> None:
+def _grow(f: KernelBuilder, tape: Tape, need: str) -> None:
     slot = f.fresh("slot")
-    f.out.raises.append(Raised("MemoryError", "no memory for the values that the backward needs", (), None))
+    f.out.raises.append(ErrorCode("MemoryError", "no memory for the values that the backward needs", (), None))
     f.block.append(kf.View(slot, tape.buf, (SLOT,), tape.slot))
     signature = ("i64", "ptr", "i64", "i64")
     args = (slot, need, Const(len(f.out.raises), "i64"))
@@ -204,7 +204,7 @@ def _grow(f: Frame, tape: Tape, need: str) -> None:
     f.out.grows = True
 
 
-def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
+def _memory(f: KernelBuilder, tape: Tape, dtype: str) -> tuple[str, int]:
     """The tape's memory as a buffer of a dtype, and elements per word."""
     name, per, size = f.fresh("mem"), 8 // f.itemsize(dtype), None
     if f.out.lives:
@@ -213,16 +213,16 @@ def _memory(f: Frame, tape: Tape, dtype: str) -> tuple[str, int]:
     return name, per
 
 
-def _write(f: Frame, tape: Tape, at: Integer, v: Value) -> None:
+def _write(f: KernelBuilder, tape: Tape, at: Integer, v: Value) -> None:
     mem, per = _memory(f, tape, v.type.dtype)
     if not v.type.shape:
         f.block.append(kf.Store(mem, (at * per,), f.operand(v)))
         return
-    move(f, [(v, Place(mem, at * per))])
+    move(f, [(v, Address(mem, at * per))])
 
 
 @rule("pop")
-def _pop(f: Frame, node: Node) -> None:
+def _pop(f: KernelBuilder, node: Node) -> None:
     tape = f.tape(node.inputs[0])
     entries = node.outputs[1:]
     if not entries:
@@ -236,16 +236,16 @@ def _pop(f: Frame, node: Node) -> None:
     for v in entries:
         if on_tape(v):
             mem, per = _memory(f, tape, v.type.dtype)
-            f.places[v] = Place(mem, at * per)
+            f.addresses[v] = Address(mem, at * per)
         else:
             _read(f, tape, at, v)
         at = at + words(f, v)
 
 
-def _read(f: Frame, tape: Tape, at: Integer, v: Value) -> None:
+def _read(f: KernelBuilder, tape: Tape, at: Integer, v: Value) -> None:
     mem, per = _memory(f, tape, v.type.dtype)
     if not v.type.shape:
         f.env[v] = f.let(kf.Load(mem, (at * per,)), v.type.dtype, v.hint or "v")
         return
-    x, b = f.fresh("x"), f.place(v)
+    x, b = f.fresh("x"), f.address(v)
     over(f, v, lambda i: [kf.Let(x, v.type.dtype, kf.Load(mem, (at * per + i,))), kf.Store(b.buf, (b.offset + i,), x)])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from irad.core.types import bits
 
 
-class Builder(Protocol):
+class Emitter(Protocol):
     """The emitter. Its values are opaque but for `dtype`; uniform and per-lane ones mix freely. Equal operations on equal
     operands are emitted once.
 
@@ -57,7 +57,7 @@ class Builder(Protocol):
 # ---- constants, bits ----------------------------------------------------------------------------------------------
 
 
-def c(E: Builder, like: Any, value: float) -> Any:
+def c(E: Emitter, like: Any, value: float) -> Any:
     """A float constant of the dtype of `like`."""
     return E.const(value, like.dtype)
 
@@ -67,16 +67,16 @@ def int_of(x: Any) -> str:
     return f"i{bits(x.dtype)}"
 
 
-def ic(E: Builder, like: Any, value: int) -> Any:
+def ic(E: Emitter, like: Any, value: int) -> Any:
     """An integer constant as wide as the float `like`."""
     return E.const(value, f"i{bits(like.dtype)}")
 
 
-def to_bits(E: Builder, x: Any) -> Any:
+def to_bits(E: Emitter, x: Any) -> Any:
     return E.bitcast(x, int_of(x))
 
 
-def from_bits(E: Builder, i: Any) -> Any:
+def from_bits(E: Emitter, i: Any) -> Any:
     return E.bitcast(i, "f32" if bits(i.dtype) == 32 else "f64")
 
 
@@ -97,7 +97,7 @@ def pick(x: Any, f64: Any, f32: Any) -> Any:
 # ---- arithmetic ---------------------------------------------------------------------------------------------------
 
 
-def horner(E: Builder, x: Any, coefs: Sequence[float]) -> Any:
+def horner(E: Emitter, x: Any, coefs: Sequence[float]) -> Any:
     """The polynomial with coefficients `coefs`, highest power first, in fused multiply-adds."""
     r = c(E, x, coefs[0])
     for k in coefs[1:]:
@@ -105,23 +105,23 @@ def horner(E: Builder, x: Any, coefs: Sequence[float]) -> Any:
     return r
 
 
-def fabs(E: Builder, x: Any) -> Any:
+def fabs(E: Emitter, x: Any) -> Any:
     return E.intrinsic("fabs", x)
 
 
-def below(E: Builder, x: Any, limit: float) -> Any:
+def below(E: Emitter, x: Any, limit: float) -> Any:
     """min(x, limit), NaN if x is NaN (the constant stands first: one instruction on x86)."""
     k = c(E, x, limit)
     return E.select(E.cmp("lt", k, x), k, x)
 
 
-def above(E: Builder, x: Any, limit: float) -> Any:
+def above(E: Emitter, x: Any, limit: float) -> Any:
     """max(x, limit), NaN if x is NaN."""
     k = c(E, x, limit)
     return E.select(E.cmp("gt", k, x), k, x)
 
 
-def with_sign(E: Builder, x: Any, sign: Any) -> Any:
+def with_sign(E: Emitter, x: Any, sign: Any) -> Any:
     return E.intrinsic("copysign", x, sign)
 
 
@@ -130,13 +130,13 @@ def round_magic(x: Any, shift: int = 0) -> float:
     return 1.5 * 2.0 ** mantissa_bits(x) + shift
 
 
-def two_prod(E: Builder, a: Any, b: Any) -> tuple[Any, Any]:
+def two_prod(E: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
     """a*b as an unevaluated sum of two floats, exactly."""
     p = E.mul(a, b)
     return p, E.fma(a, b, E.neg(p))
 
 
-def fast_two_sum(E: Builder, a: Any, b: Any) -> tuple[Any, Any]:
+def fast_two_sum(E: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
     """a+b as an unevaluated sum of two floats, exactly, if |a| >= |b| or a is 0 (Dekker)."""
     s = E.add(a, b)
     return s, E.sub(b, E.sub(s, a))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.control import over
-from irad.codegen.lower.graph import Frame, Place
-from irad.codegen.schedule.loops import REGISTER, FlatLoop, Result, accumulator, element, results
+from irad.codegen.lower.graph import Address, KernelBuilder
+from irad.codegen.schedule.loops import REGISTER, FlatLoop, LoopResult, accumulator, element, results
 from irad.core.affine import Integer, number
 from irad.core.ir import Node, Value, captured
 from irad.core.switches import on
@@ -24,7 +24,7 @@ def inner_out(node: Node, v: Value) -> Out:
     return next(r.out for r in results(node) if v in r.finals)
 
 
-def cast_const(f: Frame, d: Value, dtype: str) -> kf.Operand:
+def cast_const(f: KernelBuilder, d: Value, dtype: str) -> kf.Operand:
     x = f.operand(d)
     return Const(x.value, dtype) if isinstance(x, Const) else f.let(Apply("cast", (x,)), dtype)
 
@@ -32,7 +32,7 @@ def cast_const(f: Frame, d: Value, dtype: str) -> kf.Operand:
 class BlockedNest:
     """As `NestedLoop`, a block of rows at a time, each stage for the whole block. `block` is 1 where that is of no use."""
 
-    def __init__(self, f: Frame, node: Node):
+    def __init__(self, f: KernelBuilder, node: Node):
         self.f, self.node = f, node
         (self.body,) = node.regions
         self.results = results(node)
@@ -79,7 +79,7 @@ class BlockedNest:
         f, n = self.f, number(self.extents[0])
         assert n is not None
         self.folds: dict[int, str] = {}
-        self.accumulate: dict[Value, Place] = {}
+        self.accumulate: dict[Value, Address] = {}
         self.totals: dict[int, str] = {}
         self.tiles: dict[Value, tuple[str, int]] = {}
         self.columns: dict[Value, str] = {}
@@ -93,14 +93,14 @@ class BlockedNest:
             self._run(integer(main), n - main)
         self._finish()
 
-    def _prepare(self, j: int, r: Result) -> None:
+    def _prepare(self, j: int, r: LoopResult) -> None:
         f, (v,), (final,) = self.f, r.values, r.finals
         if not final.type.shape:
             dtype = accumulator(r.out.kind, v.type.dtype)
             self.folds[j] = f.fresh("acc")
             f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (cast_const(f, r.dests[0], dtype),)))
         elif v.type.shape and r.out.kind == "add":
-            f.place(r.dests[0])
+            f.address(r.dests[0])
             lanes = REGISTER // v.type.numpy.itemsize
             if v.type.rank == 1 and v.type.size <= MAX_TILE * lanes and len(self._maker(v).attrs["outs"]) == 1:
                 self.tiles[v] = (f.fresh("tile"), lanes)
@@ -111,7 +111,7 @@ class BlockedNest:
     def _maker(self, v: Value) -> Node:
         return next(n for n in self.body.nodes if v in n.outputs)
 
-    def _total(self, j: int, r: Result) -> None:
+    def _total(self, j: int, r: LoopResult) -> None:
         """A float64 total for a tile of float32, which is added to it after each block."""
         f, (final,) = self.f, r.finals
         if accumulator("add", final.type.dtype) != final.type.dtype:
@@ -119,10 +119,10 @@ class BlockedNest:
             f.head.append(kf.Buffer(total, "f64", (final.type.size,)))
             over(f, final, lambda i: [kf.Store(total, (i,), Const(0, "f64"))])
 
-    def _block_sum(self, j: int, r: Result) -> Place:
+    def _block_sum(self, j: int, r: LoopResult) -> Address:
         """Where a row sum is added to: its destination; for float32, sums of a block, which then go to a float64 total."""
         f, (final,) = self.f, r.finals
-        here = f.place(final)
+        here = f.address(final)
         if accumulator("add", final.type.dtype) == final.type.dtype or final.type.size > 4096:
             return here
         self.totals[j] = f.fresh("total")
@@ -131,7 +131,7 @@ class BlockedNest:
         f.head.append(kf.Buffer(name, final.type.dtype, (final.type.size,)))
         total = self.totals[j]
         over(f, final, lambda i: [kf.Store(total, (i,), Const(0, "f64")), kf.Store(name, (i,), Const(0, final.type.dtype))])
-        return Place(name)
+        return Address(name)
 
     def _columns(self) -> None:
         """A buffer over the block for each scalar that a later stage reads."""
@@ -160,7 +160,7 @@ class BlockedNest:
     def _run(self, start: Integer, rows: int) -> None:
         f = self.f
         for column in self.columns.values():
-            f.begin_at(Place(column), self.block)
+            f.begin_at(Address(column), self.block)
         for v, (tile, lanes) in self.tiles.items():
             shape = (-(-v.type.size // lanes) * lanes,)
             f.block.append(Fold(tile, "add", (v.type.dtype,), (Const(0, v.type.dtype),), shape=shape, lanes=lanes))
@@ -183,11 +183,11 @@ class BlockedNest:
             elif j in self.totals:
                 self._flush(j, self.totals[j])
 
-    def _flush_tile(self, j: int, r: Result) -> None:
+    def _flush_tile(self, j: int, r: LoopResult) -> None:
         """Add the tile to the total, or to the result itself."""
         f, (v,), (final,) = self.f, r.values, r.finals
         (tile, lanes), i, x, y = self.tiles[v], f.fresh("i"), f.fresh("x"), f.fresh("y")
-        place = Place(self.totals[j]) if j in self.totals else f.place(final)
+        place = Address(self.totals[j]) if j in self.totals else f.address(final)
         stmts: list[kf.Stmt] = [kf.Let(x, v.type.dtype, kf.Part(tile, 0, (i,)))]
         if j in self.totals:
             stmts.append(kf.Let(y, "f64", Apply("cast", (x,))))
@@ -211,21 +211,21 @@ class BlockedNest:
             if vector and self._out_stage(r) == s:
                 self._out(j, r)
 
-    def _out_stage(self, r: Result) -> int:
+    def _out_stage(self, r: LoopResult) -> int:
         """The scalar stage that an out belongs to: where its value is made, or the last one."""
         if r.values[0].type.shape:
             return -1
         at = self._made_at(r)
         return next((k for k, (kind, _) in enumerate(self.stages) if kind == "scalar" and k >= at), self._last_scalar())
 
-    def _made_at(self, r: Result) -> int:
+    def _made_at(self, r: LoopResult) -> int:
         """The stage after which all of an out is known."""
         return max((self.made.get(v, 0) for v in (*r.values, *r.extra)), default=0)
 
     def _last_scalar(self) -> int:
         return max((k for k, (kind, _) in enumerate(self.stages) if kind == "scalar"), default=-1)
 
-    def _out(self, j: int, r: Result) -> None:
+    def _out(self, j: int, r: LoopResult) -> None:
         f, (v,), (final,) = self.f, r.values, r.finals
         x = f.operand(v)
         if j in self.folds:
@@ -234,7 +234,7 @@ class BlockedNest:
             return
         at = f.flat(final, r.out.map, [f.aff(self.body.params[0]), *map(f.aff, r.extra)])
         assert r.out.kind == "store"
-        f.block.append(kf.Store(f.place(final).buf, (at,), x))
+        f.block.append(kf.Store(f.address(final).buf, (at,), x))
 
     def _flush(self, j: int, total: str) -> None:
         """Add the sums of a block to the total and start the next block from zero."""
@@ -257,7 +257,7 @@ class BlockedNest:
 
     def _add_total(self, v: Value, total: str) -> None:
         """Add a float64 total to the result."""
-        place, x, y = self.f.place(v), self.f.fresh("x"), self.f.fresh("x")
+        place, x, y = self.f.address(v), self.f.fresh("x"), self.f.fresh("x")
         over(self.f, v, lambda i: [
             kf.Let(x, "f64", kf.Load(total, (i,))), kf.Let(y, v.type.dtype, Apply("cast", (x,))),
             kf.Store(place.buf, (place.offset + i,), y, add=True),
@@ -291,7 +291,7 @@ def _stages(nodes: Sequence[Node]) -> list[tuple[str, list[Node]]]:
     return out
 
 
-def _row_bytes(node: Node, f: Frame) -> int:
+def _row_bytes(node: Node, f: KernelBuilder) -> int:
     size = node.regions[0].nodes[0].outputs[0].type.numpy.itemsize if node.regions[0].nodes else 8
     for d in node.attrs["extents"]:
         size *= d if isinstance(d, int) else 64

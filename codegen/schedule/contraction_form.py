@@ -10,8 +10,8 @@ from math import prod
 from typing import Self
 
 from irad.codegen.kernel.form import integer
-from irad.codegen.lower.graph import Frame
-from irad.codegen.schedule.loops import REGISTER, Result, results
+from irad.codegen.lower.graph import KernelBuilder
+from irad.codegen.schedule.loops import REGISTER, LoopResult, results
 from irad.codegen.schedule.register_tile import LATENCY, choose_tile
 from irad.core.affine import Integer, coefficient, symbols, terms
 from irad.core.ir import Graph, Node, Value
@@ -32,7 +32,7 @@ class Factor:
 
 
 @dataclass(eq=False)
-class Sum:
+class InnerSum:
     """An inner loop: the sum of `broadcast * vector` over its own axes, added to accumulator `group`."""
 
     node: Node
@@ -49,17 +49,17 @@ class Sum:
         return prod(self.extents)
 
 
-class Form:
+class ContractionForm:
     """A nest recognised as a contraction: its axes, sums, epilogue and results."""
 
-    def __init__(self, f: Frame, node: Node):
+    def __init__(self, f: KernelBuilder, node: Node):
         self.f, self.node = f, node
         (self.body,) = node.regions
         self.params = list(self.body.params)
         self.names = [f.fresh(p.hint or "i") for p in self.params]
         self.extents = [int(d) for d in node.attrs["extents"]]
         self.results = results(node)
-        self.sums: list[Sum] = []
+        self.sums: list[InnerSum] = []
         self.group_of: dict[Value, int] = {}
         self.epilogue: list[Node] = []
         for p, n in zip(self.params, self.names):
@@ -68,7 +68,7 @@ class Form:
     # ---- recognising -----------------------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, f: Frame, node: Node) -> Self | None:
+    def of(cls, f: KernelBuilder, node: Node) -> Self | None:
         """The nest as a contraction, or None if it has another form."""
         (body,) = node.regions
         inner = [n for n in body.nodes if n.op is loop]
@@ -115,7 +115,7 @@ class Form:
         if factors is None:
             return False
         self.group_of[n.outputs[0]] = group
-        self.sums.append(Sum(n, group, list(region.params), names, [int(d) for d in n.attrs["extents"]], factors))
+        self.sums.append(InnerSum(n, group, list(region.params), names, [int(d) for d in n.attrs["extents"]], factors))
         return True
 
     def _factors(self, region: Graph) -> list[Factor] | None:
@@ -140,7 +140,7 @@ class Form:
     def position(self, n: Node) -> Integer:
         return self.f.flat(n.inputs[0], n.attrs["map"], [self.f.aff(i) for i in n.inputs[1:]])
 
-    def target(self, r: Result) -> Integer:
+    def target(self, r: LoopResult) -> Integer:
         return self.f.flat(r.finals[0], r.out.map, [self.f.aff(p) for p in self.body.params])
 
     # ---- choosing axes ---------------------------------------------------------------------------------------
@@ -226,7 +226,12 @@ def _is_sum(n: Node) -> bool:
 
 
 def _merge_axes(
-    f: Frame, params: list[Value], names: list[str], extents: list[int], accesses: Callable[[], list[Integer]], plain: set[Value]
+    f: KernelBuilder,
+    params: list[Value],
+    names: list[str],
+    extents: list[int],
+    accesses: Callable[[], list[Integer]],
+    plain: set[Value],
 ) -> None:
     """Merge axis k into k+1 where each access's step along k is the length of k+1 times its step along k+1."""
     k = 0

@@ -17,8 +17,8 @@ from math import prod
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Const, integer
-from irad.codegen.lower.graph import Frame, Place
-from irad.codegen.schedule.contraction_form import Form, Sum, coef
+from irad.codegen.lower.graph import Address, KernelBuilder
+from irad.codegen.schedule.contraction_form import ContractionForm, InnerSum, coef
 from irad.codegen.schedule.loops import element
 from irad.codegen.schedule.notes import note_contraction
 from irad.core.affine import Integer
@@ -30,7 +30,7 @@ PANEL = 1 << 18  # bytes of stack for packed factors
 PITCH = 1024  # bytes: rows a multiple of this apart fall on few sets of the first-level cache
 
 
-def lower_contraction(f: Frame, node: Node) -> bool:
+def lower_contraction(f: KernelBuilder, node: Node) -> bool:
     """Lower a nest as a register-tile kernel. False (and nothing done) if it is not a contraction that gains by it."""
     c = Contraction.of(f, node)
     if c is None or not c.choose_axes():
@@ -40,14 +40,14 @@ def lower_contraction(f: Frame, node: Node) -> bool:
     return True
 
 
-class Contraction(Form):
+class Contraction(ContractionForm):
     """Emits a contraction as a register-tile kernel."""
 
     def lower(self) -> None:
         """Loops over the remaining axes, then over columns and rows in tiles."""
         f = self.f
         for r in self.results:
-            f.place(r.dests[0]), f.place(r.finals[0])
+            f.address(r.dests[0]), f.address(r.finals[0])
         stmts = f.within(self._columns)
         for k in reversed(self.rest):
             stmts = [kf.For(self.names[k], "seq", 0, self.extents[k], stmts)]
@@ -102,9 +102,9 @@ class Contraction(Form):
             f.block += stmts
         self._epilogue(rows, j0, width)
 
-    def _stages(self) -> list[list[Sum]]:
+    def _stages(self) -> list[list[InnerSum]]:
         """Sums of different accumulators over equal extents run in one loop, and so share what they read."""
-        stages: list[list[Sum]] = []
+        stages: list[list[InnerSum]] = []
         for s in self.sums:
             for stage in stages:
                 later = stages[stages.index(stage) :]
@@ -117,7 +117,7 @@ class Contraction(Form):
                 stages.append([s])
         return stages
 
-    def _products(self, stage: list[Sum], rows: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
+    def _products(self, stage: list[InnerSum], rows: list[tuple[Integer, int]], j0: Integer, width: int) -> None:
         """One term of each sum for every element of the tile."""
         f = self.f
 
@@ -127,7 +127,7 @@ class Contraction(Form):
                     element(f, n)
                 x, j = f.operand(s.broadcast.value), f.fresh("j")
 
-                def column(s: Sum = s, x: kf.Operand = x, j: str = j) -> None:
+                def column(s: InnerSum = s, x: kf.Operand = x, j: str = j) -> None:
                     y = self._vector(s, j0, j, width)
                     p = f.let(kf.Apply("mul", (x, y)), self.dtype, "p", deriv=True)
                     f.block.append(kf.Combine(self.accs[s.group], (p,), (at, j)))
@@ -136,7 +136,7 @@ class Contraction(Form):
 
         self._each_row(rows, "unroll", row)
 
-    def _vector(self, s: Sum, j0: Integer, j: str, width: int) -> kf.Operand:
+    def _vector(self, s: InnerSum, j0: Integer, j: str, width: int) -> kf.Operand:
         """The vector factor at columns j0 + j: from the packed panel, or computed."""
         f = self.f
         k = self.sums.index(s)
@@ -163,7 +163,7 @@ class Contraction(Form):
 
     # ---- packing ---------------------------------------------------------------------------------------------
 
-    def _packs(self, s: Sum, width: int) -> bool:
+    def _packs(self, s: InnerSum, width: int) -> bool:
         """Is it worth copying the vector factor's panel: rows that fall on few sets of the cache, or costly to compute?"""
         rows = prod(self.extents[k] for k in self.rows)
         tile = prod(self.tile.rows)
@@ -179,19 +179,19 @@ class Contraction(Form):
         pitch = coef(self.position(loads[0]), s.names[-1])
         return pitch * item % PITCH == 0 and rows >= 8 * tile
 
-    def _panel_at(self, s: Sum, width: int) -> Integer:
+    def _panel_at(self, s: InnerSum, width: int) -> Integer:
         at: Integer = 0
         for name, extent in zip(s.names, s.extents):
             at = at * extent + integer(name)
         return at * _padded(width, self.tile.lanes)
 
-    def _pack(self, s: Sum, j0: Integer, width: int) -> str:
+    def _pack(self, s: InnerSum, j0: Integer, width: int) -> str:
         """Copy the panel of a block of columns to memory of its own; its name."""
         f = self.f
         j = f.fresh("j")
         size = s.terms * _padded(width, self.tile.lanes)
         name = _scratch(f, f"panel{self.sums.index(s)}_", self.dtype, size)
-        f.begin_at(Place(name), size)
+        f.begin_at(Address(name), size)
 
         def column() -> None:
             f.env[self.params[self.column]] = j0 + integer(j)
@@ -216,7 +216,7 @@ class Contraction(Form):
             return
         spills = {g: _scratch(f, f"sums{g}_", self.dtype, height * pitch) for g in self.accs}
         for name in spills.values():
-            f.begin_at(Place(name), height * pitch)
+            f.begin_at(Address(name), height * pitch)
         self._each_row(rows, "unroll", lambda at: self._spill(spills, at * pitch, at, width))
         self._each_row(
             rows, "seq", lambda at: self._finish(j0, width, lambda g, j: kf.Load(spills[g], (at * pitch + integer(j),)))
@@ -247,12 +247,12 @@ class Contraction(Form):
                 element(f, n)
             for r in self.results:
                 at = self.target(r)
-                f.block.append(kf.Store(f.place(r.finals[0]).buf, (at,), f.operand(r.values[0]), add=r.out.kind == "add"))
+                f.block.append(kf.Store(f.address(r.finals[0]).buf, (at,), f.operand(r.values[0]), add=r.out.kind == "add"))
 
         f.block.append(kf.For(j, "vec", 0, width, f.within(column), lanes=self.tile.lanes, full=True))
 
 
-def _scratch(f: Frame, name: str, dtype: str, size: int) -> str:
+def _scratch(f: KernelBuilder, name: str, dtype: str, size: int) -> str:
     """A buffer in the kernel's frame that all contractions of the kernel use in turn, as large as the largest needs."""
     name += dtype
     for s in f.head:

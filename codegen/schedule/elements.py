@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.lower.graph import Frame
+from irad.codegen.lower.graph import KernelBuilder
 from irad.core.ir import Node
 from irad.core.types import DTYPES
 from irad.ops.loop import load
 
 
-def element(f: Frame, n: Node) -> None:
+def element(f: KernelBuilder, n: Node) -> None:
     """A node of a loop body: a load or a scalar op."""
     if n.op is load:
         x, *idx = n.inputs
         at = f.flat(x, n.attrs["map"], [f.aff(i) for i in idx])
-        f.env[n.outputs[0]] = f.let(kf.Load(f.place(x).buf, (at,)), x.type.dtype, x.hint or "x")
+        f.env[n.outputs[0]] = f.let(kf.Load(f.address(x).buf, (at,)), x.type.dtype, x.hint or "x")
     elif n.op.name in ("const", "empty", "copy"):
         f.node(n)
     else:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Load, Stmt, integer
-from irad.codegen.lower.graph import Frame
+from irad.codegen.lower.graph import KernelBuilder
 from irad.core.ir import Graph, Node, Value, captured
 from irad.core.lazy_dataclass import dataclass
 
@@ -29,7 +29,7 @@ class InRegisters:
     after: list[Stmt]
 
 
-def in_registers(f: Frame, node: Node, blocks: list[list[Stmt]]) -> InRegisters:
+def in_registers(f: KernelBuilder, node: Node, blocks: list[list[Stmt]]) -> InRegisters:
     """The blocks of a loop (body, or test and body) with carried vectors as variables."""
     slots = {} if node.attrs.get("swap") else _slots(node)
     if slots:

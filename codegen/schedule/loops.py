@@ -16,7 +16,7 @@ from math import prod
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
-from irad.codegen.lower.graph import Frame, Place
+from irad.codegen.lower.graph import Address, KernelBuilder
 from irad.codegen.schedule.elements import element, identity
 from irad.codegen.schedule.notes import note_flat
 from irad.core.affine import Integer, coefficient, number, terms
@@ -36,7 +36,7 @@ FEW_TRIPS = 8  # vector iterations: below, 2 registers of lanes are as fast as 4
 
 
 @dataclass
-class Result:
+class LoopResult:
     """One out of a loop: its destinations, result values, yielded operands' sources."""
 
     out: Out
@@ -46,14 +46,14 @@ class Result:
     finals: list[Value]
 
 
-def results(node: Node) -> list[Result]:
+def results(node: Node) -> list[LoopResult]:
     """The outs of a loop with their destinations, values and results."""
     (body,) = node.regions
     out, k, j = [], 0, 0
     for o in node.attrs["outs"]:
         w = o.width
         out.append(
-            Result(
+            LoopResult(
                 o,
                 list(node.inputs[k : k + w]),
                 list(body.results[j : j + w]),
@@ -74,9 +74,9 @@ class FlatLoop:
 
     def __init__(
         self,
-        f: Frame,
+        f: KernelBuilder,
         node: Node,
-        accumulate: dict[Value, Place] | None = None,
+        accumulate: dict[Value, Address] | None = None,
         tiles: dict[Value, tuple[str, int]] | None = None,
     ):
         self.f, self.node = f, node
@@ -94,7 +94,7 @@ class FlatLoop:
         for r in self.results:
             for d, v in zip(r.dests, r.finals):
                 if v.type.shape and v not in self.accumulate and v not in self.tiles:
-                    self.f.place(d), self.f.place(v)
+                    self.f.address(d), self.f.address(v)
         if any(e == 0 for e in self.extents):
             self._nothing()
             return
@@ -299,7 +299,7 @@ class FlatLoop:
             else:
                 f.env[v] = p
 
-    def _wide(self, r: Result, v: Value) -> str:
+    def _wide(self, r: LoopResult, v: Value) -> str:
         """The dtype that a fold of v accumulates in."""
         trips: int | None = 1
         for k, e in enumerate(self.extents):
@@ -307,7 +307,7 @@ class FlatLoop:
                 trips = trips * e if isinstance(trips, int) and isinstance(e, int) else None
         return accumulator(r.out.kind, v.type.dtype, trips)
 
-    def _starts_at_identity(self, r: Result) -> bool:
+    def _starts_at_identity(self, r: LoopResult) -> bool:
         node = self.f.defs.get(r.dests[0])
         if r.out.width == 2:
             return True
@@ -315,15 +315,15 @@ class FlatLoop:
             return False
         return node.attrs["value"] == identity(r.out.kind, r.dests[0].type.dtype)[0]
 
-    def _position(self, r: Result, v: Value | None = None) -> Place:
+    def _position(self, r: LoopResult, v: Value | None = None) -> Address:
         """Flat position of the result at the current indices."""
         v = r.finals[0] if v is None else v
         if not v.type.shape:
-            return Place("", 0)
+            return Address("", 0)
         f = self.f
         idx = [integer(n) for n in self.names] + [f.aff(e) for e in r.extra]
-        place = self.accumulate.get(v) or f.place(v)
-        return Place(place.buf, f.flat(v, r.out.map, idx, self.accumulate.get(v)))
+        place = self.accumulate.get(v) or f.address(v)
+        return Address(place.buf, f.flat(v, r.out.map, idx, self.accumulate.get(v)))
 
     def _innermost(self) -> None:
         f = self.f
@@ -341,7 +341,7 @@ class FlatLoop:
             for v, x in zip(r.finals, values):
                 self._store(r, v, x)
 
-    def _fold_in_memory(self, r: Result, values: Sequence[kf.Operand]) -> None:
+    def _fold_in_memory(self, r: LoopResult, values: Sequence[kf.Operand]) -> None:
         """An arg fold combined with the value and the index that its destinations hold."""
         f, places = self.f, [self._position(r, v) for v in r.finals]
         dtypes = tuple(v.type.dtype for v in r.finals)
@@ -351,11 +351,11 @@ class FlatLoop:
         for k, (at, d) in enumerate(zip(places, dtypes)):
             f.block.append(kf.Store(at.buf, (at.offset,), f.let(kf.Part(name, k), d)))
 
-    def _widen(self, x: kf.Operand, v: Value, r: Result) -> kf.Operand:
+    def _widen(self, x: kf.Operand, v: Value, r: LoopResult) -> kf.Operand:
         dtype = self._wide(r, v)
         return x if dtype == v.type.dtype else self.f.let(Apply("cast", (x,)), dtype)
 
-    def _store(self, r: Result, v: Value, x: kf.Operand) -> None:
+    def _store(self, r: LoopResult, v: Value, x: kf.Operand) -> None:
         f = self.f
         if not v.type.shape:
             f.env[v] = x

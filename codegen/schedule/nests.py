@@ -10,11 +10,11 @@ from __future__ import annotations
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Fold, integer
 from irad.codegen.lower.control import over
-from irad.codegen.lower.graph import Frame, Place, rule
+from irad.codegen.lower.graph import Address, KernelBuilder, rule
 from irad.codegen.lower.tape import make_room
 from irad.codegen.schedule.blocked_nests import BlockedNest, cast_const, inner_out
 from irad.codegen.schedule.contractions import lower_contraction
-from irad.codegen.schedule.loops import FlatLoop, Result, accumulator, element, results
+from irad.codegen.schedule.loops import FlatLoop, LoopResult, accumulator, element, results
 from irad.codegen.schedule.notes import note_rows
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value, captured, uses
@@ -24,7 +24,7 @@ from irad.ops.loop import loop
 
 
 @rule("loop")
-def lower_loop(f: Frame, node: Node) -> None:
+def lower_loop(f: KernelBuilder, node: Node) -> None:
     """A loop node as kernel-form loops."""
     make_room(f, node)
     (body,) = node.regions
@@ -44,7 +44,7 @@ def lower_loop(f: Frame, node: Node) -> None:
         rows.lower()
 
 
-def _own_starts(f: Frame, node: Node) -> Node:
+def _own_starts(f: KernelBuilder, node: Node) -> Node:
     """The nest with a start of its own for each inner result, made just before the loop that folds into it: an equal constant
     may stand outside of the nest, or start several loops, and an array of the nest may be read after a loop has gone on from it.
     """
@@ -66,7 +66,7 @@ def _own_starts(f: Frame, node: Node) -> Node:
     return node.replace(regions=(body.replace(nodes=nodes),))
 
 
-def _start(f: Frame, v: Value) -> Node:
+def _start(f: KernelBuilder, v: Value) -> Node:
     """A node that makes the array v anew."""
     made, own = f.defs.get(v), Value(v.type, v.hint)
     if made is not None and made.op.name in ("const", "empty") and not hasattr(made.attrs.get("value"), "shape"):
@@ -80,7 +80,7 @@ def _start(f: Frame, v: Value) -> Node:
 class NestedLoop:
     """An outer loop over rows whose body holds inner loops: a row's values stay in registers and in small buffers."""
 
-    def __init__(self, f: Frame, node: Node):
+    def __init__(self, f: KernelBuilder, node: Node):
         self.f, self.node = f, node
         (self.body,) = node.regions
         self.results = results(node)
@@ -94,7 +94,7 @@ class NestedLoop:
 
     def lower(self) -> None:
         f = self.f
-        self.accumulate: dict[Value, Place] = {}
+        self.accumulate: dict[Value, Address] = {}
         self.folds: dict[int, str] = {}
         for j, r in enumerate(self.results):
             self._prepare(j, r)
@@ -108,7 +108,7 @@ class NestedLoop:
             part = f.let(kf.Part(acc, 0), accumulator(r.out.kind, r.values[0].type.dtype), "s")
             f.env[r.finals[0]] = f.let(Apply("cast", (part,)), r.values[0].type.dtype, "s")
 
-    def _prepare(self, j: int, r: Result) -> None:
+    def _prepare(self, j: int, r: LoopResult) -> None:
         """Where result j goes: a register fold, straight into its destination row, or added there."""
         f, (v,), (final,) = self.f, r.values, r.finals
         if not final.type.shape:
@@ -116,15 +116,15 @@ class NestedLoop:
             self.folds[j] = f.fresh("acc")
             f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (cast_const(f, r.dests[0], dtype),)))
             return
-        f.place(r.dests[0])
+        f.address(r.dests[0])
         node = self.inner.get(v)
-        if node is None or not v.type.shape or v in f.places or v in self.accumulate or v in self.read:
+        if node is None or not v.type.shape or v in f.addresses or v in self.accumulate or v in self.read:
             return
         if any(e in n.outputs for n in self.body.nodes for e in r.extra):
             return  # where it goes is not known before the row
         at = self._at(r)
         if r.out.kind == "store":
-            f.places[v] = at
+            f.addresses[v] = at
         elif r.out.kind == "add" and inner_out(node, v).kind == "store" and self._starts_empty(node, v):
             self.accumulate[v] = at
 
@@ -132,28 +132,28 @@ class NestedLoop:
         """Does the inner loop that makes v write all of it, so that nothing need be there before?"""
         return self.f.defs[node.inputs[node.outputs.index(v)]].op.name == "empty"
 
-    def _at(self, r: Result) -> Place:
+    def _at(self, r: LoopResult) -> Address:
         f, (final,) = self.f, r.finals
-        place = f.place(final)
-        return Place(place.buf, f.flat(final, r.out.map, [*map(integer, self.names), *map(f.aff, r.extra)]))
+        place = f.address(final)
+        return Address(place.buf, f.flat(final, r.out.map, [*map(integer, self.names), *map(f.aff, r.extra)]))
 
     def _buffers(self) -> None:
         """Memory for rows that live inside the nest only."""
         f = self.f
         for v in self.inner:
-            if v.type.shape and v not in f.places and v not in self.accumulate:
+            if v.type.shape and v not in f.addresses and v not in self.accumulate:
                 name = f.fresh("row")
                 f.head.append(kf.Buffer(name, v.type.dtype, (v.type.size,)))
-                f.places[v] = Place(name)
+                f.addresses[v] = Address(name)
                 self.rows.append(v)
         for v, n in reversed(self.inner.items()):
             if v.type.shape:
-                f.places[n.inputs[n.outputs.index(v)]] = f.places.get(v) or self.accumulate[v]
+                f.addresses[n.inputs[n.outputs.index(v)]] = f.addresses.get(v) or self.accumulate[v]
 
     def _row(self) -> None:
         f = self.f
         for v in self.rows:
-            f.begin_at(f.places[v], v.type.size)
+            f.begin_at(f.addresses[v], v.type.size)
         for n in self.body.nodes:
             if n.op is loop:
                 FlatLoop(f, n, self.accumulate).lower()
@@ -162,7 +162,7 @@ class NestedLoop:
         for j, r in enumerate(self.results):
             self._finish(j, r)
 
-    def _finish(self, j: int, r: Result) -> None:
+    def _finish(self, j: int, r: LoopResult) -> None:
         f, (v,) = self.f, r.values
         if j in self.folds:
             x = f.operand(v)
@@ -176,11 +176,11 @@ class NestedLoop:
             else:
                 old = f.let(kf.Load(at.buf, (at.offset,)), v.type.dtype)
                 f.block.append(kf.Store(at.buf, (at.offset,), f.let(Apply(r.out.kind, (old, f.operand(v))), v.type.dtype)))
-        elif v not in self.accumulate and f.places.get(v) != at:
+        elif v not in self.accumulate and f.addresses.get(v) != at:
             self._row_into(r.out.kind, v, at)
 
-    def _row_into(self, kind: str, v: Value, at: Place) -> None:
-        f, source = self.f, self.f.place(v)
+    def _row_into(self, kind: str, v: Value, at: Address) -> None:
+        f, source = self.f, self.f.address(v)
 
         def body(i: Integer) -> list[kf.Stmt]:
             x = f.fresh("x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from irad.codegen.lower.graph import Frame
+from irad.codegen.lower.graph import KernelBuilder
 from irad.core.affine import Integer, number
 from irad.core.ir import Node
 from irad.core.notes import label
@@ -21,7 +21,7 @@ def _extent(e: Integer | int) -> str:
     return "n" if n is None else str(n)
 
 
-def note_flat(f: Frame, l: FlatLoop, inner: bool) -> None:
+def note_flat(f: KernelBuilder, l: FlatLoop, inner: bool) -> None:
     """A loop without inner loops: its axes, lanes, and where its folds are."""
     if f.out.notes is None:
         return
@@ -52,7 +52,7 @@ def _fold(l: FlatLoop, j: int) -> str:
     return f"{r.out.kind} in {'a register tile' if v in l.tiles else 'memory'}"
 
 
-def note_rows(f: Frame, nest: NestedLoop | BlockedNest, block: int) -> None:
+def note_rows(f: KernelBuilder, nest: NestedLoop | BlockedNest, block: int) -> None:
     """A loop over rows around inner loops."""
     if f.out.notes is None:
         return
@@ -66,7 +66,7 @@ def note_rows(f: Frame, nest: NestedLoop | BlockedNest, block: int) -> None:
     f.out.notes.add("loop", text, nest.node.loc, block=block, inner_loops=count, form="blocked" if block > 1 else "rows")
 
 
-def note_contraction(f: Frame, c: Contraction) -> None:
+def note_contraction(f: KernelBuilder, c: Contraction) -> None:
     """A contraction in register tiles."""
     if f.out.notes is None:
         return
@@ -87,7 +87,7 @@ def note_contraction(f: Frame, c: Contraction) -> None:
     )  # fmt: skip
 
 
-def note_product(f: Frame, node: Node, mnk: Sequence[int], batch: int, blas: bool) -> None:
+def note_product(f: KernelBuilder, node: Node, mnk: Sequence[int], batch: int, blas: bool) -> None:
     """A contraction that is not fused."""
     if f.out.notes is None:
         return
@@ -98,7 +98,7 @@ def note_product(f: Frame, node: Node, mnk: Sequence[int], batch: int, blas: boo
     f.out.notes.add("contraction", text, node.loc, kind="blas" if blas else "loops", mnk=tuple(mnk), batch=batch)
 
 
-def note_push(f: Frame, node: Node, words: Integer) -> None:
+def note_push(f: KernelBuilder, node: Node, words: Integer) -> None:
     """What one trip of a loop, or one branch, keeps for the backward."""
     if f.out.notes is None:
         return
@@ -108,7 +108,7 @@ def note_push(f: Frame, node: Node, words: Integer) -> None:
     f.out.notes.add("tape", text, node.loc, once=True, bytes=None if size is None else 8 * size, entries=len(entries))
 
 
-def note_for(f: Frame, node: Node, trips: Integer, taped: Sequence[int]) -> None:
+def note_for(f: KernelBuilder, node: Node, trips: Integer, taped: Sequence[int]) -> None:
     """A loop of the program, whose trips run one after another. `taped`: the carries that live on the tape."""
     if f.out.notes is None:
         return

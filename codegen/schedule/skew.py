@@ -57,7 +57,7 @@ class SweepAccess:
     free: bool = False
 
 
-def _sweep(s: Stmt) -> Sweep | None:
+def _sweep(s: Stmt) -> SkewedNest | None:
     """The statement as a sweep that can be skewed."""
     if not (isinstance(s, kf.For) and s.kind == "seq" and s.step == 1 and len(s.body) == 1 and on("skew")):
         return None
@@ -70,7 +70,7 @@ def _sweep(s: Stmt) -> Sweep | None:
     accesses = _accesses(inner.body, {s.var, inner.var})
     if accesses is None:
         return None
-    sweep = Sweep(s, inner, int(rows), int(columns), accesses)
+    sweep = SkewedNest(s, inner, int(rows), int(columns), accesses)
     return sweep if sweep.find_lag() else None
 
 
@@ -95,7 +95,7 @@ def _accesses(body: Iterable[Stmt], variables: set[str]) -> list[SweepAccess] | 
     return out
 
 
-class Sweep:
+class SkewedNest:
     """Two nested loops over a body whose accesses are affine."""
 
     def __init__(self, outer: kf.For, inner: kf.For, rows: int, columns: int, accesses: list[SweepAccess]):

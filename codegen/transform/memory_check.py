@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from irad.codegen import llvm_files
-from irad.codegen.interface import ERROR_SLOTS, Raised
+from irad.codegen.interface import ERROR_SLOTS, ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import interval, span_of
@@ -52,7 +52,7 @@ def filling(grow: str) -> str:
 
 
 @dataclass
-class Violation(Raised):
+class Violation(ErrorCode):
     """Stands for an access that a kernel may not make."""
 
     def error(self, index: int) -> MemoryCheckError:
@@ -60,7 +60,7 @@ class Violation(Raised):
 
 
 @dataclass
-class Elsewhere(Raised):
+class Elsewhere(ErrorCode):
     """Stands for a violation in a thread: the error record says which."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.call import saved
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.codegen.interface import Signature
 from irad.codegen.jit import host_id
 from irad.codegen.libraries.pool import default_threads
@@ -48,11 +48,11 @@ class Job:
     donated: Set[int] = frozenset()
     steps: Sequence[str] | None = None
 
-    def make(self) -> Native:
+    def make(self) -> NativeCode:
         """Run the passes and the code generator."""
         pipeline = import_later("irad.pipeline")
         optimised = pipeline.optimise(self.program, None, self.options, self.donated, steps=self.steps)
-        made: Native = pipeline.native(optimised, self.outside, self.options)
+        made: NativeCode = pipeline.native(optimised, self.outside, self.options)
         return made
 
     def about(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Job:
         }
 
 
-def native_of(job: Job) -> Native:
+def native_of(job: Job) -> NativeCode:
     """Native code: from the disk if it is there, else made now, and written there."""
     if disk.folder() is None or checks_memory(job.options):
         return job.make()

@@ -16,7 +16,7 @@ import numpy as np
 from irad.call.conditions import NUMBERS, Condition, Conditions
 from irad.call.places import NoProgram, Places
 from irad.codegen.call.machine import Program
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.tree import TreeDef, rebuild
 from irad.core.types import Type
 from irad.frontend.transforms.transform import Transform
@@ -39,7 +39,7 @@ class Writer:
     def __init__(
         self,
         traced: Traced,
-        native: Native,
+        native: NativeCode,
         fn: Any,
         raiser: Raiser,
         args: TreeDef,
@@ -175,7 +175,7 @@ def _bytes(t: Type) -> int:
 
 
 def write(
-    traced: Traced, conditions: Conditions, native: Native, fn: Any, raiser: Raiser, donated: Mapping[int, int]
+    traced: Traced, conditions: Conditions, native: NativeCode, fn: Any, raiser: Raiser, donated: Mapping[int, int]
 ) -> Program | None:
     """The program of a traced function, or None if the machine cannot express it."""
     try:

@@ -14,7 +14,7 @@ from irad.call.conditions import Conditions
 from irad.call.fastcall import Raiser, Writer
 from irad.call.places import NoProgram
 from irad.codegen.call.machine import Program
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.tree import TreeDef
 from irad.core.types import Type, is_complex
 from irad.frontend.values.guards import Path
@@ -25,7 +25,7 @@ CALLED = Path("fn", (("cell", "fn"),))  # where the joint function holds the one
 
 
 class _Forward(Writer):
-    def __init__(self, traced: Traced, native: Native, fn: Any, raiser: Raiser, out: Sequence[Result]):
+    def __init__(self, traced: Traced, native: NativeCode, fn: Any, raiser: Raiser, out: Sequence[Result]):
         if traced.mutated or any(is_complex(t.dtype) for t in (*native.params, *native.outputs)):
             raise NoProgram
         (primals, _), kwargs = traced.in_tree.children[0].children, traced.in_tree.children[1]
@@ -63,7 +63,7 @@ class _Forward(Writer):
 def write_forward(
     traced: Traced,
     conditions: Conditions,
-    native: Native,
+    native: NativeCode,
     fn: Any,
     raiser: Raiser,
     out: Sequence[Result],
@@ -88,7 +88,7 @@ def write_forward(
 class _Backward(Writer):
     """`kept`: what a pullback keeps; `cotangents`: the leaves of its argument."""
 
-    def __init__(self, traced: Traced, native: Native, raiser: Raiser, kept: Sequence[Any], cotangents: Sequence[Any]):
+    def __init__(self, traced: Traced, native: NativeCode, raiser: Raiser, kept: Sequence[Any], cotangents: Sequence[Any]):
         tree = traced.out_tree.children[0]
         super().__init__(traced, native, None, raiser, TreeDef(tuple, None, (tree,)), TreeDef(dict, (), ()))
         self.kept, self.cotangents = kept, cotangents
@@ -116,7 +116,7 @@ class _Backward(Writer):
 
 def write_backward(
     traced: Traced,
-    native: Native,
+    native: NativeCode,
     raiser: Raiser,
     kept: Sequence[Any],
     cotangents: Sequence[Any],

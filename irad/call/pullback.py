@@ -16,7 +16,7 @@ from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall_vjp import write_backward, write_forward
 from irad.call.specialisation import finish, user_exception
 from irad.codegen.call import machine as entry
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.ir import Graph, types
 from irad.core.lazy_dataclass import replace
 from irad.core.tree import TreeDef, flatten, leaves_like
@@ -127,7 +127,7 @@ class VjpSpecialisation:
         """The pullback for what a forward has kept."""
         return Pullback(self, list(kept))
 
-    def raise_in(self, code: Native) -> Callable[[int, int], None]:
+    def raise_in(self, code: NativeCode) -> Callable[[int, int], None]:
         """What raises when half of the native code gives a status."""
 
         def fail(status: int, argv: int) -> None:

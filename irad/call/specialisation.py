@@ -17,7 +17,7 @@ from irad.call.compiled import Job, native_of, signature
 from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall import write
 from irad.codegen.call import machine as entry
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.ir import walk
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.errors import IradError, IradValueError, UnsupportedError
@@ -38,7 +38,7 @@ class Specialisation:
         traced = with_own(traced)
         self.traced, self.donated = traced, donated_parameters(traced, donate)
         donated = frozenset(self.donated.values())
-        self.native: Native = native_of(Job(traced.program, signature(traced.graph), options, donated))
+        self.native: NativeCode = native_of(Job(traced.program, signature(traced.graph), options, donated))
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
         self.records = record_of(traced)

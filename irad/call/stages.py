@@ -6,7 +6,7 @@ from typing import Any
 
 from irad.call.compiled import signature
 from irad.call.specialisation import donated_parameters
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.ir import Program
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
@@ -24,7 +24,7 @@ class Stages:
 
     program: Program
     passes: tuple[tuple[str, str, float], ...]
-    native: Native
+    native: NativeCode
     notes: Notes
 
     @staticmethod

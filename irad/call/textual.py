@@ -8,7 +8,7 @@ import numpy as np
 
 from irad.call.compiled import signature
 from irad.call.specialisation import user_exception
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.ir import Program
 from irad.core.types import Type, dtype_name
 from irad.errors import IradTypeError, IradValueError
@@ -25,9 +25,9 @@ class CompiledGraph:
     def __init__(self, program: Program, argnums: int | tuple[int, ...], options: Options = DEFAULT):
         self.program, self.argnums, self.options = program, argnums, options
         self.entry = next(iter(program.values()))
-        self._made: dict[str, Native] = {}
+        self._made: dict[str, NativeCode] = {}
 
-    def _native(self, kind: str) -> Native:
+    def _native(self, kind: str) -> NativeCode:
         if kind not in self._made:
             wrt = [self.argnums] if isinstance(self.argnums, int) else list(self.argnums)
             source = {

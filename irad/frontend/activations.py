@@ -13,7 +13,7 @@ from irad.frontend.values.objects import Env
 
 
 @dataclass(eq=False)
-class Guard:
+class RunningTry:
     """A try block that is running: its flag "caught" leaves it. `loops`: how many loops of the function are around it."""
 
     statement: ast.Try
@@ -65,7 +65,7 @@ class Activation:
     signature: tuple[Any, ...] = ()  # types of the arguments
     conditional: int = 0  # the reader's `conditional` when it began
     loops: list[Env] = field(default_factory=list)  # flags "break" and "continue" of the loops around
-    guards: list[Guard] = field(default_factory=list)  # try blocks with handlers around
+    guards: list[RunningTry] = field(default_factory=list)  # try blocks with handlers around
     finals: list[Final] = field(default_factory=list)  # what runs when the blocks around are left
     consume: Callable[[Any], Any] | None = None  # of a generator: what takes its elements
     around_loops: tuple[Any, ...] = ()  # of a generator: the loops that go over it

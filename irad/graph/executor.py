@@ -14,7 +14,7 @@ import numpy as np
 
 from irad.call.conditions import Conditions
 from irad.call.specialisation import user_exception
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.ir import Builder, Graph, Program, Value, inline
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import type_of
@@ -131,7 +131,7 @@ class Step:
     """
 
     program: Program
-    native: Native | None
+    native: NativeCode | None
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     python: tuple[Node, ...]

@@ -11,8 +11,8 @@ from typing import Any
 
 from irad.core.ir import Graph, Node, Program, Value
 
-Place = Any  # a value, an entry (site, position) of a tape's records, a result (name, position) of a function
-Edge = tuple[Place, Place]  # from, to
+Holder = Any  # a value, an entry (site, position) of a tape's records, a result (name, position) of a function
+Edge = tuple[Holder, Holder]  # from, to
 
 BRANCHES = ("if", "checkpoint")  # without parameters; what the regions yield are the results
 LOOPS = ("for", "while")

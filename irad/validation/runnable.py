@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.call.compiled import signature
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.codegen.interface import ERROR_SLOTS
 from irad.codegen.kernel.interp import KernelFault, Machine, NotInterpreted, TooLong
 from irad.codegen.lower.arena import arena_size
@@ -197,7 +197,7 @@ def native_run(program: Program, given: Options) -> Callable[[Sequence[Any]], Ou
     return lambda args: _called(code, entry.params, args)
 
 
-def _called(code: Native, params: Sequence[Value], args: Sequence[Any]) -> Outcome:
+def _called(code: NativeCode, params: Sequence[Value], args: Sequence[Any]) -> Outcome:
     arrays = [np.array(as_parameter(a, p), p.type.numpy, order="C").reshape(p.type.dims) for a, p in zip(args, params)]
     kept: dict[int, np.ndarray] = {}
     try:

@@ -27,16 +27,16 @@ DEPTH = 12  # definitions followed in a position
 
 
 @dataclass(eq=False)
-class Region:
+class RegionAt:
     """A graph with its place: the node that owns it, and that node's region."""
 
     graph: Graph
     owner: Node | None = None
-    outer: Region | None = None
+    outer: RegionAt | None = None
     kept: set[Value] = field(default_factory=set)  # versions from which a result of the region came about by stores
 
-    def within(self, other: Region) -> bool:
-        here: Region | None = self
+    def within(self, other: RegionAt) -> bool:
+        here: RegionAt | None = self
         while here is not None and here is not other:
             here = here.outer
         return here is other
@@ -46,17 +46,17 @@ class FinalValues:
     """Array versions of one graph and its regions. Build it once, then ask `find`."""
 
     def __init__(self, graph: Graph):
-        self.home: dict[Value, Region] = {}
+        self.home: dict[Value, RegionAt] = {}
         self.node: dict[Value, Node] = {}
         self.index: dict[Node, Value] = {}  # of a loop; a `while` is given one, which counts its trips
         self.trips: dict[Value, Value | None] = {}  # index -> trip count, None for a `while`
         self.carried: dict[Value, tuple[Node, int]] = {}  # parameter of a loop's body -> where it is carried
         self.later: dict[Value, list[Value]] = {}  # a version -> those that a store or a region op makes of it
-        self.bodies: dict[Node, list[Region]] = {}
+        self.bodies: dict[Node, list[RegionAt]] = {}
         self._forms: dict[Value, Dim] = {}
         self._earlier: dict[Value, Value | None] = {}
         self._budget = 0
-        self._visit(Region(graph))
+        self._visit(RegionAt(graph))
 
     def find(self, array: Value, operands: Sequence[Value], spec: Spec) -> Value | None:
         """The last version of `array`, outside its loops if possible, that still holds what it holds at a place."""
@@ -77,13 +77,13 @@ class FinalValues:
 
     # ---- versions ----------------------------------------------------------------------------------------------
 
-    def _visit(self, region: Region) -> None:
+    def _visit(self, region: RegionAt) -> None:
         graph = region.graph
         self.home.update(dict.fromkeys(graph.params, region))
         for node in graph.nodes:
             self.home.update(dict.fromkeys(node.outputs, region))
             self.node.update(dict.fromkeys(node.outputs, node))
-            self.bodies[node] = [Region(r, node, region) for r in node.regions]
+            self.bodies[node] = [RegionAt(r, node, region) for r in node.regions]
             if is_loop(node):
                 self._loop(node)
             for r in self.bodies[node]:
@@ -128,14 +128,14 @@ class FinalValues:
             v = self._before(v)
         return v is start
 
-    def _source(self, v: Value, region: Region) -> Value | None:
+    def _source(self, v: Value, region: RegionAt) -> Value | None:
         """The version outside a branch that v is after stores in the branch."""
         at: Value | None = v
         while at is not None and at in self.home and self.home[at].within(region):
             at = self._before(at)
         return at
 
-    def _retreat(self, at: Value, here: Region, read: Access) -> Value:
+    def _retreat(self, at: Value, here: RegionAt, read: Access) -> Value:
         """From a version that goes nowhere back to one that does, and holds the same element."""
         while at not in here.kept and at in self.node and self._budget > 0:
             before = self._before(at)
@@ -144,7 +144,7 @@ class FinalValues:
             at = before
         return at
 
-    def _advance(self, at: Value, here: Region, read: Access) -> Value:
+    def _advance(self, at: Value, here: RegionAt, read: Access) -> Value:
         """The last version in this region that still holds the element, on the way to a result of the region."""
         while True:
             ways = self.later.get(at, [])
@@ -162,7 +162,7 @@ class FinalValues:
         other = _fresh_names(lambda s: any(self.home[s].within(r) for r in inside if s in self.home))
         return all(self._apart(read, w, other, []) for w in self._stores(node, v))
 
-    def _survives_trips(self, result: Value, body: Region, read: Access) -> bool:
+    def _survives_trips(self, result: Value, body: RegionAt, read: Access) -> bool:
         """Does it outlive the later trips of the loop that carries the array?"""
         assert body.owner is not None
         k = body.graph.results.index(result)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from irad.core.ir import Graph, Node, Program
-from irad.ops.regions import BRANCHES, HANDS_ON, LOOPS, Place, edges_in, edges_out
+from irad.ops.regions import BRANCHES, HANDS_ON, LOOPS, Holder, edges_in, edges_out
 
-Found = set[Place]
-Step = tuple[Iterable[Place], Iterable[Place], bool]  # if any of the first is found (True: if all are), all of the second are
+Found = set[Holder]
+Step = tuple[Iterable[Holder], Iterable[Holder], bool]  # if any of the first is found (True: if all are), all of the second are
 Rule = Callable[[Node], Step | None]
 
 
-def reached(where: Graph | Program, start: Iterable[Place], rule: Rule, rules: Mapping[str, Rule]) -> Found:
+def reached(where: Graph | Program, start: Iterable[Holder], rule: Rule, rules: Mapping[str, Rule]) -> Found:
     """The least set that has `start` and is closed under edges and rules. In a program calls are followed.
 
     `rule`: of each node that hands nothing on; `rules`: of single ops, for those that hand on in addition to their edges.

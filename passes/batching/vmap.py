@@ -28,7 +28,7 @@ Control = Callable[["Batching", Node], None]
 CONTROL: dict[str, Control] = {}  # filled by irad.passes.batching.control
 
 
-class Functions:
+class BatchedFunctions:
     """Batched versions of called functions, shared by one expansion. All their parameters are batched."""
 
     def __init__(self, program: Mapping[str, Graph]):
@@ -57,7 +57,7 @@ class Functions:
         return new
 
 
-def batch(functions: Functions, f: Graph, batched: Sequence[bool], size: Dim, args: Sequence[Value]) -> list[Value]:
+def batch(functions: BatchedFunctions, f: Graph, batched: Sequence[bool], size: Dim, args: Sequence[Value]) -> list[Value]:
     """Append the batched body of `f`, a graph of its own values, to the current builder; its results, all batched."""
     b = Batching(functions, f, [p for p, yes in zip(f.params, batched) if yes], size)
     b.env.update(zip(f.params, args))
@@ -68,7 +68,7 @@ def batch(functions: Functions, f: Graph, batched: Sequence[bool], size: Dim, ar
 class Batching:
     """Rewrites one graph; it is the `b` of the rules (see irad.passes.batching.rules)."""
 
-    def __init__(self, functions: Functions, graph: Graph, start: Sequence[Any], size: Dim):
+    def __init__(self, functions: BatchedFunctions, graph: Graph, start: Sequence[Any], size: Dim):
         self.functions, self.size = functions, size
         self.found: Batched = batched_values(graph, [*start, *_entries_of_calls(functions.program, graph)])
         self.env: dict[Value, Value] = {}

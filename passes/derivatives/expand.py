@@ -184,8 +184,8 @@ class _Expand:
         """Emit the body of a `vmap`, batched, in the current builder."""
         with COMPILER:
             from irad.passes.batching import control  # noqa: F401  (registers the rules of control ops)
-            from irad.passes.batching.vmap import Functions, batch  # few programs need it
-        functions = Functions({**self.program, **self.done})
+            from irad.passes.batching.vmap import BatchedFunctions, batch  # few programs need it
+        functions = BatchedFunctions({**self.program, **self.done})
         out = batch(functions, copy(region, {}), n.attrs["batched"], n.attrs["size"], inputs)
         self.done.update(functions.made)
         return out

@@ -37,7 +37,7 @@ Linear = Callable[..., list[Value]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class JacobianPlan:
     """How the Jacobian is computed. `seeds`: directions as rows over the flat arguments (or results), None: unit vectors.
 
     `pattern`: where it is not zero, with, for each entry, its direction and its place in what that direction gives.
@@ -49,22 +49,25 @@ class Plan:
     where: tuple[np.ndarray, np.ndarray] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def plan(pattern: Pattern | None, inputs: int, results: int, mode: str, symmetric: bool) -> Plan:
+def plan(pattern: Pattern | None, inputs: int, results: int, mode: str, symmetric: bool) -> JacobianPlan:
     """Fewest sweeps, a reverse one counted twice; `mode` insists on a direction."""
     forward = mode == "forward" or (mode == "" and inputs <= _REVERSE_COST * results)
     if pattern is None:
-        return Plan(forward)
+        return JacobianPlan(forward)
     found = []
     if mode != "reverse":
         colour = star(pattern) if symmetric else columns(pattern)
         found.append(
-            (float(colours := _count(colour)), Plan(True, _seeds(colour, colours), pattern, recovery(pattern, colour, symmetric)))
+            (
+                float(colours := _count(colour)),
+                JacobianPlan(True, _seeds(colour, colours), pattern, recovery(pattern, colour, symmetric)),
+            )
         )
     if mode != "forward" and not symmetric:
         turned = pattern.transposed()
         colour = columns(turned)
         where = (colour[pattern.row_of()], pattern.cols)
-        found.append((_REVERSE_COST * (colours := _count(colour)), Plan(False, _seeds(colour, colours), pattern, where)))
+        found.append((_REVERSE_COST * (colours := _count(colour)), JacobianPlan(False, _seeds(colour, colours), pattern, where)))
     return min(found, key=lambda t: t[0])[1]
 
 
@@ -149,7 +152,7 @@ class Jacobian:
         self.results = [f.results[k].type for k in self.floats]
         self.size = (sum(t.size for t in self.inputs), sum(t.size for t in self.results))
 
-    def sweep(self, p: Plan) -> tuple[list[Value], list[Value]]:
+    def sweep(self, p: JacobianPlan) -> tuple[list[Value], list[Value]]:
         """The function's results, and for each direction the derivatives of the results (or by the arguments)."""
         wrt, n = tuple(range(len(self.primals))), len(self.f.results)
 
@@ -164,7 +167,7 @@ class Jacobian:
         out = directions(types, seeds, linear, n)
         return out[:n], out[n:]
 
-    def blocks(self, p: Plan, flat: Sequence[Value]) -> list[Value]:
+    def blocks(self, p: JacobianPlan, flat: Sequence[Value]) -> list[Value]:
         """The Jacobian's blocks, results by arguments."""
         if p.pattern is not None:
             return self._picked(p, flat)
@@ -190,7 +193,7 @@ class Jacobian:
             start += t.size
         return out
 
-    def _picked(self, p: Plan, flat: Sequence[Value]) -> list[Value]:
+    def _picked(self, p: JacobianPlan, flat: Sequence[Value]) -> list[Value]:
         """Dense blocks out of the compressed derivatives: the entries of the pattern, zeros elsewhere."""
         out = []
         for t, rows in zip(self.results, _spans(self.results)):
@@ -204,7 +207,7 @@ class Jacobian:
         return out
 
     def entries(
-        self, p: Plan, flat: Sequence[Value], rows: tuple[int, int], cols: tuple[int, int]
+        self, p: JacobianPlan, flat: Sequence[Value], rows: tuple[int, int], cols: tuple[int, int]
     ) -> tuple[np.ndarray, np.ndarray, Value]:
         """Rows, columns and values of the pattern's entries in a block."""
         assert p.pattern is not None

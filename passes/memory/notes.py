@@ -28,7 +28,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Table:
+class MemoryTable:
     """The memory of a graph. `arena`: bytes laid out; `peak`: bytes that are live at once at most, held by `holders`, largest first."""
 
     arena: int
@@ -84,17 +84,17 @@ def _bytes(v: Value) -> int:
     return v.type.size * v.type.numpy.itemsize if v.type.static else 0
 
 
-def _table(lives: Lives, of: Mapping[Value, Any], made: Mapping[Value, Node], arena: int) -> Table:
+def _table(lives: Lives, of: Mapping[Value, Any], made: Mapping[Value, Node], arena: int) -> MemoryTable:
     free = list(dict.fromkeys(p for p in of.values() if not p.fixed))
     total = lambda t: sum(p.size for p in free if any(lo <= t < hi for lo, hi in p.lives))
     starts = sorted({lo for p in free for lo, _ in p.lives})
     if not starts:
-        return Table(arena, 0, None, ())
+        return MemoryTable(arena, 0, None, ())
     peak = max(starts, key=total)
     holders = [_holder(p, peak, lives, made) for p in free if any(lo <= peak < hi for lo, hi in p.lives)]
     holders.sort(key=lambda h: -h.bytes)
     node = lives.nodes.get(peak >> 1)
-    return Table(arena, total(peak), node.loc if node else None, tuple(holders))
+    return MemoryTable(arena, total(peak), node.loc if node else None, tuple(holders))
 
 
 def _holder(place: Any, t: int, lives: Lives, made: Mapping[Value, Node]) -> Holder:

@@ -193,7 +193,7 @@ def _closure(step: Mapping[Value, Collection[Value]], start: Value) -> set[Value
 
 
 @dataclass(frozen=True)
-class Form:
+class LinearForm:
     """The sum of factor * carry, and of `rest` (None: 0). `strong`: a carry that is 0 masks its factor, as in `szmul`."""
 
     factors: Mapping[Value, Factor]
@@ -209,21 +209,21 @@ class Form:
         assert total is not None
         return total
 
-    def each(self, f: Callable[[Factor, Value], Factor], g: Callable[[Value], Value]) -> Form:
+    def each(self, f: Callable[[Factor, Value], Factor], g: Callable[[Value], Value]) -> LinearForm:
         """The form with f(factor, carry) for its factors and g(rest)."""
         rest = None if self.rest is None else g(self.rest)
-        return Form({p: f(c, p) for p, c in self.factors.items()}, rest, self.strong)
+        return LinearForm({p: f(c, p) for p, c in self.factors.items()}, rest, self.strong)
 
-    def __neg__(self) -> Form:
+    def __neg__(self) -> LinearForm:
         return self.each(lambda c, p: -c, neg)
 
-    def __add__(self, other: Form) -> Form:
+    def __add__(self, other: LinearForm) -> LinearForm:
         return self.joined(other, add)
 
-    def __sub__(self, other: Form) -> Form:
+    def __sub__(self, other: LinearForm) -> LinearForm:
         return self.joined(other, sub)
 
-    def joined(self, other: Form, op: Callable[[Value, Value], Value]) -> Form:
+    def joined(self, other: LinearForm, op: Callable[[Value, Value], Value]) -> LinearForm:
         """`op`: add or sub."""
         factors = dict(self.factors)
         for p, c in other.factors.items():
@@ -234,7 +234,7 @@ class Form:
             rest = -other.rest
         else:
             rest = self.rest or other.rest
-        return Form(factors, rest, self.strong or other.strong)
+        return LinearForm(factors, rest, self.strong or other.strong)
 
 
 def _times(x: Value, factor: Factor, strong: bool) -> Value:
@@ -265,7 +265,7 @@ class _Forms:
 
     def __init__(self, body: Graph, carry: Sequence[Value], numbers: Numbers, derivative: bool):
         self.numbers, self.derivative, self.defs = numbers, derivative, defs(body)
-        self.of = {p: Form({p: 1.0}, None) for p in carry}
+        self.of = {p: LinearForm({p: 1.0}, None) for p in carry}
         self.length = dict.fromkeys(carry, 0)
         self.products: set[Value] = set()  # a sum takes them in with one multiply-add
         self.broken: set[Value] = set()
@@ -288,9 +288,9 @@ class _Forms:
         if n.op.name in ("mul", "szmul"):
             self.products.add(n.out)
 
-    def form(self, n: Node) -> Form | None:
+    def form(self, n: Node) -> LinearForm | None:
         """Of the result of a node; None if it is not linear."""
-        name, xs = n.op.name, [self.of.get(v) or Form({}, v) for v in n.inputs]
+        name, xs = n.op.name, [self.of.get(v) or LinearForm({}, v) for v in n.inputs]
         if name == "neg":
             return -xs[0]
         if name in ("add", "sub"):
@@ -309,7 +309,7 @@ class _Forms:
         new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, whole))
         return replace(new, strong=x.strong or name == "szmul")
 
-    def quotient(self, x: Form, whole: Value, by: Value, op: Op) -> Form:
+    def quotient(self, x: LinearForm, whole: Value, by: Value, op: Op) -> LinearForm:
         """x / whole, where `by` is the scalar that every element of whole is."""
         number = self.numbers.get(whole)
         if number:

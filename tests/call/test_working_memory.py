@@ -17,7 +17,7 @@ import pytest
 import irad
 from irad.codegen.call import machine as entry
 from irad.codegen.call import memory
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from tests.support.leaks import blocks_left
 
 pytestmark = pytest.mark.plain
@@ -180,7 +180,7 @@ def test_owners_die_with_their_code() -> None:
     key = id(low)
     del low
     gc.collect()
-    assert key not in memory._owners or not isinstance(memory._owners[key](), Native)
+    assert key not in memory._owners or not isinstance(memory._owners[key](), NativeCode)
 
 
 @pytest.mark.parametrize("size", [1, 64, 4095, memory.HUGE - 1, memory.HUGE, memory.HUGE + 5, 3 * memory.HUGE_PAGE + 1])

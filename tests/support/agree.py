@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.call.compiled import signature
-from irad.codegen.call.native import Native
+from irad.codegen.call.native import NativeCode
 from irad.core.interp import interpret
 from irad.core.ir import Graph, Program, walk
 from irad.core.types import TAPE, Type
@@ -44,7 +44,7 @@ def run_native(program: Program | Graph, *args: Any) -> list[Any]:
     return [x[()] if isinstance(x, np.ndarray) else x for x in run_keeping(code, given)]
 
 
-def run_keeping(code: Native, given: Sequence[Any]) -> list[Any]:
+def run_keeping(code: NativeCode, given: Sequence[Any]) -> list[Any]:
     """Run native code; what it raises says what results hold nevertheless, as the interpreter's exceptions do."""
     kept: dict[int, np.ndarray] = {}
     try:

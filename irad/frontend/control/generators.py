@@ -24,7 +24,7 @@ from irad.frontend.control.loops import otherwise, run_for
 from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
 from irad.frontend.control.tries import CAUGHT, may_be_caught
-from irad.frontend.control.trips import Loop, stop_flag, trip
+from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
@@ -155,7 +155,7 @@ def hand_all(r: Reader, node: ast.AST, iterable: Any) -> Any:
     if stream is not None:
         return stream.each(lambda x: _hand(r, x), r.frame.around_loops)
     seq = iterate(r, iterable)
-    run_for(r, Loop(node, lambda k: _hand(r, seq.get(k)), None, None, None), seq)
+    run_for(r, LoopStatement(node, lambda k: _hand(r, seq.get(k)), None, None, None), seq)
     return None
 
 
@@ -184,7 +184,7 @@ def opened(r: Reader, x: Any) -> Any:
 # ---- loops over generators ------------------------------------------------------------------------------------------------
 
 
-def run_stream(r: Reader, loop: Loop, stream: Stream) -> None:
+def run_stream(r: Reader, loop: LoopStatement, stream: Stream) -> None:
     """A `for` loop, whose position is an element; its else clause included."""
     frame, before = r.frame, len(current().nodes)
     around = ((frame.env, loop.head, loop.after, frame), *frame.around_loops)

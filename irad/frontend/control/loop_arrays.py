@@ -16,7 +16,7 @@ from irad.core.types import Type
 from irad.frontend.control.holders import references
 from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure
-from irad.frontend.control.tracked import Held, Tracked
+from irad.frontend.control.tracked import CarriedArray, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
@@ -25,11 +25,11 @@ from irad.ops.constant import scalar
 from irad.ops.elementwise import eq
 
 
-def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> Iterator[Held]:
+def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> Iterator[CarriedArray]:
     """Every array of a carried variable."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, Ary):
-        yield Held(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None, local)
+        yield CarriedArray(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None, local)
     elif isinstance(t, (Opt, Null)):
         yield from held(t.child, name, init, final, local)
     elif isinstance(t, Composite):
@@ -119,7 +119,9 @@ class ArrayRules:
         arrays, start = self.held(carries, body), self.tracked.start
         return self._reader({id(h.init): (h, h.init) for h in arrays}, lambda h, x: start(h)), self.tracked.inits(arrays)
 
-    def _reader(self, known: dict[int, tuple[Held, Any]], content: Callable[[Held, Array], Value]) -> Callable[[Array], Any]:
+    def _reader(
+        self, known: dict[int, tuple[CarriedArray, Any]], content: Callable[[CarriedArray, Array], Value]
+    ) -> Callable[[Array], Any]:
         return Reading(lambda x: Arr(content(*known[id(x)])) if id(x) in known else self.r.read(x), self.r.read)
 
     # ---- trips ----
@@ -162,9 +164,9 @@ class ArrayRules:
 
     # ---- after the fixed point ----
 
-    def held(self, carries: dict[Any, Any], body: Region) -> list[Held]:
+    def held(self, carries: dict[Any, Any], body: Region) -> list[CarriedArray]:
         """The arrays of the carried variables."""
-        out: dict[int, Held] = {}
+        out: dict[int, CarriedArray] = {}
         for key, c in carries.items():
             if not isinstance(c.place, Storage):
                 init, final = None if c.filled else c.init, body.log.new.get(key, c.init)
@@ -196,7 +198,7 @@ class ArrayRules:
         if some and isinstance(self.loop, ast.AST):
             self.r.doubtful.add(self.loop)
 
-    def _reordered(self, h: Held) -> bool:
+    def _reordered(self, h: CarriedArray) -> bool:
         """Was the array taken for C-contiguous, and is not after a trip?"""
         phi = self.phis.get(id(h.template))
         return phi is not None and bool(phi.contiguous) and h.final is not None and not h.final.contiguous
@@ -207,7 +209,7 @@ class ArrayRules:
         cells = x.shared() if x is not None else ()
         return {c for c in cells if self.r.state.born(c) is not body.builder and c not in mine}
 
-    def _of_init(self, h: Held) -> set[Cell]:
+    def _of_init(self, h: CarriedArray) -> set[Cell]:
         return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())
 
     def check(self, carries: dict[Any, Any], body: Region, trips: tuple[float, float], taken: Taken) -> None:
@@ -284,7 +286,7 @@ class ArrayRules:
         """Made in this trip, and whole."""
         return isinstance(x, Array) and x.fresh_whole and self.r.state.born(x.cell) is body.builder
 
-    def _sole(self, h: Held) -> bool:
+    def _sole(self, h: CarriedArray) -> bool:
         """Is the array known by one variable only? Expressions that are being evaluated in functions around may know it too."""
         x = h.init
         if not (isinstance(x, Array) and x.fresh_whole and (h.local or len(self.r.frames) <= 2)):

@@ -19,7 +19,7 @@ from irad.frontend.control.peeled import PEELED, Peeled, follows
 from irad.frontend.control.regions import Emitted, Ends, attempt, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Rolled
 from irad.frontend.control.sequences import Seq, positions
-from irad.frontend.control.trips import Loop, Unrollable, stop_flag, trip
+from irad.frontend.control.trips import LoopStatement, Unrollable, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import AliasError, StructureError
@@ -32,7 +32,7 @@ STATIC_LIMIT = 100_000  # trips of a loop that runs at compile time
 # ---- for ------------------------------------------------------------------------------------------------------------
 
 
-def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
+def run_for(r: Reader, loop: LoopStatement, seq: Seq) -> None:
     """A loop over a sequence, its else clause included."""
     with loop_flags(r), _going_over(r, seq):
         if isinstance(seq.length, int):
@@ -47,7 +47,7 @@ def run_for(r: Reader, loop: Loop, seq: Seq) -> None:
     otherwise(r, loop, stop, broken)
 
 
-def _some_written_out(r: Reader, loop: Loop, seq: Seq, n: Arr, error: StructureError) -> None:
+def _some_written_out(r: Reader, loop: LoopStatement, seq: Seq, n: Arr, error: StructureError) -> None:
     """A loop of a traced number of trips in which variables change their kinds, and what follows it."""
     if follows(r, error):
         raise error
@@ -67,7 +67,7 @@ def _going_over(r: Reader, seq: Seq) -> Iterator[None]:
         del iterated[depth:]
 
 
-def _counted(r: Reader, loop: Loop, seq: Seq) -> None:
+def _counted(r: Reader, loop: LoopStatement, seq: Seq) -> None:
     """A loop whose number of trips is traced."""
     if loop.stmt in r.unroll and isinstance(seq.length, Arr):
         raise NeedStatic(seq.length, "the number of trips of a loop that must be written out")
@@ -87,7 +87,7 @@ def _kept(loop: Rolled) -> None:
         raise e.cause from None
 
 
-def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
+def otherwise(r: Reader, loop: LoopStatement, stop: Any, broken: Any) -> None:
     """The else clause; a jump in it belongs to the loop around. A loop that was left, and not by a break, has returned."""
     if loop.orelse is not None and stop is False:
         loop.orelse()
@@ -95,7 +95,7 @@ def otherwise(r: Reader, loop: Loop, stop: Any, broken: Any) -> None:
         branch(r, stop, lambda: settle(r) if broken is False else None, loop.orelse, loop.after)
 
 
-def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
+def _static_for(r: Reader, loop: LoopStatement, seq: Seq, n: int) -> None:
     if n == 0:
         return
     if loop.stmt in r.unroll or not seq.rolls:
@@ -116,7 +116,7 @@ def _static_for(r: Reader, loop: Loop, seq: Seq, n: int) -> None:
         _fall_back(r, loop, seq, n, first)
 
 
-def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) -> None:
+def _fall_back(r: Reader, loop: LoopStatement, seq: Seq, n: int, first: BaseException) -> None:
     """The loop cannot be kept: write out its first trip, or all of them."""
     error = first.cause if isinstance(first, Unrollable) else first
     if n > LIMIT or follows(r, first):
@@ -132,7 +132,7 @@ def _fall_back(r: Reader, loop: Loop, seq: Seq, n: int, first: BaseException) ->
     write_out(r, loop, seq)
 
 
-def _peeled(r: Reader, loop: Loop, seq: Seq, k: int) -> None:
+def _peeled(r: Reader, loop: LoopStatement, seq: Seq, k: int) -> None:
     write_out(r, loop, seq, k)
     stop = stop_flag(r)
     if stop is False:
@@ -141,7 +141,7 @@ def _peeled(r: Reader, loop: Loop, seq: Seq, k: int) -> None:
         under(r, stop, lambda: Rolled(r, loop, seq, k).run(), None)
 
 
-def write_out(r: Reader, loop: Loop, seq: Seq, until: int | None = None) -> None:
+def write_out(r: Reader, loop: LoopStatement, seq: Seq, until: int | None = None) -> None:
     """Every trip on its own, or the first ones only."""
     for k in positions(seq, 0, until, lambda: stop_flag(r) is True):
         stop = stop_flag(r)
@@ -153,7 +153,7 @@ def write_out(r: Reader, loop: Loop, seq: Seq, until: int | None = None) -> None
             raise UnsupportedError(f"a loop of {seq.length} trips must be written out here, which is too long (limit {LIMIT})")
 
 
-def _at_compile_time(r: Reader, loop: Loop, seq: Seq, n: int) -> bool:
+def _at_compile_time(r: Reader, loop: LoopStatement, seq: Seq, n: int) -> bool:
     """Run the loop at once if no trip emits anything; False (and no change) if one does."""
 
     def body() -> None:
@@ -173,7 +173,7 @@ def _short(stmt: Any) -> bool:
 # ---- while -------------------------------------------------------------------------------------------------------------
 
 
-def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+def run_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> None:
     """A while loop, its else clause included; `test` gives the condition as a bool or traced bool."""
     with loop_flags(r):
         if not _while_at_compile_time(r, loop, test):
@@ -190,7 +190,7 @@ def run_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
     otherwise(r, loop, stop, broken)
 
 
-def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+def _rolled_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> None:
     if loop.stmt in r.unroll:
         _written_out_while(r, loop, test)
         return
@@ -207,7 +207,7 @@ def _rolled_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
             raise error from None
 
 
-def _counted_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
+def _counted_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> bool:
     """A loop that fills lists, whose condition is known at each trip: read once to count the trips, then kept as a `for` of so many."""
     trips = 0
 
@@ -228,7 +228,7 @@ def _counted_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
     return True
 
 
-def _while_at_compile_time(r: Reader, loop: Loop, test: Callable[[], Any]) -> bool:
+def _while_at_compile_time(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> bool:
     def body() -> None:
         for _ in range(STATIC_LIMIT):
             t = test()
@@ -244,7 +244,7 @@ def _while_at_compile_time(r: Reader, loop: Loop, test: Callable[[], Any]) -> bo
     return quietly(r, body)
 
 
-def _written_out_while(r: Reader, loop: Loop, test: Callable[[], Any]) -> None:
+def _written_out_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> None:
     """A while loop whose condition is known at each trip."""
     for _ in range(LIMIT):
         t = test()

@@ -17,7 +17,7 @@ from irad.frontend.control.flow import Live, branch, finish, flag, settle
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Dead, attempt, braces_doubled, kept_exception, raise_always, run_region
 from irad.frontend.control.templates import disagrees
-from irad.frontend.control.trips import Loop, stop_flag, trip
+from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, AliasError, StructureError
@@ -31,7 +31,7 @@ class Peeled:
     """A loop of which some trips are written out. `more(k)`: is there a trip k? `roll(k)`: the loop from trip k on."""
 
     r: Reader
-    loop: Loop
+    loop: LoopStatement
     more: Callable[[int], Any]
     roll: Callable[[int], None]
     position: Callable[[int], Any]

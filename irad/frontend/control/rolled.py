@@ -17,7 +17,7 @@ from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
-from irad.frontend.control.trips import Carry, Loop, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
+from irad.frontend.control.trips import Carry, LoopStatement, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -36,7 +36,7 @@ LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
 class Rolled:
     """A loop kept as a loop: `for` over positions `first`.. of a sequence, or `while` a test holds."""
 
-    def __init__(self, r: Reader, loop: Loop, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
+    def __init__(self, r: Reader, loop: LoopStatement, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
         self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
         self.carries: dict[Any, Carry] = {}
         self.containers = Containers(r, self.carries)

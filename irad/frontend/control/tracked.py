@@ -21,7 +21,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Either, StructureError
 from irad.frontend.values.state import Region
-from irad.frontend.values.steps import At, Part, Reshape, Step, Stopped, Transpose
+from irad.frontend.values.steps import At, ComplexPart, Reshape, Step, Stopped, Transpose
 
 _LOST = (
     "this variable is a view of another array after a trip of the loop, and which part of it depends on the trip; "
@@ -31,7 +31,7 @@ _ALTERNATIVES = 8  # arrays that one variable may hold at the start of a trip
 
 
 @dataclass(eq=False)
-class Held:
+class CarriedArray:
     """An array in a carried variable: what it was before the loop and after a trip (None: not there)."""
 
     template: Ary
@@ -92,7 +92,7 @@ class Tracked:
 
     # ---- what a variable may hold ----
 
-    def learn(self, arrays: Sequence[Held], sole: Callable[[Held], bool], body: Region) -> bool:
+    def learn(self, arrays: Sequence[CarriedArray], sole: Callable[[CarriedArray], bool], body: Region) -> bool:
         """Add what the variables hold before the loop and after a trip; True if any of it is new."""
         before = self._known()
         self.sole = {id(h.template): h.init is None or sole(h) for h in arrays}
@@ -114,7 +114,7 @@ class Tracked:
         self._learn_pairs(followed)
         return self._known() != before
 
-    def _lose(self, arrays: Sequence[Held]) -> None:
+    def _lose(self, arrays: Sequence[CarriedArray]) -> None:
         """Give up on variables that hold other views after a trip."""
         more = True
         while more:
@@ -132,7 +132,7 @@ class Tracked:
             self.outer[key], self.same[key] = [], []
             self.own.add(key)
 
-    def _lost_cells(self, h: Held) -> frozenset[Cell] | None:
+    def _lost_cells(self, h: CarriedArray) -> frozenset[Cell] | None:
         """The storage from before the loop that a view may show; None if it may be of other storage."""
         cells = set(self.lost[id(h.template)] or ())
         for x in (*leaves(h.final), *(() if self.sole[id(h.template)] else leaves(h.init))):
@@ -152,7 +152,7 @@ class Tracked:
             dict(self.lost),
         )
 
-    def _learn_final(self, h: Held, x: Array) -> bool:
+    def _learn_final(self, h: CarriedArray, x: Array) -> bool:
         key, kind = id(h.template), self.kinds.of(x)
         if kind == "outer":
             return self._add(h, x)
@@ -164,7 +164,7 @@ class Tracked:
             self.loose.add(key)
         return new
 
-    def _add(self, h: Held, x: Array) -> bool:
+    def _add(self, h: CarriedArray, x: Array) -> bool:
         known = self.outer.setdefault(id(h.template), [])
         if any(same_view(x, y) for y in known):
             return False
@@ -173,7 +173,7 @@ class Tracked:
             raise StructureError(f"'{h.name}' may be one of many arrays in this loop; copy what it is given (x = x.copy())")
         return True
 
-    def _learn_pairs(self, arrays: Sequence[Held]) -> None:
+    def _learn_pairs(self, arrays: Sequence[CarriedArray]) -> None:
         for j, h in enumerate(arrays):
             known = self.same.setdefault(id(h.template), [])
             for g in arrays[:j]:
@@ -185,7 +185,7 @@ class Tracked:
 
     # ---- after a trip ----
 
-    def _shared(self, h: Held, g: Held) -> Any:
+    def _shared(self, h: CarriedArray, g: CarriedArray) -> Any:
         """Do two variables hold the same array after a trip, and is it not one from before the loop? A bool, perhaps traced."""
         if h.final is None or g.final is None or id(g.template) in self.lost:
             return False
@@ -196,16 +196,16 @@ class Tracked:
         slot = self.kinds.slot(x)
         return self.kinds.of(x) == "outer" or (slot is not None and slot not in self.own)
 
-    def finals(self, arrays: Sequence[Held]) -> list[Value]:
+    def finals(self, arrays: Sequence[CarriedArray]) -> list[Value]:
         """The bools after a trip."""
         by_key = {id(h.template): h for h in arrays}
         return [v for h in arrays for v in self._bools(h, h.final, lambda k, h=h: self._shared(h, by_key[k]))]  # type: ignore[misc]
 
-    def inits(self, arrays: Sequence[Held]) -> list[Value]:
+    def inits(self, arrays: Sequence[CarriedArray]) -> list[Value]:
         """The bools before the loop."""
         return [v for h in arrays for v in self._bools(h, None if self.sole[id(h.template)] else h.init, lambda k: False)]
 
-    def _bools(self, h: Held, x: Array | None, shared: Callable[[int], Any]) -> list[Value]:
+    def _bools(self, h: CarriedArray, x: Array | None, shared: Callable[[int], Any]) -> list[Value]:
         key = id(h.template)
         found: list[Any] = []
         for y in self.outer.get(key, ()):
@@ -213,7 +213,7 @@ class Tracked:
         found += [shared(k) for k in self.same.get(key, ())]
         return [bool_value(b) for b in found[: self._flags(key)]]
 
-    def content(self, h: Held, x: Array) -> Value:
+    def content(self, h: CarriedArray, x: Array) -> Value:
         """What the variable's own array holds after a trip, if it holds x; anything where x is from before the loop."""
         if isinstance(x, Either):
             done = x.current()
@@ -225,7 +225,7 @@ class Tracked:
             return self.r.value(self.slots[id(h.template)])
         return self.r.value(x)
 
-    def start(self, h: Held) -> Value:
+    def start(self, h: CarriedArray) -> Value:
         """What the variable's own array holds before the loop."""
         known = h.init is not None and (self.sole[id(h.template)] or id(h.template) in self.lost)
         return self.r.value(h.init) if known else zero(h.template.type)  # type: ignore[arg-type]
@@ -234,7 +234,7 @@ class Tracked:
 class _Kinds:
     """Where the arrays come from that the variables hold after a trip."""
 
-    def __init__(self, tracked: Tracked, arrays: Sequence[Held], body: Region):
+    def __init__(self, tracked: Tracked, arrays: Sequence[CarriedArray], body: Region):
         self.r, self.body = tracked.r, body
         self.slots = {x.cell: k for k, x in tracked.slots.items()}
         self.users = Counter(c for h in arrays for c in {x.cell for x in leaves(h.final)})  # how many variables show some storage
@@ -307,7 +307,7 @@ def _same_step(a: Step, b: Step) -> bool:
         return a.shape == b.shape
     if isinstance(a, Transpose) and isinstance(b, Transpose):
         return a.perm == b.perm
-    return isinstance(a, Part) and isinstance(b, Part) and a.name == b.name
+    return isinstance(a, ComplexPart) and isinstance(b, ComplexPart) and a.name == b.name
 
 
 def _operands(s: Step) -> list[Value]:

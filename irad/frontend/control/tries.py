@@ -15,7 +15,7 @@ from typing import Any
 
 from irad.core.ir import Node, Value, current, walk
 from irad.errors import UnsupportedError
-from irad.frontend.activations import Final, Guard
+from irad.frontend.activations import Final, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, absorb, as_python, run_region
@@ -122,7 +122,7 @@ def _leave(r: Reader, number: int) -> None:
 def _guarded(r: Reader, s: ast.Try) -> Any:
     """Run the block with its handlers in force; was an exception caught: a bool, or a traced one."""
     env = r.state.made(Env({"caught": False}))
-    guard = Guard(s, env, len(r.frame.loops))
+    guard = RunningTry(s, env, len(r.frame.loops))
     depth, loops, frame = len(r.frames), len(r.frame.loops), r.frame
     frame.guards.append(guard)
     try:

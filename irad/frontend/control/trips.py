@@ -16,7 +16,7 @@ from irad.frontend.values.state import Name, Place, Region, Storage
 
 
 @dataclass(eq=False)
-class Loop:
+class LoopStatement:
     """One loop statement: how a trip runs, and what is live around it."""
 
     stmt: Any
@@ -39,7 +39,7 @@ def stop_flag(r: Reader) -> Any:
     return out
 
 
-def trip(r: Reader, loop: Loop, position: Any) -> None:
+def trip(r: Reader, loop: LoopStatement, position: Any) -> None:
     """One trip; `continue` ends here."""
     env = r.frame.loops[-1]
     loop.body(position)

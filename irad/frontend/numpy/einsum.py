@@ -32,7 +32,7 @@ from irad.ops.array import iota, reshape_to, transpose_to
 
 
 @dataclass(frozen=True)
-class Term:
+class LabelledOperand:
     """An operand with one label per axis, all different."""
 
     value: Value
@@ -122,7 +122,7 @@ def _from_lists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 # ---- contracting -----------------------------------------------------------------------------------------------------
 
 
-def _diagonal(v: Value, labels: tuple[str, ...]) -> Term:
+def _diagonal(v: Value, labels: tuple[str, ...]) -> LabelledOperand:
     """Axes of one label become one axis, their diagonal."""
     for c in dict.fromkeys(labels):
         axes = [k for k, label in enumerate(labels) if label == c]
@@ -138,10 +138,10 @@ def _diagonal(v: Value, labels: tuple[str, ...]) -> Term:
         at = Arr(iota(type=Type("i64", (n,)), axis=0))
         v = getitem(moved, (Ellipsis, *[at] * len(axes))).value
         labels = (*(labels[k] for k in rest), c)
-    return Term(v, labels)
+    return LabelledOperand(v, labels)
 
 
-def _consistent(terms: list[Term]) -> list[Term]:
+def _consistent(terms: list[LabelledOperand]) -> list[LabelledOperand]:
     """Every label has one extent; extents of 1 that broadcast are kept as they are and dropped when met."""
     extents: dict[str, Dim] = {}
     for t in terms:
@@ -161,11 +161,11 @@ def _consistent(terms: list[Term]) -> list[Term]:
         v = retype_extents(t.value, shape)
         dropped = [k for k, c in enumerate(t.labels) if shape[k] == 1 and extents[c] != 1]
         keep = [k for k in range(len(shape)) if k not in dropped]
-        out.append(Term(reshape_to(v, tuple(shape[k] for k in keep)), tuple(t.labels[k] for k in keep)))
+        out.append(LabelledOperand(reshape_to(v, tuple(shape[k] for k in keep)), tuple(t.labels[k] for k in keep)))
     return out
 
 
-def _contract_all(terms: list[Term], output: tuple[str, ...]) -> Term:
+def _contract_all(terms: list[LabelledOperand], output: tuple[str, ...]) -> LabelledOperand:
     needed = lambda others: set(output).union(*(t.labels for t in others))
     terms = [_sum_out(t, needed(terms[:k] + terms[k + 1 :])) for k, t in enumerate(terms)]
     while len(terms) > 1:
@@ -175,14 +175,14 @@ def _contract_all(terms: list[Term], output: tuple[str, ...]) -> Term:
     return _sum_out(terms[0], set(output))
 
 
-def _sum_out(t: Term, keep: set[str]) -> Term:
+def _sum_out(t: LabelledOperand, keep: set[str]) -> LabelledOperand:
     axes = tuple(k for k, c in enumerate(t.labels) if c not in keep)
     if not axes:
         return t
-    return Term(sum_of(Arr(t.value), axes, t.value.type.numpy).value, tuple(c for c in t.labels if c in keep))
+    return LabelledOperand(sum_of(Arr(t.value), axes, t.value.type.numpy).value, tuple(c for c in t.labels if c in keep))
 
 
-def _cheapest(terms: list[Term], output: tuple[str, ...]) -> tuple[int, int]:
+def _cheapest(terms: list[LabelledOperand], output: tuple[str, ...]) -> tuple[int, int]:
     """The pair with the smallest result, in elements less what it frees; run-time extents count as 16."""
     size = lambda labels, extent: int(np.prod([extent[c] for c in labels], dtype=float))
     extent = {c: (d if isinstance(d := t.extent(c), int) else 16) for t in terms for c in t.labels}
@@ -198,24 +198,24 @@ def _cheapest(terms: list[Term], output: tuple[str, ...]) -> tuple[int, int]:
     return best[2], best[3]
 
 
-def _pair(a: Term, b: Term, keep: set[str]) -> Term:
+def _pair(a: LabelledOperand, b: LabelledOperand, keep: set[str]) -> LabelledOperand:
     """Two terms into one: shared labels are summed over unless still needed; a plain product if none is."""
     shared = [c for c in a.labels if c in b.labels]
     batch, inner = [c for c in shared if c in keep], [c for c in shared if c not in keep]
     free_a, free_b = [c for c in a.labels if c not in shared], [c for c in b.labels if c not in shared]
     labels = (*batch, *free_a, *free_b)
     if not inner:
-        return Term(_product(a, b, labels), labels)
+        return LabelledOperand(_product(a, b, labels), labels)
     at = lambda t, cs: [t.labels.index(c) for c in cs]
     v = contract(a.value, b.value, at(a, inner), at(b, inner), at(a, batch), at(b, batch))
-    return Term(v, labels)
+    return LabelledOperand(v, labels)
 
 
-def _product(a: Term, b: Term, labels: tuple[str, ...]) -> Value:
+def _product(a: LabelledOperand, b: LabelledOperand, labels: tuple[str, ...]) -> Value:
     extent = {c: t.extent(c) for t in (a, b) for c in t.labels}
     shape = tuple(extent[c] for c in labels)
 
-    def spread(t: Term) -> Value:
+    def spread(t: LabelledOperand) -> Value:
         order = [c for c in labels if c in t.labels]
         v = transpose_to(t.value, [t.labels.index(c) for c in order])
         return materialise(Arr(reshape_to(v, tuple(extent[c] if c in order else 1 for c in labels))), v.type.dtype, shape)

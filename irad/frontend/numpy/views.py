@@ -20,7 +20,7 @@ from irad.frontend.values.arr import Arr, from_dim, is_traced, normalize_axis, s
 from irad.frontend.values.index import plan
 from irad.frontend.values.layout import ghost, is_c, is_f, memory_order, new_like, nocopy_strides
 from irad.frontend.values.objects import Array, Cell
-from irad.frontend.values.steps import At, Part, Reshape, Transpose
+from irad.frontend.values.steps import At, ComplexPart, Reshape, Transpose
 
 View = Callable[..., Any]
 FUNCTIONS: dict[Any, View] = {}
@@ -382,7 +382,7 @@ def _part(name: str) -> View:
         """x.real or x.imag: of a complex array a view that may be written."""
         if is_complex(val.type.dtype):
             strides = None if val.strides is None else tuple(2 * s for s in val.strides)
-            return val.view(Part(name), val.type.with_dtype(real_dtype(val.type.dtype)), strides)
+            return val.view(ComplexPart(name), val.type.with_dtype(real_dtype(val.type.dtype)), strides)
         if name == "real":
             return val
         out = r.wrap(TABLE[np.imag](r.operand(val)), zero_d=True)

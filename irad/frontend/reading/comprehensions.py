@@ -16,7 +16,7 @@ from irad.frontend.control.generators import as_stream, folded, of_expression
 from irad.frontend.control.loops import attempt, run_for
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, positions, static_length
-from irad.frontend.control.trips import Loop, Unrollable
+from irad.frontend.control.trips import LoopStatement, Unrollable
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
@@ -105,7 +105,7 @@ def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[
         elif keep:
             inner()
 
-    run_for(r, Loop(g, body, None, None, None), seq)
+    run_for(r, LoopStatement(g, body, None, None, None), seq)
 
 
 def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
@@ -211,7 +211,7 @@ def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> An
 def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     env = r.state.made(Env(names={"total": start}))
     place = Name(env, "total")
-    run_for(r, Loop(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
+    run_for(r, LoopStatement(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
     return place.get()
 
 
@@ -310,7 +310,7 @@ def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Any:
                 raise StructureError("the elements differ in dtype")
             r.setitem(out, k, x)
 
-    run_for(r, Loop(outs[0], body, None, None, None), Seq(n, lambda k: k))
+    run_for(r, LoopStatement(outs[0], body, None, None, None), Seq(n, lambda k: k))
     return tuple(outs) if type(probe) is tuple else outs[0]
 
 

@@ -13,7 +13,7 @@ from irad.core.types import Type
 from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
-from irad.frontend.reading.random_streams import Draw, Stream, ask, constant, making, parameter, reseed
+from irad.frontend.reading.random_streams import Draw, RandomStream, ask, constant, making, parameter, reseed
 from irad.frontend.values.arr import Arr, static_int
 from irad.frontend.values.objects import Array, describe
 from irad.ops.intervals import bound
@@ -31,7 +31,7 @@ def draws(*names: str) -> Callable[[Draw], Draw]:
     return register
 
 
-class Python(Stream):
+class Python(RandomStream):
     """random.Random, the one behind the functions of the module among them."""
 
     cls = random.Random
@@ -44,22 +44,22 @@ builtin(random.Random)(making(random.Random, Python))
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _float(s: Stream, name: str, *fixed: float) -> Arr:
+def _float(s: RandomStream, name: str, *fixed: float) -> Arr:
     return Arr(ask(s, name, lambda draw: draw(*fixed), [], Type("f64"), fixed), True)
 
 
 @draws("random")
-def uniform_01(r: Reader, s: Stream) -> Any:
+def uniform_01(r: Reader, s: RandomStream) -> Any:
     return _float(s, "random")
 
 
 @draws("uniform")
-def uniform(r: Reader, s: Stream, a: Any, b: Any) -> Any:
+def uniform(r: Reader, s: RandomStream, a: Any, b: Any) -> Any:
     return r.operator("add", a, r.operator("mul", r.operator("sub", b, a), _float(s, "random")))
 
 
 def _located(name: str) -> None:
-    def draw(r: Reader, s: Stream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    def draw(r: Reader, s: RandomStream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
         return r.operator("add", mu, r.operator("mul", _float(s, name, 0.0, 1.0), sigma))
 
     draws(name)(draw)
@@ -70,35 +70,35 @@ _located("normalvariate")
 
 
 @draws("lognormvariate")
-def lognormvariate(r: Reader, s: Stream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+def lognormvariate(r: Reader, s: RandomStream, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     return r.call(float, [r.call(np.exp, [DRAWS["normalvariate"](r, s, mu, sigma)])])
 
 
 @draws("expovariate")
-def expovariate(r: Reader, s: Stream, lambd: Any = 1.0) -> Any:
+def expovariate(r: Reader, s: RandomStream, lambd: Any = 1.0) -> Any:
     return r.operator("truediv", _float(s, "expovariate", 1.0), lambd)
 
 
 @draws("gammavariate")
-def gammavariate(r: Reader, s: Stream, alpha: Any, beta: Any) -> Any:
+def gammavariate(r: Reader, s: RandomStream, alpha: Any, beta: Any) -> Any:
     shape = parameter(r, alpha, "f64").value
     return r.operator("mul", Arr(ask(s, "gammavariate", lambda draw, a: draw(a, 1.0), [shape], Type("f64"), ()), True), beta)
 
 
 @draws("paretovariate")
-def paretovariate(r: Reader, s: Stream, alpha: Any) -> Any:
+def paretovariate(r: Reader, s: RandomStream, alpha: Any) -> Any:
     return r.operator("pow", r.operator("sub", 1.0, _float(s, "random")), r.operator("truediv", -1.0, alpha))
 
 
 @draws("weibullvariate")
-def weibullvariate(r: Reader, s: Stream, alpha: Any, beta: Any) -> Any:
+def weibullvariate(r: Reader, s: RandomStream, alpha: Any, beta: Any) -> Any:
     return r.operator("mul", alpha, r.operator("pow", _float(s, "expovariate", 1.0), r.operator("truediv", 1.0, beta)))
 
 
 def _hosted(name: str, count: int) -> None:
     """Derivatives by the parameters are refused."""
 
-    def draw(r: Reader, s: Stream, *args: Any) -> Any:
+    def draw(r: Reader, s: RandomStream, *args: Any) -> Any:
         if len(args) != count:
             raise TypeError(f"{name}() takes {count} numbers here")
         values = [parameter(r, x, "f64").value for x in args]
@@ -111,13 +111,13 @@ for _name, _count in (("triangular", 3), ("betavariate", 2), ("vonmisesvariate",
     _hosted(_name, _count)
 
 
-def _integer(s: Stream, name: str, args: Sequence[Any], r: Reader) -> Arr:
+def _integer(s: RandomStream, name: str, args: Sequence[Any], r: Reader) -> Arr:
     values = [constant(parameter(r, x)) for x in args]
     return Arr(ask(s, name, lambda draw, *xs: draw(*xs), values, Type("i64"), ()), True)
 
 
 @draws("randint")
-def randint(r: Reader, s: Stream, a: Any, b: Any) -> Any:
+def randint(r: Reader, s: RandomStream, a: Any, b: Any) -> Any:
     out = _integer(s, "randint", (a, b), r)
     if isinstance(a, int) and isinstance(b, int):
         bound(out.value, a, max(a, b))
@@ -125,7 +125,7 @@ def randint(r: Reader, s: Stream, a: Any, b: Any) -> Any:
 
 
 @draws("randrange")
-def randrange(r: Reader, s: Stream, *args: Any) -> Any:
+def randrange(r: Reader, s: RandomStream, *args: Any) -> Any:
     out = _integer(s, "randrange", args, r)
     if len(args) < 3 and all(isinstance(x, int) for x in args):
         lo, hi = (0, args[0]) if len(args) == 1 else args
@@ -140,7 +140,7 @@ def _length(r: Reader, seq: Any) -> int:
     return static_int(r.call(len, [seq]), "the length of what random picks from")
 
 
-def _positions(s: Stream, name: str, count: int, n: int, pick: Callable[..., Any], key: Any, *operands: Any) -> Value:
+def _positions(s: RandomStream, name: str, count: int, n: int, pick: Callable[..., Any], key: Any, *operands: Any) -> Value:
     """Positions below n, in an array."""
     v = ask(s, name, pick, list(operands), Type("i64", (count,)), (n, key))
     bound(v, 0, max(n - 1, 0))
@@ -153,7 +153,7 @@ def _picked(r: Reader, seq: Any, v: Any, count: int) -> list[Any]:
 
 
 @draws("choice")
-def choice(r: Reader, s: Stream, seq: Any) -> Any:
+def choice(r: Reader, s: RandomStream, seq: Any) -> Any:
     n = _length(r, seq)
     if not n:
         raise IndexError("Cannot choose from an empty sequence")
@@ -163,7 +163,7 @@ def choice(r: Reader, s: Stream, seq: Any) -> Any:
 
 
 @draws("choices")
-def choices(r: Reader, s: Stream, population: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1) -> Any:
+def choices(r: Reader, s: RandomStream, population: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1) -> Any:
     n, count = _length(r, population), static_int(k, "the number of choices")
     given = weights if weights is not None else cum_weights
     operands = [] if given is None else [constant(parameter(r, r.call(np.asarray, [given])))]
@@ -173,7 +173,7 @@ def choices(r: Reader, s: Stream, population: Any, weights: Any = None, *, cum_w
 
 
 @draws("sample")
-def sample(r: Reader, s: Stream, population: Any, k: Any, **rest: Any) -> Any:
+def sample(r: Reader, s: RandomStream, population: Any, k: Any, **rest: Any) -> Any:
     if rest:
         raise UnsupportedError("random.sample(counts=) in compiled code; repeat the elements")
     n, count = _length(r, population), static_int(k, "the size of a sample")
@@ -181,7 +181,7 @@ def sample(r: Reader, s: Stream, population: Any, k: Any, **rest: Any) -> Any:
 
 
 @draws("shuffle")
-def shuffle(r: Reader, s: Stream, x: Any) -> None:
+def shuffle(r: Reader, s: RandomStream, x: Any) -> None:
     if not isinstance(x, list) and not (isinstance(x, Array) and len(x.shape) == 1):
         raise UnsupportedError(
             f"random.shuffle of {describe(x)}; of a list of numbers or an array of one axis, or np.random.shuffle"

@@ -12,7 +12,17 @@ import numpy as np
 from irad.core.types import Type
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.reader import Reader
-from irad.frontend.reading.random_streams import Stream, ask, constant, draws, extents, host_draw, is_constant, parameter, sampled
+from irad.frontend.reading.random_streams import (
+    RandomStream,
+    ask,
+    constant,
+    draws,
+    extents,
+    host_draw,
+    is_constant,
+    parameter,
+    sampled,
+)
 from irad.frontend.reading.random_streams import stand_for as stand_for
 from irad.frontend.values.arr import Arr, broadcast_shapes, lift, normalize_axis, static_int
 from irad.frontend.values.objects import Array, is_traced_deep
@@ -39,7 +49,7 @@ def _positive(r: Reader, x: Any, name: str) -> None:
     _raise_where(r, r.operator("le", x, 0.0), f"{name} <= 0")
 
 
-def _standard(r: Reader, s: Stream, name: str, args: tuple[float, ...], size: Any, *params: Any) -> tuple[Any, bool]:
+def _standard(r: Reader, s: RandomStream, name: str, args: tuple[float, ...], size: Any, *params: Any) -> tuple[Any, bool]:
     """A sample of a distribution without parameters, of the shape that these ask for; is it a single number?"""
     shape = broadcast_shapes(*(p.shape for p in params))
     single = size is None and not shape
@@ -52,7 +62,7 @@ def _smooth(name: str, base: tuple[str, tuple[float, ...]], names: tuple[str, ..
             check: Callable[..., None], value: Callable[..., Any]) -> None:  # fmt: skip
     """A distribution as a function `value(r, z, *parameters)` of a sample z of another one."""
 
-    def draw(r: Reader, s: Stream, *args: Any, **kwargs: Any) -> Any:
+    def draw(r: Reader, s: RandomStream, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip((*names, "size"), (*defaults, None))) | dict(zip((*names, "size"), args)) | kwargs
         if len(args) > len(names) + 1 or len(given) > len(names) + 1:
             raise TypeError(f"{name}() takes {', '.join((*names, 'size'))}")
@@ -86,11 +96,11 @@ def _located(r: Reader, z: Any, loc: Any, scale: Any) -> Any:
     return _add(r, loc, _mul(r, scale, z))
 
 
-def _check_scale(r: Reader, s: Stream, loc: Any, scale: Any) -> None:
+def _check_scale(r: Reader, s: RandomStream, loc: Any, scale: Any) -> None:
     _nonnegative(r, scale, "scale")
 
 
-def _check_uniform(r: Reader, s: Stream, low: Any, high: Any) -> None:
+def _check_uniform(r: Reader, s: RandomStream, low: Any, high: Any) -> None:
     width = _sub(r, high, low)
     if s.cls is np.random.Generator:
         _nonnegative(r, width, "high - low")
@@ -121,7 +131,7 @@ _smooth("power", ("standard_exponential", ()), ("a",), (_NEEDED,), lambda r, s, 
 
 
 def _plain(name: str) -> None:
-    def draw(r: Reader, s: Stream, size: Any = None, dtype: Any = np.float64, method: Any = None, out: Any = None) -> Any:
+    def draw(r: Reader, s: RandomStream, size: Any = None, dtype: Any = np.float64, method: Any = None, out: Any = None) -> Any:
         if out is not None:
             size = size if size is not None else r.getattr(out, "shape")
             dtype = r.getattr(out, "dtype")
@@ -142,12 +152,12 @@ for _name in ("random", "standard_normal", "standard_exponential", "random_sampl
 
 
 @draws("rand")
-def rand(r: Reader, s: Stream, *dims: Any) -> Any:
+def rand(r: Reader, s: RandomStream, *dims: Any) -> Any:
     return s.call(r, "random_sample", [dims] if dims else [], {})
 
 
 @draws("randn")
-def randn(r: Reader, s: Stream, *dims: Any) -> Any:
+def randn(r: Reader, s: RandomStream, *dims: Any) -> Any:
     return s.call(r, "standard_normal", [dims] if dims else [], {})
 
 
@@ -157,7 +167,7 @@ def randn(r: Reader, s: Stream, *dims: Any) -> Any:
 def _hosted(name: str, names: tuple[str, ...], integer: bool) -> None:
     """A distribution that NumPy draws from: integers have no derivative, and those of floats are refused if they are needed."""
 
-    def draw(r: Reader, s: Stream, *args: Any, **kwargs: Any) -> Any:
+    def draw(r: Reader, s: RandomStream, *args: Any, **kwargs: Any) -> Any:
         order = (*names, "size")
         given = dict(zip(order, args)) | kwargs
         size = given.pop("size", None)
@@ -191,7 +201,7 @@ for _name, _names in {
 
 
 @draws("gamma")
-def gamma(r: Reader, s: Stream, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+def gamma(r: Reader, s: RandomStream, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
     """scale times a standard sample: the derivative goes to the scale."""
     a, b = parameter(r, shape, "f64"), parameter(r, scale, "f64")
     _nonnegative(r, r.wrap(b), "scale")
@@ -210,7 +220,7 @@ def _whole(r: Reader, x: Any) -> Arr:
     return a if a.name[0] in "iub" else parameter(r, x)
 
 
-def _integers(r: Reader, s: Stream, name: str, low: Any, high: Any, size: Any, dtype: Any, **extra: Any) -> Any:
+def _integers(r: Reader, s: RandomStream, name: str, low: Any, high: Any, size: Any, dtype: Any, **extra: Any) -> Any:
     kind = np.dtype(dtype)
     a, b = (_whole(r, 0), _whole(r, low)) if high is None else (_whole(r, low), _whole(r, high))
     python = dtype is int or dtype is bool
@@ -225,18 +235,18 @@ def _integers(r: Reader, s: Stream, name: str, low: Any, high: Any, size: Any, d
 
 @draws("integers")
 def integers(
-    r: Reader, s: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    r: Reader, s: RandomStream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
 ) -> Any:
     return _integers(r, s, "integers", low, high, size, dtype, endpoint=bool(endpoint))
 
 
 @draws("randint")
-def randint(r: Reader, s: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
+def randint(r: Reader, s: RandomStream, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
     return _integers(r, s, "randint", low, high, size, dtype)
 
 
 @draws("random_integers")
-def random_integers(r: Reader, s: Stream, low: Any, high: Any = None, size: Any = None) -> Any:
+def random_integers(r: Reader, s: RandomStream, low: Any, high: Any = None, size: Any = None) -> Any:
     low, high = (1, low) if high is None else (low, high)
     return _integers(r, s, "randint", low, r.operator("add", high, 1), size, int)
 
@@ -259,7 +269,7 @@ def _extent(x: Array, axis: int) -> int:
 
 @draws("choice")
 def choice(
-    r: Reader, s: Stream, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: int = 0, **extra: Any
+    r: Reader, s: RandomStream, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: int = 0, **extra: Any
 ) -> Any:
     """Elements by drawn positions: the derivative goes to the elements."""
     given = r.operand(a)
@@ -283,7 +293,7 @@ def choice(
     return r.getitem(items, at) if axis == 0 else r.call(np.take, [items, at], {"axis": axis})
 
 
-def _order(r: Reader, s: Stream, name: str, n: int, rank: int = 1) -> Any:
+def _order(r: Reader, s: RandomStream, name: str, n: int, rank: int = 1) -> Any:
     """The positions 0 to n - 1 as `shuffle` or `permutation` orders the rows of an array of so many axes."""
 
     def pick(draw: Any) -> Any:
@@ -297,7 +307,7 @@ def _order(r: Reader, s: Stream, name: str, n: int, rank: int = 1) -> Any:
 
 
 @draws("permutation")
-def permutation(r: Reader, s: Stream, x: Any, axis: int = 0) -> Any:
+def permutation(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> Any:
     given = r.operand(x)
     if isinstance(given, (int, np.integer)) or (isinstance(given, Arr) and not given.shape):
         return _order(r, s, "permutation", static_int(given, "the length of a random permutation"))
@@ -308,7 +318,7 @@ def permutation(r: Reader, s: Stream, x: Any, axis: int = 0) -> Any:
 
 
 @draws("shuffle")
-def shuffle(r: Reader, s: Stream, x: Any, axis: int = 0) -> None:
+def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     if isinstance(x, list):
         items = r.call(np.stack, [[r.call(np.asarray, [v]) for v in x]]) if x else None
         if items is not None:
@@ -328,7 +338,7 @@ def _python(xs: list[Any]) -> bool:
 
 
 @draws("permuted")
-def permuted(r: Reader, s: Stream, x: Any, *, axis: Any = None, out: Any = None) -> Any:
+def permuted(r: Reader, s: RandomStream, x: Any, *, axis: Any = None, out: Any = None) -> Any:
     """Each line in an order of its own."""
     items = _array(r, x)
     shape = tuple(_extent(items, k) for k in range(len(items.shape)))
@@ -347,7 +357,7 @@ def permuted(r: Reader, s: Stream, x: Any, *, axis: Any = None, out: Any = None)
 
 
 @draws("multivariate_normal")
-def multivariate_normal(r: Reader, s: Stream, mean: Any, cov: Any, size: Any = None, check_valid: Any = "warn", tol: Any = 1e-8,
+def multivariate_normal(r: Reader, s: RandomStream, mean: Any, cov: Any, size: Any = None, check_valid: Any = "warn", tol: Any = 1e-8,
                         *, method: Any = None) -> Any:  # fmt: skip
     """The mean and a sample around 0. With method="cholesky" the derivative goes to the covariance too."""
     centre, spread = r.call(np.asarray, [mean, float]), r.call(np.asarray, [cov, float])
@@ -366,14 +376,14 @@ def multivariate_normal(r: Reader, s: Stream, mean: Any, cov: Any, size: Any = N
 
 
 @draws("dirichlet")
-def dirichlet(r: Reader, s: Stream, alpha: Any, size: Any = None) -> Any:
+def dirichlet(r: Reader, s: RandomStream, alpha: Any, size: Any = None) -> Any:
     a = parameter(r, r.call(np.asarray, [alpha]), "f64")
     outer = () if size is None else extents(size)
     return r.wrap(Arr(ask(s, "dirichlet", lambda draw, a: draw(a, outer), [a.value], Type("f64", outer + a.shape), outer)))
 
 
 @draws("multinomial")
-def multinomial(r: Reader, s: Stream, n: Any, pvals: Any, size: Any = None) -> Any:
+def multinomial(r: Reader, s: RandomStream, n: Any, pvals: Any, size: Any = None) -> Any:
     p, count = parameter(r, r.call(np.asarray, [pvals]), "f64"), _whole(r, n)
     outer = () if size is None else extents(size)
     pick = lambda draw, n, p: draw(n, p, outer)

@@ -40,7 +40,7 @@ def draws(*names: str) -> Callable[[Draw], Draw]:
     return register
 
 
-class Stream(Stands):
+class RandomStream(Stands):
     """A generator, by its number."""
 
     draws = DRAWS
@@ -59,21 +59,21 @@ class Stream(Stands):
         return self.draws[name](r, self, *args, **kwargs)
 
 
-class Modern(Stream):
+class Modern(RandomStream):
     """numpy.random.Generator."""
 
     cls = np.random.Generator
     METHODS: dict[str, Any] = {}
 
 
-class Legacy(Stream):
+class Legacy(RandomStream):
     """numpy.random.RandomState, the one behind np.random.rand and its kin among them."""
 
     cls = np.random.RandomState
     METHODS: dict[str, Any] = {}
 
 
-def stand_for(obj: Any, number: Value) -> Stream:
+def stand_for(obj: Any, number: Value) -> RandomStream:
     """What stands for a generator from outside, of which `number` is the number."""
     if not type(obj).__module__.startswith("numpy"):
         return import_later("irad.frontend.reading.python_random").Python(Arr(number))  # type: ignore[no-any-return]
@@ -94,11 +94,11 @@ def _seed(r: Reader, seed: Any) -> tuple[Any, list[Value]]:
     return None, [v]
 
 
-def making(make: Callable[..., Any], stand: type[Stream]) -> Callable[..., Stream]:
+def making(make: Callable[..., Any], stand: type[RandomStream]) -> Callable[..., RandomStream]:
     """np.random.default_rng and its kin: a new object each time that the program comes here."""
 
-    def call(r: Reader, seed: Any = None) -> Stream:
-        if isinstance(seed, Stream):
+    def call(r: Reader, seed: Any = None) -> RandomStream:
+        if isinstance(seed, RandomStream):
             return seed
         if isinstance(seed, Bits):
             return seed.used(r, make, stand)
@@ -107,7 +107,7 @@ def making(make: Callable[..., Any], stand: type[Stream]) -> Callable[..., Strea
     return call
 
 
-def _made(r: Reader, seed: Any, make: Callable[..., Any], stand: type[Stream], kind: str = "") -> Stream:
+def _made(r: Reader, seed: Any, make: Callable[..., Any], stand: type[RandomStream], kind: str = "") -> RandomStream:
     key, operands = _seed(r, seed)
     if not operands:
         make(seed)  # raises what it raises
@@ -124,7 +124,7 @@ class Bits(Stands):
     def __init__(self, cls: type, seed: Any):
         self.cls, self.seed, self.taken = cls, seed, False
 
-    def used(self, r: Reader, make: Callable[..., Any], stand: type[Stream]) -> Stream:
+    def used(self, r: Reader, make: Callable[..., Any], stand: type[RandomStream]) -> RandomStream:
         if self.taken:
             raise UnsupportedError("two generators of one bit generator in compiled code; make it outside")
         self.taken = True
@@ -138,7 +138,7 @@ for _bits in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random
 
 
 @builtin(np.random.Generator)
-def generator(r: Reader, bit_generator: Any) -> Stream:
+def generator(r: Reader, bit_generator: Any) -> RandomStream:
     """np.random.Generator of a bit generator that is made in the program."""
     if not isinstance(bit_generator, Bits):
         raise UnsupportedError("np.random.Generator of a bit generator from outside; make the generator outside too")
@@ -161,7 +161,7 @@ def seed_globally(r: Reader, seed: Any = None) -> None:
 
 
 @draws("seed")
-def reseed(r: Reader, s: Stream, seed: Any = None) -> None:
+def reseed(r: Reader, s: RandomStream, seed: Any = None) -> None:
     """RandomState.seed: from now on the numbers of that seed."""
     key, operands = _seed(r, seed)
     if not operands and seed is not None:
@@ -175,7 +175,7 @@ def reseed(r: Reader, s: Stream, seed: Any = None) -> None:
 
 
 @draws("spawn")
-def spawn(r: Reader, s: Stream, n_children: Any) -> list[Stream]:
+def spawn(r: Reader, s: RandomStream, n_children: Any) -> list[RandomStream]:
     """Generator.spawn: new generators, independent of each other."""
     count = static_int(n_children, "the number of generators")
     run = lambda n: [int(streams.number(g)) for g in streams.stream(n).spawn(count)]
@@ -205,7 +205,7 @@ def is_constant(*params: Any) -> bool:
 
 
 def ask(
-    s: Stream, name: str, draw: Callable[..., Any], operands: Sequence[Value], kind: Type, key: Hashable, advice: str = ""
+    s: RandomStream, name: str, draw: Callable[..., Any], operands: Sequence[Value], kind: Type, key: Hashable, advice: str = ""
 ) -> Value:
     """draw(method, *operands) of a method of the generator, at run time; `key` tells what `draw` does."""
 
@@ -220,7 +220,7 @@ def ask(
 
 
 def host_draw(
-    s: Stream, name: str, params: Sequence[Any], size: Any, result: Any = np.float64, smooth: bool = False, **extra: Any
+    s: RandomStream, name: str, params: Sequence[Any], size: Any, result: Any = np.float64, smooth: bool = False, **extra: Any
 ) -> Value:
     """A sample. `smooth`: derivatives that reach the parameters are refused, else there are none."""
     shape = extents(size) if size is not None else broadcast_shapes(*map(shape_of, params))

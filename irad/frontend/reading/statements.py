@@ -16,7 +16,7 @@ from irad.frontend.control.loops import run_for, run_while
 from irad.frontend.control.nullable import definite, needed
 from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
-from irad.frontend.control.trips import Loop
+from irad.frontend.control.trips import LoopStatement
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.attributes import place_of_attribute
 from irad.frontend.reading.expressions import (
@@ -258,7 +258,7 @@ def run_over(r: Reader, s: ast.For, it: Any) -> None:
         if orelse is not None:
             orelse()
 
-    loop = lambda body: Loop(s, body, live.head.get(s), live.after.get(s), exhausted if ends else orelse, name)
+    loop = lambda body: LoopStatement(s, body, live.head.get(s), live.after.get(s), exhausted if ends else orelse, name)
     stream = as_stream(it)
     seq = head(r, lambda: iterate(r, it)) if stream is None else None
     r.at(s)
@@ -286,7 +286,7 @@ def _orelse(r: Reader, s: ast.For | ast.While) -> Any:
 @statement(ast.While)
 def while_(r: Reader, s: ast.While) -> None:
     live = r.frame.liveness
-    loop = Loop(s, lambda _: block(r, s.body), live.head.get(s), live.after.get(s), _orelse(r, s))
+    loop = LoopStatement(s, lambda _: block(r, s.body), live.head.get(s), live.after.get(s), _orelse(r, s))
 
     def test() -> Any:
         r.at(s.test)

@@ -26,7 +26,7 @@ from irad.ops.control import raise_if
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class GeneratorContext:
     """What a function of `contextlib.contextmanager` gives: its generator."""
 
     stream: Stream
@@ -40,8 +40,8 @@ class Entered:
 
 
 @builtin(contextlib._GeneratorContextManager)
-def context_(r: Reader, func: Any, args: Any, kwds: Any) -> Context:
-    return Context(r.call(func, list(args), dict(kwds)))
+def context_(r: Reader, func: Any, args: Any, kwds: Any) -> GeneratorContext:
+    return GeneratorContext(r.call(func, list(args), dict(kwds)))
 
 
 @builtin(contextlib.nullcontext)
@@ -78,7 +78,7 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
             manager.leave(r)
     elif isinstance(manager, contextlib.suppress):
         _suppressed(r, s, manager, body)
-    elif isinstance(manager, Context):
+    elif isinstance(manager, GeneratorContext):
         with pending(r, s):
             _generated(r, manager.stream, body)
     else:

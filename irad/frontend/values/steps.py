@@ -72,7 +72,7 @@ class Transpose:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ComplexPart:
     """The real or imaginary part of a complex array."""
 
     name: str  # "real" or "imag"
@@ -126,4 +126,4 @@ class Picked:
         return Arr(reshape_to(flat, x.shape))
 
 
-Step = At | Reshape | Transpose | Part | Stopped | Picked
+Step = At | Reshape | Transpose | ComplexPart | Stopped | Picked
