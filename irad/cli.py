@@ -17,6 +17,8 @@ import numpy as np
 
 from irad import __version__, pipeline
 from irad.api import Compiled, compile, value_and_grad
+from irad.call import kept
+from irad.call.compiled import Job, signature
 from irad.core.interp import resolve_dim
 from irad.core.ir import Program, Value, size
 from irad.core.notes import Notes
@@ -137,6 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     b.add_argument("--seconds", type=_natural, default=60, help="to make it smaller (default 60)")
     b.set_defaults(run=_bisect)
     sub.add_parser("ops", help="the op table").set_defaults(run=_ops)
+    k = kept.add_commands(sub.add_parser("cache", help="the compiled code on disk: ls, clear, path, why"), _job)
+    k.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    k.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
+    k.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
     t.set_defaults(run=_train)
@@ -201,6 +207,12 @@ def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
         function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
     with _running(a.function):
         return trace(function, tuple(Spec(t) for t in types), {}, notes=notes).program
+
+
+def _job(a: argparse.Namespace) -> Job:
+    """What native code of the function that the arguments name would be made of."""
+    program = _traced(a)
+    return Job(program, signature(next(iter(program.values()))), options(None, a.threads, _flags(a), None, None))
 
 
 def _explain(a: argparse.Namespace) -> int:

@@ -22,6 +22,9 @@ from irad.errors import Loc
 Locs = Sequence[Loc | None]  # places in the source, by their numbers
 
 
+FormatError = struct.error  # of bytes that are no description
+
+
 class Unsaved(Exception):
     """There are no bytes that stand for this code."""
 

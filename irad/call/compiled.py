@@ -73,8 +73,8 @@ class Job:
         )
         outside = [[str(t) for t in ts] for ts in self.outside]
         return {
-            "program": disk.digest(found.bytes),
-            "options": disk.digest(repr((given, outside)).encode()),
+            "program": disk.digest(found.bytes, repr(outside).encode()),
+            "options": disk.digest(repr(given).encode()),
             "machine": disk.digest(repr((host_id(), [os.environ.get(v) for v in _LIBRARIES])).encode()),
             "versions": versions(),
         }

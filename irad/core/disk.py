@@ -88,8 +88,8 @@ def limit() -> int:
         return DEFAULT_LIMIT
 
 
-def read(key: str) -> bytes | None:
-    """What was written under a key, or None."""
+def read(key: str, touch: bool = True) -> bytes | None:
+    """What was written under a key, or None. `touch`: it is used now."""
     place = folder()
     if place is None:
         return None
@@ -101,7 +101,7 @@ def read(key: str) -> bytes | None:
                 return None
             found = f.read()
         content = _checked(key, found)
-        if content is not None and abs(time.time() - status.st_mtime) > 60:
+        if content is not None and touch and abs(time.time() - status.st_mtime) > 60:
             os.utime(path)
     except (OSError, ValueError, MemoryError):
         return None

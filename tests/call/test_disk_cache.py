@@ -18,6 +18,7 @@ import pytest
 
 import irad
 from irad.call import compiled, runtime
+from irad.cli import main
 from irad.core import disk
 
 ROOT = Path(__file__).parents[2]
@@ -458,3 +459,43 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert disk.folder() == "/elsewhere"
     monkeypatch.setenv("IRAD_CACHE", "off")
     assert disk.folder() is None
+
+
+# ---- `irad cache` ---------------------------------------------------------------------------------------------------------
+
+
+def command(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    assert main(["cache", *args]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_lists_and_clears(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    irad.value_and_grad(smooth)(X)
+    assert "value_and_grad_smooth(f64[4])" in command(capsys, "ls")
+    assert command(capsys, "path") == f"{cache}\n"
+    assert "removed 1 files" in command(capsys, "clear")
+    assert command(capsys, "ls").startswith("0 entries") and entries(cache) == []
+
+
+def test_the_command_says_why(cache: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "model.py"
+    f = from_source(
+        "import numpy as np\n\ndef f(x):\n    return np.sum(x * x)\n\ndef p(x):\n    print(x)\n    return x\n", path
+    ).f
+    where = f"{path}:f"
+    assert "not there" in command(capsys, "why", where, "f64[3]")
+    irad.compile(f)(np.ones(3))
+    assert "kept as" in command(capsys, "why", where, "f64[3]")
+    assert "other in the program" in command(capsys, "why", where, "f64[4]")
+    assert command(capsys, "why", where, "f64[3]", "--fastmath", "all").strip().endswith("other in options or threads")
+    monkeypatch.setattr(compiled, "versions", lambda: "other")
+    assert "other in the version of irad" in command(capsys, "why", where, "f64[3]")
+    monkeypatch.setenv("IRAD_CACHE", "0")
+    assert "off" in command(capsys, "why", where, "f64[3]") and "off" in command(capsys, "ls")
+
+
+def test_looking_does_not_count_as_use(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = first_entry(cache)
+    os.utime(path, (1e9, 1e9))
+    command(capsys, "ls")
+    assert path.stat().st_mtime == 1e9
