@@ -155,6 +155,12 @@ def parameters(f: Any) -> tuple[list[str], list[str], bool, bool]:
     return placed, [p.name for p in found if p.kind is p.KEYWORD_ONLY], more, keywords
 
 
+def takes(f: Any, name: str) -> bool:
+    """Can a function have an argument of that name?"""
+    placed, others, _, keywords = parameters(f)
+    return keywords or name in placed or name in others
+
+
 def positions_of(f: Any, which: tuple[int | str, ...]) -> tuple[int, ...]:
     """Positions of those arguments that have one."""
     names = parameters(f)[0] if which else []

@@ -175,12 +175,18 @@ def _bytes(t: Type) -> int:
 
 
 def write(
-    traced: Traced, conditions: Conditions, native: NativeCode, fn: Any, raiser: Raiser, donated: Mapping[int, int]
+    traced: Traced,
+    conditions: Conditions,
+    native: NativeCode,
+    fn: Any,
+    raiser: Raiser,
+    donated: Mapping[int, int],
+    root: Path = CALLED,
 ) -> Program | None:
-    """The program of a traced function, or None if the machine cannot express it."""
+    """The program of a traced function, or None if the machine cannot express it. `root`: the path of the called function."""
     try:
         args, kwargs = traced.in_tree.children
-        w = Writer(traced, native, fn, raiser, args, kwargs, CALLED, donated)
+        w = Writer(traced, native, fn, raiser, args, kwargs, root, donated)
         w.given(conditions)
         w.kernel()
         w.build(traced.out_tree, list(traced.results))

@@ -19,6 +19,7 @@ from irad.call.fastcall import write
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import NativeCode
 from irad.core.ir import walk
+from irad.core.once import import_later
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.errors import IradError, IradValueError, UnsupportedError
 from irad.frontend.arguments import definition
@@ -28,7 +29,7 @@ from irad.frontend.values.guards import Path
 from irad.frontend.values.traced import GIVEN, Result, Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
-from irad.options import DEFAULT, Options, leaves_of, static_leaves
+from irad.options import DEFAULT, Options, leaves_of, static_leaves, takes
 
 
 class Specialisation:
@@ -204,8 +205,11 @@ def specialise(
 ) -> Specialisation:
     """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
 
-    `static`: leaves that are constants, if the options do not say it.
+    `static`: leaves that are constants, if the options do not say it. A keyword `out` that is none of the function's: see
+    irad.call.into.
     """
+    if "out" in kwargs and not takes(fn, "out"):
+        return import_later("irad.call.into").specialise_into(fn, args, kwargs, options)  # type: ignore[no-any-return]
     if static is None:
         static = static_leaves(fn, options, args, kwargs)
     trial = lambda live: _with_live(fn, args, kwargs, static, live)
