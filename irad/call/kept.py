@@ -64,8 +64,8 @@ def why(job: Job) -> Iterator[str]:
         return
     try:
         parts = job.parts(Fingerprint(job.program))
-    except Unknown as e:
-        yield f"not kept: {e}"
+    except Unknown as unknown:
+        yield f"not kept: {unknown}"
         return
     key, name = key_of(parts), job.about()["name"]
     found = about(key)
