@@ -58,8 +58,8 @@ class ByteAccess:
 class Body:
     """The memory accesses of a loop's body; `run` is False where something in it cannot run in parallel."""
 
-    def __init__(self, loop: kf.For, scope: Scope):
-        self.loop, self.scope = loop, scope
+    def __init__(self, loop: kf.For, scope: Scope, but: frozenset[str] = frozenset()):
+        self.loop, self.scope, self.but = loop, scope, but
         self.accesses: list[ByteAccess] = []
         self.seen: set[Any] = set()
         self.folds: list[kf.Fold] = []
@@ -67,7 +67,7 @@ class Body:
 
     def run(self) -> bool:
         inside = list(kf.walk(self.loop.body))
-        self.local = {s.name for s in inside if isinstance(s, (kf.Var, kf.Fold, kf.Buffer))}
+        self.local = {s.name for s in inside if isinstance(s, (kf.Var, kf.Fold, kf.Buffer))} | self.but
         self.numbers = {s.name for s in inside if isinstance(s, (kf.Let, kf.Var))}
         return self.block(self.loop.body, ())
 

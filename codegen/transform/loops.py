@@ -80,9 +80,9 @@ class Loops:
             return [replace(s, body=self.block(s.body, scope, {**ranges, s.var: span_of(s, ranges)}))]
         return [s]
 
-    def independent(self, s: kf.For, scope: Scope, ranges: Ranges) -> Independent | None:
-        """What the loop needs to run in parallel, or None if it cannot."""
-        found = Body(s, scope)
+    def independent(self, s: kf.For, scope: Scope, ranges: Ranges, but: frozenset[str] = frozenset()) -> Independent | None:
+        """What the loop needs to run in parallel, or None if it cannot, `but` for what its trips do with some variables."""
+        found = Body(s, scope, but)
         if not found.run():
             return None
         inner = all_ranges(s, found.accesses, ranges)

@@ -11,6 +11,7 @@ from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
 from irad.codegen.transform.interchange import interchanged
+from irad.codegen.transform.outer_lanes import laned
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
 from irad.codegen.transform.reserved import reserved
@@ -38,7 +39,7 @@ class KernelPass:
 
     reserved: records on tapes are at affine places, where trips are known.
     interchanged: loops over columns whose rows are independent run a block of rows at a time.
-    skewed: sweeps that allow it run several rows at a time. shared: loops say whether threads share them. outlined: such loops are
+    skewed: sweeps that allow it run several rows at a time. laned: trips around scalar loops run side by side. shared: loops say whether threads share them. outlined: such loops are
     kernels of their own. `calls`: are its kernels those that call each other (and are shown), or only what is emitted?
     """
 
@@ -83,6 +84,11 @@ _ROWS = (
     KernelPass(
         "skewed", "In-place sweeps over two axes run several rows at a time, each some steps behind the one above.",
         _skewed, lambda job: on("skew"), makes=("skewed",), too_late=("shared",),
+    ),
+    KernelPass(
+        "laned", "Independent trips around scalar loops run side by side, as lanes.",
+        lambda kernels, job: [laned(k, job.notes) if k.polled else k for k in kernels],
+        lambda job: on("lanes"), needs=("skewed",), makes=("laned",), too_late=("contracted", "shared"),
     ),
     KernelPass(
         "contracted", "Every sum and difference may take in a product: fused multiply-add, where the user allows it.",

@@ -15,8 +15,9 @@ from typing import Any
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
 from irad.codegen.kernel.form import integer
+from irad.codegen.kernel.mentions import used
 from irad.codegen.schedule.loops import identity
-from irad.core.affine import Affine, symbols
+from irad.core.affine import symbols
 from irad.core.lazy_dataclass import replace
 
 CHUNK = 25e3  # ns of work that a thread takes at once
@@ -75,7 +76,7 @@ class _Outliner:
         else:
             body = [replace(s, kind="seq", lo=lo + integer(start) * s.step, hi=lo + integer(end) * s.step)]
         known = {**scope, **{b.name: b for b in before if isinstance(b, kf.Buffer)}}
-        free = [f for f in dict.fromkeys(_free(body)) if f in known and f not in folds]
+        free = [f for f in dict.fromkeys(used(body)) if f in known and f not in folds]
         free += [f for f in dict.fromkeys(x for f in free for x in _extents(known[f])) if f not in free]
         params = [_param(f, known[f]) for f in free]
         numbers = [kf.Param(start, "i64", None), kf.Param(end, "i64", None)]
@@ -149,30 +150,3 @@ def _written(body: Iterable[kf.Stmt]) -> set[str]:
     out = {s.buf for s in kf.walk(body) if isinstance(s, kf.Store)}
     out |= {b for s in kf.walk(body) if isinstance(s, kf.Call) for b in s.writes}
     return out | {s.buf for s in kf.walk(body) if isinstance(s, kf.View) and s.name in out}
-
-
-def _free(body: Iterable[kf.Stmt]) -> Iterator[str]:
-    """Names that the statements use, own ones among them."""
-    for s in kf.walk(body):
-        for x in _uses(s):
-            if isinstance(x, str):
-                yield x
-            elif isinstance(x, Affine):
-                yield from sorted(symbols(x))
-
-
-def _uses(s: Any) -> Iterator[Any]:
-    """Names and indices that a statement mentions."""
-    for key in ("buf", "fold", "cond", "lo", "hi", "value", "name", "offset", "size"):
-        if hasattr(s, key):
-            yield getattr(s, key)
-    for key in ("idx", "values", "init", "args", "shape"):
-        found = getattr(s, key, ())
-        yield from found if isinstance(found, tuple) else (found,)
-    e = getattr(s, "expr", None)
-    if isinstance(e, kf.Apply):
-        yield from e.args
-    elif isinstance(e, kf.LinScan):
-        yield from (e.var, e.k, e.x)
-    elif e is not None:
-        yield from _uses(e)

@@ -1,0 +1,59 @@
+"""Which names statements of the kernel form read, assign and bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from irad.codegen.kernel import form as kf
+from irad.core.affine import Affine, symbols
+
+
+def used(body: Iterable[kf.Stmt]) -> Iterator[str]:
+    """Names that the statements use, own ones among them."""
+    for s in kf.walk(body):
+        if hasattr(s, "name"):
+            yield from _names(s.name)
+        yield from _reads(s)
+
+
+def reads(body: Iterable[kf.Stmt]) -> Iterator[str]:
+    """Names of numbers, buffers and folds that the statements read, store to or combine into, as often as they do."""
+    for s in kf.walk(body):
+        yield from _reads(s)
+
+
+def assigned(body: Iterable[kf.Stmt]) -> set[str]:
+    """The variables that the statements assign."""
+    return {s.name for s in kf.walk(body) if isinstance(s, kf.Assign)}
+
+
+def bound(body: Iterable[kf.Stmt]) -> set[str]:
+    """What the statements declare."""
+    made = (kf.Let, kf.Var, kf.Fold, kf.Buffer, kf.View, kf.Deref)
+    inside = list(kf.walk(body))
+    return {s.name for s in inside if isinstance(s, made)} | {s.var for s in inside if isinstance(s, kf.For)}
+
+
+def _reads(s: Any) -> Iterator[str]:
+    for x in _operands(s):
+        yield from _names(x)
+
+
+def _names(x: Any) -> Iterable[str]:
+    return (x,) if isinstance(x, str) else sorted(symbols(x)) if isinstance(x, Affine) else ()
+
+
+def _operands(s: Any) -> Iterator[Any]:
+    """Names and indices that a statement, or an expression, mentions."""
+    for key in ("buf", "fold", "cond", "lo", "hi", "value", "offset", "size"):
+        if hasattr(s, key):
+            yield getattr(s, key)
+    for key in ("idx", "values", "init", "args", "shape"):
+        found = getattr(s, key, ())
+        yield from found if isinstance(found, tuple) else (found,)
+    e = getattr(s, "expr", None)
+    if isinstance(e, kf.LinScan):
+        yield from (e.var, e.k, e.x)
+    elif e is not None:
+        yield from _operands(e)

@@ -1,0 +1,360 @@
+"""Outer-loop vectorisation: trips of a loop around scalar loops run side by side, as lanes.
+
+`for i: t = 0; for k: t += a[k]*p; p *= x[i]` has loops inside whose trips wait for each other, but its own do not. So many trips as
+a vector has lanes run at once, a strip (Nuzman, Zaks, "Outer-loop vectorization, revisited for short SIMD architectures", 2008):
+their numbers are vectors in registers, and the inner loops run once for all of them. What each trip computes is the same, in the
+same order. What trips hand on to the next one (`s += t*t`) is done after the lanes of a strip, trip by trip; a sum of a derivative
+has a part for each lane.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Apply, Const, Load, Part, integer
+from irad.codegen.kernel.independence import Body, ByteAccess, Independent, Ranges, Scope, Sum, all_ranges, span_of
+from irad.codegen.kernel.mentions import assigned, bound, reads
+from irad.codegen.kernel.substitute import substituted
+from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
+from irad.codegen.transform.loops import Loops
+from irad.core.affine import Integer, coefficient
+from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.notes import Notes
+from irad.core.types import DTYPES, is_float
+from irad.ops.core import cost_of
+
+REGISTER = 64  # bytes of a vector
+MANY = 60  # statements from which on one register a number is enough to keep the core busy
+MOST = 300  # statements of a body
+WORTH = 6.0  # additions in a trip without loops, from which on lanes are ahead of moving numbers between loops
+SUMS = 1 << 15  # bytes of sums that each lane has a part of
+
+
+def laned(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
+    """The kernel with such loops as strips of lanes."""
+    scope = {p.name: p for p in kernel.params if p.shape is not None}
+    return replace(kernel, body=_Strips(kernel.body, notes).block(kernel.body, scope, {}))
+
+
+@dataclass
+class _Sum:
+    """A variable from outside to which trips of a derivative only add. `terms`: what is added, by the id of the Let; `assign`: the id
+    of the statement that gives it the last sum."""
+
+    var: str
+    dtype: str
+    terms: dict[int, kf.Operand]
+    assign: int
+
+
+@dataclass
+class _Split:
+    """A trip: `after` are the ids of statements that wait for the trip before; the others are what a lane does."""
+
+    body: list[kf.Stmt]
+    after: set[int]
+    sums: list[_Sum]
+
+    @property
+    def lanes(self) -> list[kf.Stmt]:
+        return [s for s in self.body if id(s) not in self.after]
+
+
+class _Strips(Loops):
+    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None):
+        super().__init__(whole)
+        self.notes = notes
+
+    @cached_property
+    def variables(self) -> dict[str, str]:
+        return {t.name: t.dtype for t in kf.walk(self.whole) if isinstance(t, kf.Var)}
+
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        if (
+            isinstance(s, kf.For)
+            and s.kind == "seq"
+            and abs(s.step) == 1
+            and _fits(s)
+            and not self.better_inside(s, scope, ranges)
+        ):
+            try:
+                return self.strips(s, scope, ranges)
+            except Unfit:
+                pass
+        return self.inside(s, scope, ranges)
+
+    def better_inside(self, s: kf.For, scope: Scope, ranges: Ranges) -> bool:
+        """Are there loops inside whose trips are independent, and that go along memory where this one steps over it?"""
+        inner = [t for t in s.body if isinstance(t, kf.For)]
+        if not inner or not _strided(s, s.var, scope):
+            return False
+        own = {**ranges, s.var: span_of(s, ranges)}
+        return all(
+            t.kind == "seq" and not _strided(t, t.var, scope)
+            and assigned(t.body) <= bound(t.body) and self.independent(t, scope, own) is not None
+            for t in inner
+        )  # fmt: skip
+
+    def strips(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The loop as strips; raises Unfit."""
+        carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}
+        split = _split(s, carried)
+        width = _width(split.lanes)
+        if kf.trips(s) < width:
+            raise Unfit
+        found = self.found(s, split, carried, scope, ranges)
+        accesses = _accesses(s, scope)
+        lanes = Lanes(self.fresh, scope, all_ranges(s, accesses, ranges), s.var, width, self.variables)
+        before, after = self.folds(split, lanes)
+        for a in found.sums:
+            zero, add = self.lane_sums(a, lanes)
+            before, after = [*before, *zero], [*after, *add]
+        before += [lanes.own(b) for b in found.private]
+        body, rest = self.hand_over(split)
+        body, rest = lanes.body(body), [lanes.placed(t) for t in rest]
+        before += lanes.buffers
+        if self.notes is not None:
+            text = f"loop {s.var}: {width} trips side by side" + (", then what one hands on to the next" if rest else "")
+            self.notes.add("loop", text, form="lanes of trips", lanes=width)
+        down = not rest and sum(coefficient(a.at, s.var) * s.step > 0 for a in accesses) < len(accesses) / 2
+        return [*before, *self.loop(_turned(s) if down else s, body, rest, width), *after]
+
+    def found(self, s: kf.For, split: _Split, carried: Mapping[str, str], scope: Scope, ranges: Ranges) -> Independent:
+        """What the loop needs that its trips may run side by side."""
+        found = self.independent(s, scope, ranges, frozenset(carried))
+        if found is None or found.folds or not all(_derived(s.body, a) and a.size * REGISTER <= SUMS for a in found.sums):
+            raise Unfit
+        loaded = {t.expr.buf for t in kf.walk(split.lanes) if isinstance(t, kf.Let) and isinstance(t.expr, Load)}
+        touched = loaded | {t.buf for t in kf.walk(split.lanes) if isinstance(t, kf.Store)}
+        for t in s.body:
+            if id(t) in split.after:
+                buf = (
+                    t.buf
+                    if isinstance(t, kf.Store)
+                    else t.expr.buf
+                    if isinstance(t, kf.Let) and isinstance(t.expr, Load)
+                    else None
+                )
+                place = scope.get(buf) if buf is not None else None
+                record = isinstance(t, kf.Store) and isinstance(place, kf.Deref) and buf not in loaded
+                if buf is not None and not record and (buf in touched or not isinstance(place, kf.Param)):
+                    raise Unfit
+        return found
+
+    def loop(self, s: kf.For, body: list[kf.Stmt], after: list[kf.Stmt], width: int) -> list[kf.Stmt]:
+        """Strips of `width` trips, and what is left of them."""
+        trips = int(kf.trips(s))
+        strip, lane, trip = self.fresh("strip"), self.fresh("lane"), self.fresh("trip")
+        lo, many, rest = integer(s.lo), trips // width, trips % width
+
+        def one(first: Integer, count: int) -> list[kf.Stmt]:
+            def each(name: str, part: list[kf.Stmt]) -> list[kf.Stmt]:
+                to = {s.var: lo + (first + integer(name)) * s.step, LANE: integer(name)}
+                return [substituted(t, to) for t in part]
+
+            out: list[kf.Stmt] = [kf.For(lane, "vec", 0, count, each(lane, body), lanes=width, full=True)]
+            return [*out, kf.For(trip, "seq", 0, count, each(trip, after))] if after else out
+
+        out: list[kf.Stmt] = [kf.For(strip, "seq", 0, many, one(integer(strip) * width, width))]
+        return out + one(many * width, rest) if rest else out
+
+    # ---- what trips hand on ----
+
+    def hand_over(self, split: _Split) -> tuple[list[kf.Stmt], list[kf.Stmt]]:
+        """What a lane does, storing what comes after it reads, and what comes after it."""
+        dtypes = {t.name: t.dtype for t in kf.walk(split.lanes) if isinstance(t, (kf.Let, kf.Var))}
+        kept: dict[str, str] = {}
+        body: list[kf.Stmt] = []
+        after: list[kf.Stmt] = []
+        for t in split.body:
+            if id(t) not in split.after:
+                body.append(t)
+                for n in assigned([t]):
+                    kept.pop(n, None)
+                continue
+            for n in sorted(dtypes.keys() & set(reads([t])) - kept.keys()):
+                buf = kf.Buffer(self.fresh(f"{n}_lanes"), dtypes[n], (1,))
+                body += [buf, kf.Store(buf.name, (0,), n)]
+                kept[n] = self.fresh(n)
+                if dtypes[n] not in ("i64", "bool") and not is_float(dtypes[n]):
+                    raise Unfit
+                after.append(kf.Let(kept[n], dtypes[n], Load(buf.name, (0,))))
+            after.append(_renamed(t, {n: integer(k) if dtypes[n] == "i64" else k for n, k in kept.items()}))
+        return body, after
+
+    def folds(self, split: _Split, lanes: Lanes) -> tuple[list[kf.Stmt], list[kf.Stmt]]:
+        """Folds in place of sums; statements before the loop and after it."""
+        before: list[kf.Stmt] = []
+        after: list[kf.Stmt] = []
+        for s in split.sums:
+            f, total, both = self.fresh(f"{s.var}_sum"), self.fresh(f"{s.var}_total"), self.fresh(f"{s.var}_both")
+            before.append(kf.Fold(f, "add", (s.dtype,), (Const(0.0, s.dtype),), lanes=lanes.width))
+            lanes.sums[f] = s.dtype
+            after += [
+                kf.Let(total, s.dtype, Part(f)),
+                kf.Let(both, s.dtype, Apply("add", (s.var, total)), contract=True),
+                kf.Assign(s.var, both),
+            ]
+            split.body = _folded(split.body, s, f)
+        return before, after
+
+    def lane_sums(self, a: Sum, lanes: Lanes) -> tuple[list[kf.Stmt], list[kf.Stmt]]:
+        """A part of a sum for each lane: made before the loop, added up after it."""
+        wide, k, l = self.fresh(f"{a.buf}_sums"), self.fresh("k"), self.fresh("lane")
+        part, total, zero = self.fresh("part"), self.fresh("total"), Const(0, a.dtype)
+        at, width = integer(k) * lanes.width + integer(l), lanes.width
+        lanes.moved[a.buf] = (wide, (a.size,), a.start)
+        f = self.fresh("sum")
+        before: list[kf.Stmt] = [
+            kf.Buffer(wide, a.dtype, (a.size * width,)),
+            kf.For(l, "vec", 0, a.size * width, [kf.Store(wide, (integer(l),), zero)], lanes=width),
+        ]
+        add: list[kf.Stmt] = [
+            kf.Fold(f, "add", (a.dtype,), (zero,), lanes=width),
+            kf.For(
+                l, "vec", 0, width, [kf.Let(part, a.dtype, Load(wide, (at,))), kf.Combine(f, (part,))], lanes=width, full=True
+            ),
+            kf.Let(total, a.dtype, Part(f)),
+            kf.Store(a.buf, (a.start + integer(k),), total, add=True),
+        ]
+        return before, [kf.For(k, "seq", 0, a.size, add)]
+
+
+# ---- which loops, and how many lanes -------------------------------------------------------------------------------------
+
+
+def _fits(s: kf.For) -> bool:
+    """Is it a loop of known trips with loops inside, or much to do, and nothing that cannot be in a lane?"""
+    inside = list(kf.walk(s.body))
+    if kf.trips(s) == inf or len(inside) > MOST:
+        return False
+    if any(isinstance(t, kf.For) and t.kind not in ("seq", "unroll") for t in inside):
+        return False
+    return any(isinstance(t, kf.For) for t in inside) or _operations(s.body) >= WORTH
+
+
+def _operations(body: Sequence[kf.Stmt]) -> float:
+    """Additions of floats that take as long as what a trip does."""
+    return sum(
+        cost_of(s.expr.op) for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply) and is_float(s.dtype)
+    )
+
+
+def _width(body: Sequence[kf.Stmt]) -> int:
+    """Lanes: two registers of the widest numbers; one where there are many of them."""
+    inside = [s for s in kf.walk(body) if isinstance(s, (kf.Let, kf.Var)) and is_float(s.dtype)]
+    widest = max((DTYPES[s.dtype].itemsize for s in inside), default=8)
+    return REGISTER // widest * (1 if len(inside) > MANY else 2)
+
+
+def _turned(s: kf.For) -> kf.For:
+    """The loop from its last trip to its first."""
+    last = integer(s.lo) + (int(kf.trips(s)) - 1) * s.step
+    return replace(s, lo=last, hi=integer(s.lo) - s.step, step=-s.step)
+
+
+def _accesses(s: kf.For, scope: Scope) -> list[ByteAccess]:
+    found = Body(s, scope)
+    found.run()
+    return found.accesses
+
+
+def _strided(s: kf.For, var: str, scope: Scope) -> bool:
+    """Does it step over memory?"""
+    return any(abs(coefficient(a.at, var)) > a.width for a in _accesses(s, scope))
+
+
+def _derived(body: Sequence[kf.Stmt], a: Sum) -> bool:
+    """Is what is added part of a derivative, whose sums may be re-ordered?"""
+    derived = {s.name for s in kf.walk(body) if isinstance(s, kf.Let) and s.contract}
+    return all(s.value in derived for s in kf.walk(body) if isinstance(s, kf.Store) and s.buf == a.buf)
+
+
+# ---- the parts of a trip -------------------------------------------------------------------------------------------------
+
+
+def _split(s: kf.For, carried: Mapping[str, str]) -> _Split:
+    """The parts of a trip. Raises Unfit if there is a loop or a branch in what waits for the trip before, or too little beside it."""
+    sums = [found for n, dtype in carried.items() if (found := _sum(s.body, n, dtype)) is not None]
+    after = _waiting(s.body, set(carried) - {x.var for x in sums})
+    if any(not after.isdisjoint(x.terms) for x in sums):
+        sums, after = [], _waiting(s.body, set(carried))
+    split = _Split(s.body, after, sums)
+    rest = [t for t in s.body if id(t) in after]
+    if not all(isinstance(t, (kf.Let, kf.Assign, kf.Store, kf.Var)) for t in rest):
+        raise Unfit
+    if not any(isinstance(t, kf.For) for t in split.lanes) and _operations(split.lanes) < WORTH:
+        raise Unfit
+    return split
+
+
+def _waiting(body: Sequence[kf.Stmt], carried: set[str]) -> set[int]:
+    """The ids of statements that need what the trip before leaves in variables, or change it."""
+    out: set[int] = set()
+    names, before = set(carried), -1
+    while len(out) != before:
+        before = len(out)
+        for s in body:
+            if id(s) not in out and not names.isdisjoint([*reads([s]), *assigned([s])]):
+                out.add(id(s))
+                names |= bound([s]) | assigned([s])
+    return out
+
+
+def _sum(body: Sequence[kf.Stmt], var: str, dtype: str) -> _Sum | None:
+    """The variable as a sum, if trips do nothing but add to it, for a derivative."""
+    inside = list(kf.walk(body))
+    lets = {s.name: s for s in inside if isinstance(s, kf.Let)}
+    uses = Counter(reads(body))
+    last = [s for s in inside if isinstance(s, kf.Assign) and s.name == var]
+    if len(last) != 1 or uses[var] != 1:
+        return None
+    terms: dict[int, kf.Operand] = {}
+    now = last[0].value
+    while now != var:
+        add = lets.get(now) if isinstance(now, str) else None
+        if add is None or uses[add.name] != 1 or not add.contract or not isinstance(add.expr, Apply) or add.expr.op != "add":
+            return None
+        ahead = [
+            x for x in add.expr.args if x == var or isinstance(x, str) and x in lets and uses[x] == 1 and _leads(lets, x, var)
+        ]
+        if len(ahead) != 1:
+            return None
+        (now,) = ahead
+        terms[id(add)] = next(x for x in add.expr.args if x != now)
+    return _Sum(var, dtype, terms, id(last[0]))
+
+
+def _leads(lets: Mapping[str, kf.Let], name: str, var: str) -> bool:
+    """Is a number a sum of sums of the variable?"""
+    e = lets[name].expr
+    return (
+        isinstance(e, Apply)
+        and e.op == "add"
+        and any(x == var or isinstance(x, str) and x in lets and _leads(lets, x, var) for x in e.args)
+    )
+
+
+def _folded(body: Sequence[kf.Stmt], s: _Sum, fold: str) -> list[kf.Stmt]:
+    """The body, combining into a fold what it added to a variable."""
+    out: list[kf.Stmt] = []
+    for t in body:
+        if id(t) in s.terms:
+            out.append(kf.Combine(fold, (s.terms[id(t)],)))
+        elif isinstance(t, kf.For):
+            out.append(replace(t, body=_folded(t.body, s, fold)))
+        elif isinstance(t, kf.If):
+            out.append(replace(t, then=_folded(t.then, s, fold), orelse=_folded(t.orelse, s, fold)))
+        elif id(t) != s.assign:
+            out.append(t)
+    return out
+
+
+def _renamed(s: kf.Stmt, to: Mapping[str, Any]) -> kf.Stmt:
+    """A statement that reads other names."""
+    return substituted(s, {n: k for n, k in to.items() if n in set(reads([s]))})
