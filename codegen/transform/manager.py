@@ -11,6 +11,7 @@ from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
 from irad.codegen.transform.interchange import interchanged
+from irad.codegen.transform.joined_trips import joined
 from irad.codegen.transform.outer_lanes import laned
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
@@ -84,6 +85,11 @@ _ROWS = (
     KernelPass(
         "skewed", "In-place sweeps over two axes run several rows at a time, each some steps behind the one above.",
         _skewed, lambda job: on("skew"), makes=("skewed",), too_late=("shared",),
+    ),
+    KernelPass(
+        "joined", "The backward of a trip comes right after its forward, where trips are independent: short tapes.",
+        lambda kernels, job: [joined(k, job.notes) if k.polled else k for k in kernels],
+        lambda job: on("join"), needs=("skewed",), makes=("joined",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "laned", "Independent trips around scalar loops run side by side, as lanes.",

@@ -9,7 +9,6 @@ has a part for each lane.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import inf
@@ -22,6 +21,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
+from irad.codegen.transform.sums import SumOfTrips, folded, sum_of
 from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -42,23 +42,12 @@ def laned(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
 
 
 @dataclass
-class _Sum:
-    """A variable from outside to which trips of a derivative only add. `terms`: what is added, by the id of the Let; `assign`: the id
-    of the statement that gives it the last sum."""
-
-    var: str
-    dtype: str
-    terms: dict[int, kf.Operand]
-    assign: int
-
-
-@dataclass
 class _Split:
     """A trip: `after` are the ids of statements that wait for the trip before; the others are what a lane does."""
 
     body: list[kf.Stmt]
     after: set[int]
-    sums: list[_Sum]
+    sums: list[SumOfTrips]
 
     @property
     def lanes(self) -> list[kf.Stmt]:
@@ -200,7 +189,7 @@ class _Strips(Loops):
                 kf.Let(both, s.dtype, Apply("add", (s.var, total)), contract=True),
                 kf.Assign(s.var, both),
             ]
-            split.body = _folded(split.body, s, f)
+            split.body = folded(split.body, s, f)
         return before, after
 
     def lane_sums(self, a: Sum, lanes: Lanes) -> tuple[list[kf.Stmt], list[kf.Stmt]]:
@@ -280,7 +269,7 @@ def _derived(body: Sequence[kf.Stmt], a: Sum) -> bool:
 
 def _split(s: kf.For, carried: Mapping[str, str]) -> _Split:
     """The parts of a trip. Raises Unfit if there is a loop or a branch in what waits for the trip before, or too little beside it."""
-    sums = [found for n, dtype in carried.items() if (found := _sum(s.body, n, dtype)) is not None]
+    sums = [found for n, dtype in carried.items() if (found := sum_of(s.body, n, dtype)) is not None]
     after = _waiting(s.body, set(carried) - {x.var for x in sums})
     if any(not after.isdisjoint(x.terms) for x in sums):
         sums, after = [], _waiting(s.body, set(carried))
@@ -303,55 +292,6 @@ def _waiting(body: Sequence[kf.Stmt], carried: set[str]) -> set[int]:
             if id(s) not in out and not names.isdisjoint([*reads([s]), *assigned([s])]):
                 out.add(id(s))
                 names |= bound([s]) | assigned([s])
-    return out
-
-
-def _sum(body: Sequence[kf.Stmt], var: str, dtype: str) -> _Sum | None:
-    """The variable as a sum, if trips do nothing but add to it, for a derivative."""
-    inside = list(kf.walk(body))
-    lets = {s.name: s for s in inside if isinstance(s, kf.Let)}
-    uses = Counter(reads(body))
-    last = [s for s in inside if isinstance(s, kf.Assign) and s.name == var]
-    if len(last) != 1 or uses[var] != 1:
-        return None
-    terms: dict[int, kf.Operand] = {}
-    now = last[0].value
-    while now != var:
-        add = lets.get(now) if isinstance(now, str) else None
-        if add is None or uses[add.name] != 1 or not add.contract or not isinstance(add.expr, Apply) or add.expr.op != "add":
-            return None
-        ahead = [
-            x for x in add.expr.args if x == var or isinstance(x, str) and x in lets and uses[x] == 1 and _leads(lets, x, var)
-        ]
-        if len(ahead) != 1:
-            return None
-        (now,) = ahead
-        terms[id(add)] = next(x for x in add.expr.args if x != now)
-    return _Sum(var, dtype, terms, id(last[0]))
-
-
-def _leads(lets: Mapping[str, kf.Let], name: str, var: str) -> bool:
-    """Is a number a sum of sums of the variable?"""
-    e = lets[name].expr
-    return (
-        isinstance(e, Apply)
-        and e.op == "add"
-        and any(x == var or isinstance(x, str) and x in lets and _leads(lets, x, var) for x in e.args)
-    )
-
-
-def _folded(body: Sequence[kf.Stmt], s: _Sum, fold: str) -> list[kf.Stmt]:
-    """The body, combining into a fold what it added to a variable."""
-    out: list[kf.Stmt] = []
-    for t in body:
-        if id(t) in s.terms:
-            out.append(kf.Combine(fold, (s.terms[id(t)],)))
-        elif isinstance(t, kf.For):
-            out.append(replace(t, body=_folded(t.body, s, fold)))
-        elif isinstance(t, kf.If):
-            out.append(replace(t, then=_folded(t.then, s, fold), orelse=_folded(t.orelse, s, fold)))
-        elif id(t) != s.assign:
-            out.append(t)
     return out
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 SWITCHES = (
     "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
-    "joins", "siblings", "nests", "contractions", "blocks", "collapse", "reserve", "interchange", "skew", "lanes", "taped", "parallel", "polls",
+    "joins", "siblings", "nests", "contractions", "blocks", "collapse", "reserve", "interchange", "skew", "join", "lanes", "taped", "parallel", "polls",
 )  # fmt: skip
 
 _off: frozenset[str] = frozenset()
