@@ -18,7 +18,7 @@ from irad.cli import parse_type
 from irad.core.interp import interpret, resolve_dim
 from irad.core.ir import Program, Value, walk
 from irad.core.text import parse, show
-from irad.core.types import is_float, is_int
+from irad.core.types import DTYPES, is_float, is_int
 from irad.core.verify import verify
 from irad.errors import IradError
 from irad.ops.control import RaisedInGraph
@@ -66,12 +66,15 @@ def pytest_collection_finish() -> None:
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
     if "golden" in file_path.parts and (file_path.suffix == ".irad" or file_path.match("frontend/*.txt")):
         return GoldenFile.from_parent(parent, path=file_path)
+    if file_path.match("golden/kernel_passes/*.kf"):
+        return GoldenFile.from_parent(parent, path=file_path)
     return None
 
 
 class GoldenFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        yield (GoldenCase if self.path.suffix == ".irad" else ReadCase).from_parent(self, name=self.path.stem)
+        kinds = {".irad": GoldenCase, ".txt": ReadCase, ".kf": KernelCase}
+        yield kinds[self.path.suffix].from_parent(self, name=self.path.stem)
 
 
 class Mismatch(Exception):
@@ -116,6 +119,31 @@ class ReadCase(Golden):
         seeds = [arguments(params, seed, fixed_arguments(source)) for seed in range(3)]
         traced = check(namespace["f"], *seeds[0], exact=False, kinds=False, others=tuple(map(tuple, seeds[1:])))
         self.compare(show(verify(traced.program)) + "\n")
+
+
+class KernelCase(Golden):
+    """Passes of the kernel form on a kernel: text against text, and on the kernel interpreter the numbers, if there is no tape."""
+
+    def runtest(self) -> None:
+        from irad.codegen.kernel import check, interp, show
+        from irad.codegen.kernel.parse import parse as parse_kernels
+        from irad.codegen.transform.manager import KERNEL_PIPELINE, Job
+
+        source, _, _ = self.parts()
+        before = after = parse_kernels(source)
+        for name in header(source, "run").split(", "):
+            after = KERNEL_PIPELINE[name].run(after, Job(None, False, None))
+        for k in after:
+            check.verify(k)
+        self.compare(show.show(after) + "\n" if not show.show(after).endswith("\n") else show.show(after))
+        if "deref" not in source:
+            rng = np.random.default_rng(0)
+            params = before[0].params
+            args = [rng.standard_normal([int(n) for n in p.shape or ()]).astype(DTYPES[p.dtype]) for p in params]
+            for k, again in ((before[0], args), (after[0], theirs := [a.copy() for a in args])):
+                assert interp.run(k, *again) == 0
+            for a, b in zip(args, theirs):
+                np.testing.assert_allclose(b, a, rtol=1e-12)
 
 
 class GoldenCase(Golden):

@@ -279,7 +279,9 @@ def _sorted(
     one, two = touch.of(early), touch.of(late)
     if _meet(one.writes, forward.reads) or _meet(backward.reads, made):
         raise Unfit
-    if _meet(two.reads, one.writes | backward.writes) or _meet(two.writes, one.reads | one.writes | backward.reads | backward.writes):
+    if _meet(two.reads, one.writes | backward.writes) or _meet(
+        two.writes, one.reads | one.writes | backward.reads | backward.writes
+    ):
         raise Unfit
     if not all(isinstance(s, PLAIN) for s in kf.walk(late)):
         raise Unfit
@@ -324,6 +326,4 @@ class _Touch:
 def _meet(xs: set[Any], ys: set[Any]) -> bool:
     """May two sets have memory or a variable in common?"""
     spans = [y for y in ys if isinstance(y, tuple)]
-    return bool(xs & ys) or any(
-        x[0] == y[0] and x[1] < y[2] and y[1] < x[2] for x in xs if isinstance(x, tuple) for y in spans
-    )
+    return bool(xs & ys) or any(x[0] == y[0] and x[1] < y[2] and y[1] < x[2] for x in xs if isinstance(x, tuple) for y in spans)

@@ -110,7 +110,8 @@ class _Strips(Loops):
         if self.notes is not None:
             text = f"loop {s.var}: {width} trips side by side" + (", then what one hands on to the next" if rest else "")
             self.notes.add("loop", text, form="lanes of trips", lanes=width)
-        down = not rest and sum(coefficient(a.at, s.var) * s.step > 0 for a in accesses) < len(accesses) / 2
+        steps = [coefficient(a.at, s.var) * s.step for a in accesses]
+        down = not rest and sum(x < 0 for x in steps) > sum(x > 0 for x in steps)
         return [*before, *self.loop(_turned(s) if down else s, body, rest, width), *after]
 
     def found(self, s: kf.For, split: _Split, carried: Mapping[str, str], scope: Scope, ranges: Ranges) -> Independent:
