@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeGuard
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Load, integer
@@ -48,7 +48,7 @@ class _Joiner(Loops):
         scope = {**outside, **{s.name: s for s in out if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold))}}
         done: set[int] = set()
         while True:
-            back = next((s for s in out if id(s) not in done and _pops(s, scope)), None)
+            back = next((s for s in out if _pops(s, scope) and id(s) not in done), None)
             if back is None:
                 return out
             done.add(id(back))
@@ -100,11 +100,11 @@ def _index(block: Sequence[kf.Stmt], s: kf.Stmt) -> int:
     return next(k for k, t in enumerate(block) if t is s)
 
 
-def _pushes(s: kf.Stmt, scope: Scope) -> bool:
+def _pushes(s: kf.Stmt, scope: Scope) -> TypeGuard[kf.For]:
     return isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 and any(True for _ in _stores(s, scope))
 
 
-def _pops(s: kf.Stmt, scope: Scope) -> bool:
+def _pops(s: kf.Stmt, scope: Scope) -> TypeGuard[kf.For]:
     return isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 and any(True for _ in _loads(s, scope))
 
 
