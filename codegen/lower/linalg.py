@@ -185,8 +185,12 @@ class Ptr:
         self.name = name
 
 
-def with_lapack(f: KernelBuilder, node: Node) -> Routines | None:
-    """What is needed to call LAPACK, or None if Python has run the op."""
+def with_lapack(f: KernelBuilder, node: Node, size: int, info: Value | None = None) -> Routines | None:
+    """What is needed to call LAPACK; None if Python has run the op, or if there is nothing to do: then `size` is 0, and `info` too."""
+    if not size:
+        if info is not None:
+            no_info(f, info)
+        return None
     for v in (*node.inputs, *node.outputs):
         if not v.type.static:
             raise UnsupportedError(f"{node.op.name} of matrices of run-time extents ({v.type}): pass whole matrices", node.loc)
@@ -209,7 +213,7 @@ def extents(v: Value) -> tuple[int, int, int]:
 @rule("lu", "lu_parts")
 def _lu(f: KernelBuilder, node: Node) -> None:
     batch, n, _ = extents(node.inputs[0])
-    r = with_lapack(f, node) if batch * n else None
+    r = with_lapack(f, node, batch * n)
     if r is None:
         return
     (a,), (factors, (swaps,), (rows,)) = r.split(node.inputs, "z"), r.split(node.outputs, "z11")
@@ -243,7 +247,7 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
 def _solve(f: KernelBuilder, node: Node) -> None:
     """With the rows in order, two triangular solves; a transposed solve has the same steps the other way round."""
     batch, n, k = extents(node.inputs[-1])
-    r = with_lapack(f, node) if batch * n * k else None
+    r = with_lapack(f, node, batch * n * k)
     if r is None:
         return
     (_, factors, (rows,), b), (out,) = r.split(node.inputs, "zz1z"), r.split(node.outputs, "z")
@@ -286,7 +290,7 @@ def _permuted(r: Routines, source: str, target: str, order: str, n: int, k: int,
 def _triangular_solve(f: KernelBuilder, node: Node) -> None:
     at = node.attrs
     batch, n, k = extents(node.inputs[-1])
-    r = with_lapack(f, node) if batch * n * k else None
+    r = with_lapack(f, node, batch * n * k)
     if r is None:
         return
     (a, b), (out,) = r.split(node.inputs, "zz"), r.split(node.outputs, "z")
@@ -308,9 +312,7 @@ def _cholesky(f: KernelBuilder, node: Node) -> None:
     """The lower triangle in rows is the upper one in columns: of A^T = U^H U, with L = U^T."""
     info = node.outputs[-1]
     batch, n, _ = extents(node.inputs[0])
-    if not batch * n:
-        return no_info(f, info)
-    r = with_lapack(f, node)
+    r = with_lapack(f, node, batch * n, info)
     if r is None:
         return None
     (a,), (out, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1")

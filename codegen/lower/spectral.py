@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from irad.codegen.kernel.form import Apply, Const, For, Let, Load, Stmt, Store, integer
 from irad.codegen.lower.control import fill
 from irad.codegen.lower.graph import KernelBuilder, rule
-from irad.codegen.lower.linalg import Places, Ptr, Routines, extents, no_info, with_lapack
+from irad.codegen.lower.linalg import Places, Ptr, Routines, extents, with_lapack
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 
@@ -17,8 +17,8 @@ def _qr(f: KernelBuilder, node: Node) -> None:
     batch, m, n = extents(node.inputs[0])
     k = m if node.attrs["full"] else n
     if not batch * m * n:
-        return _identities(f, node.outputs[: len(node.inputs)])
-    r = with_lapack(f, node)
+        _identities(f, node.outputs[: len(node.inputs)])
+    r = with_lapack(f, node, batch * m * n)
     if r is None:
         return None
     (a,), (q, rr) = r.split(node.inputs, "z"), r.split(node.outputs, "zz")
@@ -66,8 +66,7 @@ def _svd(f: KernelBuilder, node: Node) -> None:
         width = len(node.inputs)
         for parts in (node.outputs[:width], node.outputs[width + 1 : 2 * width + 1]):
             _identities(f, parts)
-        return no_info(f, info)
-    r = with_lapack(f, node)
+    r = with_lapack(f, node, batch * m * n, info)
     if r is None:
         return None
     (a,), (u, (s,), vt, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1z1")
@@ -93,9 +92,7 @@ def _svd(f: KernelBuilder, node: Node) -> None:
 def _svdvals(f: KernelBuilder, node: Node) -> None:
     s, info = node.outputs
     batch, m, n = extents(node.inputs[0])
-    if not batch * m * n:
-        return no_info(f, info)
-    r = with_lapack(f, node)
+    r = with_lapack(f, node, batch * m * n, info)
     if r is None:
         return None
     (a,), k = r.split(node.inputs, "z"), min(m, n)
@@ -117,9 +114,7 @@ def _svdvals(f: KernelBuilder, node: Node) -> None:
 def _eigh(f: KernelBuilder, node: Node) -> None:
     w, *vectors, info = node.outputs
     batch, n, _ = extents(node.inputs[0])
-    if not batch * n:
-        return no_info(f, info)
-    r = with_lapack(f, node)
+    r = with_lapack(f, node, batch * n, info)
     if r is None:
         return None
     (a,) = r.split(node.inputs, "z")
@@ -146,9 +141,7 @@ def _eig(f: KernelBuilder, node: Node) -> None:
     """geev. Of a real matrix, its eigenvalues come as parts, and of a pair of conjugate eigenvectors the parts as two columns."""
     w, vectors, info = node.outputs[:2], node.outputs[2:-1], node.outputs[-1]
     batch, n, _ = extents(node.inputs[0])
-    if not batch * n:
-        return no_info(f, info)
-    r = with_lapack(f, node)
+    r = with_lapack(f, node, batch * n, info)
     if r is None:
         return None
     work, right = (

@@ -29,14 +29,41 @@ def cast_const(f: KernelBuilder, d: Value, dtype: str) -> kf.Operand:
     return Const(x.value, dtype) if isinstance(x, Const) else f.let(Apply("cast", (x,)), dtype)
 
 
-class BlockedNest:
-    """As `NestedLoop`, a block of rows at a time, each stage for the whole block. `block` is 1 where that is of no use."""
+class Nest:
+    """An outer loop whose body holds inner loops. `folds`: the register folds of scalar results, by their numbers."""
 
     def __init__(self, f: KernelBuilder, node: Node):
         self.f, self.node = f, node
         (self.body,) = node.regions
         self.results = results(node)
         self.extents = [f.dim(d) for d in node.attrs["extents"]]
+        self.folds: dict[int, str] = {}
+
+    def _start_fold(self, j: int, r: LoopResult) -> None:
+        f, dtype = self.f, accumulator(r.out.kind, r.values[0].type.dtype)
+        self.folds[j] = f.fresh("acc")
+        f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (cast_const(f, r.dests[0], dtype),)))
+
+    def _fold(self, j: int, r: LoopResult) -> None:
+        """What a row gives to fold j."""
+        f, (v,) = self.f, r.values
+        x, dtype = f.operand(v), accumulator(r.out.kind, v.type.dtype)
+        f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
+
+    def _read_folds(self) -> None:
+        """After the nest: results are what the folds hold."""
+        f = self.f
+        for j, acc in self.folds.items():
+            r = self.results[j]
+            part = f.let(kf.Part(acc, 0), accumulator(r.out.kind, r.values[0].type.dtype), "s")
+            f.env[r.finals[0]] = f.let(Apply("cast", (part,)), r.values[0].type.dtype, "s")
+
+
+class BlockedNest(Nest):
+    """As `NestedLoop`, a block of rows at a time, each stage for the whole block. `block` is 1 where that is of no use."""
+
+    def __init__(self, f: KernelBuilder, node: Node):
+        super().__init__(f, node)
         self.stages = _stages(self.body.nodes)
         self.block = self._block()
 
@@ -78,7 +105,6 @@ class BlockedNest:
     def lower(self) -> None:
         f, n = self.f, number(self.extents[0])
         assert n is not None
-        self.folds: dict[int, str] = {}
         self.accumulate: dict[Value, Address] = {}
         self.totals: dict[int, str] = {}
         self.tiles: dict[Value, tuple[str, int]] = {}
@@ -96,9 +122,7 @@ class BlockedNest:
     def _prepare(self, j: int, r: LoopResult) -> None:
         f, (v,), (final,) = self.f, r.values, r.finals
         if not final.type.shape:
-            dtype = accumulator(r.out.kind, v.type.dtype)
-            self.folds[j] = f.fresh("acc")
-            f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (cast_const(f, r.dests[0], dtype),)))
+            self._start_fold(j, r)
         elif v.type.shape and r.out.kind == "add":
             f.address(r.dests[0])
             lanes = REGISTER // v.type.numpy.itemsize
@@ -135,7 +159,6 @@ class BlockedNest:
 
     def _columns(self) -> None:
         """A buffer over the block for each scalar that a later stage reads."""
-        f = self.f
         made: dict[Value, int] = {}
         for s, (_, nodes) in enumerate(self.stages):
             for m in nodes:
@@ -150,7 +173,6 @@ class BlockedNest:
             for v in (*r.values, *r.extra):
                 if v in made and not v.type.shape and made[v] != self._out_stage(r) and v not in self.columns:
                     self._column(v)
-        assert f is self.f
 
     def _column(self, v: Value) -> None:
         name = self.f.fresh(v.hint or "col")
@@ -227,14 +249,11 @@ class BlockedNest:
 
     def _out(self, j: int, r: LoopResult) -> None:
         f, (v,), (final,) = self.f, r.values, r.finals
-        x = f.operand(v)
         if j in self.folds:
-            dtype = accumulator(r.out.kind, v.type.dtype)
-            f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
-            return
+            return self._fold(j, r)
         at = f.flat(final, r.out.map, [f.aff(self.body.params[0]), *map(f.aff, r.extra)])
         assert r.out.kind == "store"
-        f.block.append(kf.Store(f.address(final).buf, (at,), x))
+        f.block.append(kf.Store(f.address(final).buf, (at,), f.operand(v)))
 
     def _flush(self, j: int, total: str) -> None:
         """Add the sums of a block to the total and start the next block from zero."""
@@ -247,11 +266,7 @@ class BlockedNest:
         ])  # fmt: skip
 
     def _finish(self) -> None:
-        f = self.f
-        for j, acc in self.folds.items():
-            r = self.results[j]
-            part = f.let(kf.Part(acc, 0), accumulator(r.out.kind, r.values[0].type.dtype), "s")
-            f.env[r.finals[0]] = f.let(Apply("cast", (part,)), r.values[0].type.dtype, "s")
+        self._read_folds()
         for j, total in self.totals.items():
             self._add_total(self.results[j].finals[0], total)
 

@@ -8,13 +8,13 @@ stages run with lanes over the rows of the block while its data are in L1.
 from __future__ import annotations
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.form import Apply, Fold, integer
+from irad.codegen.kernel.form import Apply, integer
 from irad.codegen.lower.control import over
 from irad.codegen.lower.graph import Address, KernelBuilder, rule
 from irad.codegen.lower.tape import make_room
-from irad.codegen.schedule.blocked_nests import BlockedNest, cast_const, inner_out
+from irad.codegen.schedule.blocked_nests import BlockedNest, Nest, inner_out
 from irad.codegen.schedule.contractions import lower_contraction
-from irad.codegen.schedule.loops import FlatLoop, LoopResult, accumulator, element, results
+from irad.codegen.schedule.loops import FlatLoop, LoopResult, element
 from irad.codegen.schedule.notes import note_rows
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value, captured, uses
@@ -77,14 +77,11 @@ def _start(f: KernelBuilder, v: Value) -> Node:
     return node
 
 
-class NestedLoop:
+class NestedLoop(Nest):
     """An outer loop over rows whose body holds inner loops: a row's values stay in registers and in small buffers."""
 
     def __init__(self, f: KernelBuilder, node: Node):
-        self.f, self.node = f, node
-        (self.body,) = node.regions
-        self.results = results(node)
-        self.extents = [f.dim(d) for d in node.attrs["extents"]]
+        super().__init__(f, node)
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
             f.env[p] = integer(n)
@@ -95,7 +92,6 @@ class NestedLoop:
     def lower(self) -> None:
         f = self.f
         self.accumulate: dict[Value, Address] = {}
-        self.folds: dict[int, str] = {}
         for j, r in enumerate(self.results):
             self._prepare(j, r)
         self._buffers()
@@ -103,19 +99,13 @@ class NestedLoop:
         for name, extent in reversed(list(zip(self.names, self.extents))):
             stmts = [kf.For(name, "seq", 0, extent, stmts)]
         f.block += stmts
-        for j, acc in self.folds.items():
-            r = self.results[j]
-            part = f.let(kf.Part(acc, 0), accumulator(r.out.kind, r.values[0].type.dtype), "s")
-            f.env[r.finals[0]] = f.let(Apply("cast", (part,)), r.values[0].type.dtype, "s")
+        self._read_folds()
 
     def _prepare(self, j: int, r: LoopResult) -> None:
         """Where result j goes: a register fold, straight into its destination row, or added there."""
         f, (v,), (final,) = self.f, r.values, r.finals
         if not final.type.shape:
-            dtype = accumulator(r.out.kind, v.type.dtype)
-            self.folds[j] = f.fresh("acc")
-            f.block.append(Fold(self.folds[j], r.out.kind, (dtype,), (cast_const(f, r.dests[0], dtype),)))
-            return
+            return self._start_fold(j, r)
         f.address(r.dests[0])
         node = self.inner.get(v)
         if node is None or not v.type.shape or v in f.addresses or v in self.accumulate or v in self.read:
@@ -165,10 +155,7 @@ class NestedLoop:
     def _finish(self, j: int, r: LoopResult) -> None:
         f, (v,) = self.f, r.values
         if j in self.folds:
-            x = f.operand(v)
-            dtype = accumulator(r.out.kind, v.type.dtype)
-            f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
-            return
+            return self._fold(j, r)
         at = self._at(r)
         if not v.type.shape:
             if r.out.kind == "store":

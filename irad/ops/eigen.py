@@ -8,7 +8,7 @@ Matrices without a basis of eigenvectors have infinite or NaN derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,27 +20,13 @@ from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
 from irad.ops.elementwise import cast_to, eq, hypot, plus, select
 from irad.ops.linalg import solution
-from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, info_type, mm, square
+from irad.ops.matrix import along_columns, along_rows, diagonal, each_matrix, from_diagonal, info_type, mm, square
 
 
 def _infer(a: Type) -> tuple[Type, ...]:
     square(a, "eig")
     v = a.with_dtype(complex_dtype(a.dtype))
     return v.with_shape(a.shape[:-1]), v, info_type(a)
-
-
-def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    """function(matrix) -> arrays of `shapes`, for each matrix of a stack; NaN and info 1 where it does not converge."""
-    batch = a.shape[:-2]
-    outs = [np.full((*batch, *s), np.nan, np.result_type(a.dtype, np.complex64)) for s in shapes]
-    info = np.zeros(batch, np.int64)
-    for at in np.ndindex(batch):
-        try:
-            for out, x in zip(outs, function(a[at])):
-                out[at] = x
-        except np.linalg.LinAlgError:
-            info[at] = 1
-    return (*outs, info[()])
 
 
 def _gaps(w: Value, like: Value) -> Value:
@@ -82,7 +68,7 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [diagonal(m), mm(v, m * _gaps(w, m)), None]
 
 
-eig = Op("eig", _infer, lambda a: _each(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]]), _vjp, _jvp,
+eig = Op("eig", _infer, lambda a: each_matrix(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]], np.result_type(a.dtype, np.complex64)), _vjp, _jvp,
          doc="complex eigenvalues and right eigenvectors, info. Slopes of the vectors leave their factors free, see `eig_vectors`")  # fmt: skip
 
 
@@ -102,7 +88,7 @@ def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [diagonal(_pushed(v, da)), None]
 
 
-eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: _each(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]]), _vjp_values, _jvp_values,
+eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: each_matrix(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]], np.result_type(a.dtype, np.complex64)), _vjp_values, _jvp_values,
              doc="eigenvalues of `eig`, and info")  # fmt: skip
 
 # ---- factors of eigenvectors -------------------------------------------------------------------------------------------------------

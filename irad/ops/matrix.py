@@ -7,6 +7,11 @@ such a gradient (irad.ops.complex). So rules begin and end with `cj`, which does
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
 from irad.core.ir import Value
 from irad.core.types import Dim, Type, is_complex
 from irad.errors import IradTypeError, ShapeError
@@ -164,3 +169,20 @@ def check_float(t: Type, what: str) -> None:
 def info_type(t: Type) -> Type:
     """Of the output that says for each matrix whether all is well."""
     return Type("i64", t.shape[:-2])
+
+
+def each_matrix(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]], dtype: Any = None) -> tuple[Any, ...]:
+    """function(matrix) -> arrays of `shapes`, for each matrix of a stack; NaN and info 1 where it does not converge.
+
+    `dtype`: of all arrays; by default vectors are real, as eigenvalues of symmetric matrices and singular values are.
+    """
+    batch = a.shape[:-2]
+    outs = [np.full((*batch, *s), np.nan, dtype or (a.real.dtype if len(s) == 1 else a.dtype)) for s in shapes]
+    info = np.zeros(batch, np.int64)
+    for at in np.ndindex(batch):
+        try:
+            for out, x in zip(outs, function(a[at])):
+                out[at] = x
+        except np.linalg.LinAlgError:
+            info[at] = 1
+    return (*outs, info[()])

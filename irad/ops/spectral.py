@@ -15,7 +15,7 @@ those of a left and its right singular vector, as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from irad.ops.matrix import (
     check_float,
     cj,
     diagonal,
+    each_matrix,
     from_diagonal,
     from_symmetric,
     hermitian_part,
@@ -53,21 +54,6 @@ def _reciprocal(x: Value) -> Value:
     """1/x, 0 where x is 0."""
     zero = eq(x, 0)
     return select(zero, 0, 1 / select(zero, 1, x))
-
-
-def _each(function: Callable[..., Any], a: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    """function(matrix) -> arrays of `shapes`, for each matrix of a stack; NaN and info 1 where it does not converge."""
-    batch = a.shape[:-2]
-    real = a.real.dtype  # a vector holds eigenvalues or singular values
-    outs = [np.full((*batch, *s), np.nan, real if len(s) == 1 else a.dtype) for s in shapes]
-    info = np.zeros(batch, np.int64)
-    for at in np.ndindex(batch):
-        try:
-            for out, x in zip(outs, function(a[at])):
-                out[at] = x
-        except np.linalg.LinAlgError:
-            info[at] = 1
-    return (*outs, info[()])
 
 
 # ---- symmetric eigenvalues ---------------------------------------------------------------------------------------------------
@@ -163,7 +149,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [_real_diagonal(m), mm(v, _divided(m, w, m, False)), None]
 
 
-eigh = Op("eigh", _infer_eigh, lambda a, *, lower: _each(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
+eigh = Op("eigh", _infer_eigh, lambda a, *, lower: each_matrix(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
           doc="eigenvalues, ascending, eigenvectors, info; of the symmetric matrix that one triangle of A stands for")  # fmt: skip
 
 
@@ -186,7 +172,7 @@ def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [_real_diagonal(mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)), None]
 
 
-eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: _each(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
+eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: each_matrix(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
               _vjp_eigvalsh, _jvp_eigvalsh, doc="eigenvalues of `eigh`, and info")  # fmt: skip
 
 # ---- singular values ------------------------------------------------------------------------------------------------------------
@@ -205,7 +191,7 @@ def _infer_svd(a: Type, *, full: bool) -> tuple[Type, ...]:
 def _eval_svd(a: Any, *, full: bool) -> tuple[Any, ...]:
     m, n = a.shape[-2:]
     k = min(m, n)
-    return _each(lambda x: np.linalg.svd(x, full), a, [(m, m if full else k), (k,), (n if full else k, n)])
+    return each_matrix(lambda x: np.linalg.svd(x, full), a, [(m, m if full else k), (k,), (n if full else k, n)])
 
 
 def _check_thin(node: Any) -> None:
@@ -342,7 +328,7 @@ def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 svdvals = Op("svdvals", _infer_svdvals,
-             lambda a: _each(lambda m: (np.linalg.svd(m, compute_uv=False),), a, [(min(a.shape[-2:]),)]), _vjp_svdvals, _jvp_svdvals,
+             lambda a: each_matrix(lambda m: (np.linalg.svd(m, compute_uv=False),), a, [(min(a.shape[-2:]),)]), _vjp_svdvals, _jvp_svdvals,
              doc="singular values of `svd`, and info")  # fmt: skip
 
 # ---- pseudo-inverse ---------------------------------------------------------------------------------------------------------------
@@ -354,7 +340,7 @@ def _infer_pinv(a: Type, *, rcond: float) -> tuple[Type, ...]:
 
 
 def _eval_pinv(a: Any, *, rcond: float) -> tuple[Any, ...]:
-    return _each(lambda m: (np.linalg.pinv(m, rcond),), a, [a.shape[:-3:-1]])
+    return each_matrix(lambda m: (np.linalg.pinv(m, rcond),), a, [a.shape[:-3:-1]])
 
 
 def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:

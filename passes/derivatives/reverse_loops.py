@@ -50,13 +50,13 @@ class LoopBackward:
 
     def leave(self, ad: Reverse, new: Sequence[Value], adj: Adjoint) -> None:
         """Take over what the backward loop has made."""
-        init = self.node.inputs[len(self.node.inputs) - len(self.node.outputs) :]
+        inits = Loop(self.node).inits
         adj.update(zip(map(ad.need, self.wrt), new[len(self.live) :]))
         for j, d in zip(self.live, new):
             if self.node.outputs[j].type == TAPE:
-                adj[ad.need(init[j])] = d
+                adj[ad.need(inits[j])] = d
             else:
-                adj.add(ad.need(init[j]), d)
+                adj.add(ad.need(inits[j]), d)
 
     def taped_body(self) -> Graph:
         """The forward's body, with a tape as its last parameter and result; it ends with the pushes."""
@@ -87,37 +87,41 @@ def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
 
 def _give_counters(s: Backward, node: Node, end: Value, k: Value) -> None:
     """The index of a loop, and what changes by a constant in each trip, need not be saved."""
-    ad, body, size = s.ad, node.regions[-1], len(node.outputs)
-    steps = [(p, init, ad.final_values.step(p)) for p, init in zip(body.params[-size:], node.inputs[-size:]) if p.type == I64]
-    if node.op is for_:
-        s.give(body.params[0], lambda: end - 1 - k)
+    ad, loop = s.ad, Loop(node)
+    steps = [(p, init, ad.final_values.step(p)) for p, init in zip(loop.carries, loop.inits) if p.type == I64]
+    if loop.index:
+        s.give(loop.index, lambda: end - 1 - k)
     for p, init, step in steps:
         if step is not None:
             make = lambda: ad.need(init) + (end - 1 - k) * step  # noqa: B023
             s.give(p, make)
 
 
-def _sweep_loop(ad: Reverse, back: LoopBackward, trips: Value, cts: Cotangents, adj: Adjoint) -> None:
-    """Emit the backward in one piece."""
-    region = ad.diff.substitute(back.side.region(None, back.taped), {back.end: trips} if back.end is not trips else {})
-    back.leave(ad, ad.emit(for_, trips, *back.enter(ad, cts, adj), regions=[region], taped=back.taped), adj)
-
-
 def for_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
-    trips, frame = ad.need(node.inputs[0]), ad.frames[-1]
-    expected = ad.final_values.expected(node.inputs[0])
-    cuttable = may_be_cut(ad, node)
+    back = _swept(ad, node, ad.need(node.inputs[0]), ad.final_values.expected(node.inputs[0]), None, cts, adj)
+    if back is not None and back.taped:
+        ad.frames[-1].augment[node] = lambda tape: _taped_for(node, back, tape)
+
+
+def _swept(
+    ad: Reverse, node: Node, trips: Value, expected: int, count: Value | None, cts: Cotangents, adj: Adjoint
+) -> LoopBackward | None:
+    """Emit the backward, for so many trips, `expected` about. None if it is in blocks, which say what the forward is then.
+
+    `count`: of a `while`, the forward value that its trips will be.
+    """
+    frame, cuttable = ad.frames[-1], may_be_cut(ad, node)
     back = _backward(ad, node, Value(I64, "end") if cuttable else trips, expected)
-    blocks = blocks_of(ad, back) if cuttable else None
+    blocks = blocks_of(ad, back, count) if cuttable else None
     if blocks is not None:
         frame.nested += blocks.kept(expected)
         blocks.sweep(cts, adj)
         frame.augment[node] = blocks.augment
-        return
+        return None
     frame.nested += expected * back.side.frame.saved
-    _sweep_loop(ad, back, trips, cts, adj)
-    if back.taped:
-        frame.augment[node] = lambda tape: _taped_for(node, back, tape)
+    region = ad.diff.substitute(back.side.region(None, back.taped), {back.end: trips} if back.end is not trips else {})
+    back.leave(ad, ad.emit(for_, trips, *back.enter(ad, cts, adj), regions=[region], taped=back.taped), adj)
+    return back
 
 
 def _taped_for(node: Node, back: LoopBackward, tape: Value) -> tuple[list[Node], Value]:
@@ -130,18 +134,9 @@ def while_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     """As `for`, with the trips counted on the way: a new result of the forward, saved like any other."""
     frame, count = ad.frames[-1], Value(I64, "trips")
     ad.frame_of[count] = frame
-    trips = ad.need(count)
-    cuttable = may_be_cut(ad, node)
-    back = _backward(ad, node, Value(I64, "end") if cuttable else trips, UNKNOWN)
-    blocks = blocks_of(ad, back, count) if cuttable else None
-    if blocks is not None:
-        frame.nested += blocks.kept(UNKNOWN)
-        blocks.sweep(cts, adj)
-        frame.augment[node] = blocks.augment
-        return
-    frame.nested += UNKNOWN * back.side.frame.saved
-    _sweep_loop(ad, back, trips, cts, adj)
-    frame.augment[node] = _counting(node, count, back)
+    back = _swept(ad, node, ad.need(count), UNKNOWN, count, cts, adj)
+    if back is not None:
+        frame.augment[node] = _counting(node, count, back)
 
 
 def _counting(node: Node, count: Value, back: LoopBackward) -> Augment:
