@@ -15,7 +15,7 @@ from irad.codegen.math.scalar import RULES
 from irad.core.types import DTYPES, NATIVE, Type, is_float, is_signed
 from irad.errors import IradError
 from irad.ops import OPS
-from tests.support.vecbuilder import compile
+from tests.support.rules_on_arrays import compile
 
 ELEMENTWISE = {
     name: op for name, op in OPS.items() if op.elementwise and "expand" not in op.extra and not name.startswith("special_")
