@@ -122,9 +122,16 @@ function("fdtri", "dfn dfd p", NONE, NONE, lambda m, n, p, o: 1 / _f_density(m, 
 
 # ---- exponential integrals, elliptic and hypergeometric functions --------------------------------------------------------------
 
+
+def _expn_slope(n: Any, x: Any, o: Any) -> Any:
+    """-E_(n-1)(x), which SciPy has from order 0 on; below, by n E_(n+1)(x) = exp(-x) - x E_n(x)."""
+    below = (exp(-x) + (1 - n) * o) / x
+    return -ew.select(n >= 1, scipy("expn")(ew.maximum(n - 1, 0), x), below)
+
+
 function("expi", "x", lambda x, o: exp(x) / x)
 function("exp1", "x", lambda x, o: -exp(-x) / x)
-function("expn", "n x", NONE, lambda n, x, o: -scipy("expn")(n - 1, x))
+function("expn", "n x", NONE, _expn_slope)
 function("exprel", "x", lambda x, o: 0.5 * scipy("hyp1f1")(2, 3, x))
 function("spence", "z", lambda z, o: -scipy("hyp2f1")(1, 1, 2, 1 - z))
 function("wrightomega", "x", lambda x, o: o / (1 + o))

@@ -298,11 +298,23 @@ boxcox_slope = formula("boxcox_slope", _boxcox_slope,
 # ---- relative entropy, Huber's smooth loss ------------------------------------------------------------------------------------------
 
 
+def _log_ratio(x: Value, y: Value) -> Value:
+    """log(x / y); where the quotient is no ordinary number, of x and y times powers of 2 that are taken out again."""
+    info = np.finfo(x.type.numpy)
+    power = int(0.6 * info.maxexp)
+    scale, q = 2.0**power, x / y
+    small, large = q < float(info.tiny), q > float(info.max)
+    one, taken_out = full(1.0, x), 2 * power * math.log(2)
+    up = select(small, scale, select(large, 1 / scale, one))
+    down = select(small, 1 / scale, select(large, scale, one))
+    return log(x * up / (y * down)) + select(small, -taken_out, select(large, taken_out, full(0.0, x)))
+
+
 def _rel_entr(x: Value, y: Value) -> Value:
-    return select(eq(x, 0), 0, x * log(x / y))
+    return select(eq(x, 0), 0, x * _log_ratio(x, y))
 
 
-log_ratio = formula("log_ratio", lambda x, y: log(x / y), lambda x, y, o: (lambda ct: szdiv(ct, x), lambda ct: -szdiv(ct, y)),
+log_ratio = formula("log_ratio", _log_ratio, lambda x, y, o: (lambda ct: szdiv(ct, x), lambda ct: -szdiv(ct, y)),
                     (_POS, _POS), doc="log(x / y)")  # fmt: skip
 rel_entr = formula("rel_entr", _rel_entr, lambda x, y, o: (log_ratio(x, y) + 1, -zero_or_div(x, y)), (_POS, _POS),
                    doc="x log(x / y), 0 where x is 0; x and y are not negative")  # fmt: skip

@@ -115,7 +115,14 @@ def test_one_variable(op: Op, order: int) -> None:
 
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_one_variable_in_single_precision(op: Op) -> None:
-    check(op, (0, 0), (False, True), "f32")
+    for order in range(2, ORDER + 1):
+        check(op, (0,) * order, (False,) * (order - 1) + (True,), "f32")
+
+
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_two_variables_in_single_precision(op: Op) -> None:
+    for orders in itertools.product((0, 1), repeat=3):
+        check(op, orders, (True, False, True), "f32")
 
 
 @pytest.mark.parametrize("orders", [o for n in (1, 2, 3) for o in itertools.product((0, 1), repeat=n)], ids=str)

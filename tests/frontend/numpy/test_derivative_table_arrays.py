@@ -310,3 +310,17 @@ def test_first_and_second_derivatives(name: str) -> None:
     """In the first ways to call it, where elements or eigenvalues are equal."""
     within = ROUNDED.get(name, 1e-9)
     assert [w for p, arrays in programs(name)[:2] for w in check(p, arrays, ("r", "rf"), ("ones", "ties"), within)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAIN)
+def test_third_derivatives(name: str) -> None:
+    """In the first way to call it; the fourth order of one in eight, by name. All ways, points and orders of modes: `everywhere`."""
+    modes = ("rrf", "frr", *(["rfrf"] if sum(map(ord, name)) % 8 == 0 else []))
+    assert [w for p, arrays in programs(name)[:1] for w in check(p, arrays, modes, ("ties",), ROUNDED.get(name, 1e-9))] == []
+
+
+def everywhere(name: str, order: int) -> list[str]:
+    """What is wrong at all points, in all ways to call it and all orders of modes; minutes for some functions."""
+    modes = ["".join(m) for m in itertools.product("rf", repeat=order)]
+    return [w for p, arrays in programs(name) for w in check(p, arrays, modes, tuple(POINTS), ROUNDED.get(name, 1e-9))]

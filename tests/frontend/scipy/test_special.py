@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import mpmath as mp
@@ -10,13 +11,18 @@ import pytest
 import scipy.special as sp
 
 import irad
+from irad.core.interp import interpret
+from irad.core.ir import Program, build
 from irad.core.text import parse, show
+from irad.core.types import Type
 from irad.errors import UnsupportedError
 from irad.ops.core import OPS
 from irad.ops.scipy_special import ARITY, FUNCTIONS, PREFIX
+from tests.ops.test_derivative_table import differentiated
 
 RNG = np.random.default_rng(3)
 LARGER = "stdtr stdtrit chdtr chdtrc chdtri fdtr fdtrc fdtri gammaincinv gammainccinv".split()
+CONSTANT = "round gammasgn".split()
 PAST_ONE = "kv yv k0 k1 y0 y1".split()
 
 # What the names of operands without a slope are, as the error says it.
@@ -76,6 +82,36 @@ def test_slopes(name: str) -> None:
         second = (f(*moved(xs, k, h)) - 2 * f(*xs) + f(*moved(xs, k, -h))) / h**2
         np.testing.assert_allclose(again, second, rtol=1e-4, atol=1e-5)
     assert " ".join(refused) == NO_SLOPE.get(name, "")
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in CONSTANT])
+def test_higher_derivatives(name: str) -> None:
+    """To order 3, of one operand to 4, mixed in every order: each against differences of the one before it."""
+    n, xs = ARITY[name], arguments(name)
+    base = {"f": build([Type("f64", (5,))] * n, lambda *vs: FUNCTIONS[name](*vs), "f")}
+    for k in range(n):
+        with contextlib.suppress(UnsupportedError):  # along operands that test_slopes lists
+            _check_from(base, xs, (k,), 4 if n == 1 else 3)
+
+
+def _check_from(base: Program, xs: list[np.ndarray], along: tuple[int, ...], order: int) -> None:
+    before, args = base, list(xs)
+    for j, k in enumerate(along):
+        program = differentiated(before, k, j % 2 == 0, len(xs))
+        f = lambda h, p=before, args=args, k=k: interpret(p, *moved(args, k, h))[-1]
+        before, args = program, [*args, np.ones(5)]
+    want = _richardson(f, xs[along[-1]])
+    np.testing.assert_allclose(interpret(before, *args)[-1], want, rtol=1e-5, atol=1e-5, err_msg=f"{along} at {xs}")
+    for k in range(len(xs) if len(along) < order else 0):
+        with contextlib.suppress(UnsupportedError):
+            _check_from(base, xs, (*along, k), order)
+
+
+def _richardson(f: Any, x: np.ndarray) -> np.ndarray:
+    """Central differences of three steps."""
+    h = 2e-3 * np.minimum(1, np.abs(x))
+    d = lambda s: (f(s * h) - f(-s * h)) / (2 * s * h)
+    return (64 * d(0.25) - 20 * d(0.5) + d(1)) / 45
 
 
 @pytest.mark.parametrize(
