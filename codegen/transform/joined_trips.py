@@ -32,8 +32,6 @@ PLAIN = (kf.Let, kf.Store, kf.Var, kf.Assign, kf.Fold, kf.Combine, kf.For, kf.If
 
 def joined(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loops joined."""
-    if not any(isinstance(s, kf.Deref) for s in kf.walk(kernel.body)):
-        return kernel
     scope = {p.name: p for p in kernel.params if p.shape is not None}
     return replace(kernel, body=_Joiner(kernel.body, notes).block(kernel.body, scope, {}))
 

@@ -11,13 +11,12 @@ from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
 from irad.codegen.transform.interchange import interchanged
-from irad.codegen.transform.joined_trips import joined
-from irad.codegen.transform.outer_lanes import laned
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
 from irad.codegen.transform.reserved import reserved
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
+from irad.core.once import import_later
 from irad.core.pipelines import in_order
 from irad.core.switches import on
 from irad.core.types import is_float
@@ -58,6 +57,28 @@ def _skewed(kernels: Kernels, job: Job) -> Kernels:
     return [replace(k, body=skew(k.body, job.notes)) if k.polled else k for k in kernels]
 
 
+def _joined(kernels: Kernels, job: Job) -> Kernels:
+    """Most programs have no tape: the module is imported where there is one."""
+    run = lambda k: import_later("irad.codegen.transform.joined_trips").joined(k, job.notes)
+    return [run(k) if k.polled and _has(k, kf.Deref) else k for k in kernels]
+
+
+def _laned(kernels: Kernels, job: Job) -> Kernels:
+    """Most programs have no scalar loop."""
+    run = lambda k: import_later("irad.codegen.transform.outer_lanes").laned(k, job.notes)
+    return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
+
+
+def _has(kernel: kf.Kernel, kind: type) -> bool:
+    return any(isinstance(s, kind) for s in kf.walk(kernel.body))
+
+
+def _scalar_loop(s: kf.Stmt) -> bool:
+    return (
+        isinstance(s, kf.For) and s.kind == "seq" and not any(isinstance(t, kf.For) and t.kind == "vec" for t in kf.walk(s.body))
+    )
+
+
 def _contracted(kernels: Kernels, job: Job) -> Kernels:
     for k in kernels:
         for s in kf.walk(k.body):
@@ -88,12 +109,12 @@ _ROWS = (
     ),
     KernelPass(
         "joined", "The backward of a trip comes right after its forward, where trips are independent: short tapes.",
-        lambda kernels, job: [joined(k, job.notes) if k.polled else k for k in kernels],
+        _joined,
         lambda job: on("join"), needs=("skewed",), makes=("joined",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "laned", "Independent trips around scalar loops run side by side, as lanes.",
-        lambda kernels, job: [laned(k, job.notes) if k.polled else k for k in kernels],
+        _laned,
         lambda job: on("lanes"), needs=("skewed",), makes=("laned",), too_late=("contracted", "shared"),
     ),
     KernelPass(
