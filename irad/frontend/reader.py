@@ -78,19 +78,30 @@ def _note_place(e: Exception, loc: Loc | None) -> None:
 
 
 class Restart(BaseException):
-    """The function must be read again: with more arguments fixed, some loops written out, or the arrays of some followed exactly."""
+    """The function must be read again: with more arguments fixed, some loops written out, the arrays of some followed exactly, or
+    some functions that call themselves as graphs of their own."""
 
     def __init__(
-        self, static: frozenset[Any] = frozenset(), unroll: frozenset[Any] = frozenset(), tracked: frozenset[Any] = frozenset()
+        self,
+        static: frozenset[Any] = frozenset(),
+        unroll: frozenset[Any] = frozenset(),
+        tracked: frozenset[Any] = frozenset(),
+        recursive: frozenset[Any] = frozenset(),
     ):
         super().__init__()
-        self.static, self.unroll, self.tracked = static, unroll, tracked
+        self.static, self.unroll, self.tracked, self.recursive = static, unroll, tracked, recursive
 
 
 class Reader:
     """Reads one function. See the module's docstring."""
 
-    def __init__(self, captures: Captures, unroll: frozenset[Any] = frozenset(), tracked: frozenset[Any] = frozenset()):
+    def __init__(
+        self,
+        captures: Captures,
+        unroll: frozenset[Any] = frozenset(),
+        tracked: frozenset[Any] = frozenset(),
+        recursive: frozenset[Any] = frozenset(),
+    ):
         self.captures = captures
         self.state = State()
         self.kept = Kept(captures.cells)
@@ -98,6 +109,9 @@ class Reader:
         self.frames: list[Activation] = []
         self.unroll = unroll  # loop statements that must be written out
         self.tracked = tracked  # loop statements in which it is followed which array each variable holds
+        self.recursive = recursive  # code of functions whose calls of themselves are not to be written out
+        self.inlined: set[Any] = set()  # and of those for which that is not possible
+        self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments

@@ -67,9 +67,11 @@ def trace(
     fixed: set[Any] = {("arg", k) for k in static}
     unroll: set[Any] = set()
     tracked: set[Any] = set()
+    recursive: set[Any] = set()
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        attempt = _Attempt(fn, leaves, in_tree, frozenset(fixed), frozenset(unroll), frozenset(tracked), live, rows)
+        asked = Restart(frozenset(fixed), frozenset(unroll), frozenset(tracked), frozenset(recursive))
+        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
@@ -80,6 +82,7 @@ def trace(
             fixed |= again.static
             unroll |= again.unroll
             tracked |= again.tracked
+            recursive |= again.recursive
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
 
 
@@ -97,22 +100,13 @@ def _deep_stack() -> Iterator[None]:
 class _Attempt:
     """One reading of a function, with some numbers fixed and some loops written out."""
 
-    def __init__(
-        self,
-        fn: Any,
-        leaves: list[Any],
-        in_tree: TreeDef,
-        fixed: frozenset[Any],
-        unroll: frozenset[Any],
-        tracked: frozenset[Any],
-        live: frozenset[Path],
-        rows: bool,
-    ):
+    def __init__(self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool):
+        fixed = asked.static
         self.rows = rows
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
-        self.reader = SourceReader(captures, unroll, tracked)
+        self.reader = SourceReader(captures, asked.unroll, asked.tracked, asked.recursive)
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed)
         self.params = self.reader.params

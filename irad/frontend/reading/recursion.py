@@ -1,6 +1,7 @@
 """Recursion whose depth depends on data: the function becomes a graph of its own, which calls itself.
 
-Calls are inlined as they are read. A function that is met again under a condition that depends on data, with arguments
+Calls are inlined as they are read, so that a function that calls itself in a loop, or twice, becomes a tree of copies; if there
+are many of them, which differ in Python numbers only, the numbers are traced and the function becomes a graph too. A function that is met again under a condition that depends on data, with arguments
 of the same types, would be inlined for ever: that inner call becomes `call @f`. What f returns is found by a fixed point:
 at first the recursive calls count as not returning, so the base case decides; then they return what was found, until
 that no longer changes. Arrays that f changes in place are returned too and stored by the caller; values of surrounding
@@ -17,23 +18,25 @@ from collections.abc import Callable
 from types import CellType
 from typing import Any
 
-from irad.core.ir import Graph, Node, Value, captures, emit, map_regions, substitute
+from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
-from irad.errors import UnsupportedError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Bad, Template, equal
-from irad.frontend.reader import Reader
+from irad.frontend.reader import Reader, Restart
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.kept import Home
-from irad.frontend.values.objects import Array, Maybe, Nullable, is_number
+from irad.frontend.values.objects import Array, Maybe, Nullable, is_number, is_traced_deep
 from irad.frontend.values.state import Region
 from irad.ops.control import call as call_op
 
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
+_COPIES = 24  # of a function in itself that are written out
+_NESTED = 8  # activations of a function while it is to become a graph
 _ATTEMPTS = 8
 _ORDERS = 2  # orders in which a function passes arrays of the program's caller on to itself, up to which they are told apart
 
@@ -87,17 +90,60 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
     frame.signature = signature(frame.env.names)
     record = _known(r, frame)
     if record is None:
-        around = [f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional]
-        if not around:
-            return NotImplemented
         general = signature(frame.env.names, True)
-        again = any(f.signature == frame.signature for f in around)
-        if not again and (len(around) < _DEEP or not any(_generalised(f) == general for f in around)):
+        if not _calls_itself(r, frame, general):
             return NotImplemented
+        known = list(r.records), dict(r.graphs)
         record = _new(r, frame, name, general)
         record.homes, record.stored = _callers(r, frame)
-        _build(r, record, body)
+        try:
+            _build(r, record, body)
+        except IradError:
+            if not _wanted(r, frame):
+                raise
+            r.records, r.graphs = known
+            r.inlined.add(frame.code)
+            return NotImplemented
     return _emit(r, record, frame)
+
+
+def _calls_itself(r: Reader, frame: Activation, general: tuple[Any, ...]) -> bool:
+    """Is this a call that must not be inlined?"""
+    inside = [f for f in r.frames if _same_function(f, frame)]
+    if _wanted(r, frame):
+        if len(inside) > _NESTED and any(not x.done and _same_function(x.frame, frame) for x in r.records):
+            raise UnsupportedError("the types of the arguments of this recursive call do not settle")
+        if any(_generalised(f) == general for f in inside):
+            return True
+    around = [f for f in inside if f.conditional < r.conditional]
+    again = any(f.signature == frame.signature for f in around)
+    return again or (len(around) >= _DEEP and any(_generalised(f) == general for f in around))
+
+
+def _wanted(r: Reader, frame: Activation) -> bool:
+    """Is a function to become a graph, because too many copies of it were written out?"""
+    return not r.quiet and frame.code in r.recursive - r.inlined
+
+
+def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
+    """A call that is inlined. A function that calls itself more than once becomes a tree of copies: from a number of them on it is
+    read again as a graph that calls itself, if its copies differ in Python numbers only."""
+    if r.quiet or not any(f.code is frame.code for f in r.frames):
+        return body()
+    nodes = current().nodes
+    before = len(nodes)
+    out = body()
+    if len(nodes) > before and (out is None or is_traced_deep(out)):
+        r.copies[frame.code] += 1
+        if r.copies[frame.code] == _COPIES and frame.code not in r.recursive and _alike(r, frame):
+            raise Restart(recursive=frozenset([frame.code]))
+    return out
+
+
+def _alike(r: Reader, frame: Activation) -> bool:
+    """Does an activation differ from one around it in Python numbers only?"""
+    general = _generalised(frame)
+    return any(_same_function(f, frame) and _generalised(f) == general for f in r.frames)
 
 
 def _same_function(a: Activation, b: Activation) -> bool:

@@ -206,3 +206,74 @@ def test_calls_in_a_loop():
 def test_calls_in_a_loop_have_a_gradient():
     assert irad.grad(by_calls)(2.0, 4) == 24.0
     assert irad.grad(in_a_while_loop)(3.0, 2) == 14.0  # f(0) = x*x, f(1) = x + f(0), f(2) = x + f(1) + f(0) = 2*x + 2*x*x
+
+
+def simpson(x, a, b, depth):
+    m = 0.5 * (a + b)
+    if depth == 0:
+        return (b - a) / 6.0 * (np.exp(-x * a) + 4.0 * np.exp(-x * m) + np.exp(-x * b))
+    return simpson(x, a, m, depth - 1) + simpson(x, m, b, depth - 1)
+
+
+def halves(x, depth):
+    """The number decides a shape, so each copy is another program."""
+    if depth == 0:
+        return np.sum(x)
+    return np.sin(halves(x, depth - 1)) + halves(x[: 2**depth] * 1.5, depth - 1)
+
+
+def stores(x, out, depth):
+    if depth == 0:
+        out[0] += np.sin(x[0] * out[0])
+        return
+    for _ in range(3):
+        stores(x, out, depth - 1)
+
+
+def into(x):
+    out = np.ones(1) * x[1]
+    stores(x, out, 3)
+    return out[0]
+
+
+def orders(x, items, k):
+    """The sum over all orders of the items of x[a]**2 * x[b] * ..., a first."""
+    if k == len(items):
+        out = x[items[0]]
+        for i in items:
+            out = out * x[i]
+        return out
+    total = 0.0
+    for i in range(k, len(items)):
+        items[k], items[i] = items[i], items[k]
+        total += orders(x, items, k + 1)
+        items[k], items[i] = items[i], items[k]
+    return total
+
+
+def inner(x):
+    def go(depth, s):
+        return s * s if depth == 5 else go(depth + 1, s + x[0]) + go(depth + 1, s * x[1])
+
+    return go(0, 1.0)
+
+
+MANY = [
+    (lambda x: simpson(x[0], 0.0, 1.0, 6), True),
+    (lambda x: halves(x, 6), False),
+    (into, True),
+    (lambda x: orders(x, np.arange(4), 0), True),
+    (inner, True),
+]
+
+
+@pytest.mark.parametrize("f, graph", MANY)
+def test_many_calls_of_known_depth(f, graph):
+    """Copies that differ in numbers only are one graph that calls itself; others are written out."""
+    x = np.linspace(0.5, 0.9, 64 if not graph else 4)
+    value, gradient = irad.value_and_grad(f)(x)
+    assert np.isclose(value, f(x), rtol=1e-13)
+    steps = [1e-4 * e for e in np.eye(len(x))]
+    right = [(8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / 12e-4 for h in steps]
+    assert np.allclose(gradient, right, rtol=1e-7, atol=1e-9 * np.max(np.abs(right)))
+    assert (len(trace(f, (x,)).program) > 1) == graph
