@@ -3,14 +3,13 @@
     python docs/examples/objectives/measure.py [NAME ...] [--repeat N] [--loops]
 
 Each call is in a process of its own, on one thread; times are medians of CPU time in ms. Memory is what the peak of the process grew by
-from before the first call, beside the bytes of the results. Where JAX is installed, `jax_forms.py` is measured beside it.
+from before the first call, beside the bytes of the results.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import json
 import os
 import resource
@@ -68,13 +67,10 @@ def size_of(x: Any) -> int:
     return sum(map(size_of, x)) if isinstance(x, tuple) else getattr(x, "nbytes", 8)
 
 
-def measured(name: str, what: str, loops: bool, repeat: int, jax: bool) -> dict[str, float]:
+def measured(name: str, what: str, loops: bool, repeat: int) -> dict[str, float]:
     """One call: first in wall time, then the median of CPU times."""
     args = importlib.import_module(name).generate(*SIZES[name])
-    if jax:
-        call, args = importlib.import_module("jax_forms").call(name, what, args)
-    else:
-        call = calls(name, loops)[what]
+    call = calls(name, loops)[what]
     before, start = peak(), time.perf_counter()
     out = call(*args)
     first, times = time.perf_counter() - start, []
@@ -113,13 +109,11 @@ def main() -> None:
     if given.one:
         print(json.dumps(measured(*json.loads(given.one))))
         return
-    peers = [False, True] if importlib.util.find_spec("jax") else [False]
     for name in given.names:
         for what in ("ff", "fr", "rf", "rr") if name in ("particle", "saddle") else ("value", "gradient"):
-            for jax in peers:
-                found = in_process(name, what, given.loops, given.repeat, jax)
-                shown = "failed" if found is None else ", ".join(f"{k} {v:.4g}" for k, v in found.items())
-                print(f"{name:9s} {what:9s} {'JAX ' if jax else 'irad'} {shown}", flush=True)
+            found = in_process(name, what, given.loops, given.repeat)
+            shown = "failed" if found is None else ", ".join(f"{k} {v:.4g}" for k, v in found.items())
+            print(f"{name:9s} {what:9s} {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from descent import argmin, norm
 
 import irad
-from descent import argmin, norm
 
 STEP = 0.1
 

@@ -14,21 +14,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import ba
 import det
 import gmm
 import hello
 import ht
-import irad
 import kmeans
 import llsq
 import lse
 import lstm
+import numpy as np
 import ode
 import particle
 import saddle
+
+import irad
 
 MODES = {"f": "forward", "r": "reverse"}
 Function = tuple[Callable[[dict[str, Any]], tuple[Any, ...]], Any, Callable[..., Any]]  # arguments of an input; call; output
