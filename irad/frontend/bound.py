@@ -13,7 +13,7 @@ from irad.core.structured import Bytes, Structured
 from irad.frontend.activations import Activation
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
-from irad.frontend.reader import Reader
+from irad.frontend.reader import Reader, Restart
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.written import call_written
@@ -90,7 +90,7 @@ class SourceReader(Reader):
 
 def _read_alone(entry: Written, operands: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """A function that is written in NumPy as a builder: of operands as the table's functions take them, outside of any function."""
-    r = SourceReader(Captures())
+    r = SourceReader(Captures(), Restart())
     r.frames.append(outermost())
     args, kwargs = [r.wrap(x) for x in operands], {k: r.wrap(v) for k, v in named.items()}
     return r.operand(call_written(r, entry, args, kwargs))

@@ -77,17 +77,15 @@ def _note_place(e: Exception, loc: Loc | None) -> None:
         e.add_note(f"raised while compiling {loc}" + (f"\n{excerpt}" if excerpt else ""))
 
 
+Some = frozenset[Any]
+NONE: Some = frozenset()
+
+
 class Restart(BaseException):
     """The function must be read again: with more arguments fixed, some loops written out, the arrays of some followed exactly, or
     some functions that call themselves as graphs of their own."""
 
-    def __init__(
-        self,
-        static: frozenset[Any] = frozenset(),
-        unroll: frozenset[Any] = frozenset(),
-        tracked: frozenset[Any] = frozenset(),
-        recursive: frozenset[Any] = frozenset(),
-    ):
+    def __init__(self, static: Some = NONE, unroll: Some = NONE, tracked: Some = NONE, recursive: Some = NONE):
         super().__init__()
         self.static, self.unroll, self.tracked, self.recursive = static, unroll, tracked, recursive
 
@@ -95,22 +93,17 @@ class Restart(BaseException):
 class Reader:
     """Reads one function. See the module's docstring."""
 
-    def __init__(
-        self,
-        captures: Captures,
-        unroll: frozenset[Any] = frozenset(),
-        tracked: frozenset[Any] = frozenset(),
-        recursive: frozenset[Any] = frozenset(),
-    ):
+    def __init__(self, captures: Captures, asked: Restart):
         self.captures = captures
         self.state = State()
         self.kept = Kept(captures.cells)
         self.outside = Outside()  # what is assigned outside of the program
         self.frames: list[Activation] = []
-        self.unroll = unroll  # loop statements that must be written out
-        self.tracked = tracked  # loop statements in which it is followed which array each variable holds
-        self.recursive = recursive  # code of functions whose calls of themselves are not to be written out
-        self.inlined: set[Any] = set()  # and of those for which that is not possible
+        self.unroll = asked.unroll  # loop statements that must be written out
+        self.tracked = asked.tracked  # loop statements in which it is followed which array each variable holds
+        self.recursive = dict.fromkeys(
+            asked.recursive, True
+        )  # code of functions that become graphs; False: that was not possible
         self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be

@@ -106,7 +106,7 @@ class _Attempt:
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
-        self.reader = SourceReader(captures, asked.unroll, asked.tracked, asked.recursive)
+        self.reader = SourceReader(captures, asked)
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed)
         self.params = self.reader.params

@@ -102,7 +102,7 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
             if not _wanted(r, frame):
                 raise
             r.records, r.graphs = known
-            r.inlined.add(frame.code)
+            r.recursive[frame.code] = False
             return NotImplemented
     return _emit(r, record, frame)
 
@@ -122,7 +122,7 @@ def _calls_itself(r: Reader, frame: Activation, general: tuple[Any, ...]) -> boo
 
 def _wanted(r: Reader, frame: Activation) -> bool:
     """Is a function to become a graph, because too many copies of it were written out?"""
-    return not r.quiet and frame.code in r.recursive - r.inlined
+    return not r.quiet and r.recursive.get(frame.code, False)
 
 
 def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
