@@ -47,16 +47,30 @@ def _reading_rule(r: Reader, custom: Any) -> Iterator[None]:
         r.rules.pop()
 
 
-class custom_vjp(Special):  # noqa: N801  (a decorator)
+class _WithRule(Special):
+    """A function and, once it is given, a rule; called outside of compiled code it is the function itself."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = _function(fun, type(self).__name__)
+        functools.update_wrapper(self, fun, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        """As a method, bound to the instance."""
+        return self if obj is None else functools.partial(self, obj)
+
+
+class custom_vjp(_WithRule):  # noqa: N801  (a decorator)
     """A function whose reverse derivative is given by `defvjp`; forward mode is its transpose.
 
     Outside of compiled code and where nothing is differentiated it is the function itself. Keyword arguments are allowed;
     those that have a position count as positional for the rule.
     """
 
-    def __init__(self, fun: Callable[..., Any]):
-        self.fun, self.fwd, self.bwd = _function(fun, "custom_vjp"), None, None
-        functools.update_wrapper(self, fun, updated=())
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> custom_vjp:
         """`fwd(*args, **kwargs) -> (result, residuals)` and `bwd(residuals, ct) -> tuple of cotangents`.
@@ -64,7 +78,7 @@ class custom_vjp(Special):  # noqa: N801  (a decorator)
         The residuals are any tree. `ct` is nested like the result. `bwd` returns one cotangent per positional argument, nested
         like it; None is zero, and the right thing for an argument that is no float.
         """
-        self.fwd, self.bwd = _function(fwd, "defvjp"), _function(bwd, "defvjp")  # type: ignore[assignment]
+        self.fwd, self.bwd = _function(fwd, "defvjp"), _function(bwd, "defvjp")
         return self
 
     def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -74,27 +88,18 @@ class custom_vjp(Special):  # noqa: N801  (a decorator)
         with _reading_rule(r, self):
             return apply_custom_vjp(r, self.part(r, "fun"), self.part(r, "fwd"), self.part(r, "bwd"), args, kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fun(*args, **kwargs)
 
-    def __get__(self, obj: Any, owner: type | None = None) -> Any:
-        """As a method, bound to the instance."""
-        return self if obj is None else functools.partial(self, obj)
-
-
-class custom_jvp(Special):  # noqa: N801
+class custom_jvp(_WithRule):  # noqa: N801
     """A function whose forward derivative is given by `defjvp`; reverse mode is its transpose. Otherwise as `custom_vjp`."""
 
-    def __init__(self, fun: Callable[..., Any]):
-        self.fun, self.rule = _function(fun, "custom_jvp"), None
-        functools.update_wrapper(self, fun, updated=())
+    rule: Callable[..., Any] | None = None
 
     def defjvp(self, rule: Callable[..., Any]) -> custom_jvp:
         """`rule(primals, tangents, **kwargs) -> (result, tangent of the result)`; it must be linear in the tangents.
 
         `primals` and `tangents` are tuples with an entry per positional argument; the tangent of what is no float is 0.0.
         """
-        self.rule = _function(rule, "defjvp")  # type: ignore[assignment]
+        self.rule = _function(rule, "defjvp")
         return self
 
     def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -103,13 +108,6 @@ class custom_jvp(Special):  # noqa: N801
         args, kwargs = positional(self.fun, args, kwargs)
         with _reading_rule(r, self):
             return apply_custom_jvp(r, self.part(r, "fun"), self.part(r, "rule"), args, kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fun(*args, **kwargs)
-
-    def __get__(self, obj: Any, owner: type | None = None) -> Any:
-        """As a method, bound to the instance."""
-        return self if obj is None else functools.partial(self, obj)
 
 
 def stop_gradient(x: Any) -> Any:

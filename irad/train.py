@@ -95,13 +95,6 @@ def digits(seed: int = 0) -> tuple[Any, ...]:
     return X[:1437], y[:1437], X[1437:], y[1437:]
 
 
-def digits_like(seed: int = 0, n: int = 64) -> tuple[Any, Any, Any]:
-    """Random parameters of logistic regression, images and labels of the digits' shapes, for tests."""
-    r = np.random.default_rng(seed)
-    params = {"W": r.standard_normal((64, 10)).astype(np.float32), "b": r.standard_normal(10).astype(np.float32)}
-    return params, r.random((n, 64)).astype(np.float32), r.integers(0, 10, n)
-
-
 def initial(sizes: tuple[int, ...], seed: int = 1) -> dict[str, Any]:
     """Parameters of dense layers, float32: weights normal with standard deviation sqrt(2/inputs), biases 0."""
     r = np.random.default_rng(seed)

@@ -73,7 +73,7 @@ class BlockedNest(Nest):
         heavy = any(m.op.cost >= HEAVY for m in scalars)
         if not heavy or not on("blocks") or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
             return 1
-        width = max((_row_bytes(m, self.f) for m in self.body.nodes if m.op is loop), default=8)
+        width = max((_row_bytes(m) for m in self.body.nodes if m.op is loop), default=8)
         most = max(8, min(MAX_BLOCK, L1_SHARE // width))
         if n <= most:
             return n
@@ -306,7 +306,7 @@ def _stages(nodes: Sequence[Node]) -> list[tuple[str, list[Node]]]:
     return out
 
 
-def _row_bytes(node: Node, f: KernelBuilder) -> int:
+def _row_bytes(node: Node) -> int:
     size = node.regions[0].nodes[0].outputs[0].type.numpy.itemsize if node.regions[0].nodes else 8
     for d in node.attrs["extents"]:
         size *= d if isinstance(d, int) else 64

@@ -39,10 +39,6 @@ def register(
     _REGISTRY[cls] = (flatten, unflatten)
 
 
-def is_registered(cls: type) -> bool:
-    return cls in _REGISTRY
-
-
 class TreeDef:
     """How leaves are nested. `cls` is the class of a node, `meta` its static part; a leaf has cls None."""
 

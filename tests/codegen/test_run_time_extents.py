@@ -194,3 +194,22 @@ def test_the_extreme_of_a_window_of_two_run_time_extents(extreme: Any) -> None:
             want[i + at[0], j + at[1]] += i + 2 * j + 1
     assert value == pooled(a)
     np.testing.assert_array_equal(slope, want)
+
+
+SELECTED = np.array([1.0, -2.0, 3.0, 4.0, -5.0, 6.0])
+
+
+@pytest.mark.parametrize("at", [[1], [1, 3], (2,), [-1]])
+def test_a_selection_is_split_at_indices(at: Any) -> None:
+    f = lambda x: sum(np.sum(part) * (k + 1) for k, part in enumerate(np.split(x[x > 0], at)))
+    assert irad.compile(f)(SELECTED) == f(SELECTED)
+
+
+def test_a_selection_is_not_split_into_equal_parts() -> None:
+    with pytest.raises(irad.UnsupportedError, match="give the indices"):
+        irad.compile(lambda x: np.split(x[x > 0], 2))(SELECTED)
+
+
+def test_phases_of_a_selection_and_of_a_period_that_is_an_argument() -> None:
+    f = lambda x, p: np.unwrap(3 * x[x > 0], period=p)
+    np.testing.assert_allclose(irad.compile(f)(SELECTED, 2.5), f(SELECTED, 2.5))

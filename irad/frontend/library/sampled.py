@@ -1,4 +1,4 @@
-"""NumPy's tools for sampled functions: convolve, correlate, interp, gradient."""
+"""NumPy's tools for sampled functions: convolve, correlate, interp, gradient, unwrap."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -174,3 +174,20 @@ def _uneven(x, steps, edge_order):
         d, e = h[-2:-1], h[-1:]
         last = e / (d * (d + e)) * x[-3:-2] + -(e + d) / (d * e) * x[-2:-1] + (2.0 * e + d) / (e * (d + e)) * x[-1:]
     return np.concatenate((first, inside, last))
+
+
+# ---- phases ----------------------------------------------------------------------------------------------------------
+
+
+@written("numpy.unwrap")
+def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+    """np.unwrap: jumps larger than half a period are taken out."""
+    x = np.asarray(p, np.result_type(p, period))
+    d, floating = np.diff(x, axis=axis), x.dtype.kind == "f"
+    half = period / 2 if floating else period // 2
+    wrapped = np.remainder(d + half, period) - half
+    if floating or period % 2 == 0:
+        wrapped = np.where((wrapped == -half) & (d > 0), half, wrapped)
+    jumps = np.where(np.abs(d) < (period / 2 if discont is None else discont), 0, wrapped - d)
+    first, rest = np.split(x, [1], axis)
+    return np.concatenate((first, rest + np.cumsum(jumps, axis)), axis)

@@ -1,4 +1,4 @@
-"""NumPy's elementwise functions that are not ufuncs: clip, where, round, nan_to_num, isclose, select, sinc, i0, unwrap..."""
+"""NumPy's elementwise functions that are not ufuncs: clip, where, round, nan_to_num, isclose, select, sinc, i0..."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from irad.frontend.numpy import complex_ufuncs
 from irad.frontend.numpy.elementwise import apply_ufunc, convert, truth
 from irad.frontend.numpy.operators import around
 from irad.frontend.numpy.reduce import all_of
-from irad.frontend.numpy.scan import cumsum_of, diff, join, part
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import (
     Arr,
@@ -27,7 +26,6 @@ from irad.frontend.values.arr import (
     is_traced,
     lift,
     materialise,
-    normalize_axis,
     result_dtype,
     shape_of,
 )
@@ -235,31 +233,6 @@ def sinc(x: Any) -> Arr:
 def i0(x: Any) -> Arr:
     """np.i0, the modified Bessel function of order 0."""
     return Arr(in_f32(bessel_i0, lift(x, float_dtype(x)).value))
-
-
-@numpy("unwrap")
-def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * math.pi) -> Arr:
-    """np.unwrap: jumps larger than half a period are taken out."""
-    x = lift(p, result_dtype(p, period))
-    k, n = normalize_axis(axis, x.ndim), x.shape[axis]
-    if n == 0:
-        return x
-    half = period / 2
-    d = diff(x, axis=k)
-    wrapped = sub(op("remainder")(add(d, half), period), half) if is_float(x.name) else _wrapped_int(d, period)
-    if is_float(x.name) or not period % 2:
-        at_edge = apply_ufunc("logical_and", apply_ufunc("equal", wrapped, -half), apply_ufunc("greater", d, 0))
-        wrapped = where(at_edge, half if is_float(x.name) else period // 2, wrapped)
-    correction = sub(wrapped, d)
-    small = apply_ufunc("less", op("absolute")(d), half if discont is None else discont)
-    correction = where(small, 0, correction)
-    rest = add(part(x, k, 1, n - 1), cumsum_of(correction, k))
-    return join([part(x, k, 0, 1), rest], k)
-
-
-def _wrapped_int(d: Arr, period: int) -> Any:
-    half = period // 2
-    return sub(op("remainder")(add(d, half), period), half)
 
 
 # ---- ufunc-like reductions of pairs ------------------------------------------------------------------------------------

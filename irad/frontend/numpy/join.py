@@ -210,7 +210,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Arr:
 # ---- splitting -----------------------------------------------------------------------------------------------------
 
 
-def _cuts(indices_or_sections: Any, n: Dim, exact: bool) -> list[Any]:
+def cuts(indices_or_sections: Any, n: Dim, exact: bool) -> list[Any]:
     """Starting points of the parts after the first."""
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         return list(indices_or_sections)
@@ -228,9 +228,9 @@ def _cuts(indices_or_sections: Any, n: Dim, exact: bool) -> list[Any]:
 def _split(ary: Any, indices_or_sections: Any, axis: Any, exact: bool) -> list[Arr]:
     x = lift(ary)
     k = normalize_axis(axis, x.ndim)
-    cuts = [0, *_cuts(indices_or_sections, x.shape[k], exact), None]
+    edges = [0, *cuts(indices_or_sections, x.shape[k], exact), None]
     at = lambda a, b: (slice(None),) * k + (slice(a, b),)
-    return [getitem(x, at(a, b)) for a, b in zip(cuts, cuts[1:])]
+    return [getitem(x, at(a, b)) for a, b in zip(edges, edges[1:])]
 
 
 @numpy("split", view=True)

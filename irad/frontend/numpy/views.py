@@ -13,6 +13,7 @@ import numpy as np
 from irad.core.types import Dim, Type, is_complex, real_dtype
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.control.holders import references
+from irad.frontend.numpy.join import cuts
 from irad.frontend.numpy.table import METHODS, TABLE
 from irad.frontend.reader import Reader
 from irad.frontend.registry import find
@@ -350,25 +351,13 @@ def unstack(r: Reader, x: Array, /, *, axis: int = 0) -> Any:
     return tuple(r.getitem(moved, k) for k in range(static_int(from_dim(moved.shape[0]), "the extent of the axis of np.unstack")))
 
 
-def _pieces(r: Reader, a: Array, bounds: Sequence[Any], axis: int) -> list[Any]:
-    n = len(a.shape)
-    cut = lambda lo, hi: at(r, a, tuple(slice(lo, hi) if k == axis else slice(None) for k in range(n)))
-    edges = [0, *bounds, a.shape[axis]]
-    return r.state.made([cut(lo, hi) for lo, hi in zip(edges, edges[1:])])
-
-
 @register("split", "array_split")
 def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, *, even: bool = False) -> Any:
     k = _axis(axis, len(ary.shape))
-    if isinstance(indices_or_sections, (list, tuple, Array)):
-        return _pieces(r, ary, [int(i) if not isinstance(i, Arr) else i for i in r.items(indices_or_sections)], k)
-    n: Any = ary.shape[k]
-    parts = int(indices_or_sections)
-    if even and n % parts:
-        raise ValueError("array split does not result in an equal division")
-    each, extra = divmod(n, parts)
-    sizes = [each + 1] * extra + [each] * (parts - extra)
-    return _pieces(r, ary, list(np.cumsum(sizes[:-1]).tolist()), k)
+    given = isinstance(indices_or_sections, (list, tuple, Array))
+    bounds = r.items(indices_or_sections) if given else cuts(indices_or_sections, ary.shape[k], even)
+    edges = [0, *(i if isinstance(i, Arr) else int(i) for i in bounds), None]
+    return r.state.made([at(r, ary, (slice(None),) * k + (slice(lo, hi),)) for lo, hi in zip(edges, edges[1:])])
 
 
 FUNCTIONS[np.split] = lambda r, ary, sections, axis=0: array_split(r, ary, sections, axis, even=True)

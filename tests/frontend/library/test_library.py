@@ -49,6 +49,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "unravel_index": [((np.arange(21), (3, 7)), {}), ((5, (2, 3, 4)), {})],
     "histogram": [((A,), {}), ((F, 3, (0, 1)), {}), ((A, [-1.0, 0.0, 2.0]), {"weights": A}), ((I, 4), {"density": True})],
     "digitize": [((A, [-1.0, 0.0, 1.0]), {}), ((A, [1.0, 0.0]), {"right": True}), ((0.5, [0, 1]), {})],
+    "unwrap": [((5 * A,), {}), ((I, None, 0), {"period": 4}), ((I,), {"period": 3, "discont": 1}), ((F, 0.1), {})],
     "isin": [((I, [1, 3]), {}), ((A, A[:1]), {"invert": True}), ((V, []), {})],
     "apply_over_axes": [((np.sum, A, [0, 1]), {}), ((np.mean, A, -1), {}), ((np.cumsum, A, 0), {})],
     "fromfunction": [((lambda i, j: i * 2 + j, (3, 2)), {}), ((lambda i, j: i == j, (2, 2)), {"dtype": int})],
