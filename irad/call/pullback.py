@@ -50,7 +50,12 @@ def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
 
 
 def surely_there(tree: TreeDef) -> None:
-    """Raises UnsupportedError for a result, or a part of one, that may be None."""
+    """Raises UnsupportedError for a result, or a part of one, that may be None, or an array or a number."""
+    if tree.cls is Perhaps and tree.children[2].size:
+        words = (
+            "what the differentiated function returns is an array on some paths and a number on the others; make it one of them"
+        )
+        raise UnsupportedError(words)
     if tree.cls is Perhaps:
         words = "what the differentiated function returns may be None, which has no cotangent; "
         raise UnsupportedError(words + "return a number that means none, or a bool beside it")

@@ -27,7 +27,7 @@ from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
-from irad.frontend.values.objects import Array, Cell, Either, Nullable, is_traced_deep
+from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep, unfit
 from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import State
@@ -310,6 +310,8 @@ class Reader:
             return {k: self.operand(v) for k, v in x.items()}
         if isinstance(x, (Structured, Bytes)) and not is_traced_deep(x):
             return concrete(x)
+        if type(x) is Varying:
+            raise UnsupportedError(f"an operand is {unfit(x)}")
         return self.operand(self.definite(x, "an operand")) if type(x) is Nullable else x
 
     def wrap(self, x: Any, zero_d: bool = False) -> Any:

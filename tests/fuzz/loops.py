@@ -279,9 +279,10 @@ class Wide(Program):
         )  # fmt: skip
 
     def kinds(self) -> str:
-        """Variables that change their kind in a loop, not under a condition: a number, a list, and an int."""
+        """Variables that change their kind in a loop: a number (also under a condition), a list, and an int."""
         a = self.array()
         return self.pick(
+            f"if {self.condition()}: c = c + {a}", f"s += np.sum(c * {self.value()}) * 0.1 if np.ndim(c) else c * 0.5",
             f"c = c * 0.5 + {a}", f"e = np.tanh(m @ {a} * 0.1).sum() + {a} * 0.5", f"h = h * {self.pick('0.5', '1j', a)}", "t += np.sum(np.abs(c)) * 0.1",
             f"c, h = h * 0.5, c + {a}", f"e = {a} * 1.0", "s += np.sum(e) * 0.1",
         )  # fmt: skip

@@ -11,11 +11,11 @@ from typing import Any
 from irad.core.ir import Node, Value, current
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Nullable
+from irad.frontend.values.objects import Nullable, Varying
 from irad.frontend.values.state import Name
 from irad.ops.constant import const
 from irad.ops.control import if_
-from irad.ops.elementwise import logical_and, logical_not, logical_or
+from irad.ops.elementwise import logical_and, logical_not, logical_or, ne
 from irad.ops.intervals import definition
 
 
@@ -25,8 +25,10 @@ def learn(r: Reader, cond: Any, truth: bool) -> None:
         return
     assume(r, cond, truth)
     for name, x in list(r.frame.env.names.items()):
-        if type(x) is Nullable and known(r, x.there):
+        if isinstance(x, Nullable) and known(r, x.there):
             r.state.assign(Name(r.frame.env, name), x.value)
+        elif type(x) is Varying and known(r, x.there, False):
+            r.state.assign(Name(r.frame.env, name), x.other)
 
 
 def assume(r: Reader, cond: Arr, truth: bool) -> None:
@@ -39,11 +41,11 @@ def note(r: Reader, v: Value, truth: bool) -> None:
     r.facts.setdefault(current(), set()).add((v, truth))
 
 
-def known(r: Reader, cond: Arr) -> bool:
-    """Does a condition hold here, as far as is known?"""
+def known(r: Reader, cond: Arr, truth: bool = True) -> bool:
+    """Does a condition hold here (`truth`: is it so?), as far as is known?"""
     at = current()
     while at is not None:
-        if (cond.value, True) in r.facts.get(at, ()):
+        if (cond.value, truth) in r.facts.get(at, ()):
             return True
         at = at.outer  # type: ignore[assignment]
     return False
@@ -61,6 +63,15 @@ def _implied(v: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
             yield from _implied(x, truth)
     elif node.op is if_:
         yield from _of_branch(node, node.outputs.index(v), truth)
+    elif node.op is ne and _is_zero(node.inputs[1]):  # the truth of a number
+        made = definition(node.inputs[0])
+        if made is not None and made.op is if_:
+            yield from _of_branch(made, made.outputs.index(node.inputs[0]), truth)
+
+
+def _is_zero(v: Value) -> bool:
+    made = definition(v)
+    return made is not None and made.op is const and made.attrs["value"] == 0
 
 
 def _of_branch(node: Node, k: int, truth: bool) -> Iterator[tuple[Value, bool]]:

@@ -38,6 +38,7 @@ from irad.frontend.values.objects import (
     Poison,
     StructureError,
     Text,
+    Varying,
 )
 from irad.frontend.values.runs import (
     Run,
@@ -89,6 +90,12 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
         flag = lift(obj.defined).value if isinstance(obj, Maybe) else scalar(True, "bool")
         return [flag, *leaves(t.child, obj.value if isinstance(obj, Maybe) else obj, read, seen)]
+    if isinstance(t, Null) and t.other is not None:
+        if isinstance(obj, Varying):
+            return [obj.there.value, *leaves(t.child, obj.value, read, seen), *leaves(t.other, obj.other, read, seen)]
+        if isinstance(obj, Array) and obj.shape:
+            return [scalar(True, "bool"), *leaves(t.child, obj, read, seen), *map(zero, holes(t.other))]
+        return [scalar(False, "bool"), *map(zero, holes(t.child, seen)), *leaves(t.other, obj, read, seen)]
     if isinstance(t, Null):
         if obj is None:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
@@ -113,6 +120,8 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
         return [Type(t.dtype)]
     if isinstance(t, Pick):
         return [I64]
+    if isinstance(t, Null) and t.other is not None:
+        return [BOOL, *holes(t.child, seen), *holes(t.other, seen)]
     if isinstance(t, (Opt, Null)):
         return [BOOL, *holes(t.child, seen)]
     if isinstance(t, (Same, Bad)) or id(t) in seen:
@@ -164,7 +173,7 @@ def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim
     if equal(have, want):
         return [next(columns) for _ in holes(have)]
     flag = lambda there: const(value=there, type=Type("bool", (rows,)))
-    if isinstance(want, Null):
+    if isinstance(want, Null) and want.other is None and not (isinstance(have, Null) and have.other is not None):
         if isinstance(have, Null):
             return [next(columns), *_widened(have.child, want.child, columns, rows)]
         if isinstance(have, Same) and have.obj is None:
@@ -208,8 +217,8 @@ class Maker:
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)
         if isinstance(t, Null):
-            there = Arr(next(self.values), True)
-            return Nullable(self.make(t.child), there)
+            there, value = Arr(next(self.values), True), self.make(t.child)
+            return Nullable(value, there) if t.other is None else Varying(value, there, other=self.make(t.other))
         if id(t) not in self.memo:
             self.memo[id(t)] = self._new(t)
         return self.memo[id(t)]

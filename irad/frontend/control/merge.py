@@ -40,6 +40,7 @@ from irad.frontend.values.objects import (
     Nullable,
     Poison,
     Text,
+    Varying,
     describe,
     is_number,
 )
@@ -165,8 +166,10 @@ class Joiner:
         return self._nullable(t, b) or self._shape(t, b)
 
     def _nullable(self, t: Template, b: Any) -> Template | None:
-        """Where either is None, on some path at least."""
+        """Where either is None, or is an array or a number, on some path at least."""
         a = t.obj if isinstance(t, Same) else None
+        if isinstance(a, Varying) or isinstance(b, Varying) or (isinstance(t, Null) and t.other is not None):
+            return self._varying(t, b)
         if isinstance(a, Nullable) and b is a.value and isinstance(b, Arr):
             return t  # whoever has the number knows that it is there
         if isinstance(b, Nullable) and a is b.value and isinstance(a, Arr):
@@ -220,7 +223,23 @@ class Joiner:
             node = self._lists(t, a, b) or self._nodes(t, a, b)
             if node is not None:
                 return node
-        return Bad(f"it is {show(t)} on one path and {describe(b)} on the other")
+        return self._varying(t, b) if self.lasting is not None else _differ(t, b)
+
+    def _varying(self, t: Template, b: Any) -> Template:
+        """Of an array on some paths and a number on the others."""
+        sides = _array_and_number(t), _array_and_number(b)
+        if None in sides:
+            return _differ(t, b)
+        (array, number_), (array_b, number_b) = sides  # type: ignore[misc]
+        if array is None or array_b is None:
+            array, side = (array_b, 1) if array is None else (array, 0)
+            array = array if isinstance(array, Template) else self._inside(array, side)
+        else:
+            array = self.join(array, array_b)
+        given = [x if isinstance(x, Num) else number(x) for x in (number_, number_b) if x is not None]
+        if not given or isinstance(array, Bad):
+            return _differ(t, b)
+        return Null(array, join_numbers(*given) if len(given) == 2 else given[0])
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
         have = t.type if isinstance(t, Ary) else a.type
@@ -272,6 +291,23 @@ class Joiner:
         return Composite(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
+def _differ(t: Template, b: Any) -> Bad:
+    return Bad(f"it is {show(t)} on one path and {describe(b)} on the other")
+
+
+def _array_and_number(x: Any) -> tuple[Any, Any] | None:
+    """The array and the number (or their templates) that a variable is, one of which may be None; None if it is neither."""
+    if isinstance(x, Same):
+        x = x.obj
+    if isinstance(x, Varying):
+        return x.value, x.other
+    if isinstance(x, Null) and x.other is not None:
+        return x.child, x.other
+    if isinstance(x, Num) or is_number(x) or is_zero_d(x):
+        return None, x
+    return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
 class _OfElements(Grower):
     """Of lists that are elements of a list."""
 
@@ -319,6 +355,8 @@ def meet(a: Template, b: Template) -> Template:
         return b
     if isinstance(a, Num) and isinstance(b, Num):
         return join_numbers(a, b)
+    if any(isinstance(x, Null) and x.other is not None for x in (a, b)):
+        return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
     if isinstance(a, Null) or isinstance(b, Null):
         inner = meet(*(x.child if isinstance(x, Null) else x for x in (a, b)))
         return inner if isinstance(inner, Bad) else Null(inner)
@@ -352,7 +390,8 @@ def open_(
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Nullable):
-        return Null(open_(obj.value, side, lasting, content))
+        other = number(obj.other) if isinstance(obj, Varying) else None
+        return Null(open_(obj.value, side, lasting, content), other)
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
     if isinstance(obj, list) and has_run(content(obj)):

@@ -66,9 +66,10 @@ class Opt(Template):
 
 @dataclass(frozen=True, eq=False)
 class Null(Template):
-    """Perhaps None: a flag, then the holes of what it is otherwise."""
+    """Perhaps None: a flag, then the holes of what it is otherwise. With `other` it is that instead of None."""
 
     child: Template
+    other: Template | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +205,7 @@ def show(t: Template) -> str:
     if isinstance(t, Same):
         return describe(t.obj)
     if isinstance(t, Null):
-        return f"{show(t.child)} or None"
+        return f"{show(t.child)} or {show(t.other) if t.other is not None else None}"
     if isinstance(t, Num):
         return describe(Arr(Value(Type(t.dtype)), t.weak))
     if isinstance(t, Ary):
@@ -229,7 +230,11 @@ def equal(a: Template, b: Template) -> bool:
         return a.type == b.type  # type: ignore[attr-defined]
     if isinstance(a, Pick):
         return a.options == b.options  # type: ignore[attr-defined]
-    if isinstance(a, (Opt, Null)):
+    if isinstance(a, Null):
+        x, y = a.other, b.other  # type: ignore[attr-defined]
+        others = equal(x, y) if x is not None and y is not None else x is y
+        return others and equal(a.child, b.child)  # type: ignore[attr-defined]
+    if isinstance(a, Opt):
         return equal(a.child, b.child)  # type: ignore[attr-defined]
     if isinstance(a, Grown):
         return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]

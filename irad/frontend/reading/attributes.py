@@ -16,6 +16,7 @@ from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.stands import Stands
+from irad.frontend.control.varying import split
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.reader import Reader
@@ -25,7 +26,18 @@ from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import UNDEFINED, Array, Either, Maybe, Method, Poison, Text, holds_traced, python_method
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Array,
+    Either,
+    Maybe,
+    Method,
+    Poison,
+    Text,
+    Varying,
+    holds_traced,
+    python_method,
+)
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.control import raise_if
 
@@ -39,6 +51,9 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return r.call(type, [obj])
     if isinstance(obj, (Array, Arr)):
         return _array_attr(r, obj, name)
+    if type(obj) is Varying:
+        method = callable(getattr(np.ndarray, name, None))
+        return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
     if isinstance(obj, (Structured, Bytes)):
         return get_node_attr(r, obj, name)
     if isinstance(obj, Stands):

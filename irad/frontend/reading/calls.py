@@ -18,7 +18,9 @@ from irad.core.foreign import is_library
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
+from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
+from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.attributes import note_method, place_of_attribute
@@ -124,6 +126,9 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return apply_transform(r, fn, args, kwargs)
     if isinstance(fn, Special):
         return fn.apply(r, args, kwargs)
+    if varies(args) or varies(list(kwargs.values())):
+        if not _is_read(fn):
+            return varying.call(r, fn, args, kwargs)
     special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
     if special is not None:
         return special(r, *args, **kwargs)

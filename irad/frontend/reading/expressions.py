@@ -21,6 +21,7 @@ from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.templates import choices, is_weak_number
+from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading
@@ -173,6 +174,8 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
     if any(type(x) is Nullable for x in xs):
         return nullable.operator(r, name, *xs)
+    if varies(xs):
+        return split(r, xs, lambda *ys: apply_operator(r, name, *ys))
     special = _user_operator(r, name, *xs)
     if special is not NotImplemented:
         return special

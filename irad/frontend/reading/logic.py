@@ -18,6 +18,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.templates import structure
+from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
@@ -28,6 +29,7 @@ from irad.frontend.values.objects import (
     Nullable,
     Poison,
     Text,
+    Varying,
     class_of_number,
     describe,
     is_number,
@@ -81,6 +83,8 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
     equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
     """
+    if varies((x, y)):
+        return split(r, (x, y), lambda a, b: identical(r, a, b))
     if isinstance(x, Nullable) or isinstance(y, Nullable):
         return nullable.identical(r, x, y)
     if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):
@@ -263,6 +267,8 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
+    if type(x) is Varying:
+        return split(r, (x,), lambda y: truth(r, y))
     if isinstance(x, Nullable):
         return nullable.truth(r, x)
     if isinstance(x, Text):

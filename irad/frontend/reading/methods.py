@@ -18,6 +18,7 @@ from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.stands import Stands
+from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import METHODS, check_same_kind
 from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
@@ -49,6 +50,8 @@ from irad.ops.elementwise import cast_to, select
 def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of an array, a traced number, a list, dict or set."""
     x = m.owner
+    if varies((x, *args)):
+        return split(r, (x, *args), lambda y, *ys: r.call(r.getattr(y, m.name), list(ys), kwargs))
     if isinstance(x, Stands):
         return x.call(r, m.name, args, kwargs)
     if isinstance(x, (Structured, Bytes)):

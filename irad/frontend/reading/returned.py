@@ -21,7 +21,18 @@ from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.callables import Callback, Native
-from irad.frontend.values.objects import UNFIT, Array, Closure, Method, Nullable, Stand, holds_traced, is_number, is_traced_deep
+from irad.frontend.values.objects import (
+    UNFIT,
+    Array,
+    Closure,
+    Method,
+    Nullable,
+    Stand,
+    Varying,
+    holds_traced,
+    is_number,
+    is_traced_deep,
+)
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)
@@ -30,13 +41,14 @@ _MADE_OF_FUNCTIONS = (types.MethodType, functools.partial, Transform)
 
 @dataclass(frozen=True, eq=False)
 class Perhaps:
-    """A part of a result that is `value`, or None where the bool `there` does not hold."""
+    """A part of a result that is `value`, or `other` (None, or a number) where the bool `there` does not hold."""
 
     there: Any
     value: Any
+    other: Any = None
 
 
-register(Perhaps, lambda x: ((x.there, x.value), None), lambda _, given: given[1] if given[0] else None)
+register(Perhaps, lambda x: ((x.there, x.value, x.other), None), lambda _, given: given[1] if given[0] else given[2])
 
 
 def with_perhaps(r: Reader, out: Any) -> Any:
@@ -44,7 +56,9 @@ def with_perhaps(r: Reader, out: Any) -> Any:
     leaves, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened, nondiff=True)
     if not any(isinstance(x, Nullable) for x in leaves):
         return out
-    given = lambda x: Perhaps(x.there, with_perhaps(r, with_items(r, x.value, False)))
+    given = lambda x: Perhaps(
+        x.there, with_perhaps(r, with_items(r, x.value, False)), x.other if isinstance(x, Varying) else None
+    )
     return tree.unflatten([given(x) if isinstance(x, Nullable) else x for x in leaves])
 
 

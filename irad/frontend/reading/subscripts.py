@@ -20,6 +20,7 @@ from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream
 from irad.frontend.control.stands import Stands
+from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
 from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
@@ -34,6 +35,7 @@ from irad.frontend.values.objects import (
     Poison,
     StructureError,
     Text,
+    Varying,
     describe,
     is_traced_deep,
     python_method,
@@ -51,6 +53,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
     if isinstance(obj, Array):
         return array_item(r, obj, r.operand(index_like(r, key)))
+    if type(obj) is Varying:
+        return split(r, (obj,), lambda x: get_item(r, x, key))
     if isinstance(obj, Stands):
         return obj.item(r, key)
     if isinstance(obj, Arr):
@@ -179,6 +183,8 @@ def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
 
 def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
+    if type(obj) is Varying or (type(value) is Varying and not isinstance(obj, (list, dict))):
+        return split(r, (obj, value), lambda x, v: r.setitem(x, key, v))
     if isinstance(obj, Array):
         k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
         if isinstance(value, Arr) and views.is_basic(k):
@@ -399,6 +405,8 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     """The object that a variable is bound to after `old op= value`: arrays and lists change in place."""
     if type(old) is Nullable or type(value) is Nullable:
         old, value = nullable.operands(r, name, old, value, suffix="=")
+    if varies((old, value)):
+        return split(r, (old, value), lambda a, b: augmented(r, name, a, b))
     if isinstance(old, Array):
         _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
         return old

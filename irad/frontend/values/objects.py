@@ -260,6 +260,14 @@ class Nullable:
 
 
 @dataclass(frozen=True, eq=False)
+class Varying(Nullable):
+    """The array `value` where the traced bool `there` holds, and the number `other` elsewhere (`total = 0.0` until the first array is
+    added under a condition); see irad.frontend.control.varying."""
+
+    other: Any = None
+
+
+@dataclass(frozen=True, eq=False)
 class Poison:
     """A variable whose values on two paths cannot be one value; reading it is an error. `sources`: what decided which path it is, if
     that may be known at compile time."""
@@ -313,6 +321,8 @@ UNFIT = (Poison, Text, Nullable, Run)  # what no number or array of the graph st
 
 def unfit(x: Any) -> str:
     """What one of those is, in an error about a result."""
+    if isinstance(x, Varying):
+        return f"{describe(x)}; make it an array on all paths (np.zeros(...) instead of 0.0)"
     if isinstance(x, Nullable):
         return f"{describe(x)}{x.where}; return a number that means none, or a bool beside it"
     if isinstance(x, Run):
@@ -435,7 +445,7 @@ def describe(x: Any) -> str:
     if isinstance(x, (types.FunctionType, Closure)):
         return f"function {x.__name__}"
     if isinstance(x, Nullable):
-        return f"{describe(x.value)} on some paths and None on others"
+        return f"{describe(x.value)} on some paths and {describe(x.other) if isinstance(x, Varying) else None} on others"
     if x is UNDEFINED:
         return "nothing"
     if isinstance(x, Stand):

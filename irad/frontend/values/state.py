@@ -17,7 +17,7 @@ import numpy as np
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable
+from irad.frontend.values.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable, Varying
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,8 @@ def _same_object(a: Any, b: Any) -> bool:
     if isinstance(a, Array):
         return a.cell is b.cell and a.steps == b.steps
     if isinstance(a, Nullable):
-        return a.there.value is b.there.value and same(a.value, b.value)
+        other = not isinstance(a, Varying) or same(a.other, b.other)
+        return a.there.value is b.there.value and same(a.value, b.value) and other
     if isinstance(a, Method):
         return same(a.owner, b.owner) and a.name == b.name
     if isinstance(a, (range, slice)):

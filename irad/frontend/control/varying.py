@@ -1,0 +1,41 @@
+"""Variables that are an array on some paths and a number on the others: `total = 0.0`, then `total = total + x` under a condition.
+
+An operation on one is read twice, for the array and for the number, under the bool that says which it is; results of one kind
+become one value again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.frontend.control.facts import known
+from irad.frontend.control.flow import branch
+from irad.frontend.reader import Reader
+from irad.frontend.values.objects import Poison, Varying
+
+
+def varies(xs: Sequence[Any]) -> bool:
+    return any(type(x) is Varying for x in xs)
+
+
+def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
+    """f(*xs) for each kind of each that varies."""
+    for k, x in enumerate(xs):
+        if type(x) is Varying:
+            one = lambda v, k=k: split(r, [*xs[:k], v, *xs[k + 1 :]], f)
+            if known(r, x.there):
+                return one(x.value)
+            if known(r, x.there, False):
+                return one(x.other)
+            out = branch(r, x.there, lambda: one(x.value), lambda: one(x.other))  # noqa: B023
+            if isinstance(out, Poison):
+                raise out.error("what is computed of it")
+            return out
+    return f(*xs)
+
+
+def call(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """fn(*args, **kwargs) of a function that is not the program's, where an argument varies."""
+    n = len(args)
+    return split(r, [*args, *kwargs.values()], lambda *xs: r.call(fn, list(xs[:n]), dict(zip(kwargs, xs[n:]))))
