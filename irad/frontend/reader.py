@@ -27,10 +27,11 @@ from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
-from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep, unfit
+from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep
 from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import State
+from irad.frontend.values.unfit import unfit
 from irad.ops.intervals import definition
 
 Handler = Callable[["Reader", Any], Any]

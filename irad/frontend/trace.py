@@ -26,19 +26,9 @@ from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
-from irad.frontend.values.objects import (
-    AliasError,
-    Array,
-    Cell,
-    Maybe,
-    Nullable,
-    Poison,
-    Stopped,
-    Text,
-    is_number,
-    unfit,
-)
+from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
 from irad.frontend.values.traced import Mutation, Result, Spec, Traced, Write
+from irad.frontend.values.unfit import unfit
 from irad.ops.core import effects
 
 _RESTARTS = 50

@@ -32,18 +32,17 @@ def merge_rows(grouping: Grouping, accesses: Accesses) -> list[Nest]:
 class _Merger:
     def __init__(self, grouping: Grouping, accesses: Accesses):
         self.grouping, self.accesses = grouping, accesses
+        self.nests: list[Nest] = []
         self.nest_of: dict[Group, Nest] = {}
 
     def run(self) -> list[Nest]:
-        order = self.grouping.ordered()
-        nests: list[Nest] = []
-        for g in order:
+        for g in self.grouping.ordered():
             home = self._home(g)
             if home is None:
                 home = Nest([g], g.bits, g.above)
-                nests.append(home)
+                self.nests.append(home)
             self.nest_of[g] = home
-        return topological(nests)
+        return topological(self.nests)
 
     def _home(self, g: Group) -> Nest | None:
         """The nest that group g can be a further part of."""
@@ -70,10 +69,13 @@ class _Merger:
 
     def _path(self, nest: Nest, g: Group) -> bool:
         """Does g depend on the nest through something outside of it?"""
-        for other in self.grouping.groups:
-            if other.bits & g.above and not other.bits & nest.bits and other.above & nest.bits:
-                return True
-        return False
+        before, seen = g.above & ~nest.bits, 0
+        while before != seen and not before & nest.bits:
+            seen = before
+            for other in self.nests:
+                if other is not nest and other.bits & before:
+                    before |= other.above
+        return bool(before & nest.bits)
 
     def _worth(self, nest: Nest, g: Group) -> bool:
         spaces = [q.space or () for q in (*nest.parts, g)]

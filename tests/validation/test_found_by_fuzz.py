@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.core.switches import without
 from irad.errors import UnsupportedError
 from irad.validation.validate import validate
 
@@ -18,6 +19,18 @@ def test_a_product_that_is_stored_and_summed_up() -> None:
         return v / np.sqrt(np.sum(v**2) + 1.0)
 
     validate(f, [np.random.default_rng(0).standard_normal((31, 31))], flags=False)
+
+
+def test_nests_that_need_each_other() -> None:
+    """A loop may not join a nest that another nest, which the loop needs, needs."""
+
+    def f(x):
+        v = np.ones(17)
+        v = v - 0.1 * (x.T @ np.tanh(x @ v)) / 33.0
+        return np.sum(np.ones(8)) / 8.0 + np.mean(v * 0.1)
+
+    with without("fold", "joins", "siblings"):
+        irad.check_grads(f, (np.random.default_rng(0).standard_normal((33, 17)),), order=1, rtol=1e-6, atol=1e-6)
 
 
 def test_a_mask_of_an_array_that_is_one_of_two() -> None:

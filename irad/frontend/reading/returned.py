@@ -21,18 +21,8 @@ from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.callables import Callback, Native
-from irad.frontend.values.objects import (
-    UNFIT,
-    Array,
-    Closure,
-    Method,
-    Nullable,
-    Stand,
-    Varying,
-    holds_traced,
-    is_number,
-    is_traced_deep,
-)
+from irad.frontend.values.objects import Array, Closure, Method, Nullable, Stand, Varying, holds_traced, is_number, is_traced_deep
+from irad.frontend.values.unfit import UNFIT
 
 _HEAP_TYPE = 1 << 9
 _FUNCTIONS = (Closure, Method, Native, Callback, Special)

@@ -10,10 +10,11 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
 from irad.frontend.reader import Reader
 from irad.frontend.reading.returned import check_returned, with_perhaps
-from irad.frontend.values.objects import UNDEFINED, UNFIT, Array, Maybe, Nullable, Poison, describe, is_number, unfit
+from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, Poison, describe, is_number
 from irad.frontend.values.outside import CONTAINERS, Held
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.traced import Result, Write
+from irad.frontend.values.unfit import UNFIT, unfit
 
 
 def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:

@@ -19,7 +19,8 @@ from irad.frontend.control.regions import dead_end, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.linearise import is_leaf, opened
 from irad.frontend.values.arr import Arr, lift
-from irad.frontend.values.objects import UNFIT, Array, Cell, describe, is_number, unfit
+from irad.frontend.values.objects import Array, Cell, describe, is_number
+from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import transpose_to
 from irad.ops.control import vmap
 

@@ -36,7 +36,8 @@ from irad.frontend.transforms.modes import forward_is_cheaper, note_mode
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.arr import dtype_of, lift
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import UNFIT, Array, Closure, Text, is_number
+from irad.frontend.values.objects import Array, Closure, Text, is_number
+from irad.frontend.values.unfit import UNFIT
 from irad.ops.array import zeros
 from irad.ops.constant import const
 from irad.ops.control import checkpoint, jvp, vjp

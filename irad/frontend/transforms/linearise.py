@@ -21,7 +21,8 @@ from irad.frontend.control.regions import Dead, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.arr import Arr, lift
-from irad.frontend.values.objects import UNFIT, Array, Cell, Nullable, describe, is_number, unfit
+from irad.frontend.values.objects import Array, Cell, Nullable, describe, is_number
+from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
 

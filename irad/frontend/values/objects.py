@@ -261,8 +261,7 @@ class Nullable:
 
 @dataclass(frozen=True, eq=False)
 class Varying(Nullable):
-    """The array `value` where the traced bool `there` holds, and the number `other` elsewhere (`total = 0.0` until the first array is
-    added under a condition); see irad.frontend.control.varying."""
+    """The array `value` where `there` holds, and the number `other` elsewhere; see irad.frontend.control.varying."""
 
     other: Any = None
 
@@ -314,20 +313,6 @@ class Stand:
     """Stands for an object of NumPy that is no array, of class `cls`; see irad.frontend.control.stands."""
 
     cls: type
-
-
-UNFIT = (Poison, Text, Nullable, Run)  # what no number or array of the graph stands for
-
-
-def unfit(x: Any) -> str:
-    """What one of those is, in an error about a result."""
-    if isinstance(x, Varying):
-        return f"{describe(x)}; make it an array on all paths (np.zeros(...) instead of 0.0)"
-    if isinstance(x, Nullable):
-        return f"{describe(x)}{x.where}; return a number that means none, or a bool beside it"
-    if isinstance(x, Run):
-        return "a list whose length depends on data; return an array of its elements"
-    return x.message if isinstance(x, Poison) else "a string"
 
 
 @dataclass(frozen=True, eq=False)

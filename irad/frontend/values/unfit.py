@@ -1,0 +1,21 @@
+"""What a variable may hold that no number or array of the graph stands for, and the words about it in errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.frontend.values.objects import Nullable, Poison, Text, Varying, describe
+from irad.frontend.values.runs import Run
+
+UNFIT = (Poison, Text, Nullable, Run)  # what no number or array of the graph stands for
+
+
+def unfit(x: Any) -> str:
+    """What one of those is, in an error about a result."""
+    if isinstance(x, Nullable):
+        other = "make it an array on all paths (np.zeros(...) instead of 0.0)"
+        none = "return a number that means none, or a bool beside it"
+        return f"{describe(x)}{x.where}; {other if isinstance(x, Varying) else none}"
+    if isinstance(x, Run):
+        return "a list whose length depends on data; return an array of its elements"
+    return x.message if isinstance(x, Poison) else "a string"
