@@ -172,7 +172,13 @@ def validate(
     """
     kwargs = dict(kwargs or {})
     shown = f if argnums is None else value_and_grad(f, argnums=argnums)
-    traced = trace(shown, tuple(args), kwargs)
+    try:
+        traced = trace(shown, tuple(args), kwargs)
+    except IradError:
+        raise
+    except Exception as e:  # the program's own, which it raises whatever the data: there is nothing to run
+        _against_python("front end", lambda xs, kw: _raising(e), f, args, kwargs, kinds)
+        return 0
     program = traced.program
     if argnums is None:
         _front_end(f, args, kwargs, kinds)
@@ -200,6 +206,10 @@ def _parameters(traced: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, A
 def _front_end(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kinds: bool) -> None:
     """Plain Python against the traced graph, run by the interpreter."""
     _against_python("front end", lambda xs, kw: _interpreted_call(f, xs, kw), f, args, kwargs, kinds)
+
+
+def _raising(e: Exception) -> Any:
+    raise e
 
 
 def _interpreted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

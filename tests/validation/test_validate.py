@@ -138,3 +138,12 @@ def test_without_one_part(name: str) -> None:
     with without(name):
         validate(softmax_loss, [X], argnums=0, flags=False, kernels=False)
         validate(softmax_loss, [X], flags=False, kernels=False)
+
+
+def test_a_program_that_raises_whatever_the_data() -> None:
+    def f(x, w):
+        if not len(w) > 5:
+            raise ValueError("49")
+        return x
+
+    assert validate(f, (0.5, np.zeros(3))) == 0

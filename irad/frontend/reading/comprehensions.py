@@ -13,8 +13,8 @@ from irad.errors import IradError
 from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression
-from irad.frontend.control.loops import attempt, run_for
-from irad.frontend.control.regions import absorb, run_region
+from irad.frontend.control.loops import run_for
+from irad.frontend.control.regions import attempt, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, positions, static_length
 from irad.frontend.control.trips import LoopStatement, Unrollable
 from irad.frontend.python.numbers import builtin
@@ -285,13 +285,13 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
 
 
 def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
+    """What `body` gives; None, and nothing changed, where irad cannot compile it so."""
     depth = len(r.frames)
     try:
-        region = run_region(r, body, conditional=False)
+        return attempt(r, body)
     except (IradError, Unrollable):
         del r.frames[depth:]
         return None
-    return absorb(r, region)
 
 
 def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Any:

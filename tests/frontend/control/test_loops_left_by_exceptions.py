@@ -144,3 +144,34 @@ def test_outside_of_a_try_it_is_raised() -> None:
 
     with pytest.raises(KeyError, match="three"):
         irad.compile(f)(X)
+
+
+def elements_by_position(x, o):
+    names = ["a", "bb"] * 3
+
+    def length(i):
+        o[0] += x
+        return x * len(names[i])
+
+    return np.sum(np.array([length(i) for i in range(12)]))
+
+
+def elements_by_key(x, o):
+    known = {i: x for i in range(7)}
+
+    def element(i):
+        o[0] += x
+        return x * known[i]
+
+    return np.sum(np.array([element(i) for i in range(12)]))
+
+
+@pytest.mark.parametrize("f", [elements_by_position, elements_by_key])
+def test_what_the_elements_of_an_array_have_stored_stays(f) -> None:
+    """The comprehension is tried as a loop first."""
+    mine, theirs = np.zeros(2), np.zeros(2)
+    with pytest.raises(LookupError) as want:
+        f(0.5, theirs)
+    with pytest.raises(type(want.value), match=str(want.value)):
+        irad.compile(f)(0.5, mine)
+    assert np.array_equal(mine, theirs)
