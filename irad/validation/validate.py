@@ -177,7 +177,8 @@ def validate(
     except IradError:
         raise
     except Exception as e:  # the program's own, which it raises whatever the data: there is nothing to run
-        _against_python("front end", lambda xs, kw: _raising(e), f, args, kwargs, kinds)
+        raised = e
+        _against_python("front end", lambda xs, kw: _raising(raised), f, args, kwargs, kinds)
         return 0
     program = traced.program
     if argnums is None:

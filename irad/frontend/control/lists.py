@@ -166,8 +166,10 @@ def part(r: Reader, xs: list[Any], key: slice) -> list[Any]:
     if isinstance(n, int) or not isinstance(run.most, int):
         return [Run(run.element, columns, n, n, run.watch)]
     most = int(min(run.most, dim_interval(n)[1]))
-    if isinstance(key.start, int) and key.start < 0 and key.stop is None and step > 0:
-        most = min(most, -key.start)
+    if isinstance(key.start, int) and key.stop is None and step > 0:
+        most = min(most, -key.start if key.start < 0 else max(run.most - key.start, 0))
+    if most == 0:
+        return []
     return [Run(run.element, [with_room(c, most) for c in columns], n, most, run.watch)]
 
 

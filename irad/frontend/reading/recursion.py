@@ -14,30 +14,45 @@ array in particular: what it stores, a check in it does not keep. Nor does it wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
-from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute
+from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
-from irad.frontend.control.merge import Joiner, open_
+from irad.frontend.control.list_rules import grown_parts
+from irad.frontend.control.merge import Joiner, elements_of, open_
 from irad.frontend.control.regions import assume_no_return, run_region
-from irad.frontend.control.templates import Bad, Template, equal
+from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, equal, structure
 from irad.frontend.reader import Reader, Restart
+from irad.frontend.reading.recursive_changes import Changes, opened, stays
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.kept import Home
 from irad.frontend.values.objects import Array, Maybe, Nullable, is_number, is_traced_deep
+from irad.frontend.values.runs import has_run, larger, most_of
 from irad.frontend.values.state import Region
 from irad.ops.control import call as call_op
+from irad.ops.control import raise_if
 
+_LONGER = (
+    "the recursive function {1} {0} may be longer in each call, depending on data, and for which there is no room then; "
+    "hand on one array and positions in it, or use a loop (sorted(xs) and np.sort sort)"
+)
+_LOST = (
+    "the recursive function {} stores into an array of the caller, and may raise depending on data; given a view of the array, or its "
+    "arrays in changing order, compiled code would undo the stores then; hand on the array itself and positions in it"
+)
+_CHECKS = ("RecursionError", "IndexError", "ZeroDivisionError", "OverflowError")
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
 _COPIES = 24  # of a function in itself that are written out
 _NESTED = 8  # activations of a function while it is to become a graph
 _ATTEMPTS = 8
+_GROWTH = 8  # calls in a row whose arguments get larger, after which there is no end to it
 _ORDERS = 2  # orders in which a function passes arrays of the program's caller on to itself, up to which they are told apart
 
 
@@ -57,7 +72,9 @@ class Record:
     arrays: list[Array] = field(default_factory=list)  # the array parameters while the body is read
     homes: tuple[int | None, ...] = ()  # which array of the program's caller each of those is
     stored: frozenset[int] = frozenset()  # arrays of that caller that may have changed before the call
+    lost: bool = False  # an exception in it would undo stores into arrays of the program's caller
     moved: bool = False  # it passes its arrays on in many orders
+    changes: Changes = field(default_factory=lambda: Changes(""))  # of the containers among the arguments
 
     def serves(self, homes: tuple[int | None, ...], stored: frozenset[int]) -> bool:
         """Are these arrays, of which some may have changed, what the function was read for?"""
@@ -65,12 +82,12 @@ class Record:
         return homes == self.homes and (not self.done or stored - mine == self.stored - mine)
 
 
-def signature(names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
+def signature(r: Reader, names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
     """The types of arguments; `general`: Python numbers by type, not by value."""
-    return tuple((k, _kind(x, general)) for k, x in names.items())
+    return tuple((k, _kind(r, x, general)) for k, x in names.items())
 
 
-def _kind(x: Any, general: bool) -> Any:
+def _kind(r: Reader, x: Any, general: bool) -> Any:
     if isinstance(x, Array):
         return ("array", x.type)
     if isinstance(x, Arr) or (general and is_number(x) and type(x) is not bool):
@@ -78,20 +95,36 @@ def _kind(x: Any, general: bool) -> Any:
         name = x.name if isinstance(x, Arr) else next((d for t, d in _PYTHON.items() if isinstance(x, t)), "i64")
         return ("number", name, weak)
     if isinstance(x, Nullable):
-        return ("perhaps", _kind(x.value, general))
-    node = parts(x)
+        return ("perhaps", _kind(r, x.value, general))
+    if has_run(x):
+        return ("list", _kind_of(elements_of(x, None)))
+    node = None if stays(r, x) else structure(x)
     if node is not None:
-        return (node[0], str(node[1]), tuple(_kind(c, general) for c in node[2]))
+        return (node[0], str(node[1]), tuple(_kind(r, c, general) for c in node[2]))
     return ("value", type(x), x) if isinstance(x, (int, float, complex, str, bool, type(None))) else ("object", id(x))
+
+
+def _kind_of(t: Template | None) -> Any:
+    """The same of the elements of a list that stand in arrays."""
+    if isinstance(t, Num):
+        return ("number", t.dtype, t.weak)
+    if isinstance(t, Ary):
+        return ("array", t.type)
+    if isinstance(t, Grown):
+        return ("list", _kind_of(t.element))
+    if isinstance(t, Composite):
+        return (t.cls, str(t.meta), tuple(map(_kind_of, t.kids)))
+    return ("object", id(t))
 
 
 def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Activation], Any]) -> Any:
     """The result of a call that must not be inlined; NotImplemented for all others. `frame` has its arguments bound."""
-    frame.signature = signature(frame.env.names)
+    frame.signature = signature(r, frame.env.names)
     record = _known(r, frame)
     if record is None:
-        general = signature(frame.env.names, True)
+        general = signature(r, frame.env.names, True)
         if not _calls_itself(r, frame, general):
+            _check_growth([f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
             return NotImplemented
         known = list(r.records), dict(r.graphs)
         record = _new(r, frame, name, general)
@@ -104,7 +137,13 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
             r.records, r.graphs = known
             r.recursive[frame.code] = False
             return NotImplemented
-    return _emit(r, record, frame)
+    try:
+        return _emit(r, record, frame)
+    except UnsupportedError:
+        if not record.done or not _wanted(r, frame):
+            raise
+        r.recursive[frame.code] = False
+        return NotImplemented
 
 
 def _calls_itself(r: Reader, frame: Activation, general: tuple[Any, ...]) -> bool:
@@ -113,11 +152,11 @@ def _calls_itself(r: Reader, frame: Activation, general: tuple[Any, ...]) -> boo
     if _wanted(r, frame):
         if len(inside) > _NESTED and any(not x.done and _same_function(x.frame, frame) for x in r.records):
             raise UnsupportedError("the types of the arguments of this recursive call do not settle")
-        if any(_generalised(f) == general for f in inside):
+        if any(_generalised(f.signature) == general for f in inside):
             return True
     around = [f for f in inside if f.conditional < r.conditional]
     again = any(f.signature == frame.signature for f in around)
-    return again or (len(around) >= _DEEP and any(_generalised(f) == general for f in around))
+    return again or (len(around) >= _DEEP and any(_generalised(f.signature) == general for f in around))
 
 
 def _wanted(r: Reader, frame: Activation) -> bool:
@@ -142,8 +181,8 @@ def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
 
 def _alike(r: Reader, frame: Activation) -> bool:
     """Does an activation differ from one around it in Python numbers only?"""
-    general = _generalised(frame)
-    return any(_same_function(f, frame) and _generalised(f) == general for f in r.frames)
+    general = _generalised(frame.signature)
+    return any(_same_function(f, frame) and _generalised(f.signature) == general for f in r.frames)
 
 
 def _same_function(a: Activation, b: Activation) -> bool:
@@ -164,8 +203,24 @@ def _same_cell(a: CellType, b: CellType) -> bool:
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
 
 
-def _generalised(f: Activation) -> tuple[Any, ...]:
-    return tuple((k, ("number", _PYTHON[v[1]], True) if v[0] == "value" and v[1] in _PYTHON else v) for k, v in f.signature)
+def _generalised(t: Any) -> Any:
+    """A signature with Python numbers by type, in containers too."""
+    if not isinstance(t, tuple):
+        return t
+    if len(t) == 3 and t[0] == "value":
+        return ("number", _PYTHON[t[1]], True) if t[1] in _PYTHON else t
+    return tuple(map(_generalised, t))
+
+
+def _size(t: Any) -> int:
+    return sum(map(_size, t)) if isinstance(t, tuple) else 1
+
+
+def _check_growth(around: Sequence[Activation], frame: Activation, name: str) -> None:
+    """Raise UnsupportedError for a list that each call makes longer before it hands it on."""
+    sizes = [_size(f.signature) for f in (*around[-_GROWTH:], frame)]
+    if len(sizes) > _GROWTH and all(a < b for a, b in itertools.pairwise(sizes)):
+        raise UnsupportedError(_LONGER.format("is given a list that", name))
 
 
 def _callers(r: Reader, frame: Activation) -> tuple[tuple[int | None, ...], frozenset[int]]:
@@ -178,7 +233,7 @@ def _known(r: Reader, frame: Activation) -> Record | None:
     alike = [x for x in r.records if _same_function(x.frame, frame)]
     if not alike:
         return None
-    general = signature(frame.env.names, True)
+    general = signature(r, frame.env.names, True)
     alike = [x for x in alike if x.signature == general]
     homes, stored = _callers(r, frame)
     found = next((x for x in alike if x.serves(homes, stored)), None)
@@ -196,7 +251,8 @@ def _new(r: Reader, frame: Activation, name: str, general: tuple[Any, ...]) -> R
     while label in taken:
         k += 1
         label = f"{base}_rec{k}"
-    record = Record(label, frame, general, [open_(x) for x in frame.env.names.values()])
+    record = Record(label, frame, general, [opened(r, x) for x in frame.env.names.values()])
+    record.changes = Changes(base)
     r.records.append(record)
     return record
 
@@ -221,13 +277,14 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
     """Read the body with parameters in place of arguments."""
     params = [Value(t, n) for n, t in _param_types(record)]
     record.arrays = []
+    record.changes.begin()
 
     def array(t: Any, v: Value) -> Array:
         record.arrays.append(fresh_array(t, v))
         return record.arrays[-1]
 
     def run() -> Any:
-        maker = Maker(params, array, r.state.made)
+        maker = Maker(params, array, lambda obj, _: record.changes.made(r, obj))
         frame = record.frame
         env = type(frame.env)(dict(zip(frame.env.names, map(maker.make, record.inputs))), frame.env.parent)
         with r.kept.inside(_homes(record)):
@@ -242,6 +299,13 @@ def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Regio
             f"the recursive function {record.name.removesuffix('_rec')} changes variables outside of it; return them"
         )
     return region
+
+
+def _check_room(record: Record, t: Template, x: Any) -> None:
+    """A list must have room where the recursive function keeps it. Raises UnsupportedError."""
+    for grown, xs in grown_parts(t, x):
+        if larger(grown.rows, most_of(xs)) != grown.rows:
+            raise UnsupportedError(_LONGER.format("is given a list that", record.name.removesuffix("_rec")))
 
 
 def _homes(record: Record) -> list[Home]:
@@ -263,11 +327,14 @@ def _settled(r: Reader, record: Record, region: Region) -> bool:
     result = region.result.value if isinstance(region.result, Maybe) else region.result
     changed = tuple(k for k, a in enumerate(record.arrays) if a.cell.written)
     template = open_(result) if record.result is None else Joiner().join(record.result, result)
+    if isinstance(template, Bad) and isinstance(record.result, Grown):
+        raise UnsupportedError(_LONGER.format("returns a list that", record.name.removesuffix("_rec")))
     if isinstance(template, Bad):
         raise UnsupportedError(
             f"what {record.name.removesuffix('_rec')} returns depends on data in its structure: {template.message}"
         )
     agrees = record.result is not None and equal(record.result, template) and changed == record.changed
+    agrees = record.changes.learn(r) and agrees
     if not agrees:
         record.result, record.changed = template, tuple(sorted({*changed, *record.changed}))
     return agrees
@@ -279,12 +346,14 @@ def _finish(r: Reader, record: Record, region: Region) -> None:
     with region.builder:
         values = leaves(record.result, result, r.read)
         values += [r.value(record.arrays[k]) for k in record.changed]
+        values += record.changes.values(r)
     graph = Graph(region.params, tuple(region.nodes), tuple(values), record.name)
     record.extra = captures(graph)
     if record.extra:
         graph = _with_extra(graph, record)
     r.graphs[record.name] = graph
     record.done = True
+    _check_lost(r, record)
     if record.provisional or any(v not in r.entry for v in record.extra):
         r.records.remove(record)  # or it reads values of this very place: elsewhere it is built anew
 
@@ -316,17 +385,42 @@ def _emit(r: Reader, record: Record, frame: Activation) -> Any:
         raise assume_no_return()
     seen: set[int] = set()
     args = list(frame.env.names.values())
+    for t, x in zip(record.inputs, args):
+        _check_room(record, t, x)
     inputs = [v for t, x in zip(record.inputs, args) for v in leaves(t, x, r.read, seen)]
     arrays = [a for x in args for a in _arrays(x)]
     changed = [arrays[k] for k in record.changed]
     if len({id(c) for a in changed for c in a.cells()}) < len(changed):
         raise UnsupportedError("a recursive function that changes its array arguments is given the same array twice")
-    types = (*holes(record.result), *(a.type for a in changed))
+    containers = record.changes.given(args)
+    _note_lost(r, record, arrays)
+    types = (*holes(record.result), *(a.type for a in changed), *record.changes.types())
     outs = emit(call_op, *inputs, *record.extra, callee=record.name, types=types)
-    n = len(outs) - len(changed)
+    n = len(holes(record.result))
     for a, v in zip(changed, outs[n:]):
         r.setitem(a, Ellipsis, Array(_cell(v)))
+    record.changes.give(r, containers, outs[n + len(changed) :])
     return Maker(outs[:n], fresh_array, r.state.made).make(record.result)
+
+
+def _note_lost(r: Reader, record: Record, arrays: Sequence[Array]) -> None:
+    """Which stores into arrays of the program's caller an exception in the function would undo: those that it is not read for."""
+    for k in record.changed:
+        for c in arrays[k].cells():
+            if record.homes[k] is None and r.kept.number(Array(c)) is not None:
+                record.lost = True
+    if record.done:
+        _check_lost(r, record)
+
+
+def _check_lost(r: Reader, record: Record) -> None:
+    """Raises UnsupportedError for a function that has a `raise` where Python would leave the caller's arrays as they are then.
+
+    Checks of indices and of arithmetic do not count: they are in most functions, and hardly ever raise.
+    """
+    graph = r.graphs[record.name]
+    if record.lost and any(n.op is raise_if and n.attrs["exc"] not in _CHECKS for n in walk(graph)):
+        raise UnsupportedError(_LOST.format(record.name.removesuffix("_rec")))
 
 
 def _cell(v: Value) -> Any:

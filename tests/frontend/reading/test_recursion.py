@@ -277,3 +277,147 @@ def test_many_calls_of_known_depth(f, graph):
     right = [(8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / 12e-4 for h in steps]
     assert np.allclose(gradient, right, rtol=1e-7, atol=1e-9 * np.max(np.abs(right)))
     assert (len(trace(f, (x,)).program) > 1) == graph
+
+
+# ---- lists whose lengths depend on data ----------------------------------------------------------------------------
+
+
+def quickselect(xs, k):
+    p = xs[len(xs) // 2]
+    low = [v for v in xs if v < p]
+    equal = [v for v in xs if v == p]
+    high = [v for v in xs if v > p]
+    if k < len(low):
+        return quickselect(low, k)
+    if k < len(low) + len(equal):
+        return p * p
+    return quickselect(high, k - len(low) - len(equal))
+
+
+def test_a_list_that_gets_shorter_by_data() -> None:
+    x = np.array([0.3, 0.1, 0.9, 0.5, 0.7, 0.2])
+
+    def f(x):
+        return quickselect(list(x), 2)
+
+    assert irad.compile(f)(x) == f(x) == 0.3**2
+    assert np.allclose(irad.grad(f)(x), [0.6, 0, 0, 0, 0, 0])
+
+
+def quicksort(xs):
+    if len(xs) <= 1:
+        return xs
+    p = xs[0]
+    low = [v for v in xs[1:] if v < p]
+    high = [v for v in xs[1:] if v >= p]
+    return quicksort(low) + [p] + quicksort(high)
+
+
+def test_a_list_that_a_recursion_makes_longer_by_data() -> None:
+    with pytest.raises(irad.UnsupportedError, match=r"quicksort returns a list that may be longer in each call(.|\n)*np\.sort"):
+        irad.compile(lambda x: quicksort(list(x))[0])(np.linspace(1.0, 0.0, 9))
+
+
+def test_a_list_that_is_handed_on_longer() -> None:
+    def grown(xs, s):
+        if s > 3.0:
+            return s + len(xs)
+        return grown(xs + [s] if s > 1.0 else xs, s + xs[0])
+
+    with pytest.raises(irad.UnsupportedError, match="grown is given a list that may be longer in each call"):
+        irad.grad(lambda x: grown([x], x))(0.5)
+
+
+# ---- containers and objects that are changed ------------------------------------------------------------------------
+
+
+class Search:
+    def __init__(self, scale):
+        self.calls, self.best, self.scale = 0, 1e9, scale
+
+    def go(self, s, deep):
+        self.calls += 1
+        if s < self.best:
+            self.best = s
+        if deep <= 0 or s > 3.0:
+            return
+        self.go(s * 1.3, deep - 1)
+        self.go(s * 0.9 + 0.1 * self.scale, deep - 1)
+
+
+def an_object(x):
+    t = Search(1.0)
+    t.go(x, int(x * 8))
+    return t.best**2 + t.calls
+
+
+OUTSIDE = Search(0.5)
+
+
+def an_object_from_outside(x):
+    def rec(o, s):
+        return s * o.scale if s > 3.0 else rec(o, s * 1.5) + o.scale
+
+    return rec(OUTSIDE, x)
+
+
+def exchanged_lists(x):
+    def rec(xs, ys, s):
+        xs[0] += s
+        ys[0] += 2 * s * s
+        return s if s > 3.0 else rec(ys, xs, s + 0.7)
+
+    a, b = [x], [1.0]
+    return rec(a, b, x) + 10 * a[0] + 100 * b[0]
+
+
+def a_dict_of_counts(x):
+    def rec(n, d, s):
+        d["calls"] += 1
+        d["sum"] += s * s
+        return 1.0 if s > 3.0 else rec(n - 1, d, s + 0.7) + rec(n - 2, d, s + 1.1)
+
+    d = {"calls": 0, "sum": 0.0}
+    return rec(3, d, x) + d["calls"] * d["sum"]
+
+
+def a_list_in_a_tuple(x):
+    def rec(p, s):
+        p[0][0] *= s
+        return s if s > 3.0 else rec(p, s + 0.7)
+
+    p = ([x], x)
+    return rec(p, x) + p[0][0]
+
+
+@pytest.mark.parametrize("f", [an_object, an_object_from_outside, exchanged_lists, a_dict_of_counts, a_list_in_a_tuple])
+def test_changed_containers(f) -> None:
+    for x in (0.55, 0.83):
+        assert np.isclose(irad.compile(f)(x), f(x), rtol=1e-13)
+        assert np.isclose(irad.grad(f)(x), (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+def test_one_list_given_twice() -> None:
+    def rec(xs, ys, s):
+        xs[0] += s
+        return s + ys[0] if s > 3.0 else rec(ys, xs, s + 0.7)
+
+    def f(x):
+        a = [x]
+        return rec(a, a, x)
+
+    with pytest.raises(irad.UnsupportedError, match="is given one list, dict or object twice"):
+        irad.compile(f)(0.5)
+
+
+def test_a_list_that_each_call_makes_longer() -> None:
+    def rec(path, s):
+        if s > 3.0:
+            return sum(path)
+        path.append(s)
+        out = rec(path, s + path[0])
+        path.pop()
+        return out
+
+    with pytest.raises(irad.UnsupportedError, match="is given a list that may be longer in each call"):
+        irad.compile(lambda x: rec([x], x))(0.5)
