@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from irad.call.runtime import Cache, cache_for, cache_of, code_key
 from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
+from irad.core.by_name import carried, reduced, stands_for
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
 from irad.errors import IradTypeError, IradValueError, shortened
+from irad.frontend.syntax.source import carry
 from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
 
@@ -36,9 +38,27 @@ class Function(Transform):
     def __init__(self, kind: str, f: Any, argnums: Any = 0, has_aux: bool = False, mode: str = "", axes: Any = (0, 0)):
         super().__init__(kind, _plain(f), argnums, has_aux, mode, axes)
         self.options = _options(f)
+        self.__module__ = getattr(self.fun, "__module__", None) or __name__  # where pickle looks for it
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        fun, o = stands_for(self.fun, Compiled), self.options
+        return reduced(
+            self,
+            self.fun,
+            lambda: (_function_again, (carried(fun), o, self.kind, fun, self.argnums, self.has_aux, self.mode, self.axes)),
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self, self, args, kwargs)
+
+
+def _function_again(text: tuple[str, str] | None, given: Options, kind: str, fun: Any, *rest: Any) -> Function:
+    """A function that was pickled."""
+    if text is not None:
+        carry(*text)
+    made = Function(kind, fun, *rest)
+    made.options = given
+    return made
 
 
 def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -78,6 +98,10 @@ class Compiled(Wrapper):
         self.value_and_grad = Function("value_and_grad", self, argnums)
         self.grad = Function("grad", self, argnums)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        fn = stands_for(self.__wrapped__, Compiled)
+        return reduced(self, fn, lambda: (_compiled_again, (carried(fn), fn, self.argnums, self.options)))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value; arguments are changed where the function changes them."""
         return call(self, self.__wrapped__, args, kwargs)
@@ -97,6 +121,13 @@ class Compiled(Wrapper):
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
+
+
+def _compiled_again(text: tuple[str, str] | None, fn: Any, argnums: Any, given: Options) -> Compiled:
+    """A compiled function that was pickled."""
+    if text is not None:
+        carry(*text)
+    return Compiled(_plain(fn), argnums, given)
 
 
 def compile(

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.by_name import reduced
 from irad.core.tree import TreeDef, flatten
 from irad.core.types import DTYPES, Type, dtype_name, type_of
 from irad.errors import IradTypeError, UnsupportedError
@@ -53,6 +54,9 @@ class _WithRule(Special):
     def __init__(self, fun: Callable[..., Any]):
         self.fun = _function(fun, type(self).__name__)
         functools.update_wrapper(self, fun, updated=())
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return reduced(self, self.fun, lambda: (_again, (type(self), vars(self))))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)
@@ -110,6 +114,13 @@ class custom_jvp(_WithRule):  # noqa: N801
             return apply_custom_jvp(r, self.part(r, "fun"), self.part(r, "rule"), args, kwargs)
 
 
+def _again(cls: type, state: dict[str, Any]) -> Any:
+    """A function with a rule that was pickled."""
+    made = cls.__new__(cls)
+    vars(made).update(state)
+    return made
+
+
 def stop_gradient(x: Any) -> Any:
     """x (a tree), a constant for every derivative. Outside of compiled code: x itself."""
     return x
@@ -120,11 +131,15 @@ class Callback(Special):
 
     def __init__(self, fun: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] | None, pure: bool):
         self.fun, self.pure, self.vjp = _function(fun, "callback"), pure, vjp
+        self._given = fun, result_types, vjp, pure
         leaves, self.tree = flatten(result_types, _is_type)
         made = [_result_type(x) for x in leaves]
         self.types, self.kinds = tuple(t for t, _ in made), [k for _, k in made]
         self._hosts: dict[Any, HostFunction] = {}
         functools.update_wrapper(self, fun, updated=())
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return reduced(self, self.fun, lambda: (Callback, self._given))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function itself, its result checked."""

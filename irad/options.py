@@ -42,6 +42,9 @@ class Options:
     check: str | None = None
     memory_budget: int | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _interned, (self.threads, self.fastmath, self.static, self.donate, self.check, self.memory_budget)
+
     def without_donation(self) -> Options:
         """For what keeps its arguments."""
         if not self.donate:

@@ -79,6 +79,9 @@ class Linear:
     def __init__(self, made: LinearSpecialisation, kept: list[Any]):
         self._made, self._kept = made, kept
 
+    def __reduce__(self) -> Any:
+        raise TypeError("what linearize gives cannot be pickled: it holds memory of this process; pickle the function instead")
+
     def __call__(self, *tangents: Any) -> Any:
         """One tangent per primal, of its structure and shapes. Raises IradTypeError or ShapeError if they have others."""
         return self._made.pull(self._kept, tangents)

@@ -203,6 +203,11 @@ class Pullback:
     def __init__(self, made: VjpSpecialisation, kept: list[Any]):
         self._made, self._kept = made, kept
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a pullback cannot be pickled: it holds memory of this process; pickle the function, and call irad.vjp there"
+        )
+
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """`cotangent` has the structure and shapes of the result.
 

@@ -39,6 +39,9 @@ class SparseFunction:
         self.__wrapped__ = dense.fun
         self.__name__ = f"sparse_{dense.__name__}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseFunction, (self.dense, self.options)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         key = ("sparse", self.options, code_key(self.dense))
         return cache_of(key, lambda: Cache(SparseSpecialisation, options=self.options)).run(self.dense, args, kwargs)

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.compiled import signature
+from irad.call.compiled import Job, native_of, signature
 from irad.call.specialisation import user_exception
 from irad.codegen.call.native import NativeCode
 from irad.core.ir import Program
+from irad.core.once import import_later
 from irad.core.types import Type, dtype_name
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transforms.transform import OUTSIDE
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, Options
 from irad.passes.derivatives.autodiff import grad, vjp
-from irad.pipeline import native, optimise
 
 
 class CompiledGraph:
@@ -26,6 +26,9 @@ class CompiledGraph:
         self.program, self.argnums, self.options = program, argnums, options
         self.entry = next(iter(program.values()))
         self._made: dict[str, NativeCode] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_text, (import_later("irad.core.text").show(self.program), self.argnums, self.options)
 
     def _native(self, kind: str) -> NativeCode:
         if kind not in self._made:
@@ -37,7 +40,7 @@ class CompiledGraph:
             }
             program = source[kind]()
             outside = signature(next(iter(program.values())))
-            self._made[kind] = native(optimise(program, None, self.options), outside, self.options)
+            self._made[kind] = native_of(Job(program, outside, self.options))
         return self._made[kind]
 
     def _run(self, kind: str, args: tuple[Any, ...]) -> list[Any]:
@@ -78,6 +81,11 @@ class CompiledGraph:
             return tuple(self._run("vjp", (*kept, *cotangents))[len(self.entry.results) :])
 
         return self(*args), pullback
+
+
+def _from_text(text: str, argnums: int | tuple[int, ...], options: Options) -> CompiledGraph:
+    """A compiled graph that was pickled."""
+    return CompiledGraph(import_later("irad.core.text").parse(text), argnums, options)
 
 
 def _argument(x: Any, t: Type, name: str) -> np.ndarray:

@@ -6,6 +6,7 @@ import ast
 import copy
 import inspect
 import linecache
+import os
 import sys
 import textwrap
 import types
@@ -52,20 +53,49 @@ def source_of(code: types.CodeType) -> Source:
 _sources: dict[types.CodeType, Source] = {}
 
 
+_carried: dict[str, list[str]] = {}  # texts of files that came with a function from another process
+
+
+def carry(file: str, text: str) -> None:
+    """The text of a file in another process, some functions of which are here without its name."""
+    _carried[file] = lines = text.splitlines(keepends=True)
+    if not os.path.exists(file):
+        linecache.cache[file] = (len(text), None, lines, file)  # for errors
+
+
 def _find(code: types.CodeType) -> Source:
     lines = linecache.getlines(code.co_filename) or _command(code.co_filename) or _frozen(code.co_filename)
+    for file, text in _carried.items() if not lines else ():
+        if _made_from(code, text, file) and (found := _in_text(code, text, file, exact=False)):
+            return found
     if not lines:
         raise NoSource(f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook")
-    if code.co_name == "<lambda>":
-        candidates = _lambdas(code, "".join(lines))
-    else:
-        candidates = _block(code, lines)
+    source = _in_text(code, lines, code.co_filename, exact=code.co_filename == "<string>")
+    if source is None:
+        raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
+    return source
+
+
+def _in_text(code: types.CodeType, lines: list[str], file: str, exact: bool) -> Source | None:
+    """The syntax tree in the text of a file, if it is there."""
+    if code.co_firstlineno > len(lines):
+        return None
     cls = _class_around(code)
-    for found, shift in candidates:
+    for found, shift in _lambdas(code, "".join(lines)) if code.co_name == "<lambda>" else _block(code, lines):
         node = found if cls is None else mangled(found, cls)
-        if _matches(code, node, exact=code.co_filename == "<string>"):
-            return Source(node, code.co_filename, shift)
-    raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
+        if _matches(code, node, exact):
+            return Source(node, file, shift)
+    return None
+
+
+def _made_from(code: types.CodeType, lines: list[str], file: str) -> bool:
+    """Is this code, at its line, among that of the whole file?"""
+    try:
+        whole = compile("".join(lines), file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    what = lambda c: (c.co_qualname, c.co_firstlineno, c.co_code, c.co_names, c.co_varnames, _constants(c))
+    return any(what(c) == what(code) for c in _walk(whole))
 
 
 def _class_around(code: types.CodeType) -> str | None:
