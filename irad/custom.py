@@ -116,7 +116,7 @@ class custom_jvp(_WithRule):  # noqa: N801
 
 def _again(cls: type, state: dict[str, Any]) -> Any:
     """A function with a rule that was pickled."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     vars(made).update(state)
     return made
 
