@@ -12,13 +12,13 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irad.call.runtime import Cache, cache_for, cache_of, code_key
+from irad.call.attached import call
+from irad.call.runtime import Cache, cache_of, code_key
 from irad.call.specialisation import specialise
-from irad.codegen.call import machine as entry
 from irad.core.by_name import carried, reduced, stands_for
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
-from irad.errors import IradTypeError, IradValueError, shortened
+from irad.errors import IradTypeError, IradValueError
 from irad.frontend.syntax.source import carry
 from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
@@ -59,29 +59,6 @@ def _function_again(text: tuple[str, str] | None, given: Options, kind: str, fun
     made = Function(kind, fun, *rest)
     made.options = given
     return made
-
-
-def call(called: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function, or a transform of one, compiled for these arguments, as a call of the object `called` with its options.
-
-    Objects that are called again get a class of their own, whose `__call__` is a builtin that needs no Python code.
-    """
-    cache = cache_for(fn, called.options)
-    if called.__dict__.setdefault("_calls", 0):
-        attach(called, cache, fn)
-    called._calls += 1
-    try:
-        return cache.run(fn, args, kwargs)
-    except Exception as e:
-        raise shortened(e)  # noqa: B904
-
-
-def attach(called: Any, cache: Cache, fn: Any) -> None:
-    """Let an object run the programs of a cache by itself."""
-    base = type(called)
-    if entry.available() and not base.__dict__.get("__slots__") == ():
-        names = {"__slots__": (), "__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
-        called.__class__ = type(base.__name__, (base,), {**names, "__call__": entry.builtin(cache.cell, fn)})
 
 
 class Compiled(Wrapper):
