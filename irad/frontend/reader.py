@@ -22,7 +22,7 @@ from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.activations import Activation
-from irad.frontend.syntax.source import Source
+from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
 from irad.frontend.values.fields import concrete, stand_in
@@ -142,7 +142,7 @@ class Reader:
         """The value of an expression, which may be a `Nullable`."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
-            raise UnsupportedError(f"{_words(node)} is not supported in compiled code", self.loc(node))
+            raise UnsupportedError(f"{words_for(node)} is not supported in compiled code", self.loc(node))
         try:
             out = handler(self, node)
             return out if type(out) is not Nullable else self.narrowed(out)
@@ -156,7 +156,7 @@ class Reader:
     def stmt(self, node: ast.stmt) -> None:
         handler = STATEMENTS.get(type(node))
         if handler is None:
-            raise UnsupportedError(f"{_words(node)} is not supported in compiled code", self.loc(node))
+            raise UnsupportedError(f"{words_for(node)} is not supported in compiled code", self.loc(node))
         try:
             handler(self, node)
         except IradError as e:
@@ -441,15 +441,3 @@ class Reader:
     def operator(self, name: str, *xs: Any) -> Any:
         """A Python operator, by its name in the module `operator`."""
         raise NotImplementedError
-
-
-def _words(node: ast.AST) -> str:
-    name = type(node).__name__
-    return _NAMES.get(name, name.lower())
-
-
-_NAMES = {
-    "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
-    "Global": "assigning a global variable (return the value instead)",
-    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function", "Delete": "this kind of del",
-}  # fmt: skip

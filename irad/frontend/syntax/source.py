@@ -289,3 +289,16 @@ def _walk(code: types.CodeType) -> Iterator[types.CodeType]:
         if isinstance(c, types.CodeType):
             yield c
             yield from _walk(c)
+
+
+def words_for(node: ast.AST) -> str:
+    """What a kind of syntax is called in errors."""
+    name = type(node).__name__
+    return _NAMES.get(name, name.lower())
+
+
+_NAMES = {
+    "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
+    "Global": "assigning a global variable (return the value instead)",
+    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function", "Delete": "this kind of del",
+}  # fmt: skip
