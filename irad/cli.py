@@ -378,7 +378,9 @@ def _bisect(a: argparse.Namespace) -> int:
     args = _inputs(a, next(iter(program.values())).params)
     found = bisect(program, args)
     if found is None:
-        print("no stage differs: the graph, its form after every pass, the kernel forms and native code give the same")
+        print(
+            "no stage differs: the graph, its form after every pass, the kernel forms, native code and the ways to differentiate it agree"
+        )
         return 0
     print(f"first stage that differs: {found}")
     if found.program is not None:

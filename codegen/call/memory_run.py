@@ -1,7 +1,7 @@
 """Running code that checks its memory (irad.codegen.transform.memory_check): memory of its own for each call, with guard zones.
 
-Around the arena, between its places, and before and after each result that irad makes is memory that nobody may write to; it is
-looked at after the call. Elements of a result that still hold the pattern with which memory was filled were never written.
+Around the arena, between its places, and before and after each argument and each result is memory that nobody may write to; it is
+looked at after the call, and so are the arguments that are read only. Elements of a result that still hold the pattern with which memory was filled were never written.
 """
 
 from __future__ import annotations
@@ -39,17 +39,20 @@ class CheckedNative(NativeCode):
 
     def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         assert isinstance(context, CheckedContext)
-        given = {k: args[j] for k, j in self.donated.items()}
+        own = [_Zone.of(x) for x in args]
+        given = {k: own[j].array for k, j in self.donated.items()}
         zones = [_Zone(m.shape, m.dtype) if k not in given else None for k, m in enumerate(self.made)]
         out = [given[k] if z is None else z.array for k, z in enumerate(zones)]
-        code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
+        addresses = [*(_address(z.array) for z in own), *map(_address, out)]
+        code = self._function(self._arguments(*addresses, *context.pointers))
+        self._look_at(args, own)
         context.look()
         for k, z in enumerate(zones):
             if z is not None and not z.intact():
                 raise MemoryCheckError(f"memory before or after result {k} was overwritten")
         results = [
-            x.copy() if z is not None else x if x.shape == m.shape else x.reshape(m.shape)
-            for x, m, z in zip(out, self.made, zones)
+            x.copy() if z is not None else args[self.donated[k]].reshape(m.shape) if x.shape != m.shape else args[self.donated[k]]
+            for k, (x, m, z) in enumerate(zip(out, self.made, zones))
         ]
         if code:
             if kept is not None:
@@ -62,6 +65,16 @@ class CheckedNative(NativeCode):
                 raise MemoryCheckError(f"result {k} holds, or was computed from, memory that was never written")
         return found
 
+    def _look_at(self, args: Sequence[Any], own: Sequence[_Zone]) -> None:
+        """Give donated memory back, and raise if more than that, or its neighbourhood, was written to."""
+        for k, (x, z) in enumerate(zip(args, own)):
+            if k in self.donated.values():
+                x[...] = z.array
+            elif not z.holds(x):
+                raise MemoryCheckError(f"argument {k} was overwritten")
+            if not z.intact():
+                raise MemoryCheckError(f"memory before or after argument {k} was overwritten")
+
     def fail(self, status: int, record: int) -> None:
         r = self.interface.raises[status - 1] if status > 0 else None
         error = (ctypes.c_int64 * ERROR_SLOTS).from_address(record)
@@ -73,13 +86,24 @@ class CheckedNative(NativeCode):
 
 
 class _Zone:
-    """A result between two guard zones."""
+    """An argument or a result between two guard zones."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         self.memory = _filled(2 * GUARD + size)
         self.size = size
         self.array = self.memory[GUARD : GUARD + size].view(dtype).reshape(shape)
+
+    @staticmethod
+    def of(x: np.ndarray) -> _Zone:
+        """A copy."""
+        zone = _Zone(x.shape, x.dtype)
+        zone.array[...] = x
+        return zone
+
+    def holds(self, x: np.ndarray) -> bool:
+        """The bytes of an array?"""
+        return self.memory[GUARD : GUARD + self.size].tobytes() == x.tobytes()
 
     def intact(self) -> bool:
         return _is_filled(self.memory[:GUARD], 0) and _is_filled(self.memory[GUARD + self.size :], self.size)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from irad.codegen.interface import ERROR_SLOTS, SLOT, ErrorCode
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Param, integer
+from irad.codegen.kernel.lives import GAP
 from irad.codegen.lower.graph import KernelBuilder, Tape, rule
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.types import DTYPES, TAPE
@@ -136,9 +137,7 @@ class _Called(KernelBuilder):
         params += [Param(self.result(k), results[k].type.dtype, self.shape(results[k])) for k in _kept_in_calls(self)]
         params += [Param("ctx", "i64", (1 << 20,)), Param("err", "i64", (ERROR_SLOTS,)), Param("depth", "i64", None)]
         self.out.raises.append(ErrorCode("RecursionError", "maximum recursion depth exceeded in compiled code", (), None))
-        deepest = max(16, min(100_000, STACK // (arena + FRAME)))
-        deep = self.let(Apply("gt", ("depth", Const(deepest, "i64"))), "bool", "deep")
-        self.block.append(kf.Raise(deep, len(self.out.raises)))
+        too_deep, start = len(self.out.raises), len(self.block)
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
                 self._slot_of_caller(v, f"p{k}")
@@ -153,6 +152,12 @@ class _Called(KernelBuilder):
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
         if self.views:  # of an arena, which may hold nothing but arrays without elements
             self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
+        zones = 2 * GAP * sum(isinstance(s, kf.Buffer) for s in [*self.head, *kf.walk(self.block)]) if self.out.lives else 0
+        deepest, deep = max(16, min(100_000, STACK // (arena + FRAME + zones))), self.fresh("deep")
+        self.block[start:start] = [
+            kf.Let(deep, "bool", Apply("gt", ("depth", Const(deepest, "i64")))),
+            kf.Raise(deep, too_deep),
+        ]
         return kf.Kernel(name, params, [*self.head, *self.block])
 
     def result(self, k: int) -> str:

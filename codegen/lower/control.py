@@ -135,8 +135,10 @@ def bind(f: KernelBuilder, values: Sequence[Value], names: Sequence[str | None])
 
 def region(f: KernelBuilder, graph: Graph, names: Sequence[str | None]) -> list[kf.Stmt]:
     def body() -> None:
+        popped = len(f.popped)
         f.nodes(graph)
         _assign(f, names, graph.results)
+        f.forget_popped(graph, popped)
 
     return f.within(body)
 

@@ -58,9 +58,10 @@ class Lowered:
         return "\n".join(map(show, self.kernels))
 
 
-def _writes(graph: Graph, tape: Value, flow: TapeFlow) -> bool:
-    """May anything be pushed on a tape, here or in what is called?"""
-    pushes = (n for n in walk(graph) if n.op.name in ("push", "call"))
+def _writes(graph: Graph, tape: Value, flow: TapeFlow, lives: bool) -> bool:
+    """May anything be pushed on a tape, here or in what is called, or with `lives` be filled when it was popped?"""
+    names = ("push", "pop", "call") if lives else ("push", "call")
+    pushes = (n for n in walk(graph) if n.op.name in names)
     return any(v.type == TAPE and flow.root(v) is tape for n in pushes for v in n.inputs)
 
 
@@ -114,6 +115,7 @@ class KernelBuilder:
         self.graph = Graph((), (), ())  # the one whose nodes are being lowered
         self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
         self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
+        self.popped: list[tuple[Tape, str, Integer]] = []  # with `lives`: what was popped, where, how many words
         self.reserved: dict[Node, str] = {}  # pushes of what is made where they want it: where the tape will end
 
     # ---- the kernel ----------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ class KernelBuilder:
         for k, v in enumerate(graph.params):
             if v.type == TAPE:
                 self.tapes[self.flow.root(v)] = self._tape_param(k)
-                if _writes(graph, self.flow.root(v), self.flow):
+                if _writes(graph, self.flow.root(v), self.flow, self.out.lives):
                     self.out.tape_writes.add(k)
             elif not v.type.shape:
                 self.env[v] = self.let(Load(f"p{k}", ()), v.type.dtype, v.hint or f"x{k}")
@@ -170,6 +172,7 @@ class KernelBuilder:
         for k, v in enumerate(graph.results):
             if not v.type.shape and v.type != TAPE:
                 self.block.append(kf.Store(f"r{k}", (), self.operand(v)))
+        self.forget_popped(graph)
 
     def tape(self, v: Value) -> Tape:
         """Where a tape is. One that starts at several places (in branches, or in what is called) has its slot from the outset."""
@@ -329,6 +332,20 @@ class KernelBuilder:
         """Say that so many elements begin a new life, where that is wanted."""
         if self.out.lives:
             self.block.append(kf.Begin(at.buf, (at.offset,), size))
+
+    def forget_popped(self, graph: Graph, since: int = 0) -> None:
+        """At the end of a block: what it has popped from tapes is read no more, but where it has pushed something since."""
+        pushes = any(n.op.name in ("push", "call") for n in walk(graph))
+        for tape, at, size in self.popped[since:]:
+            if pushes:
+                end = integer(at) + size
+                at = self.let(Apply("maximum", (at, tape.top)), "i64", "from")
+                size = end - integer(at)
+            name = self.fresh("popped")
+            capacity = integer(self.let(Load(tape.buf, (tape.slot + 1,)), "i64", "cap"))
+            self.block.append(kf.Deref(name, tape.buf, tape.slot, "i64", capacity))
+            self.begin_at(Address(name, integer(at)), size)
+        del self.popped[since:]
 
     def size(self, v: Value) -> Integer:
         """Number of elements of an array."""

@@ -232,6 +232,8 @@ def _pop(f: KernelBuilder, node: Node) -> None:
         total = total + words(f, v)
     top = f.let(Apply("sub", (tape.top, total)), "i64", "at")
     f.block.append(kf.Assign(tape.top, top))
+    if f.out.lives:
+        f.popped.append((tape, top, total))
     at = integer(top)
     for v in entries:
         if on_tape(v):

@@ -56,7 +56,11 @@ class _Turner(Loops):
         return self.inside(s, scope, ranges)
 
     def turned(self, trips: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt] | None:
-        """`trips` around loops over rows as blocks of rows around it."""
+        """`trips` around loops over rows as blocks of rows around it.
+
+        Memory whose life begins with each trip holds rows of other blocks too then: it is not filled again (code that checks its memory).
+        """
+        trips = replace(trips, body=[t for t in trips.body if not isinstance(t, kf.Begin)])
         rows = _rows(trips.body)
         if rows is None:
             return None

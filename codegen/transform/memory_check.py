@@ -98,7 +98,6 @@ class _Checker:
         if "ctx" in self.extents:
             self.extents["ctx"] = (len(lowered.ctx) + 1,)
         self.dtypes: dict[str, str] = {p.name: p.dtype for p in kernel.params}
-        self.called = any(p.name == "depth" for p in kernel.params)  # many of its frames may be on the stack
         self.table: dict[type, Callable[[Any, Mapping[str, Interval]], list[kf.Stmt]]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
             kf.Begin: self.begin, kf.For: self.loop, kf.If: self.branch, kf.While: self.while_loop, kf.Parallel: self.parallel,
@@ -121,7 +120,7 @@ class _Checker:
             rule = self.table.get(type(s))
             out += rule(s, ranges) if rule else [s]
         for s in body:
-            if isinstance(s, kf.Buffer) and self.guarded(s):
+            if isinstance(s, kf.Buffer) and not s.freed:
                 out += self.intact(s)
         return out
 
@@ -174,17 +173,12 @@ class _Checker:
         if s.freed:
             return [s]
         size, item = prod(s.shape), DTYPES[s.dtype].itemsize
-        if not self.guarded(s):
-            return [s, self.fill(s.name, integer(size * item))]
         whole, g = f"{s.name}_guarded", GUARD // item
         return [
             kf.Buffer(whole, s.dtype, (size + 2 * g,)),
             self.fill(whole, integer(size * item + 2 * GUARD)),
             kf.View(s.name, whole, s.shape, g),
         ]
-
-    def guarded(self, s: kf.Buffer) -> bool:
-        return not s.freed and not self.called
 
     def intact(self, s: kf.Buffer) -> list[kf.Stmt]:
         """The guard zones of a buffer are as they were."""

@@ -12,13 +12,14 @@ from irad.core.ir import Program, size
 from irad.core.text import show
 from irad.errors import IradError
 from irad.validation.reduce import reduced
-from irad.validation.validate import Difference, first_difference, flag_sets, native_differs
+from irad.validation.validate import Difference, derivative_difference, first_difference, flag_sets, native_differs
 
 SHOWN = 40  # numbers of an argument that are written into the file
 
 
 def bisect(program: Program, args: Sequence[Any], flags: bool = True) -> Difference | None:
-    """The first stage that differs for a traced program, without flags of fastmath and then with each of them; None if none does."""
+    """The first stage that differs for a traced program, without flags of fastmath and then with each of them; then the first way to
+    differentiate it whose number differs. None if none does."""
     for given in flag_sets() if flags else flag_sets()[:1]:
         if given.fastmath and not native_differs(program, args, given):
             continue
@@ -26,7 +27,7 @@ def bisect(program: Program, args: Sequence[Any], flags: bool = True) -> Differe
         if found:
             named = f"{found.stage} (fastmath {', '.join(given.fastmath)})" if given.fastmath else found.stage
             return Difference(named, found.what, found.program, found.args, found.differs)
-    return None
+    return derivative_difference(program, args)
 
 
 def smallest(found: Difference, seconds: float = 60.0) -> Difference:

@@ -26,6 +26,7 @@ from irad.frontend.values.traced import Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
 from irad.options import DEFAULT, FLAGS, Options, options
 from irad.validation.agreement import agree, noise, other_bits
+from irad.validation.derivatives import derivative_differs
 from irad.validation.runnable import Outcome, Stage, as_results, interpretable, meaning, native_run, stages
 
 
@@ -80,6 +81,16 @@ def first_difference(program: Program, args: Sequence[Any], given: Options = DEF
         if found:
             return Difference(stage.name, found, stage.before, args, lambda p, xs, stage=stage: _again(stage, p, xs))  # type: ignore[misc]
     return None
+
+
+def derivative_difference(program: Program, args: Sequence[Any]) -> Difference | None:
+    """The first way to differentiate a graph that gives another number than the ways before it; None if there is none."""
+
+    def differs(p: Program, xs: Sequence[Any]) -> str:
+        return derivative_differs(p, xs)[1]
+
+    way, what = derivative_differs(program, args)
+    return Difference(f"derivative: {way}", what, program, args, differs) if way else None
 
 
 def native_differs(program: Program, args: Sequence[Any], given: Options) -> bool:
@@ -167,7 +178,8 @@ def validate(
     """Run a function in every way that there is: plain Python, the graph after each pass, the kernel forms, native code that checks its
     memory and of one and two threads, each flag of fastmath on and off. How many programs were run through the stages.
 
-    `argnums`: of value and gradient by these arguments, for which see `irad.derivatives` too; `flags` and `kernels`: with those. `kinds`: see agree.
+    `argnums`: of value and gradient with respect to these arguments; then the function is differentiated in every way, too, to second order
+    (irad.validation.derivatives); `flags` and `kernels`: with those. `kinds`: see agree.
     Raises StageDiffers, and errors of the front end as `irad.compile` does.
     """
     kwargs = dict(kwargs or {})
@@ -194,7 +206,14 @@ def validate(
             raise StageDiffers(Difference(named, found.what, found.program, found.args, found.differs))
     if argnums is None:
         _call(compile(f), f, args, kwargs, kinds)
+    elif found := _derivatives(f, args, kwargs):
+        raise StageDiffers(found)
     return len(sets)
+
+
+def _derivatives(f: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Difference | None:
+    traced = trace(f, tuple(args), kwargs)
+    return derivative_difference(traced.program, _parameters(traced, f, args, kwargs))
 
 
 def _parameters(traced: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -17,10 +18,13 @@ from irad.core.lazy_dataclass import replace
 from irad.core.switches import SWITCHES, without
 from irad.core.text import load, parse
 from irad.frontend.registry import TABLE
+from irad.frontend.trace import trace
 from irad.ops import OPS
+from irad.ops import elementwise as ew
 from irad.passes.manager import PASSES, Pass
 from irad.validation.bisect import smallest
-from irad.validation.validate import StageDiffers, first_difference, validate
+from irad.validation.derivatives import complex_step
+from irad.validation.validate import StageDiffers, derivative_difference, first_difference, validate
 
 X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 
@@ -147,3 +151,56 @@ def test_a_program_that_raises_whatever_the_data() -> None:
         return x
 
     assert validate(f, (0.5, np.zeros(3))) == 0
+
+
+# ---- derivatives ---------------------------------------------------------------------------------------------------------------
+
+
+def sine_of_products(x: Any, w: Any) -> Any:
+    s = 0.0
+    for k in range(len(x)):
+        s = s + np.sin(w[k] @ x) * x[k]
+    return s
+
+
+W = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 3))
+V = np.array([0.3, -0.4, 0.9])
+
+
+def derivative_of(f: Any, *args: Any) -> str:
+    program = trace(f, args, {}).program
+    found = derivative_difference(program, list(args))
+    return found.stage if found else ""
+
+
+def test_derivatives_agree() -> None:
+    for f, args in [
+        (sine_of_products, (V, W)),
+        (lambda x: np.abs(x).sum() * np.max(x), (V,)),  # not analytic
+        (lambda x: np.linalg.eigh(x + x.T)[0], (W,)),
+        (lambda x, n: x**n, (V, 2)),
+        (lambda x: np.maximum(x, 0.0).sum(), (np.zeros(3),)),  # not smooth
+    ]:
+        assert derivative_of(f, *args) == ""
+
+
+def test_a_complex_step_is_right_to_the_last_digits() -> None:
+    program = trace(lambda x: np.sum(np.exp(x) / (np.sin(x) ** 3 + np.cos(x) ** 3)), (np.array([1.5]),), {}).program
+    with mp.workdps(30):
+        want = float(mp.diff(lambda x: mp.exp(x) / (mp.sin(x) ** 3 + mp.cos(x) ** 3), 1.5))
+    assert np.isclose(complex_step(program, [np.array([1.5])], {0: np.ones(1)}) or 0.0, want, rtol=1e-14)
+    for f in (np.abs, np.arctan2, lambda x: np.floor(x) * x, lambda x: x.astype(np.float32)):
+        args = (V, V) if f is np.arctan2 else (V,)
+        assert complex_step(trace(f, args, {}).program, list(args), {0: np.ones(3)}) is None
+
+
+@pytest.mark.parametrize(("rule", "way"), [("jvp", "forward"), ("vjp", "reverse"), ("both", "forward over reverse")])
+def test_a_wrong_rule_is_named(rule: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The complex step uses no rule. Where the slope is a constant of its own slope, the second order is wrong only."""
+    slope = lambda x, o: (OPS["stop_gradient"](1 - o * o) if rule == "both" else 2 - 2 * o * o,)
+    for name, make in (("vjp", ew._vjp), ("jvp", ew._jvp)):
+        if rule in (name, "both"):
+            monkeypatch.setitem(OPS["tanh"].__dict__, name, make(slope))
+    assert derivative_of(lambda x: np.tanh(x), V) == f"derivative: {way}"
+    with pytest.raises(StageDiffers, match=f"derivative: {way}"):
+        validate(lambda x: np.sum(np.tanh(x) * 3.0), [V], argnums=0, flags=False, kernels=False)

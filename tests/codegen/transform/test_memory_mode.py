@@ -10,14 +10,15 @@ import pytest
 
 import irad
 from irad.codegen import jit
-from irad.codegen.call.memory_run import unwritten
+from irad.codegen.call.memory_run import CheckedNative, unwritten
 from irad.codegen.emit.kernels import emit
 from irad.codegen.kernel import assigned
 from irad.codegen.kernel import check as kcheck
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.parse import parse
 from irad.codegen.libraries import pool
-from irad.codegen.lower.graph import Lowered
+from irad.codegen.lower import tape
+from irad.codegen.lower.graph import KernelBuilder, Lowered
 from irad.codegen.schedule import nests as schedule_nest
 from irad.codegen.transform.memory_check import POISON, Elsewhere, Violation, memory_checked, support
 from irad.errors import IradValueError, MemoryCheckError, VerifyError
@@ -146,14 +147,16 @@ def test_what_the_loops_prove_is_not_checked() -> None:
     assert len(found.unproven) == 1
 
 
-def test_guard_zones_of_a_scratch_buffer() -> None:
-    text = "def f(n: i64, r: f64[2], err: i64[32]):\n    b = buf(f64, 3)\n"
+@pytest.mark.parametrize("depth", ["", ", depth: i64"])
+def test_guard_zones_of_a_scratch_buffer(depth: str) -> None:
+    """Of kernels that are called by others, which have a depth, too."""
+    text = f"def f(n: i64, r: f64[2], err: i64[32]{depth}):\n    b = buf(f64, 3)\n"
     text += '    call("memset", "void(ptr, i64, i64)", b, 0, n, writes=(b,))\n    x: f64 = b[0]\n    r[0] = x\n    y: f64 = b[2]\n    r[1] = y\n'
     f, lowered = checked(text)
-    r, err = np.zeros(2), np.zeros(32, np.int64)
-    assert f(24, r, err) == 0 and not r.any()
-    assert f(8, r, err) == 0 and r[0] == 0 and r.view(np.uint64)[1] == POISON * 0x0001000100010001
-    code = f(25, r, err)
+    r, err, rest = np.zeros(2), np.zeros(32, np.int64), [1] * bool(depth)
+    assert f(24, r, err, *rest) == 0 and not r.any()
+    assert f(8, r, err, *rest) == 0 and r[0] == 0 and r.view(np.uint64)[1] == POISON * 0x0001000100010001
+    code = f(25, r, err, *rest)
     assert "before or after buffer `b`" in str(lowered.raises[code - 1].error(0))
 
 
@@ -170,6 +173,82 @@ def test_threads_report_to_the_kernel_that_started_them() -> None:
     code = f(x.ctypes.data, 9, err.ctypes.data)
     assert isinstance(lowered.raises[code - 1], Elsewhere) and err[1] == 9
     assert "kernel `f_par0`: index 9" in str(lowered.raises[err[0] - 1].error(9))
+
+
+def test_what_was_popped_from_a_tape_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pop that reads the record of the trip before gives numbers of the program, at the wrong place."""
+
+    read = tape._read
+
+    def stale(f: Any, t: Any, at: Any, v: Any) -> None:
+        last = kf.integer(f.let(kf.Load(t.buf, (t.slot + 2,)), "i64", "end")) - 1
+        read(f, t, kf.integer(f.let(kf.Apply("minimum", (at + 1, last)), "i64", "stale")), v)
+
+    def slope(step: Any, check: str = "memory") -> Any:
+        """Of another program each time: code is kept."""
+
+        def f(xs: Any) -> Any:
+            x = xs[0]
+            for _ in range(int(xs[1])):
+                x = step(x)
+            return x
+
+        return irad.vjp(irad.compile(f, check=check), np.array([0.5, 5.0]))[1](1.0)[0][0]
+
+    assert np.isclose(slope(np.sin), slope(np.sin, "none"))
+    monkeypatch.setattr(tape, "_read", stale)
+    with pytest.raises(MemoryCheckError, match="never written"):
+        slope(np.tanh)
+    monkeypatch.setattr(KernelBuilder, "forget_popped", lambda self, graph, since=0: None)
+    wrong = slope(np.arctan)
+    monkeypatch.undo()
+    assert np.isfinite(wrong) and wrong != slope(np.arctan, "none")
+
+
+def test_a_pullback_of_code_that_checks_runs_twice() -> None:
+    x = np.linspace(0.1, 0.9, 7)
+    _, pull = irad.vjp(irad.compile(lambda x: relaxed(x, 5) ** 3, check="memory"), x)
+    np.testing.assert_array_equal(pull(x)[0], pull(x)[0])
+
+
+@pytest.mark.parametrize(
+    ("at", "message"), [(0, "argument 0 was overwritten"), (-8, "before or after argument 0"), (40, "before or after argument 0")]
+)
+def test_arguments_and_their_neighbours(at: int, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = CheckedNative.__post_init__
+
+    def spoiled(self: Any) -> None:
+        prepare(self)
+        run = self._function
+
+        def function(addresses: Any) -> Any:
+            ctypes.memset(addresses[0] + at, 1, 8)
+            return run(addresses)
+
+        self._function = function
+
+    monkeypatch.setattr(CheckedNative, "__post_init__", spoiled)
+    x = np.ones(5)
+    with pytest.raises(MemoryCheckError, match=message):
+        irad.compile(lambda x: x * at, check="memory")(x)
+    assert (x == 1).all()
+
+
+def test_frames_of_a_recursion_have_guard_zones() -> None:
+    """Many of them, and as deep as the stack allows."""
+
+    def f(x: Any, n: int) -> Any:
+        if n == 0:
+            return x * 1.0
+        return f(np.cumsum(np.sin(x)), n - 1) * 0.5 + x[::-1]
+
+    x = np.linspace(0.1, 0.9, 4)
+    checked = irad.compile(f, check="memory")
+    np.testing.assert_array_equal(checked(x, 200), irad.compile(f, check="none")(x, 200))
+    slopes = [irad.grad(irad.compile(lambda x, n: np.sum(f(x, n)), check=check))(x, 5) for check in ("memory", "none")]
+    np.testing.assert_array_equal(*slopes)
+    with pytest.raises(RecursionError):
+        checked(x, 10**6)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i2", "i4", "i8", "u2", "u4", "u8"])
