@@ -173,6 +173,8 @@ KINDS: Mapping[str, Kind] = {
     "type": Kind(lambda x, e: type(x) is e, _operation("class")),
     "code": Kind(lambda x, e: getattr(x, "__code__", None) is e, _operation("code")),
     "lacks": Kind(lambda x, e: not hasattr(x, e)),
+    "lacks own": Kind(lambda x, e: e not in own_names(x)),
+    "owns": Kind(lambda x, e: e in own_names(x)),
     "len": Kind(lambda x, e: (type(x), len(x)) == e, _length),
     "keys": Kind(_elements_alike, _keys),
     "elements": Kind(_elements_alike),

@@ -95,9 +95,12 @@ class Places:
     def _fields(self, tree: TreeDef, at: int) -> None:
         p = self.program
         names = tree.meta.names
-        if set(names) != {f.name for f in dataclasses.fields(tree.cls)}:  # type: ignore[arg-type]
+        if not {f.name for f in dataclasses.fields(tree.cls)} <= set(names):  # type: ignore[arg-type]
             raise NoProgram
         p.op("class", at, p.object(tree.cls))
+        if getattr(tree.cls, "__dictoffset__", 0):  # it has just these attributes
+            self._trees(tree, self.values(p.push("attribute", at, p.object("__dict__")), names))
+            return
         for name, child in zip(names, tree.children):
             self._tree(child, p.push("attribute", at, p.object(name)))
 
@@ -180,7 +183,7 @@ class Places:
             return p.push("global", at, p.object(key)), self.object(path)
         if kind == "item" and type(obj) in (list, tuple, dict):
             return p.push("item", at, p.object(key)), self.object(path)
-        if kind in ("item", "nth", "array", "stream"):
+        if kind in ("item", "nth", "array", "stream", "found"):
             return self.python(functools.partial(_stepped, kind, key), at), self.object(path)
         if kind == "bytes":
             return self._field(at, next(f for f in fields(obj.dtype) if f.name == key)), self.object(path)

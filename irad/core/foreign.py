@@ -141,3 +141,23 @@ def _slots(cls: type) -> Sequence[str]:
     found = cls.__dict__.get("__slots__", ())
     names = (found,) if isinstance(found, str) else tuple(found)
     return [n for n in names if n not in ("__dict__", "__weakref__")]
+
+
+def base_method(x: Any, name: str) -> Any:
+    """A method of a container as C code has it, bound to it, whatever the class of the user makes of it."""
+    for k in type(x).__mro__:
+        found = vars(k).get(name)
+        if isinstance(found, _IN_C):
+            return found.__get__(x, type(x))
+    return getattr(x, name)
+
+
+_IN_C = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+
+
+def base_items(x: Any) -> Iterable[Any]:
+    """What a container holds, whatever `__iter__` its class has."""
+    return x if type(x) in _PLAIN else list(base_method(x, "__iter__")())
+
+
+_PLAIN = (list, tuple, dict, set, frozenset, collections.deque)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core import structured
-from irad.core.foreign import fill, is_followed, own_names
+from irad.core.foreign import base_method, fill, is_followed, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Field, Structured, is_structured
 from irad.errors import IradTypeError
@@ -210,11 +210,12 @@ def parts(obj: Any) -> _Node | None:
         children, meta = _REGISTRY[cls][0](obj)
         return cls, _as_it_is(meta), tuple(children)
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
-        return cls, None, obj
+        return cls, None, tuple(tuple.__iter__(obj))
     if isinstance(obj, dict) and not getattr(obj, "__dict__", None):
-        return cls, (tuple(obj), Static(getattr(obj, "default_factory", None))), tuple(map(obj.__getitem__, obj))
+        factory = obj.default_factory if isinstance(obj, collections.defaultdict) else None
+        return cls, (tuple(base_method(obj, "keys")()), Static(factory)), tuple(base_method(obj, "values")())
     if isinstance(obj, (list, tuple)) and cls.__init__ in (list.__init__, object.__init__) and not getattr(obj, "__dict__", None):
-        return cls, None, obj
+        return cls, None, list(list.__iter__(obj) if isinstance(obj, list) else tuple.__iter__(obj))
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         names = _fields(obj)
         rest = [f.name for f in dataclasses.fields(obj) if _nondiff(f)]
@@ -244,7 +245,13 @@ def _nondiff(f: dataclasses.Field) -> bool:
 
 
 def _fields(obj: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(obj) if not _nondiff(f) and hasattr(obj, f.name))
+    """The names of the fields that are set, then of the other attributes."""
+    fields = dataclasses.fields(obj)
+    names = {f.name for f in fields}
+    return (
+        *(f.name for f in fields if not _nondiff(f) and hasattr(obj, f.name)),
+        *(n for n in getattr(obj, "__dict__", ()) if n not in names),
+    )
 
 
 def rebuild(cls: type, meta: Any, children: Sequence[Any]) -> Any:
@@ -264,18 +271,25 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
     if isinstance(meta, Attributes):
         return _object(cls, meta, children)
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
-        return cls(*children)
+        return tuple.__new__(cls, children)
     if issubclass(cls, dict):
         keys, factory = meta
         new: Any = cls.__new__(cls)
         if factory.value is not None:
             new.default_factory = factory.value
         return fill(new, zip(keys, children))
-    if issubclass(cls, (list, tuple)):
-        return cls(children)
+    if issubclass(cls, tuple):
+        return tuple.__new__(cls, children)
+    if issubclass(cls, list):
+        return _filled(list.__new__(cls), children)
     new = object.__new__(cls)
     for name, child in zip(meta.names, [*children, *(s.value for s in meta.values)]):
         object.__setattr__(new, name, child)
+    return new
+
+
+def _filled(new: list[Any], items: list[Any]) -> list[Any]:
+    list.extend(new, items)
     return new
 
 

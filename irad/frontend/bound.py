@@ -28,7 +28,7 @@ from irad.frontend.values.objects import (
 
 for _name in (  # they register handlers of syntax and of calls
     *(f"python.{m}" for m in ("builtins", "complex", "folds", "itertools", "math", "texts")),
-    *(f"reading.{m}" for m in ("displays", "match", "raises", "statements", "streams", "with_blocks")),
+    *(f"reading.{m}" for m in ("match", "raises", "statements", "streams", "with_blocks")),
     *(f"numpy.{m}" for m in ("view_conversions", "view_picks")),
 ):
     import_module(f"irad.frontend.{_name}")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items
 from irad.core.ir import Builder, Graph, Value, captured, current
 from irad.core.notes import Notes
 from irad.core.structured import Bytes, Structured, is_structured
@@ -67,7 +68,7 @@ def _content(x: Any) -> Any:
     if isinstance(x, Array):
         return [Arr(v, True) for v in x.type.symbols]
     if isinstance(x, (list, tuple)):
-        return [_content(e) for e in x]
+        return [_content(e) for e in base_items(x)]
     return {k: _content(v) for k, v in x.items()} if type(x) is dict else x
 
 
@@ -333,7 +334,7 @@ class Reader:
         if type(x) is tuple:
             return tuple(self.wrap(e, zero_d) for e in x)
         if isinstance(x, tuple) and hasattr(x, "_fields"):
-            return type(x)(*(self.wrap(e, zero_d) for e in x))
+            return tuple.__new__(type(x), (self.wrap(e, zero_d) for e in x))
         if type(x) is dict:
             return self.state.made({k: self.wrap(v, zero_d) for k, v in x.items()})
         return x

@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections.abc
 import functools
-import types
 from collections.abc import Callable
 from typing import Any
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
-from irad.errors import UnsupportedError
+from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
 from irad.frontend.control.loops import otherwise, run_for
 from irad.frontend.control.regions import Dead, as_python
-from irad.frontend.control.sequences import Around, Consume, Generator, Stream, go_over, iterate, new_state
+from irad.frontend.control.sequences import Around, Consume, Generator, Seq, Stream, go_over, iterate, new_state
+from irad.frontend.control.special import special_method
 from irad.frontend.control.tries import CAUGHT, may_be_caught
 from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Env, Nullable, StructureError, python_method
+from irad.frontend.values.objects import Array, Env, Nullable, StructureError, found_in_class, python_method
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -173,12 +174,29 @@ def made(r: Reader, fn: Any, *args: Any) -> Any:
 
 def opened(r: Reader, x: Any) -> Any:
     """iter(x) of an object whose class is written in Python; anything else is itself."""
-    method = None if is_library(type(x).__module__) else python_method(x, "__iter__")
-    if method is None or isinstance(x, (Stream, Generator)):
+    if isinstance(x, (Stream, Generator, Seq, Arr, Array)) or is_library(type(x).__module__):
         return x
-    it = r.call(types.MethodType(method, x), [])
-    given = python_method(it, "__next__")
-    return it if given is None else made(r, called, types.MethodType(given, it))
+    method = python_method(x, "__iter__")
+    if method is None:
+        item = python_method(x, "__getitem__")
+        by_position = item is not None and not isinstance(x, (list, tuple, dict)) and found_in_class(type(x), "__iter__") is None
+        return made(r, indexed, special_method(r, x, "__getitem__")) if by_position else x
+    it = r.call(special_method(r, x, "__iter__"), [])
+    if python_method(it, "__next__") is not None:
+        return made(r, called, special_method(r, it, "__next__"))
+    if type(it).__module__.split(".")[0] != "irad" and not isinstance(it, _ITERATES):
+        raise IradTypeError(f"iter() returned non-iterator of type '{type(it).__name__}'")
+    return it
+
+
+_ITERATES = (collections.abc.Iterator,)
+
+
+def has_own_iterator(x: Any) -> bool:
+    """Is it an object whose class says in Python how it is gone over?"""
+    if not is_instance(x) or isinstance(x, type) or is_container(x):
+        return False
+    return any(python_method(x, name) is not None for name in ("__iter__", "__getitem__"))
 
 
 # ---- loops over generators ------------------------------------------------------------------------------------------------
@@ -274,6 +292,27 @@ def called(function: Any) -> Any:
         except StopIteration:
             return
         yield x
+
+
+def until(function: Any, sentinel: Any) -> Any:
+    """iter(function, sentinel)."""
+    while True:
+        x = function()
+        if x == sentinel:
+            return
+        yield x
+
+
+def indexed(item: Any) -> Any:
+    """The elements of an object that has `__getitem__`, and no `__iter__`."""
+    k = 0
+    while True:
+        try:
+            x = item(k)
+        except IndexError:
+            return
+        yield x
+        k += 1
 
 
 def best(iterable: Any, better: Any, key: Any) -> Any:

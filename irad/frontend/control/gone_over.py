@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import gc
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.foreign import base_items, base_method
 from irad.core.ir import current
 from irad.core.types import Dim, Type
 from irad.errors import UnsupportedError
@@ -32,7 +34,8 @@ class Listed:
 
     def __init__(self, r: Reader, xs: Any):
         self.r, self.xs = r, xs
-        self.length = length_of(xs) if isinstance(xs, list) else len(xs)
+        self.item = base_method(xs, "__getitem__")  # whatever the class of a list makes of it
+        self.length = length_of(xs) if isinstance(xs, list) else tuple.__len__(xs)
         self.made: tuple[Run, Any] | None = None  # its elements in arrays, and the builder in which they were put there
         self.items: list[Any] = []  # what it held then
 
@@ -46,16 +49,17 @@ class Listed:
     def get(self, k: Any) -> Any:
         """The element at a position, static or traced, that is there."""
         if not isinstance(k, Arr) and not has_run(self.xs):
-            return self.xs[k]
+            return self.item(k)
         self.prepare()
         assert self.made is not None
         return at(self.r, self.made[0], k.value if isinstance(k, Arr) else k)
 
     def prepare(self) -> None:
         """Positions will be traced: put the elements into arrays now, outside of the loop."""
-        changed = len(self.items) != len(self.xs) or any(x is not y for x, y in zip(self.items, self.xs))
+        held = list(base_items(self.xs))
+        changed = len(self.items) != len(held) or any(x is not y for x, y in zip(self.items, held))
         if self.made is None or changed or not in_scope(self.made[1]):
-            self.items = list(self.xs)
+            self.items = held
             self.made = whole(self.r, self.items), current()
 
     @property
@@ -102,12 +106,12 @@ class Unordered:
 
     def __init__(self, obj: Any):
         self.obj = obj
-        self.keys = list(obj.mapping if isinstance(obj, _VIEWS) else obj)
+        self.keys = _keys(obj)
         self.get, self.words = _ways(obj)
 
     def more(self, k: int) -> bool:
         """Is there an element at a position?"""
-        now = list(self.obj.mapping if isinstance(self.obj, _VIEWS) else self.obj)
+        now = _keys(self.obj)
         if len(now) != len(self.keys) or (self.words.startswith("Ordered") and now != self.keys):
             raise RuntimeError(self.words)
         if isinstance(self.obj, collections.deque):
@@ -126,18 +130,29 @@ class Unordered:
 _VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 
 
+def _keys(obj: Any) -> list[Any]:
+    """The keys or elements, whatever `__iter__` their class has."""
+    return list(base_items(_dict_of(obj) if isinstance(obj, _VIEWS) else obj))
+
+
+def _dict_of(view: Any) -> Any:
+    """The dict that a view shows, behind its read-only proxy."""
+    return gc.get_referents(view.mapping)[0]
+
+
 def _ways(obj: Any) -> tuple[Callable[[int], Any], str]:
     """How the element at a position is read, and what Python says when the size changes."""
     if isinstance(obj, collections.deque):
-        return (lambda k: obj[k]), "deque mutated during iteration"
-    mapping = obj.mapping if isinstance(obj, _VIEWS) else obj
-    keys = list(mapping)
+        return base_method(obj, "__getitem__"), "deque mutated during iteration"
+    keys = _keys(obj)
     ordered = type(obj).__name__.startswith("odict") or isinstance(obj, collections.OrderedDict)
     words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
     if isinstance(obj, type({}.values())):
-        return (lambda k: mapping[keys[k]]), words
+        shown = _dict_of(obj)
+        return (lambda k: dict.__getitem__(shown, keys[k])), words
     if isinstance(obj, type({}.items())):
-        return (lambda k: (keys[k], mapping[keys[k]])), words
+        shown = _dict_of(obj)
+        return (lambda k: (keys[k], dict.__getitem__(shown, keys[k]))), words
     return keys.__getitem__, "Set changed size during iteration" if isinstance(obj, (set, frozenset)) else words
 
 

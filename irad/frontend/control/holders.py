@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items
 from irad.core.ir import Builder, Node, Value
 from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
@@ -81,9 +82,9 @@ def _inside(x: Any) -> Iterable[Any]:
     if isinstance(x, Activation):
         return [x.env, x.flags, x.around, *x.iterated]
     if isinstance(x, dict):
-        return x.values()
+        return dict.values(x)
     if isinstance(x, (list, tuple, set, frozenset)):
-        return x
+        return base_items(x)
     if isinstance(x, (Maybe, Nullable)):
         return [x.value]
     if isinstance(x, Method):

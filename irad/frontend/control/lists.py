@@ -7,6 +7,7 @@ from dataclasses import is_dataclass
 from itertools import islice
 from typing import Any
 
+from irad.core.foreign import base_items
 from irad.core.ir import Value
 from irad.core.rows import Rows
 from irad.core.tree import parts, rebuild
@@ -79,10 +80,10 @@ def arrays_in(x: Any) -> Iterator[Cell]:
     if isinstance(x, Array):
         yield from x.shared()
     elif isinstance(x, (list, tuple)):
-        for e in x:
+        for e in base_items(x):
             yield from arrays_in(e) if type(e) is not Run else (c for c, _ in e.watch)
     elif isinstance(x, dict):
-        for e in x.values():
+        for e in dict.values(x):
             yield from arrays_in(e)
     elif hasattr(x, "__dict__") and not isinstance(x, type):
         for e in vars(x).values():

@@ -5,18 +5,21 @@ from __future__ import annotations
 import collections.abc
 import itertools
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.lazy_dataclass import dataclass
+from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, unordered
+from irad.frontend.control.special import special_method
 from irad.frontend.reader import Reader
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
-from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, StructureError, Text, describe
+from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, StructureError, Text, describe, python_method
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
@@ -285,14 +288,16 @@ def _plain(r: Reader, obj: Any) -> Seq:
     """A Python iterable of static length: its elements now."""
     if has_run(obj):
         return elements(r, obj)
-    if isinstance(obj, (list, tuple)):
-        return of_items(r, obj)
     method = getattr(type(obj), "__iter__", None)
+    if isinstance(obj, (list, tuple)) and not isinstance(method, types.FunctionType):
+        return of_items(r, obj)
     code = getattr(method, "__code__", None)
     if code is not None and isinstance(obj, collections.abc.MappingView):  # of a mapping that is written in Python
         return iterate(r, r.enter(method, source_of(code), [obj], {}))
     if code is not None and not is_library(type(obj).__module__):
-        return iterate(r, r.call(method, [obj]))
+        return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
+    if python_method(obj, "__getitem__") is not None and method is None and not is_library(type(obj).__module__):
+        return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
     if not isinstance(obj, collections.abc.Iterable):
         raise IradTypeError(f"{describe(obj)} is not iterable")
     if isinstance(obj, collections.abc.Iterator):
@@ -325,7 +330,7 @@ def elements(r: Reader, xs: list[Any]) -> Seq:
 
 def items(r: Reader, obj: Any) -> list[Any]:
     """The elements of an iterable of static length."""
-    if isinstance(obj, (list, tuple)) and not has_run(obj):
+    if isinstance(obj, (list, tuple)) and not has_run(obj) and python_method(obj, "__iter__") is None:
         return list(obj)
     seq = iterate(r, obj)
     return [seq.get(i) for i in positions(seq)]
@@ -353,6 +358,12 @@ def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
 
 
 def reversed_(r: Reader, iterable: Any) -> Seq:
+    own = None if is_library(type(iterable).__module__) else special_method(r, iterable, "__reversed__")
+    if own is not None:
+        return iterate(r, r.call(own, []))
+    if is_instance(iterable) and not is_container(iterable) and python_method(iterable, "__getitem__") is not None:
+        n = r.call(len, [iterable])
+        return Seq(n, lambda i: r.getitem(iterable, r.operator("sub", r.operator("sub", n, 1), i)), False)
     seq = iterate(r, iterable)
     last = r.operator("sub", seq.length, 1)
     live = None if seq.live is None or not isinstance(last, int) else lambda k: k <= last and seq.more(last - k)

@@ -14,7 +14,7 @@ from irad.core.foreign import is_container, is_instance, is_library, is_value, o
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control.generators import opened
+from irad.frontend.control.generators import made, opened, until
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
@@ -32,12 +32,13 @@ from irad.frontend.control.sequences import (
     used_up,
     zip_,
 )
+from irad.frontend.control.special import key
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading, shown, static_text, template_of
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr, from_dim, static_value
+from irad.frontend.values.arr import Arr, from_dim
 from irad.frontend.values.objects import (
     Array,
     Closure,
@@ -131,8 +132,10 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
 
 @builtin(dict)
 def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
-    out = dict(obj) if isinstance(obj, dict) else dict(tuple(r.items(pair)) for pair in r.items(obj))
-    return r.state.made(out | kwargs)
+    if isinstance(obj, dict):
+        return r.state.made(dict(obj) | kwargs)
+    pairs = [r.items(pair) for pair in r.items(obj)]
+    return r.state.made({key(r, k, "a key of a dict"): v for k, v in pairs} | kwargs)
 
 
 @builtin(set)
@@ -147,14 +150,13 @@ def frozenset_(r: Reader, obj: Any = ()) -> Any:
 
 def _elements(r: Reader, obj: Any) -> list[Any]:
     items = r.items(obj)
-    static_value([r.operand(x) for x in items], "an element of a set")
-    return items
+    return [key(r, r.operand(x), "an element of a set") for x in items]
 
 
 @builtin(iter)
 def iter_(r: Reader, obj: Any, *sentinel: Any) -> Any:
     if sentinel:
-        raise UnsupportedError("iter(function, sentinel): write a while loop")
+        return made(r, until, obj, *sentinel)
     obj = opened(r, obj)
     return (
         obj
@@ -294,32 +296,15 @@ def callable_(r: Reader, obj: Any) -> bool:
     return not isinstance(obj, (Array, Arr, Text)) and callable(obj)
 
 
-@builtin(getattr)
-def getattr_(r: Reader, obj: Any, name: str, *default: Any) -> Any:
-    try:
-        return r.getattr(obj, name)
-    except AttributeError:
-        if default:
-            r.captures.without(obj, name)
-            return default[0]
-        raise
-
-
-@builtin(hasattr)
-def hasattr_(r: Reader, obj: Any, name: str) -> bool:
-    if isinstance(obj, (Array, Arr)):
-        return hasattr(np.ndarray if isinstance(obj, Array) else class_of_number(obj), name)
-    try:
-        r.getattr(obj, name)
-    except AttributeError:
-        r.captures.without(obj, name)
-        return False
-    return True
-
-
-@builtin(setattr)
-def setattr_(r: Reader, obj: Any, name: str, value: Any) -> None:
-    r.setattr(obj, name, value)
+@builtin(hash)
+def hash_(r: Reader, obj: Any) -> Any:
+    """Of what is known at compile time: a number, text, tuple, or an object."""
+    if isinstance(obj, (Arr, Array, Structured, Bytes)) and not isinstance(obj, Arr):
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    method = python_method(obj, "__hash__")
+    if method is not None and not is_library(method.__module__) and method.__code__.co_filename != "<string>":
+        return r.call(method, [obj])
+    return hash(key(r, obj, "what hash() is given"))
 
 
 @builtin(id)

@@ -13,7 +13,7 @@ from irad.core.foreign import is_instance
 from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch
-from irad.frontend.control.generators import as_stream, best, folded, made, where_found
+from irad.frontend.control.generators import as_stream, best, folded, made, opened, where_found
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
@@ -22,17 +22,12 @@ from irad.frontend.control.sequences import (
     positions,
     used_up,
 )
+from irad.frontend.control.special import compares_itself
 from irad.frontend.python.numbers import builtin
 from irad.frontend.python.sums import from_a_number
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, is_weak, lift
-from irad.frontend.values.objects import (
-    Array,
-    describe,
-    is_number,
-    is_traced_deep,
-    python_method,
-)
+from irad.frontend.values.objects import Array, describe, is_number, is_traced_deep, python_method
 from irad.frontend.values.runs import has_run
 from irad.ops.control import raise_if
 from irad.ops.elementwise import maximum, minimum, select
@@ -40,6 +35,7 @@ from irad.ops.elementwise import maximum, minimum, select
 
 def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """step(...step(start, x0)..., xn) over an iterable: a loop where it rolls and is long or of unknown length."""
+    obj = opened(r, obj)
     stream = None if isinstance(obj, Generator) and obj.element is not None else as_stream(obj)
     if stream is not None:
         total = folded(r, stream, start, step)
@@ -82,7 +78,7 @@ def min_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
 
 def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: Any, kwargs: dict[str, Any]) -> Any:
     """max or min: the first of the best ones, by Python's comparisons (so a NaN wins only if it comes first)."""
-    obj = args[0] if len(args) == 1 else args
+    obj = opened(r, args[0]) if len(args) == 1 else args
     if isinstance(obj, (Arr,)):
         raise TypeError(f"{describe(obj)} is not iterable")
     if key is None and len(args) == 1 and has_run(obj):
@@ -101,7 +97,7 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
         raise ValueError(f"{native.__name__}() iterable argument is empty")
     if key is not None:
         return _extreme_by_key(r, better, items, key)
-    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) or ordered_by_class(x) for x in items):
+    if not any(isinstance(x, (Arr, Array)) or is_traced_deep(x) or compares_itself(x) for x in items):
         return native(items)
     best = items[0]
     for x in items[1:]:

@@ -11,6 +11,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.filling import Maker, leaves
 from irad.frontend.control.flow import branch
 from irad.frontend.control.merge import Joiner
+from irad.frontend.control.special import compares_itself
 from irad.frontend.control.templates import Bad, Composite, mutable
 from irad.frontend.numpy.python_scalars import LIMITS
 from irad.frontend.python.folds import ordered_by_class
@@ -37,7 +38,7 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
         items, keys = items[::-1], keys[::-1]
     if len(items) < 2:
         out = items
-    elif not any(map(ordered_by_class, keys)) and not any(is_traced_deep(k) for k in keys):
+    elif not any(map(ordered_by_class, keys)) and not any(is_traced_deep(k) or compares_itself(k) for k in keys):
         order = sorted(range(len(items)), key=lambda k: r.operand(keys[k]))
         out = [items[k] for k in order]
     elif all(map(is_number, keys)):

@@ -20,13 +20,14 @@ from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
+from irad.frontend.control.special import key
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
-from irad.frontend.reading.attributes import note_method, place_of_attribute
-from irad.frontend.reading.displays import elements
-from irad.frontend.reading.expressions import lookup_name
+from irad.frontend.reading.comprehensions import elements
+from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
+from irad.frontend.reading.instances import delete_attr, frozen, note_method, plain_attr, plain_set
 from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.native_calls import call_builtin, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
@@ -34,9 +35,9 @@ from irad.frontend.reading.written import in_library
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
-from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.callables import Callback, Native
-from irad.frontend.values.objects import Closure, Method, Nullable, describe, is_traced_deep
+from irad.frontend.values.objects import UNDEFINED, Closure, Method, Nullable, describe, found_in_class, is_traced_deep
 
 
 @expression(ast.Call)
@@ -113,11 +114,22 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if isinstance(fn, types.MethodType):
         return _bound_method(r, fn, args, kwargs)
     if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__call__":
-        return r.call(fn.__self__, args, kwargs)
-    if fn is object.__setattr__:
-        return r.state.assign(place_of_attribute(r, args[0], args[1]), args[2])
-    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__setattr__":
-        return r.state.assign(place_of_attribute(r, fn.__self__, args[0]), args[1])
+        return (
+            _construct(r, fn.__self__, args, kwargs, True) if isinstance(fn.__self__, type) else r.call(fn.__self__, args, kwargs)
+        )
+    if fn is type.__call__:
+        return _construct(r, args[0], args[1:], kwargs, True)
+    if getattr(fn, "__name__", "") == "__new__" and _is_base_new(fn) and args and isinstance(args[0], type):
+        cls = args[0]
+        return made_by_base(r, fn, cls, args[1:], kwargs) if not is_library(cls.__module__) else call_builtin(r, fn, args, kwargs)
+    if fn is object.__init__:
+        return None
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__init__" and fn.__objclass__ is object:
+        return None
+    if fn is object.__setattr__ or fn is object.__getattribute__:
+        return (plain_set if fn is object.__setattr__ else plain_attr)(r, *args)
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ in ("__setattr__", "__getattribute__"):
+        return (plain_set if fn.__name__ == "__setattr__" else plain_attr)(r, fn.__self__, *args)
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):
@@ -136,7 +148,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if numpy_made is not NotImplemented:
         return numpy_made
     if isinstance(fn, types.FunctionType):
-        return call_function(r, fn, args, kwargs)
+        own = generated_method(r, fn, args, kwargs) if _is_generated(fn) and args else UNDEFINED
+        return call_function(r, fn, args, kwargs) if own is UNDEFINED else own
     if isinstance(fn, type):
         return _construct(r, fn, args, kwargs)
     if isinstance(
@@ -162,6 +175,17 @@ def _later(fn: Any) -> Any:
         return None
     import_later(f"irad.frontend.{found}")
     return hashed(BUILTINS, fn)
+
+
+def _is_base_new(fn: Any) -> bool:
+    """Is it the `__new__` of a class that is written in C, or of a named tuple?"""
+    if isinstance(fn, types.BuiltinFunctionType):
+        return isinstance(fn.__self__, type)
+    return isinstance(fn, types.FunctionType) and _is_generated(fn)
+
+
+def _is_generated(f: types.FunctionType) -> bool:
+    return f.__code__.co_filename.startswith("<string>")
 
 
 # ---- other callables ---------------------------------------------------------------------------------------------------------------
@@ -209,8 +233,9 @@ def _callable_object(r: Reader, obj: Any, args: list[Any], kwargs: dict[str, Any
     return call_builtin(r, obj, args, kwargs)
 
 
-def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python."""
+def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], plain: bool = False) -> Any:
+    """cls(*args, **kwargs): user classes are built by reading their __init__, all others by Python. `plain`: as `type.__call__` does
+    it, whatever its metaclass makes of that."""
     init, new = cls.__init__, cls.__new__  # type: ignore[misc]
     holder: Any = cls
     if holder in (types.SimpleNamespace, functools.partial, *_OF_ITEMS):  # they hold what they are given
@@ -232,18 +257,60 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any]) ->
         or not cls.__flags__ & (1 << 9)
     ):
         return r.state.made(run_native(r, cls, args, kwargs))
-    if isinstance(cls, type(type)) and type(cls).__call__ is not type.__call__:
+    meta = found_in_class(type(cls), "__call__")
+    if isinstance(meta, types.FunctionType) and not is_library(meta.__module__) and not plain:
+        r.captures.guard(r.captures.origin(type(cls)).child("found", "__call__"), "is", meta)
+        return r.call(meta, [cls, *args], kwargs)
+    if type(cls).__call__ is not type.__call__ and not plain:
         return run_native(r, cls, args, kwargs)
     if dataclasses.is_dataclass(cls) and not isinstance(init, types.FunctionType):
         return run_native(r, cls, args, kwargs)
     if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and init.__code__.co_filename == "<string>":  # a generated one
         return _dataclass(r, cls, args, kwargs)
-    if new is not object.__new__ or not isinstance(init, types.FunctionType):
-        out = cls(*args, **kwargs)
-        return r.state.made(r.wrap(out) if isinstance(out, np.ndarray) else out)
-    obj = r.state.made(object.__new__(cls))
-    r.call(init, [obj, *args], kwargs)
+    obj = _new(r, cls, new, args, kwargs)
+    if isinstance(obj, cls):
+        _init(r, obj, init, new, args, kwargs)
     return obj
+
+
+def _new(r: Reader, cls: type, new: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """cls.__new__(cls, *args, **kwargs)."""
+    if isinstance(new, types.FunctionType) and not _is_generated(new):
+        r.captures.guard(r.captures.origin(cls).child("attr", "__new__"), "is", new)
+        return r.call(new, [cls, *args], kwargs)
+    return made_by_base(r, new, cls, args, kwargs)
+
+
+def made_by_base(r: Reader, new: Any, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """An object of a class of the user's, from the `__new__` of a base that is written in C, or of a named tuple."""
+    if new is object.__new__:
+        if abstract := sorted(getattr(cls, "__abstractmethods__", ())):
+            methods = f"method{'s' * (len(abstract) > 1)} {', '.join(map(repr, abstract))}"
+            raise TypeError(f"Can't instantiate abstract class {cls.__name__} without an implementation for abstract {methods}")
+        return r.state.made(object.__new__(cls))
+    if issubclass(cls, (list, dict, set, collections.deque)):
+        return r.state.made(new(cls))
+    if issubclass(cls, (int, float, complex, str, bytes)):
+        for x in [*args, *kwargs.values()]:
+            static_value(r.operand(x), f"the value of a {cls.__name__}, which is a {_kind(cls).__name__}")
+    if issubclass(cls, (tuple, frozenset)) and not hasattr(cls, "_fields"):
+        items = [r.items(x) for x in args]
+        args = [[key(r, x, "an element of a set") for x in items[0]]] if items and issubclass(cls, frozenset) else items
+    return r.state.made(r.wrap(new(cls, *map(r.operand, args) if issubclass(cls, (int, float)) else args, **kwargs)))
+
+
+def _kind(cls: type) -> type:
+    return next(k for k in (int, float, complex, str, bytes) if issubclass(cls, k))
+
+
+def _init(r: Reader, obj: Any, init: Any, new: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    if isinstance(init, types.FunctionType):
+        r.captures.guard(r.captures.origin(type(obj)).child("attr", "__init__"), "is", init)
+        r.call(init, [obj, *args], kwargs)
+    elif isinstance(obj, (list, dict, set, collections.deque)):
+        r.call(Method(obj, "__init__"), args, kwargs)
+    elif new is object.__new__ and (args or kwargs):
+        raise TypeError(f"{type(obj).__name__}() takes no arguments")
 
 
 def _items_alone(r: Reader, iterable: Any = (), *more: Any) -> tuple[Any, ...]:
@@ -283,10 +350,36 @@ def _holds_anything(cls: type) -> bool:
     return plain or in_library(cls) or (bool(cls.__flags__ & (1 << 9)) and not is_library(cls.__module__))
 
 
+def generated_method(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A method that `dataclasses` made, which has no source, called by its name or by super(); UNDEFINED of other functions."""
+    obj, name = args[0], fn.__name__
+    cls = next((k for k in type(obj).__mro__ if vars(k).get(name) is fn and "__dataclass_fields__" in vars(k)), None)
+    if cls is None:
+        return UNDEFINED
+    if name == "__init__":
+        return _filled_in(r, obj, cls, fn, args[1:], kwargs)
+    if name in ("__setattr__", "__delattr__"):
+        if type(obj) is cls or args[1] in {f.name for f in dataclasses.fields(cls)}:
+            raise frozen(f"cannot {'assign to' if name == '__setattr__' else 'delete'} field {args[1]!r}")
+        return plain_set(r, *args) if name == "__setattr__" else delete_attr(r, *args)
+    if name == "__hash__":
+        return r.call(
+            hash, [tuple(r.getattr(obj, f.name) for f in dataclasses.fields(cls) if (f.compare if f.hash is None else f.hash))]
+        )
+    if name in COMPARED:
+        return compared(r, name.strip("_"), obj, args[1], cls) if type(args[1]) is type(obj) else NotImplemented
+    return UNDEFINED
+
+
 def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """The generated __init__ of a dataclass, which has no source."""
-    bound = inspect.signature(cls).bind(*args, **kwargs)
     obj = r.state.made(object.__new__(cls))
+    _filled_in(r, obj, cls, cls.__init__, args, kwargs)
+    return obj
+
+
+def _filled_in(r: Reader, obj: Any, cls: Any, init: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    bound = inspect.signature(init).bind(obj, *args, **kwargs)
     for f in dataclasses.fields(cls):
         if f.init and f.name in bound.arguments:
             value = bound.arguments[f.name]
@@ -296,11 +389,9 @@ def _dataclass(r: Reader, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> 
             value = r.call(f.default_factory, [])
         else:
             continue
-        object.__setattr__(obj, f.name, value)
-    post = getattr(cls, "__post_init__", None)
-    if post is not None:
-        r.call(post, [obj, *_init_only(r, cls, bound.arguments)])
-    return obj
+        plain_set(r, obj, f.name, value)
+    if getattr(type(obj), "__post_init__", None) is not None:
+        r.call(r.getattr(obj, "__post_init__"), _init_only(r, cls, bound.arguments))
 
 
 def _init_only(r: Reader, cls: Any, given: dict[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Comprehensions, generator expressions, attribute and subscript expressions, and folds over long sequences."""
+"""Comprehensions, generator expressions, displays, attribute and subscript expressions, and folds over long sequences."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from irad.core.types import Type
 from irad.errors import IradError
 from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import branch, negated
-from irad.frontend.control.generators import as_stream, folded, of_expression
+from irad.frontend.control.generators import as_stream, folded, of_expression, opened
 from irad.frontend.control.loops import run_for
 from irad.frontend.control.regions import attempt, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, positions, static_length
+from irad.frontend.control.special import key
 from irad.frontend.control.trips import LoopStatement, Unrollable
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
 from irad.frontend.reading.statements import assign
-from irad.frontend.values.arr import Arr, dtype_of, static_value
+from irad.frontend.values.arr import Arr, dtype_of
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
 from irad.frontend.values.state import Name
 
@@ -139,7 +140,7 @@ def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
 def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
     out: set[Any] = set()
     with _Scope(r, e.generators):
-        each(r, e.generators, lambda: out.add(static_value(r.operand(r.expr(e.elt)), "an element of a set")))
+        each(r, e.generators, lambda: out.add(key(r, r.operand(r.expr(e.elt)), "an element of a set")))
     return r.state.made(out)
 
 
@@ -147,14 +148,14 @@ def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
 def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
     out: dict[Any, Any] = {}
     with _Scope(r, e.generators):
-        each(r, e.generators, lambda: out.update([(static_value(r.expr(e.key), "a key of a dict"), r.expr(e.value))]))
+        each(r, e.generators, lambda: out.update([(key(r, r.expr(e.key), "a key of a dict"), r.expr(e.value))]))
     return r.state.made(out)
 
 
 @expression(ast.GeneratorExp)
 def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
     """Not consumed yet; its first iterable is evaluated now, as Python does."""
-    over = r.expr(e.generators[0].iter)
+    over = opened(r, r.expr(e.generators[0].iter))
     if as_stream(over) is not None:
         return of_expression(r, e, over)
     first = iterate(r, over)
@@ -227,6 +228,7 @@ def all_(r: Reader, iterable: Any) -> Any:
 
 def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool) -> Any:
     """any or all: what stands after the element that decides is not evaluated."""
+    iterable = opened(r, iterable)
     g = iterable if isinstance(iterable, Generator) else None
     if isinstance(iterable, Stream):
         decided = lambda total: total if start is False else negated(total) if isinstance(total, Arr) else not total
@@ -331,3 +333,45 @@ builtin(np.apply_along_axis)(along_axis)
 @builtin(np.fromiter)
 def from_iterable(r: Reader, iter: Any, dtype: Any, count: int = -1) -> Any:
     return r.call(np.array, [r.items(iter) if not isinstance(iter, Array) else iter], {"dtype": dtype})
+
+
+# ---- displays -----------------------------------------------------------------------------------------------------------
+
+
+@expression(ast.Tuple)
+def tuple_(r: Reader, e: ast.Tuple) -> Any:
+    return tuple(elements(r, e.elts, r.perhaps))
+
+
+@expression(ast.List)
+def list_(r: Reader, e: ast.List) -> Any:
+    return r.state.made(elements(r, e.elts, r.perhaps))
+
+
+@expression(ast.Set)
+def set_(r: Reader, e: ast.Set) -> Any:
+    items = elements(r, e.elts, r.expr)
+    return r.state.made({key(r, r.operand(x), "an element of a set") for x in items})
+
+
+def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
+    """Evaluate the elements of a display or the arguments of a call, stars unpacked."""
+    out: list[Any] = []
+    for n in nodes:
+        if isinstance(n, ast.Starred):
+            out += r.items(r.expr(n.value))
+        else:
+            out.append(evaluated(n))
+    return out
+
+
+@expression(ast.Dict)
+def dict_(r: Reader, e: ast.Dict) -> Any:
+    out: dict[Any, Any] = {}
+    for k, v in zip(e.keys, e.values):
+        if k is None:
+            out.update(r.expr(v))
+        else:
+            found = key(r, r.expr(k), "a key of a dict")
+            out[found] = r.perhaps(v)
+    return r.state.made(out)

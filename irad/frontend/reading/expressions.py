@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import dataclasses
 import numbers
 import operator
@@ -20,6 +21,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.control.special import class_name, compares_itself
 from irad.frontend.control.templates import choices, is_weak_number
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -182,7 +184,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
         return import_later("irad.frontend.python.text_formats").percent_formatted(r, xs[0], xs[1])
     if not any(isinstance(x, (Arr, Array)) for x in xs):
-        if any(map(is_traced_deep, xs)):
+        if any(map(is_traced_deep, xs)) or (name in _SWAPPED and any(map(compares_itself, xs))):
             return _on_containers(r, name, *xs)
         if name in ("eq", "ne"):
             r.captures.pin(*xs)
@@ -264,24 +266,33 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
     if name in ("eq", "ne") and len(xs) == 2:
         same = sequences_equal(r, *xs)
         return same if name == "eq" else (negated(same) if isinstance(same, Arr) else not same)
-    if name in ("lt", "le", "gt", "ge") and all(isinstance(x, (list, tuple)) for x in xs):
-        return _lexicographic(r, name, *xs)
+    if name in ("lt", "le", "gt", "ge") and any(all(isinstance(x, cls) for x in xs) for cls in (list, tuple, collections.deque)):
+        return _lexicographic(r, name, *map(list, xs))
+    if name in _SWAPPED:
+        shown = " and ".join(f"'{class_name(x)}'" for x in xs)
+        raise IradTypeError(f"'{_SIGNS[name]}' not supported between instances of {shown}")
     raise UnsupportedError(f"operator {name.rstrip('_')} on {describe(xs[0])} that holds traced numbers")
 
 
 def sequences_equal(r: Reader, a: Any, b: Any) -> Any:
     """a == b of lists, tuples and dicts, element by element."""
     if isinstance(a, dict) and isinstance(b, dict):
-        if a.keys() != b.keys():
+        ordered = isinstance(a, collections.OrderedDict) and isinstance(b, collections.OrderedDict)
+        if a.keys() != b.keys() or (ordered and list(a) != list(b)):
             return False
-        pairs = [(x, b[k]) for k, x in a.items()]
-    elif any(isinstance(a, cls) and isinstance(b, cls) for cls in (list, tuple)) and len(a) == len(b):
+        pairs = [(x, dict.__getitem__(b, k)) for k, x in dict.items(a)]
+    elif any(isinstance(a, cls) and isinstance(b, cls) for cls in (list, tuple, collections.deque)) and len(a) == len(b):
         pairs = list(zip(a, b))
     else:
-        return False
+        return a is b
     out: Any = True
     for x, y in pairs:
-        out = conjunction(out, same_or_equal(r, x, y))
+        if out is False:
+            break
+        if isinstance(out, Arr) and (compares_itself(x) or compares_itself(y)):
+            out = branch(r, out, lambda x=x, y=y: same_or_equal(r, x, y), lambda: False)  # type: ignore[misc]
+        else:
+            out = conjunction(out, same_or_equal(r, x, y))
     return out
 
 
@@ -289,6 +300,9 @@ def same_or_equal(r: Reader, x: Any, y: Any) -> Any:
     """What Python asks of the elements of containers: a NaN is equal to itself if it is one object."""
     python = isinstance(x, Arr) and isinstance(y, Arr) and x.weak and y.weak
     return True if x is y or python and x.value is y.value else r.truth(r.operator("eq", x, y))
+
+
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
@@ -354,15 +368,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
-            fields = _compared_fields(owner, method)
-            if fields is not None:
-                out = (
-                    NotImplemented
-                    if type(rest[0]) is not type(owner)
-                    else _compared(r, dunder.strip("_"), owner, rest[0], fields)
-                )
-            else:
-                out = r.call(method, [owner, *rest])
+            out = r.call(method, [owner, *rest])
             if out is not NotImplemented:
                 return out
     if name == "ne" and any(python_method(x, "__eq__") is not None for x in xs):
@@ -373,17 +379,12 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     return NotImplemented
 
 
-def _compared_fields(x: Any, method: Any) -> list[str] | None:
-    """The fields that a comparison made by `dataclasses` compares, which has no source; None of other methods."""
-    if not dataclasses.is_dataclass(x) or method.__code__.co_filename != "<string>":
-        return None
-    return [f.name for f in dataclasses.fields(x) if f.compare] if method.__name__ in _COMPARED else None
+COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
-_COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
-
-
-def _compared(r: Reader, name: str, x: Any, y: Any, fields: list[str]) -> Any:
+def compared(r: Reader, name: str, x: Any, y: Any, cls: Any) -> Any:
+    """A comparison of two objects as `dataclasses` makes it for their class or a base of it."""
+    fields = [f.name for f in dataclasses.fields(cls) if f.compare]
     a, b = (tuple(r.getattr(v, f) for f in fields) for v in (x, y))
     return r.operator(name, a, b)
 

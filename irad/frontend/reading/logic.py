@@ -9,20 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items, base_method, is_container, is_instance
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.facts import assume
 from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
+from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
+from irad.frontend.control.special import compares_itself, key
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
-from irad.frontend.values.arr import Arr, dtype_of, from_dim, static_value
+from irad.frontend.values.arr import Arr, dtype_of, from_dim
+from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import (
     Array,
     Either,
@@ -124,6 +128,22 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
     method = python_method(container, "__contains__")
     if method is not None:
         return r.truth(r.call(method, [container, x]))
+    if is_instance(container) and not is_container(container) and not isinstance(container, type):
+        if any(python_method(container, name) is not None for name in ("__iter__", "__getitem__")):
+            return made(r, _found_in, container, Native(lambda y: same_or_equal(r, y, x)))
+    return plain_contains(r, container, x)
+
+
+def _found_in(iterable: Any, is_it: Any) -> bool:
+    """x in an object that has no `__contains__`; read as if it were the program's."""
+    for y in iterable:
+        if is_it(y):
+            return True
+    return False
+
+
+def plain_contains(r: Reader, container: Any, x: Any) -> Any:
+    """x in container, whatever `__contains__` its class has."""
     if isinstance(container, Array):
         hits = r.operator("eq", container, x)
         return r.truth(r.call(np.any, [hits]))
@@ -138,24 +158,39 @@ def contains(r: Reader, x: Any, container: Any) -> Any:
         return _among(r, x, container)
     if isinstance(container, (list, tuple, dict, set, frozenset, collections.deque)) and not has_run(container):
         known_apart(r, x, container)
-    if not is_traced_deep(x) and not is_traced_deep(container):
+    if isinstance(container, (dict, set, frozenset)) and (isinstance(container, dict) or not is_traced_deep(x)):
+        key(r, x, "a key of a dict" if isinstance(container, dict) else "an element of a set")
+        r.captures.pin(x)
+        if r.captures.opaque(container):
+            r.captures.hand("'in'", container)
+        return base_method(container, "__contains__")(x)
+    if not any(is_traced_deep(v) or compares_itself(v) for v in (x, container)):
         r.captures.pin(x)
         if r.captures.opaque(container):
             r.captures.hand("'in'", container)
         return x in container
     if isinstance(container, range) and isinstance(x, Arr):
         return _in_range(r, x, container)
-    if isinstance(container, dict):
-        static_value(x, "a key of a dict")
-        return x in container
     if has_run(container):
         return Arr(any_of(lists.equal_to(r, container, x), axes=(0,)), True)
-    if isinstance(container, (list, tuple, set, frozenset)):
-        out: Any = False
-        for y in container:
-            out = disjunction(out, same_or_equal(r, y, x))
-        return out
+    if isinstance(container, (list, tuple, set, frozenset, collections.deque)):
+        return _in_sequence(r, x, container)
     raise UnsupportedError(f"'in' on {describe(container)} with a traced number")
+
+
+def _in_sequence(r: Reader, x: Any, container: Any) -> Any:
+    """x in a sequence: elements are asked one after another until one is it, or equal to it."""
+    out: Any = False
+    own = compares_itself(x) or compares_itself(container)
+    for y in base_items(container):
+        if out is True:
+            break
+        out = (
+            either(r, out, lambda y=y: same_or_equal(r, y, x))  # type: ignore[misc]
+            if own and isinstance(out, Arr)
+            else disjunction(out, same_or_equal(r, y, x))
+        )
+    return out
 
 
 def _among(r: Reader, x: Any, it: Seq | Generator | Stream) -> Any:

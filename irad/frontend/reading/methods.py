@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items, base_method
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
@@ -17,6 +18,7 @@ from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.control.special import compares_itself, key
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -25,22 +27,27 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
+from irad.frontend.reading.logic import plain_contains
 from irad.frontend.reading.structured import call_node_method
-from irad.frontend.reading.subscripts import change, extend, insert, pop, settled, store
-from irad.frontend.reading.watched import Watched
-from irad.frontend.values.arr import Arr, lift, static_int, static_value
-from irad.frontend.values.fits import check_scalar
-from irad.frontend.values.objects import (
-    Array,
-    Either,
-    Method,
-    Text,
-    describe,
-    is_traced_deep,
+from irad.frontend.reading.subscripts import (
+    by_data,
+    change,
+    extend,
+    in_arrays,
+    known,
+    plain_delete,
+    plain_item,
+    plain_store,
+    settled,
+    store,
 )
+from irad.frontend.reading.watched import Watched
+from irad.frontend.values.arr import Arr, from_dim, lift, static_int
+from irad.frontend.values.fits import check_scalar
+from irad.frontend.values.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
-from irad.frontend.values.runs import has_run
+from irad.frontend.values.runs import has_run, length_of
 from irad.ops.array import any_, argmax, sum_
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -163,7 +170,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
             raise owner.unknown()
         return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
     if isinstance(owner, (dict, set)) and args:
-        static_value(r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
+        key(r, r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
     if (
         args
         and m.name in _BY_EQUALITY
@@ -171,22 +178,79 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         and not has_run(owner)
     ):
         known_apart(r, args[0], owner)
-    if m.name == "extend":
-        return extend(r, owner, *args)
-    if type(owner) is list and m.name in _AT_POSITIONS:
+    if m.name in PLAIN:
+        return PLAIN[m.name](r, owner, *args, **kwargs)
+    if m.name in _AT_POSITIONS and (type(owner) is list or has_run(owner)):
         return _AT_POSITIONS[m.name](r, owner, *args, **kwargs)
     if has_run(owner) and m.name in LIST_METHODS:
         return LIST_METHODS[m.name](r, owner, *args, **kwargs)
     if m.name in CHANGES:
         change(r, owner)
-    if m.name == "sort" or (m.name in ("index", "count", "remove") and is_traced_deep([owner, args])):
+    if m.name == "sort" or (m.name in ("index", "count", "remove") and _is_searched([owner, args])):
         return _sorted_in_place(r, owner, kwargs) if m.name == "sort" else _search(r, m.name, owner, args)
     args = [
         static_int(a, f"an argument of {m.name}") if isinstance(a, Arr) and m.name in ("pop", "insert") and k == 0 else a
         for k, a in enumerate(args)
     ]
-    out = getattr(owner, m.name)(*args, **kwargs)
+    out = base_method(owner, m.name)(*args, **kwargs)
     return r.state.made(out) if m.name == "copy" else out
+
+
+def _filled(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
+    """`__init__` of a container."""
+    if isinstance(owner, (tuple, frozenset)):
+        return
+    if isinstance(owner, collections.deque):
+        base_method(owner, "__init__")(*map(r.items, args[:1]), *args[1:], **kwargs)
+        return
+    if isinstance(owner, collections.defaultdict):
+        owner.default_factory, args = (args[0], args[1:]) if args else (None, args)
+    change(r, owner)
+    base_method(owner, "clear")()
+    _updated(r, owner, *args, **kwargs) if isinstance(owner, (dict, set)) else extend(r, owner, *args) if args else None
+
+
+def _updated(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
+    """`update` of a dict or set."""
+    if isinstance(owner, dict):
+        new = r.call(dict, list(args), kwargs)
+    else:
+        new = [key(r, r.operand(x), "an element of a set") for a in args for x in r.items(a)]
+    change(r, owner)
+    base_method(owner, "update")(new)
+
+
+def _length(r: Reader, owner: Any) -> Any:
+    return from_dim(length_of(owner)) if has_run(owner) else base_method(owner, "__len__")()
+
+
+def _iterated(r: Reader, owner: Any) -> Any:
+    return r.call(iter, [list(owner) if isinstance(owner, list) and has_run(owner) else base_items(owner)])
+
+
+def _in_place(r: Reader, owner: Any, other: Any) -> Any:
+    extend(r, owner, other)
+    return owner
+
+
+def _compared(name: str) -> Callable[..., Any]:
+    return lambda r, owner, other: r.operator(name, _bare(owner), _bare(other))
+
+
+def _bare(x: Any) -> Any:
+    """A container of a class of the user's as one of Python's own."""
+    for cls in (list, tuple, dict):
+        if isinstance(x, cls) and type(x) is not cls:
+            return dict(base_method(x, "items")()) if isinstance(x, dict) else cls(base_items(x))
+    return x
+
+
+# Methods of containers that have meanings of their own: those with which a class of the user's calls its base
+PLAIN: dict[str, Callable[..., Any]] = {
+    "extend": extend, "update": _updated, "__init__": _filled, "__setitem__": plain_store, "__getitem__": plain_item,
+    "__delitem__": plain_delete, "__contains__": plain_contains, "__iter__": _iterated, "__len__": _length,
+    **{f"__{name}__": _compared(name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "add", "mul")}, "__iadd__": _in_place,
+}  # fmt: skip
 
 
 def _reversed_in_place(r: Reader, xs: list[Any]) -> None:
@@ -235,6 +299,25 @@ def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
     xs[:] = new
 
 
+def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
+    """xs.insert(key, value)."""
+    if has_run(xs) or by_data(r, xs, key):
+        in_arrays(xs, key, lambda: list_changes.insert(r, xs, r.operand(key), value))
+        return
+    position = known(key, "an argument of insert")
+    change(r, xs)
+    xs.insert(position, value)
+
+
+def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
+    """xs.pop(key)."""
+    if has_run(xs) or by_data(r, xs, key):
+        return in_arrays(xs, key, lambda: list_changes.pop(r, xs, r.operand(key)))
+    position = known(key, "an argument of pop")
+    change(r, xs)
+    return xs.pop(position)
+
+
 _BY_EQUALITY = {"index", "count", "remove", "get", "pop", "setdefault", "add", "discard"}  # they look for an element or a key
 _AT_POSITIONS: dict[str, Callable[..., Any]] = {"pop": pop, "insert": insert}
 LIST_METHODS: dict[str, Callable[..., Any]] = {
@@ -244,15 +327,32 @@ LIST_METHODS: dict[str, Callable[..., Any]] = {
 
 
 def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> None:
-    owner[:] = r.call(sorted, [list(owner)], kwargs)
+    list.__setitem__(owner, slice(None), r.call(sorted, [list.copy(owner)], kwargs))
+
+
+def _remove_known(r: Reader, xs: Any, x: Any) -> bool:
+    """xs.remove(x), where it is known at compile time which element is removed; False if data decides."""
+    for k, y in enumerate(xs):
+        hit = same_or_equal(r, y, x)
+        if isinstance(hit, Arr):
+            return False
+        if hit:
+            change(r, xs)
+            base_method(xs, "__delitem__")(k)
+            return True
+    raise ValueError("list.remove(x): x not in list" if isinstance(xs, list) else "deque.remove(x): x not in deque")
 
 
 def _position(r: Reader, xs: Any, x: Any) -> Any:
     """xs.index(x): the first position of an equal element, a number or traced one."""
     out: Any = None
     absent: Any = True
-    for k, y in reversed(list(enumerate(xs))):
-        hit = same_or_equal(r, y, x)
+    hits = []
+    for k, y in enumerate(xs):
+        hits.append((k, same_or_equal(r, y, x)))
+        if hits[-1][1] is True:
+            break
+    for k, hit in reversed(hits):
         if isinstance(hit, Arr):
             old = k if out is None else out
             out = Arr(select(hit.value, scalar(k, "i64"), lift(old).value), True)
@@ -266,14 +366,26 @@ def _position(r: Reader, xs: Any, x: Any) -> Any:
     return out
 
 
+def _is_searched(xs: Any) -> bool:
+    """Do comparisons of the program's numbers or of the user's classes decide what is found?"""
+    return is_traced_deep(xs) or compares_itself(xs)
+
+
 def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
-    if name == "count" and isinstance(owner, (list, tuple)):
+    if name == "count" and isinstance(owner, (list, tuple, collections.deque)):
         total: Any = 0
         for x in owner:
             total = r.operator("add", total, r.call(int, [same_or_equal(r, x, args[0])]))
         return total
     if name == "index" and len(args) == 1:
         return _position(r, owner, args[0])
+    if name == "index" and len(args) > 1:
+        first, last, _ = slice(*(static_int(a, "a bound of index()") for a in args[1:]), *([None] * (3 - len(args)))).indices(
+            len(owner)
+        )
+        return r.operator("add", _position(r, list(owner)[first:last], args[0]), first)
     if name == "remove" and type(owner) is list and len(args) == 1 and lists.numbers(owner):
         return _remove(r, owner, args[0])
+    if name == "remove" and _remove_known(r, owner, args[0]):
+        return None
     raise UnsupportedError(f"list.{name} with traced numbers; use an array and np.argmax(x == value), say")

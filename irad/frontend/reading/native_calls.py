@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_instance, is_library
 from irad.core.once import import_later as imported
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -61,6 +61,8 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
         return r.call(r.getattr(r.captures.take(owner, r.captures.origin(owner)), fn.__name__), args, kwargs)
     if isinstance(owner, _OWN) and not isinstance(owner, type):
         return call_method(r, Method(owner, fn.__name__), args, kwargs)
+    if (isinstance(owner, tuple) and (is_instance(owner) or fn.__name__ in ("index", "count"))) or _is_tuples(fn, args):
+        return _of_tuple(r, fn, owner, args, kwargs)
     if getattr(fn, "__objclass__", None) in _OWN and args and isinstance(args[0], _OWN):
         return call_method(r, Method(args[0], fn.__name__), args[1:], kwargs)  # list.append(xs, x)
     if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
@@ -75,6 +77,16 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
             return r.call(r.getattr(array, fn.__name__), args, kwargs)
         return r.without_source(fn, args, kwargs, "it is implemented in C")
     return run_native(r, fn, args, kwargs)
+
+
+def _is_tuples(fn: Any, args: list[Any]) -> bool:
+    return getattr(fn, "__objclass__", None) is tuple and bool(args) and isinstance(args[0], tuple)
+
+
+def _of_tuple(r: Reader, fn: Any, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of tuples, called by that of a class made of them (super().__getitem__(k), tuple.__getitem__(self, k))."""
+    owner, args = (args[0], args[1:]) if owner is None else (owner, args)
+    return call_method(r, Method(owner, fn.__name__), args, kwargs)
 
 
 def _known_text(xs: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_value
 from irad.core.once import COMPILER, import_later
 from irad.core.types import DTYPES
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
@@ -146,10 +146,35 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
         return r.operand(x)
     x = array_like(r, x)
     method = python_method(x, "__array__")
-    if method is not None and not is_library(type(x).__module__) and not hasattr(x, "to_numpy"):
+    if method is not None and not is_library(type(x).__module__) and not hasattr(type(x), "to_numpy"):
         return r.operand(r.call(method, [x]))
+    x = _as_sequence(r, x, getattr(fn, "__name__", str(fn)))
     r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)
     return r.operand(x)
+
+
+def _as_sequence(r: Reader, x: Any, name: str) -> Any:
+    """An object that NumPy takes for a sequence (`__len__` and `__getitem__`) as a list. Raises UnsupportedError for other objects,
+    of which NumPy makes arrays of objects."""
+    if type(x) in (list, tuple):
+        return type(x)(_as_sequence(r, e, name) for e in x) if any(_is_object(e) or type(e) in (list, tuple) for e in x) else x
+    if not _is_object(x):
+        return x
+    if python_method(x, "__len__") is not None and python_method(x, "__getitem__") is not None:
+        return [_as_sequence(r, r.getitem(x, k), name) for k in range(r.call(len, [x]))]
+    if hasattr(type(x), "__array__") and not hasattr(type(x), "to_numpy"):
+        return r.call(r.getattr(x, "__array__"), [])
+    r.captures.hand(f"np.{name}", x)
+    raise UnsupportedError(
+        f"np.{name} of {describe(x)}, of which NumPy makes an array of objects; give it the numbers and arrays, or the class __array__"
+    )
+
+
+def _is_object(x: Any) -> bool:
+    """Is it an object of a class of the user's that is neither called nor an array?"""
+    if not is_instance(x) or is_container(x) or hasattr(type(x), "to_numpy") or callable(x) or is_value(x) or is_foreign_array(x):
+        return False
+    return type(x).__module__.split(".")[0] != "irad" and not isinstance(x, (type, BaseException, np.ndarray, np.dtype))
 
 
 def _large(operands: list[Any]) -> bool:

@@ -18,13 +18,13 @@ from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import LoopStatement
 from irad.frontend.reader import Reader, statement
-from irad.frontend.reading.attributes import place_of_attribute
 from irad.frontend.reading.expressions import (
     BINARY,
     captured_name,
     lookup_name,
     make_closure,
 )
+from irad.frontend.reading.instances import delete_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
@@ -176,8 +176,8 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             delete_item(r, r.expr(t.value), r.expr(t.slice))
         elif isinstance(t, ast.Attribute):
             obj = r.expr(t.value)
-            r.getattr(obj, t.attr)
-            r.state.assign(place_of_attribute(r, obj, t.attr), UNDEFINED)
+            r.at(t)
+            delete_attr(r, obj, t.attr)
 
 
 # ---- simple statements ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from typing import Any
 from irad.errors import UnsupportedError
 from irad.frontend.control import generators
 from irad.frontend.control.flow import branch, disjunction
-from irad.frontend.control.generators import Undecided, as_stream, made, where_found
+from irad.frontend.control.generators import Undecided, as_stream, has_own_iterator, made, opened, where_found
 from irad.frontend.control.regions import attempt
 from irad.frontend.control.sequences import Around, Consume, Seq, Stream, element, go_over, iterate, iterator, new_state, rest
+from irad.frontend.control.special import special_method
 from irad.frontend.python.itertools import bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
@@ -125,10 +126,27 @@ def _next(r: Reader, it: Any, *default: Any) -> Any:
 
 def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:
     def call(r: Reader, *args: Any, **kwargs: Any) -> Any:
+        args = tuple(opened(r, x) if has_own_iterator(x) else x for x in args)
         return (lazy if any(_lazy(x) for x in args) else plain)(r, *args, **kwargs)
 
     return call
 
 
+def _moved(r: Reader, it: Any, *default: Any) -> Any:
+    """next(), also of an object whose class has `__next__`."""
+    step = special_method(r, it, "__next__")
+    if step is None:
+        return _plain_next(r, it, *default)
+    return made(r, _step_or, step, *default) if default else r.call(step, [])
+
+
+def _step_or(step: Any, default: Any) -> Any:
+    try:
+        return step()
+    except StopIteration:
+        return default
+
+
 for _fn, _made in {**_STREAMED, next: _next}.items():
     BUILTINS[_fn] = _of_generators(BUILTINS[_fn], _made)
+_plain_next, BUILTINS[next] = BUILTINS[next], _moved

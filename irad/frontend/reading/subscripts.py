@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_method
 from irad.core.ir import Value
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
@@ -19,6 +20,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream
+from irad.frontend.control.special import key as known_key
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -66,6 +68,11 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     method = python_method(obj, "__getitem__")
     if method is not None:
         return r.call(method, [obj, key])
+    return plain_item(r, obj, key)
+
+
+def plain_item(r: Reader, obj: Any, key: Any) -> Any:
+    """obj[key] as a container has it, whatever `__getitem__` its class has."""
     if isinstance(key, Array):
         key = r.operand(key)
         key = Arr(key.value) if isinstance(key, Arr) and not key.shape else key.item() if isinstance(key, np.ndarray) else key
@@ -86,13 +93,18 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         key = slice(
             *(None if k is None else static_int(k, "a bound of a slice of a list") for k in (key.start, key.stop, key.step))
         )
+    if isinstance(obj, dict):
+        known_key(r, key, "a key of a dict")
     if r.captures.opaque(obj):
         r.captures.hand("an index", obj)
     if isinstance(obj, dict):
         known_apart(r, key, obj)
     if isinstance(obj, collections.defaultdict) and key not in obj:
         return _missing(r, obj, key)
-    out = obj[key]
+    factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
+    if factory is not None and not dict.__contains__(obj, key):
+        return r.call(factory, [obj, key])
+    out = base_method(obj, "__getitem__")(key)
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out
@@ -197,19 +209,23 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     method = python_method(obj, "__setitem__")
     if method is not None:
         r.call(method, [obj, key, value])
-    elif type(obj) is list and isinstance(key, slice) and (has_run(obj) or has_run(value) or _by_data(r, obj, key)):
-        _in_arrays(obj, key, lambda: list_changes.store(r, obj, key, value))
-    elif has_run(obj) or (isinstance(key, Arr) and _by_data(r, obj, key, True)):
-        _in_arrays(obj, key, lambda: list_changes.store(r, obj, r.operand(key), value))
+    else:
+        plain_store(r, obj, key, value)
+
+
+def plain_store(r: Reader, obj: Any, key: Any, value: Any) -> None:
+    """obj[key] = value as a container has it, whatever `__setitem__` its class has."""
+    if type(obj) is list and isinstance(key, slice) and (has_run(obj) or has_run(value) or by_data(r, obj, key)):
+        in_arrays(obj, key, lambda: list_changes.store(r, obj, key, value))
+    elif has_run(obj) or (isinstance(key, Arr) and by_data(r, obj, key, True)):
+        in_arrays(obj, key, lambda: list_changes.store(r, obj, r.operand(key), value))
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
-        position = known(key, f"an index into a {type(obj).__name__}")
+        position = _known_place(r, obj, key)
         if isinstance(value, (Generator, Stream)) or (isinstance(key, slice) and isinstance(value, Array)):
             value = r.items(value)
         r.captures.pin(key)
-        if isinstance(obj, dict):
-            known_apart(r, key, obj)
         change(r, obj)
-        obj[position] = value
+        base_method(obj, "__setitem__")(position, value)
     else:
         _type_error(r, f"{describe(obj)} does not support item assignment")
 
@@ -221,32 +237,27 @@ def delete_item(r: Reader, obj: Any, key: Any) -> None:
     method = python_method(obj, "__delitem__")
     if method is not None:
         r.call(method, [obj, key])
-    elif has_run(obj) or _by_data(r, obj, key):
-        _in_arrays(obj, key, lambda: list_changes.remove_at(r, obj, key if isinstance(key, slice) else r.operand(key)))
     else:
-        position = known(key, f"an index into a {type(obj).__name__}")
+        plain_delete(r, obj, key)
+
+
+def plain_delete(r: Reader, obj: Any, key: Any) -> None:
+    """del obj[key] of a container, whatever `__delitem__` its class has."""
+    if has_run(obj) or by_data(r, obj, key):
+        in_arrays(obj, key, lambda: list_changes.remove_at(r, obj, key if isinstance(key, slice) else r.operand(key)))
+    else:
+        position = _known_place(r, obj, key)
         r.captures.pin(key)
         change(r, obj)
-        del obj[position]
+        base_method(obj, "__delitem__")(position)
 
 
-def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
-    """xs.insert(key, value)."""
-    if has_run(xs) or _by_data(r, xs, key):
-        _in_arrays(xs, key, lambda: list_changes.insert(r, xs, r.operand(key), value))
-        return
-    position = known(key, "an argument of insert")
-    change(r, xs)
-    xs.insert(position, value)
-
-
-def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
-    """xs.pop(key)."""
-    if has_run(xs) or _by_data(r, xs, key):
-        return _in_arrays(xs, key, lambda: list_changes.pop(r, xs, r.operand(key)))
-    position = known(key, "an argument of pop")
-    change(r, xs)
-    return xs.pop(position)
+def _known_place(r: Reader, obj: Any, key: Any) -> Any:
+    """A key of a dict, or a position in a list, that is known."""
+    if not isinstance(obj, dict):
+        return known(key, f"an index into a {type(obj).__name__}")
+    known_apart(r, key, obj)
+    return known_key(r, key, "a key of a dict")
 
 
 def known(key: Any, what: str) -> Any:
@@ -256,7 +267,7 @@ def known(key: Any, what: str) -> Any:
     return static_int(key, what) if isinstance(key, Arr) else key
 
 
-def _by_data(r: Reader, obj: Any, key: Any, always: bool = False) -> bool:
+def by_data(r: Reader, obj: Any, key: Any, always: bool = False) -> bool:
     """Does data decide which elements of a list it is? A number that may be known counts only with `always`."""
     if type(obj) is not list or not obj:
         return False
@@ -265,7 +276,7 @@ def _by_data(r: Reader, obj: Any, key: Any, always: bool = False) -> bool:
     return bool(traced) and (always or not all(map(r.may_be_known, traced)))
 
 
-def _in_arrays(xs: Any, key: Any, change: Callable[[], Any]) -> Any:
+def in_arrays(xs: Any, key: Any, change: Callable[[], Any]) -> Any:
     """Change a list whose elements stand in arrays, or can; raises NeedStatic where they cannot and data decides the position."""
     try:
         return change()
@@ -429,7 +440,7 @@ def extend(r: Reader, xs: Any, more: Any) -> None:
         return
     items = r.items(more)
     change(r, xs)
-    xs.extend(items)
+    base_method(xs, "extend")(items)
 
 
 def choose(r: Reader, cond: Arr, a: list[Any], b: list[Any]) -> list[Value]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.foreign import base_items, base_method
 from irad.core.tree import TreeDef, flatten
 from irad.errors import UnsupportedError
 from irad.frontend.control.lists import with_items
 from irad.frontend.reader import Reader
+from irad.frontend.reading.instances import rely_on_first
 from irad.frontend.reading.returned import check_returned, with_perhaps
 from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, Poison, describe, is_number
 from irad.frontend.values.outside import CONTAINERS, Held
@@ -24,8 +26,12 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
     """
     out = []
     for a, name, value in r.outside.assigned():
+        there = result(value.defined) if isinstance(value, Maybe) else None
+        value = value.value if isinstance(value, Maybe) else value
         tree, leaves = (None, []) if value is UNDEFINED else _taken(r, name, value, result)
-        out.append(Write(a.path, a.kind, name, tree, tuple(leaves)))
+        if there is not None or value is UNDEFINED:
+            rely_on_first(r, a.owner, name)
+        out.append(Write(a.path, a.kind, name, tree, tuple(leaves), there))
     for h in r.outside.held():
         if _only_appended(r, h):
             new = r.getitem(h.container, slice(len(h.first), None)) if h.first or not has_run(h.container) else h.container
@@ -33,7 +39,9 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
             out.append(Write(h.path, "append", "", tree, tuple(leaves)))
             r.captures.forget(h.path)
             continue
-        whole = dict(h.container) if isinstance(h.container, dict) else h.container if has_run(h.container) else list(h.container)
+        whole: Any = h.container
+        if not has_run(whole):
+            whole = dict(base_method(whole, "items")()) if isinstance(whole, dict) else list(base_items(whole))
         tree, leaves = _taken(r, f"a {type(h.container).__name__} from outside", whole, result)
         out.append(Write(h.path, "items", "", tree, tuple(leaves)))
     if out and r.captures.callbacks:
@@ -51,10 +59,8 @@ def _only_appended(r: Reader, h: Held) -> bool:
 
 def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) -> tuple[TreeDef, list[Result]]:
     """The structure of an assigned value, and what is in it."""
-    for x in (value.value if isinstance(value, Maybe) else value,):
-        if isinstance(value, Maybe) or (isinstance(x, UNFIT) and type(x) is not Nullable):
-            why = "it is assigned on some paths only, and was not there before" if isinstance(value, Maybe) else _why(x)
-            raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {why}")
+    if isinstance(value, UNFIT) and type(value) is not Nullable:
+        raise UnsupportedError(f"{name}, outside of the function, cannot be assigned: {_why(value)}")
     value = with_perhaps(r, value) if type(value) is Nullable else _listed(r, value)
     leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)) or _from_outside(r, x) is not None
     leaves, tree = flatten(value, leaf, r.is_opened, nondiff=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irad.core.foreign import base_items
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.reader import Reader
 from irad.frontend.registry import Written
@@ -42,7 +43,7 @@ def runs_plainly(args: Any, kwargs: Any) -> bool:
 
 def _holds_function(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
-        return any(map(_holds_function, x))
+        return any(map(_holds_function, base_items(x)))
     return callable(x) and not isinstance(x, type) or in_library(type(x))
 
 

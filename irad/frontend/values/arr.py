@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import DTYPES, Dim, Extent, Type, complex_dtype, dtype_name, is_complex, is_int, promote
@@ -76,8 +77,8 @@ def whole_numbers(x: Any) -> list[Arr]:
     if isinstance(x, slice):
         x = (x.start, x.stop, x.step)
     if isinstance(x, dict):
-        x = [*x.values()]
-    return [n for e in x for n in whole_numbers(e)] if isinstance(x, (list, tuple)) else []
+        x = [*dict.values(x)]
+    return [n for e in base_items(x) for n in whole_numbers(e)] if isinstance(x, (list, tuple)) else []
 
 
 def is_traced(x: Any) -> bool:
@@ -85,9 +86,9 @@ def is_traced(x: Any) -> bool:
     if isinstance(x, Arr):
         return True
     if isinstance(x, (list, tuple)):
-        return any(map(is_traced, x))
+        return any(map(is_traced, base_items(x)))
     if isinstance(x, dict):
-        return any(map(is_traced, x.values()))
+        return any(map(is_traced, dict.values(x)))
     return isinstance(x, slice) and any(map(is_traced, (x.start, x.stop, x.step)))
 
 
@@ -236,7 +237,7 @@ def static_value(x: Any, what: str) -> Any:
     if isinstance(x, Arr):
         raise NeedStatic(x, what)
     if isinstance(x, (list, tuple)):
-        for e in x:
+        for e in base_items(x):
             static_value(e, what)
     return x
 

@@ -16,7 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, advice, as_array, fill, is_container, is_foreign_array, is_instance, is_value, own_names
+from irad.core.foreign import (
+    CODE,
+    advice,
+    as_array,
+    base_items,
+    base_method,
+    fill,
+    is_container,
+    is_foreign_array,
+    is_instance,
+    is_value,
+    own_names,
+)
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
@@ -171,7 +183,7 @@ class Captures:
             self.guard(path, "same", first)
 
     def guard(self, path: Path, kind: str, expected: Any) -> None:
-        named = kind in ("lacks", "same", "other")  # there may be several of one kind
+        named = kind in ("lacks", "lacks own", "owns", "same", "other")  # there may be several of one kind
         self.guards.setdefault((path, kind, expected if named else None), Guard(path, kind, expected))
 
     def take(self, obj: Any, path: Path) -> Any:
@@ -295,20 +307,21 @@ class Captures:
         if isinstance(obj, (set, frozenset)):
             return self._set(obj, path)
         if isinstance(obj, dict):
-            self.guard(path, "keys", (cls, tuple(obj)))
-            for k, key in enumerate(obj):
+            keys = tuple(base_method(obj, "keys")())
+            self.guard(path, "keys", (cls, keys))
+            for k, key in enumerate(keys):
                 self._member(key, path.child("nth", k))
             out: Any = cls.__new__(cls)
             self._mirror(obj, out, path)
-            fill(out, ((k, self.take(dict.__getitem__(obj, k), path.child("item", k))) for k in obj))
+            fill(out, ((k, self.take(dict.__getitem__(obj, k), path.child("item", k))) for k in keys))
         elif isinstance(obj, (list, collections.deque, tuple)):
-            self.guard(path, "len", (cls, len(obj)))
+            self.guard(path, "len", (cls, base_method(obj, "__len__")()))
             if isinstance(obj, tuple):
                 items = (self.take(v, path.child("item", k)) for k, v in enumerate(tuple.__iter__(obj)))
                 return tuple(items) if cls is tuple else tuple.__new__(cls, items)
             out = collections.deque(maxlen=obj.maxlen) if isinstance(obj, collections.deque) else list.__new__(cls)
             self._mirror(obj, out, path)
-            out.extend([self.take(v, path.child("item", k)) for k, v in enumerate(obj)])
+            base_method(out, "extend")([self.take(v, path.child("item", k)) for k, v in enumerate(base_items(obj))])
         else:
             out = object.__new__(cls)
             self._mirror(obj, out, path)

@@ -73,6 +73,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "cell": _cell,
     "global": lambda fn, name: fn.__globals__[name],
     "attr": lambda obj, name: getattr(obj, name),
+    "found": lambda cls, name: next(vars(k)[name] for k in cls.__mro__ if name in vars(k)),
     "item": _item,
     "nth": lambda obj, k: next(islice(obj, k, None)),
     "array": lambda obj, _: as_array(obj),
@@ -117,7 +118,7 @@ class Guard:
     """A condition on outside state that the traced program relies on. `irad.call.conditions` says what holds, and checks it.
 
     `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
-    code, "lacks" an object without an attribute, "len" a container of the same class and length, "keys" and "elements" one of
+    code, "lacks" an object without an attribute, "lacks own" one without such an attribute of its own, "owns" one with it, "len" a container of the same class and length, "keys" and "elements" one of
     the same class with the same keys or elements in the same order, "attributes" an object with attributes of its own of these
     names, "dtype" a structured array of the same class and dtype, "content" an array of the same elements, "typed" a number or
     array that a `Capture` fits, "same" and "other" the object, or not the object, that is found by another path.

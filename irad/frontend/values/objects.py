@@ -7,13 +7,14 @@ transposes). So a store through a view changes its base, and every other view of
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_instance, own_names
+from irad.core.foreign import base_items, is_instance, own_names
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -376,10 +377,10 @@ def is_traced_deep(x: Any) -> bool:
         return True
     if isinstance(x, Array):
         return isinstance(x, Either) or not isinstance(x.read(), np.ndarray)
-    if isinstance(x, (list, tuple, set, frozenset)):
-        return any(map(is_traced_deep, x))
+    if isinstance(x, (list, tuple, set, frozenset, collections.deque)):
+        return any(map(is_traced_deep, base_items(x)))
     if isinstance(x, dict):
-        return any(map(is_traced_deep, x.values()))
+        return any(map(is_traced_deep, dict.values(x)))
     if isinstance(x, slice):
         return any(map(is_traced_deep, (x.start, x.stop, x.step)))
     if isinstance(x, Structured):
@@ -399,7 +400,7 @@ def holds_traced(x: Any) -> bool:
 def reads_traced(x: Any) -> bool:
     """Does x hold traced values, or objects of the program that do?"""
     if isinstance(x, (list, tuple)):
-        return any(map(reads_traced, x))
+        return any(map(reads_traced, base_items(x)))
     return is_traced_deep(x) or (is_instance(x) and not isinstance(x, type) and holds_traced(x))
 
 
@@ -408,8 +409,13 @@ def python_method(obj: Any, name: str) -> types.FunctionType | None:
     cls = type(obj)
     if cls.__flags__ & (1 << 9) == 0 or isinstance(obj, (Array, Arr, Text, type)):
         return None
-    found = next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
+    found = found_in_class(cls, name)
     return found if isinstance(found, types.FunctionType) else None
+
+
+def found_in_class(cls: type, name: str) -> Any:
+    """What a class or one of its bases has under a name, as it is; None if nothing."""
+    return next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
 
 
 def describe(x: Any) -> str:

@@ -10,7 +10,7 @@ import collections
 from collections.abc import Iterator
 from typing import Any
 
-from irad.core.foreign import own_names
+from irad.core.foreign import base_items, base_method, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import UNDEFINED, Env
@@ -52,6 +52,11 @@ class Outside:
         found = self._assigned.get(id(owner))
         return {} if found is None else {name: found.env.names.get(name, UNDEFINED) for name in found.first}
 
+    def absent_at_first(self, owner: Any, name: str) -> bool:
+        """Was a name that the program assigns not there before?"""
+        found = self._assigned.get(id(owner))
+        return found is not None and found.first.get(name) is UNDEFINED
+
     def env(self, owner: Any, path: Path, kind: str, name: str, now: Any) -> Env:
         """Where the new value of a name is kept, which was `now` until it was first assigned."""
         found = self._assigned.get(id(owner))
@@ -66,7 +71,7 @@ class Outside:
     def hold(self, container: Any, path: Path) -> None:
         """Note what a container holds before it is changed for the first time."""
         if id(container) not in self._held:
-            first = container.copy() if isinstance(container, CONTAINERS) else _attributes(container)
+            first = base_method(container, "copy")() if isinstance(container, CONTAINERS) else _attributes(container)
             self._held[id(container)] = Held(container, first, path)
 
     def assigned(self) -> Iterator[tuple[Assigned, str, Any]]:
@@ -85,9 +90,11 @@ class Outside:
             if not isinstance(now, CONTAINERS):
                 continue
             if isinstance(now, dict):
-                equal = list(now) == list(first) and all(same(now[k], first[k]) for k in first)
+                keys = list(base_method(now, "keys")())
+                equal = keys == list(first) and all(same(dict.__getitem__(now, k), first[k]) for k in keys)
             else:
-                equal = len(now) == len(first) and all(map(same, now, first))
+                held = list(base_items(now))
+                equal = len(held) == len(first) and all(map(same, held, first))
             if not equal:
                 yield h
 

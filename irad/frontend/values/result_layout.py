@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_items
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.layout import f_strides, in_memory_order, memory_order, of_elementwise
 from irad.frontend.values.objects import Array
@@ -64,7 +65,7 @@ def _arrays(xs: Iterable[Any]) -> Iterator[Array]:
     """The arrays of more than one axis, in lists and tuples too."""
     for x in xs:
         if isinstance(x, (list, tuple)):
-            yield from _arrays(x)
+            yield from _arrays(base_items(x))
         elif isinstance(x, Array) and len(x.shape) > 1:
             yield x
 

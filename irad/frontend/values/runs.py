@@ -41,7 +41,9 @@ class Run:
 
 def has_run(x: Any) -> bool:
     """Is x a list with elements in arrays?"""
-    return isinstance(x, list) and len(x) > 0 and type(x[0]) is Run
+    if type(x) is list:
+        return len(x) > 0 and type(x[0]) is Run
+    return isinstance(x, list) and list.__len__(x) > 0 and type(list.__getitem__(x, 0)) is Run
 
 
 def head(xs: list[Any]) -> Run | None:
@@ -54,11 +56,11 @@ def tail(xs: list[Any]) -> list[Any]:
 
 
 def length_of(xs: list[Any]) -> Dim:
-    return xs[0].length + (len(xs) - 1) if has_run(xs) else len(xs)
+    return xs[0].length + (list.__len__(xs) - 1) if has_run(xs) else list.__len__(xs)
 
 
 def most_of(xs: list[Any]) -> Dim:
-    return xs[0].most + (len(xs) - 1) if has_run(xs) else len(xs)
+    return xs[0].most + (list.__len__(xs) - 1) if has_run(xs) else list.__len__(xs)
 
 
 def larger(a: Dim, b: Dim) -> Dim | None:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import base_method
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable, Varying
+from irad.frontend.values.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable, Varying, found_in_class
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,22 @@ class Attribute(Place):
     """An attribute of an object."""
 
     def get(self) -> Any:
-        return vars(self.owner).get(self.name, UNDEFINED) if hasattr(self.owner, "__dict__") else self._slot()
+        own = getattr(self.owner, "__dict__", {})
+        return own[self.name] if self.name in own else self._slot()
 
     def _slot(self) -> Any:
-        return getattr(self.owner, self.name, UNDEFINED)
+        found = found_in_class(type(self.owner), self.name)
+        if not isinstance(found, types.MemberDescriptorType):
+            return UNDEFINED
+        try:
+            return found.__get__(self.owner)
+        except AttributeError:
+            return UNDEFINED
 
     def set(self, value: Any) -> None:
         if value is UNDEFINED:
-            object.__delattr__(self.owner, self.name)
+            if self.get() is not UNDEFINED:
+                object.__delattr__(self.owner, self.name)
         else:
             object.__setattr__(self.owner, self.name, value)
 
@@ -85,11 +94,11 @@ class Items(Place):
     """All that a list, dict, set or deque holds; the value is a copy of it."""
 
     def get(self) -> Any:
-        return self.owner.copy()
+        return base_method(self.owner, "copy")()
 
     def set(self, value: Any) -> None:
-        self.owner.clear()
-        (self.owner.extend if hasattr(self.owner, "extend") else self.owner.update)(value)
+        base_method(self.owner, "clear")()
+        base_method(self.owner, "extend" if hasattr(self.owner, "extend") else "update")(value)
 
 
 @dataclass(eq=False)

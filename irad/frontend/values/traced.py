@@ -70,13 +70,15 @@ GIVEN = "given"
 @dataclass(frozen=True)
 class Write:
     """What a call assigns when it ends: the attribute, global or variable `name` of what is found at `path` (kind "attr", "global",
-    "cell"; without a tree it is deleted), or what the container there holds ("items"), or what is added to it ("append"); its parts are results, nested as `tree` says."""
+    "cell"; without a tree it is deleted), or what the container there holds ("items"), or what is added to it ("append"); its
+    parts are results, nested as `tree` says. `there`: a bool, if data decides whether the name has a value in the end."""
 
     path: Path
     kind: str
     name: str
     tree: TreeDef | None
     results: tuple[Result, ...]
+    there: Result | None = None
 
 
 @dataclass(frozen=True)

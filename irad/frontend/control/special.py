@@ -1,0 +1,91 @@
+"""What the class of an object says in Python: special methods, how its objects are compared, and what keys they are.
+
+Special methods (`__len__`, `__add__`, ...) are looked for in the class, which may get others later.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+from irad.core.foreign import base_items, is_library, own_names
+from irad.errors import UnsupportedError
+from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr, static_value
+from irad.frontend.values.objects import Array, Closure, Either, Text, class_of_number, describe, found_in_class, python_method
+
+
+def special_method(r: Reader, x: Any, name: str) -> Any:
+    """A special method that a class has in Python, bound to an object, or None. The program relies on its being this one."""
+    method = python_method(x, name)
+    if method is None:
+        return None
+    rely_on(r, type(x), name)
+    return types.MethodType(method, x)
+
+
+def rely_on(r: Reader, cls: type, name: str) -> None:
+    """The program relies on what a class has under a name, or that it has nothing."""
+    if is_library(cls.__module__):
+        return
+    found, path = found_in_class(cls, name), r.captures.origin(cls)
+    if found is None:
+        r.captures.guard(path, "lacks", name)
+    elif isinstance(found, types.FunctionType):
+        at = path.child("attr", name)
+        r.captures.note(found, at)
+        r.captures.guard(at, "code", found.__code__)
+    else:
+        r.captures.guard(path.child("found", name), "is", found)
+
+
+# ---- comparisons ---------------------------------------------------------------------------------------------------------
+
+_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
+def compares_itself(x: Any) -> bool:
+    """Is a thing, or one in a container, an object whose class says in Python how it compares?"""
+    if isinstance(x, (list, tuple, collections.deque)) and any(map(compares_itself, base_items(x))):
+        return True
+    if isinstance(x, dict) and any(map(compares_itself, dict.values(x))):
+        return True
+    return not is_library(type(x).__module__) and any(python_method(x, name) is not None for name in _COMPARISONS)
+
+
+def class_name(x: Any) -> str:
+    """The name of the class that Python would see."""
+    if isinstance(x, Arr):
+        return class_of_number(x).__name__
+    return {Array: "ndarray", Either: "ndarray", Text: "str", Closure: "function"}.get(type(x)) or type(x).__name__
+
+
+# ---- keys of dicts, elements of sets: Python looks for them by their hash, so what they are must be known ------------------
+
+
+def key(r: Reader, x: Any, what: str) -> Any:
+    """A key, or an element of a set, as it is. Raises NeedStatic for numbers in it that are not known, those of objects whose
+    class says in Python which are equal included."""
+    static_value(x, what)
+    _check(r, x, what)
+    return x
+
+
+def _check(r: Reader, x: Any, what: str) -> None:
+    if isinstance(x, (tuple, frozenset)):
+        for e in x:
+            _check(r, e, what)
+    elif python_method(x, "__hash__") is not None and not is_library(type(x).__module__):
+        for name in own_names(x):
+            _check_part(r, x, r.getattr(x, name), f"{what}, in a {type(x).__name__}")
+
+
+def _check_part(r: Reader, x: Any, part: Any, what: str) -> None:
+    if isinstance(part, Array):
+        raise UnsupportedError(f"{describe(x)} with an array in it as {what}; use a number or text that says which it is")
+    if isinstance(part, (list, tuple)):
+        for e in part:
+            _check_part(r, x, e, what)
+    else:
+        key(r, part, what)
