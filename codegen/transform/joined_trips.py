@@ -19,7 +19,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import replaced, substituted
 from irad.codegen.transform.lane_body import Unfit
 from irad.codegen.transform.loops import Loops
-from irad.codegen.transform.sums import sum_of
+from irad.codegen.transform.sums import direct, sum_of
 from irad.core.affine import Affine, Integer, applied, coefficient, constant, divisible, factors, number, symbol, symbols, terms
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -61,6 +61,7 @@ class _Joiner(Loops):
     def pair(self, block: list[kf.Stmt], ahead: kf.For, back: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The block with both loops in one; raises Unfit."""
         a, b = _index(block, ahead), _index(block, back)
+        back = replace(back, body=direct(back.body))
         trips = kf.trips(ahead)
         if trips != kf.trips(back) or trips in (0, inf) or bound([ahead]) & bound([back]):
             raise Unfit

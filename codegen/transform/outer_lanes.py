@@ -21,7 +21,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
-from irad.codegen.transform.sums import SumOfTrips, folded, sum_of
+from irad.codegen.transform.sums import SumOfTrips, direct, folded, sum_of
 from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -91,12 +91,13 @@ class _Strips(Loops):
 
     def strips(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The loop as strips; raises Unfit."""
+        whole, s = s, replace(s, body=direct(s.body))
         carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}
         split = _split(s, carried)
         width = _width(split.lanes)
         if kf.trips(s) < width:
             raise Unfit
-        found = self.found(s, split, carried, scope, ranges)
+        found = self.found(whole, split, carried, scope, ranges)
         accesses = _accesses(s, scope)
         lanes = Lanes(self.fresh, scope, all_ranges(s, accesses, ranges), s.var, width, self.variables)
         before, after = self.folds(split, lanes)
@@ -121,7 +122,7 @@ class _Strips(Loops):
             raise Unfit
         loaded = {t.expr.buf for t in kf.walk(split.lanes) if isinstance(t, kf.Let) and isinstance(t.expr, Load)}
         touched = loaded | {t.buf for t in kf.walk(split.lanes) if isinstance(t, kf.Store)}
-        for t in s.body:
+        for t in split.body:
             if id(t) in split.after:
                 buf = (
                     t.buf

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply
-from irad.codegen.kernel.mentions import reads
+from irad.codegen.kernel.mentions import assigned, reads
+from irad.codegen.kernel.substitute import substituted
 from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.types import is_float
 
 
 @dataclass
@@ -20,6 +22,59 @@ class SumOfTrips:
     dtype: str
     terms: dict[int, kf.Operand]
     assign: int
+
+
+def direct(body: Sequence[kf.Stmt]) -> list[kf.Stmt]:
+    """The body of a loop in which inner loops change variables from outside themselves, in place of copies that they hand back.
+
+    `w = var(c)`, loops that change `w`, `c = w`: between them nothing reads `c`, so they may as well change `c`.
+    """
+    while (pair := _copy(body, _Counts(body))) is not None:
+        body = _with(body, *pair)
+    return list(body)
+
+
+class _Counts:
+    """How often names are read, assigned and declared."""
+
+    def __init__(self, body: Sequence[kf.Stmt]):
+        self.uses = Counter(reads(body))
+        self.changes = Counter(s.name for s in kf.walk(body) if isinstance(s, kf.Assign))
+        self.made = Counter(s.name for s in kf.walk(body) if isinstance(s, kf.Var))
+
+
+def _copy(body: Sequence[kf.Stmt], n: _Counts) -> tuple[kf.Var, kf.Assign] | None:
+    """The declaration of a copy of a variable and the statement that hands it back."""
+    for k, s in enumerate(body):
+        if (
+            isinstance(s, kf.Var)
+            and isinstance(s.init, str)
+            and is_float(s.dtype)
+            and n.made[s.name] == 1 == n.changes[s.init] == n.uses[s.init]
+        ):
+            back = [j for j, t in enumerate(body) if isinstance(t, kf.Assign) and t.name == s.init and t.value == s.name]
+            after = body[back[0] + 1 :] if back else ()
+            if back and back[0] > k and n.made[s.init] <= 1 and s.name not in {*reads(after), *assigned(after)}:
+                return s, body[back[0]]  # type: ignore[return-value]
+        for part in (getattr(s, p, None) for p in ("body", "then", "orelse")):
+            if part is not None and (found := _copy(part, n)) is not None:
+                return found
+    return None
+
+
+def _with(body: Sequence[kf.Stmt], var: kf.Var, back: kf.Assign) -> list[kf.Stmt]:
+    """The statements without the copy."""
+    out: list[kf.Stmt] = []
+    for s in body:
+        if s is var or s is back:
+            continue
+        if isinstance(s, (kf.For, kf.If)):
+            parts = {p: _with(getattr(s, p), var, back) for p in ("body", "then", "orelse") if hasattr(s, p)}
+            s = replace(s, **parts)
+        elif isinstance(s, kf.Assign) and s.name == var.name:
+            s = replace(s, name=back.name)
+        out.append(substituted(s, {var.name: back.name}) if var.name in set(reads([s])) else s)  # type: ignore[dict-item]
+    return out
 
 
 def sum_of(body: Sequence[kf.Stmt], var: str, dtype: str) -> SumOfTrips | None:

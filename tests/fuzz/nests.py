@@ -66,6 +66,8 @@ class Nest:
             f"u += {x} * p", "p *= v", f"p *= np.tanh({x})", f"u = max(u, {x} * v)", f"v = 0.5 * (v + {x} / (1.0 + p * p))", f"u += np.exp(-({x} - v) ** 2)",
             f"p = min(p + {x}, 2.0)", f"u = u * 0.9 + {x} * s", f"v += 0.1 * Z[i, {at} % d]", f"u += np.log(1.0 + {x} * {x})",
         ]  # fmt: skip
+        if self.has("carries"):
+            ways += [f"s += {x} * 0.1", "t = t + u * p", f"q = q * 0.95 + {x}"]
         if row:
             ways += [
                 f"row[{at}] = u * v",

@@ -128,7 +128,18 @@ def backwards(x, a):
     return s
 
 
-ALIKE = [powers, log_sum_exp, nearest, roots, mean_of_roots, a_result_for_each, backwards]
+def sums_in_inner_loops(x, a):
+    """The derivative with respect to a number is added up in the inner loop."""
+    s = 0.0
+    for i in range(len(x)):
+        y = x[i]
+        for _ in range(12):
+            y = np.sin((1.5 + a[0]) * y) + a[1]
+        s += y
+    return s
+
+
+ALIKE = [sums_in_inner_loops, powers, log_sum_exp, nearest, roots, mean_of_roots, a_result_for_each, backwards]
 ALL = [*ALIKE, alignment, prefix_products, branches]
 
 
@@ -194,7 +205,7 @@ def test_trips_are_lanes(f: Callable[..., Any]) -> None:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("f", [powers, log_sum_exp, roots], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [powers, log_sum_exp, roots, sums_in_inner_loops], ids=lambda f: f.__name__)
 def test_the_backward_of_a_trip_follows_it(f: Callable[..., Any]) -> None:
     stages = irad.compile(f).lower(*arguments(37), grad=True)
     assert "joined" in forms(stages) and "irad_grow" not in stages.kernel
