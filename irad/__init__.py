@@ -6,7 +6,7 @@ irad.grad(f)(x)            irad.value_and_grad(f)(x)    irad.vjp(f, x)         i
 
 from typing import TYPE_CHECKING, Any
 
-from irad.core.garbage import uncollected
+from irad.core.garbage import all_old, uncollected
 from irad.core.once import import_later
 from irad.core.tree import register as register_type
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
@@ -25,6 +25,8 @@ with uncollected():  # the compiler itself, which makes no garbage: a first call
         vjp,
         vmap,
     )
+
+    all_old()
 
 if TYPE_CHECKING:
     from irad.codegen.call.memory import release_memory

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,18 @@ from irad.ops.slopes import horner
 from irad.ops.special import polygamma as reference
 
 TERMS = 8  # terms beyond the order that are summed one by one
-BERNOULLI = (Fraction(1, 6), Fraction(-1, 30), Fraction(1, 42), Fraction(-1, 30), Fraction(5, 66), Fraction(-691, 2730), Fraction(7, 6),
-             Fraction(-3617, 510), Fraction(43867, 798), Fraction(-174611, 330))  # fmt: skip
+BERNOULLI = (
+    (1, 6),
+    (-1, 30),
+    (1, 42),
+    (-1, 30),
+    (5, 66),
+    (-691, 2730),
+    (7, 6),
+    (-3617, 510),
+    (43867, 798),
+    (-174611, 330),
+)  # fmt: skip  (numerators, denominators)
 WHOLE = 8  # powers up to here are products
 
 
@@ -70,7 +79,8 @@ def _zeta(x: Value, n: int) -> Value:
     """n! zeta(n + 1, x) for x >= 0. Every term is a power of c / (x + k), c**s = n!, which neither overflows nor underflows early."""
     s = n + 1
     c = math.exp(math.lgamma(s) / s)
-    exact = Fraction(math.factorial(n)) / Fraction(c) ** s
+    above, below = c.as_integer_ratio()
+    exact = math.factorial(n) * below**s / above**s  # of whole numbers: rounded once
     base = full(c, x)
     total: Value | None = None
     for k in reversed(range(s + TERMS)):
@@ -81,11 +91,11 @@ def _zeta(x: Value, n: int) -> Value:
     inverse = 1 / v
     square = inverse * inverse
     rising = [math.prod(range(s, s + 2 * j + 1)) for j in range(len(BERNOULLI))]
-    series = horner([float(b * r / math.factorial(2 * j + 2)) for j, (b, r) in enumerate(zip(BERNOULLI, rising))], square)
+    series = horner([a * r / (b * math.factorial(2 * j + 2)) for j, ((a, b), r) in enumerate(zip(BERNOULLI, rising))], square)
     assert total is not None
     half = series * inverse + 0.5
     rest = _power(t, s) * half + _power(t, n) * (c / n)
-    return (total + rest) * float(exact)
+    return (total + rest) * exact
 
 
 def _mirrored(x: Value, sums: Value, n: int) -> Value:

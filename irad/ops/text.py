@@ -6,11 +6,11 @@ import re
 import string
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from irad.core.lazy_dataclass import dataclass
 from irad.core.types import DTYPES
 
 PARTS = "\x1f"  # between the texts of an exception's arguments
