@@ -186,11 +186,14 @@ def _ends(code: types.CodeType, lines: list[str]) -> Iterator[int]:
 
 
 def _lambdas(code: types.CodeType, text: str) -> Iterator[tuple[FunctionNode, int]]:
-    """Lambdas of the file on the code's line, those at the code's columns first."""
+    """Lambdas of the file on the code's line: of those around the code's columns the innermost, or all if there are none."""
     start, end = _extent(code)
     found = [n for n in _parsed(text) if n.lineno <= code.co_firstlineno <= (n.end_lineno or n.lineno)]
-    exact = [n for n in found if _span(n.body) == (start, end)]
-    for node in exact or found:
+    # Code may begin later and end earlier than its text: `x if 0 else y` is only y.
+    spans = {n: _span(n.body) for n in found}
+    around = [n for n, (first, last) in spans.items() if first <= start and end <= last]
+    innermost = [n for n in around if all(spans[n][0] >= spans[m][0] and spans[n][1] <= spans[m][1] for m in around)]
+    for node in innermost or found:
         yield node, 0
 
 
@@ -260,7 +263,7 @@ def _constants(code: types.CodeType) -> set[tuple[type, str]]:
 
 def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
     """The code of the tree, compiled inside a function that binds the names that were free."""
-    inner: ast.stmt = ast.Expr(node) if isinstance(node, ast.Lambda) else _undecorated(node)
+    inner: ast.stmt = ast.Expr(_without_defaults(node)) if isinstance(node, ast.Lambda) else _undecorated(node)
     names = list(code.co_freevars)
     bind: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in names]
     if not isinstance(node, ast.Lambda) and node.name not in names:
@@ -276,6 +279,14 @@ def _compile(code: types.CodeType, node: FunctionNode) -> types.CodeType | None:
 
 
 _FUTURE = 0x1FE0000  # the compiler flags of `from __future__` features
+
+
+def _without_defaults(node: ast.Lambda) -> ast.Lambda:
+    """Defaults are no part of the code, and may hold lambdas themselves."""
+    args = copy.copy(node.args)
+    args.defaults = [ast.Constant(None) for _ in args.defaults]
+    args.kw_defaults = [d and ast.Constant(None) for d in args.kw_defaults]
+    return ast.Lambda(args, node.body)
 
 
 def _undecorated(node: ast.FunctionDef) -> ast.FunctionDef:

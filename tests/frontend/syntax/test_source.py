@@ -43,3 +43,22 @@ def test_block(text: str, after: str, indented: bool) -> None:
     assert ast.dump(found.node) == ast.dump(expected)
     assert found.locate(found.node).line == expected.lineno
     assert inspect.isfunction(scope["f"])
+
+
+# fmt: off
+SIDE_BY_SIDE = [
+    (lambda x: x + 1 if 0 else x * 3, lambda x: x + 2 if 0 else x * 5),
+    (lambda x: "a" and x["p"] if 1 else 0, lambda x: "a" and x["q"] if 1 else 0),
+    (lambda x: x[0], lambda x: x[1] if 1 else x, lambda x: (lambda y: y * 2 if 1 else y)(x)),
+    (lambda x, k=lambda y: y * 2 if 1 else y: k(x), lambda x, k=lambda y: y * 7: k(x)),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("row", SIDE_BY_SIDE)
+def test_lambdas_on_one_line_whose_code_is_only_a_part_of_their_text(row: tuple[FunctionType, ...]) -> None:
+    tree = ast.parse(inspect.getsource(inspect.getmodule(test_block)))  # type: ignore[arg-type]
+    line = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == row[0].__code__.co_firstlineno]
+    starts = {n.col_offset for n in line}
+    outermost = sorted(s for s in starts if not any(n.col_offset < s < (n.end_col_offset or 0) for n in line))
+    assert [source_of(f.__code__).node.col_offset for f in row] == outermost
