@@ -1,6 +1,6 @@
 """The reader: an abstract interpreter of Python source. Numbers are traced, everything else is run as Python runs it.
 
-The handlers for kinds of syntax register in `EXPRESSIONS` and `STATEMENTS` (modules `eval_*`); what they share is here:
+The handlers for kinds of syntax register in `EXPRESSIONS` and `STATEMENTS` (irad.frontend.reading and control); what they share is here:
 activations of functions, the state and its logs, reading arrays, wrapping results, places in the user's source.
 """
 
@@ -23,6 +23,7 @@ from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError
 from irad.frontend.activations import Activation
+from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
@@ -38,26 +39,8 @@ from irad.ops.intervals import definition
 Handler = Callable[["Reader", Any], Any]
 EXPRESSIONS: dict[type[ast.AST], Handler] = {}
 STATEMENTS: dict[type[ast.AST], Handler] = {}
-
-
-def expression(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the meaning of kinds of expressions."""
-
-    def register(f: Handler) -> Handler:
-        EXPRESSIONS.update((k, f) for k in kinds)
-        return f
-
-    return register
-
-
-def statement(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the meaning of kinds of statements."""
-
-    def register(f: Handler) -> Handler:
-        STATEMENTS.update((k, f) for k in kinds)
-        return f
-
-    return register
+expression = into(EXPRESSIONS)  # the decorated function is the meaning of these kinds of expressions
+statement = into(STATEMENTS)  # of statements
 
 
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
@@ -70,13 +53,6 @@ def _content(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return [_content(e) for e in base_items(x)]
     return {k: _content(v) for k, v in x.items()} if type(x) is dict else x
-
-
-def _note_place(e: Exception, loc: Loc | None) -> None:
-    """Say where Python's own exception comes from: its traceback shows irad's files only."""
-    if loc is not None and not hasattr(e, "__notes__") and not type(e).__module__.startswith("irad."):
-        excerpt = loc.excerpt()
-        e.add_note(f"raised while compiling {loc}" + (f"\n{excerpt}" if excerpt else ""))
 
 
 Some = frozenset[Any]
@@ -147,11 +123,8 @@ class Reader:
         try:
             out = handler(self, node)
             return out if type(out) is not Nullable else self.narrowed(out)
-        except IradError as e:
-            self.sources_of(e)
-            raise e.at(self.place(node)) from e.__cause__
         except Exception as e:
-            _note_place(e, self.place(node))
+            self.placed(e, node)
             raise
 
     def stmt(self, node: ast.stmt) -> None:
@@ -160,12 +133,19 @@ class Reader:
             raise UnsupportedError(f"{words_for(node)} is not supported in compiled code", self.loc(node))
         try:
             handler(self, node)
-        except IradError as e:
-            self.sources_of(e)
-            raise e.at(self.place(node)) from e.__cause__
         except Exception as e:
-            _note_place(e, self.place(node))
+            self.placed(e, node)
             raise
+
+    def placed(self, e: Exception, node: ast.AST) -> None:
+        """Say at which part of the source an error arose; of one of Python's, whose traceback shows irad's files only, in a note."""
+        loc = self.place(node)
+        if isinstance(e, IradError):
+            self.sources_of(e)
+            e.at(loc).__suppress_context__ = True
+        elif loc is not None and not hasattr(e, "__notes__") and not type(e).__module__.startswith("irad."):
+            excerpt = loc.excerpt()
+            e.add_note(f"raised while compiling {loc}" + (f"\n{excerpt}" if excerpt else ""))
 
     def sources_of(self, e: IradError) -> set[Value]:
         """What the number that a `NeedStatic` is about was computed from: values without a definition here, loop results.

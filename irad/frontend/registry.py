@@ -25,6 +25,19 @@ NAMES: dict[str, Any] = {}  # "np.sum" -> np.sum: what `nearest` searches
 OTHER_NAMES: set[str] = set()  # those that only other versions of NumPy have
 
 
+def into(table: dict[Any, F]) -> Callable[..., Callable[[F], F]]:
+    """A decorator that registers a function in a table, under each of the keys that it is given."""
+
+    def of(*keys: Any) -> Callable[[F], F]:
+        def register(f: F) -> F:
+            table.update((key, f) for key in keys)
+            return f
+
+        return register
+
+    return of
+
+
 def find(path: str) -> Any:
     """np.<path> or scipy.<path>, or None if the installed version does not have it."""
     scipy = path.startswith("scipy.")
@@ -141,11 +154,4 @@ def attribute(name: str, view: bool = False) -> Callable[[F], F]:
     return register
 
 
-def operator(*names: str) -> Callable[[F], F]:
-    """Register a builder for a Python operator, by its name in the module `operator`."""
-
-    def register(builder: F) -> F:
-        OPERATORS.update((n, builder) for n in names)
-        return builder
-
-    return register
+operator = into(OPERATORS)  # a Python operator, by its name in the module `operator`

@@ -8,21 +8,13 @@ from typing import Any
 
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader
+from irad.frontend.registry import into
 from irad.frontend.values.arr import Arr, static_value
 from irad.frontend.values.objects import Text, is_traced_deep, python_method
 
 Builtin = Callable[..., Any]
 BUILTINS: dict[Any, Builtin] = {}
-
-
-def builtin(*fns: Any) -> Callable[[Builtin], Builtin]:
-    """Register the decorated function for Python functions: it gets the reader, then their arguments."""
-
-    def register(f: Builtin) -> Builtin:
-        BUILTINS.update((fn, f) for fn in fns)
-        return f
-
-    return register
+builtin = into(BUILTINS)  # Python functions: the decorated one gets the reader, then their arguments
 
 
 def _converted(name: str, native: Any) -> Builtin:

@@ -14,21 +14,13 @@ from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.reading.random_streams import Draw, RandomStream, ask, constant, making, parameter, reseed
+from irad.frontend.registry import into
 from irad.frontend.values.arr import Arr, static_int
 from irad.frontend.values.objects import Array, describe
 from irad.ops.intervals import bound
 
 DRAWS: dict[str, Draw] = {"seed": reseed}
-
-
-def draws(*names: str) -> Callable[[Draw], Draw]:
-    """Register the decorated function for methods of Random."""
-
-    def register(f: Draw) -> Draw:
-        DRAWS.update((n, f) for n in names)
-        return f
-
-    return register
+draws = into(DRAWS)  # methods of Random
 
 
 class Python(RandomStream):

@@ -20,6 +20,7 @@ from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.reading.host_calls import host_call
+from irad.frontend.registry import into
 from irad.frontend.values.arr import Arr, broadcast_shapes, lift, shape_of, static_int, static_value
 from irad.frontend.values.objects import Array, describe, is_traced_deep
 from irad.ops.custom import stop_gradient
@@ -28,16 +29,7 @@ from irad.ops.elementwise import cast_to
 Draw = Callable[..., Any]
 DRAWS: dict[str, Draw] = {}
 """Methods of generators: functions of the reader, the stream and NumPy's arguments, by name."""
-
-
-def draws(*names: str) -> Callable[[Draw], Draw]:
-    """Register the decorated function for methods of generators."""
-
-    def register(f: Draw) -> Draw:
-        DRAWS.update((n, f) for n in names)
-        return f
-
-    return register
+draws = into(DRAWS)  # methods of generators
 
 
 class RandomStream(Stands):
