@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irad.call.linear import Linear
     from irad.call.pullback import Pullback
     from irad.call.stages import Stages
+    from irad.call.versions import Version
 
 Numbers = int | str | Sequence[int | str]
 Names = str | Sequence[str] | None
@@ -95,6 +96,15 @@ class Compiled(Wrapper):
         """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
         of = import_later("irad.call.stages").Stages.of
         return of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
+
+    @property
+    def versions(self) -> list[Version]:
+        """What it has been compiled for: its values, gradients, and both, each with types, seconds and bytes of code."""
+        return import_later("irad.call.versions").of(self)  # type: ignore[no-any-return]
+
+    def clear(self) -> None:
+        """Let the compiled code go. Later calls compile anew, or load from disk."""
+        import_later("irad.call.versions").clear(self)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"

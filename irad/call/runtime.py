@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from irad.call.conditions import Leaves
 from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
+from irad.core.once import import_later
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
 from irad.errors import shortened
@@ -29,6 +31,7 @@ from irad.frontend.values.guards import INT32, Path
 from irad.options import DEFAULT, Options
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
+SHAPES = 8  # versions that differ in shapes only, at which there is a warning
 TRIED = 8  # programs that a call tries before it takes the path in Python
 
 
@@ -96,6 +99,8 @@ class Cache:
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()
         self.programs: OrderedDict[Any, Any] = OrderedDict()  # specialisation -> its program, or None; the last used last
         self.cell: list[Any] = [entry.table(self.call, ())]
+        self.seconds: dict[Any, float] = {}  # specialisation -> how long it took to make
+        self.warned = False
         self.lock = threading.RLock()
         _every.add(self)
 
@@ -131,9 +136,13 @@ class Cache:
             s = self._known(key, fn, leaves, rest)  # another thread may have made it meanwhile
             if s is None:
                 live = self._live(key, fn, rest)
+                start = time.perf_counter()
                 with uncollected():
                     s = self.make(fn, args, kwargs, self.options, *([live] if live else ()))
                 self._add(key, s)
+                self.seconds[s] = time.perf_counter() - start
+                if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
+                    self._warn(fn, key)
         return s, leaves, rest
 
     def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
@@ -148,6 +157,22 @@ class Cache:
             gone = [self.entries[oldest].pop()] if len(self.entries) == 1 else self.entries.pop(oldest)
             for old in gone:
                 self.programs.pop(old, None)
+                self.seconds.pop(old, None)
+            self._install()
+
+    def _warn(self, fn: Any, key: Any) -> None:
+        """Once, where the shapes of an argument vary."""
+        types = lambda k: (k[0], *(leaf[0] if isinstance(leaf, tuple) else leaf for leaf in k[1:]))
+        if sum(types(k) == types(key) for k in self.entries) >= SHAPES:
+            self.warned = True
+            import_later("irad.call.versions").warn(fn, self, key)
+
+    def clear(self) -> None:
+        """Let all specialisations go, and their code as soon as nothing runs it."""
+        with self.lock:
+            self.entries.clear()
+            self.programs.clear()
+            self.seconds.clear()
             self._install()
 
     def _live(self, key: Any, fn: Any, rest: Sequence[Any]) -> frozenset[Path]:
