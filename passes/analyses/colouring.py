@@ -15,14 +15,16 @@ def columns(p: Pattern) -> np.ndarray:
     """A colour for each column so that no row has two columns of one colour."""
     by_column = p.transposed()
     rows_of = [by_column.cols[a:b].tolist() for a, b in zip(by_column.starts[:-1], by_column.starts[1:])]
-    taken: list[set[int]] = [set() for _ in range(p.rows)]
+    taken = [0] * p.rows  # the colours in each row, as bits
     colour = np.zeros(p.width, np.int64)
     for c in np.argsort([-len(r) for r in rows_of], kind="stable").tolist():
-        used: set[int] = set().union(*(taken[r] for r in rows_of[c]))
-        k = _free(used)
-        colour[c] = k
+        used = 0
         for r in rows_of[c]:
-            taken[r].add(k)
+            used |= taken[r]
+        first = ~used & (used + 1)
+        colour[c] = first.bit_length() - 1
+        for r in rows_of[c]:
+            taken[r] |= first
     return colour
 
 

@@ -19,6 +19,11 @@ class Pattern:
     def rows(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def longest(self) -> int:
+        """How many columns the row with the most of them has."""
+        return int(np.diff(self.starts).max(initial=0))
+
     @staticmethod
     def unit(rows: int, width: int, first: int) -> Pattern:
         """Row r depends on column first + r."""
@@ -31,7 +36,7 @@ class Pattern:
     @staticmethod
     def of(rows: np.ndarray, cols: np.ndarray, count: int, width: int) -> Pattern:
         """From pairs of row and column, in any order, possibly repeated."""
-        keys = np.unique(rows * width + cols)
+        keys = _distinct(rows * width + cols)
         r = keys // width if width else keys
         return Pattern(np.searchsorted(r, np.arange(count + 1)), keys - r * width, width)
 
@@ -90,3 +95,11 @@ class Pattern:
         return np.array_equal(self.starts, other.starts) and np.array_equal(self.cols, other.cols)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    """Sorted, each once. np.unique goes through a hash table, which is several times slower for millions of keys."""
+    if np.all(keys[1:] > keys[:-1]):
+        return keys
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]

@@ -38,11 +38,16 @@ NOTHING = Fact()
 
 
 def jacobian_pattern(
-    program: Mapping[str, Graph], f: Graph, wrt: Sequence[Value], results: Sequence[Value], known: Mapping[Value, Any]
+    program: Mapping[str, Graph],
+    f: Graph,
+    wrt: Sequence[Value],
+    results: Sequence[Value],
+    known: Mapping[Value, Any],
+    most: int = MAX_WORK,
 ) -> Pattern | None:
     """The pattern of d results / d wrt, both flattened one after the other; None if it would cost too much to find.
 
-    `known`: numbers of values from outside `f` and of parameters that are not differentiated.
+    `known`: numbers of values from outside `f` and of parameters that are not differentiated. `most`: dependencies that may be made.
     """
     try:
         total = sum(v.type.size for v in wrt)
@@ -51,7 +56,7 @@ def jacobian_pattern(
         for v in wrt:
             env[v] = Fact(None, Pattern.unit(v.type.size, total, start))
             start += v.type.size
-        analysis = Analysis(program, total)
+        analysis = Analysis(program, total, most)
         analysis.run(f, env)
         return Pattern.stack([env[v].deps or Pattern.none(v.type.size, total) for v in results])
     except (TooMuch, AssertionError):
@@ -67,14 +72,14 @@ CONTROL: dict[str, ControlRule] = {}  # filled by irad.passes.analyses.sparsity_
 class Analysis:
     """Facts of one graph's values. `sites` joins all that was pushed at a tape site."""
 
-    def __init__(self, program: Mapping[str, Graph], total: int):
-        self.program, self.total, self.work = program, total, 0
+    def __init__(self, program: Mapping[str, Graph], total: int, most: int = MAX_WORK):
+        self.program, self.total, self.left = program, total, most
         self.sites: dict[int, list[Fact]] = {}
         self.calls: list[str] = []
 
     def spend(self, amount: int) -> None:
-        self.work += amount
-        if self.work > MAX_WORK:
+        self.left -= amount
+        if self.left < 0:
             raise TooMuch
 
     def run(self, graph: Graph, env: dict[Value, Fact]) -> list[Fact]:
@@ -111,12 +116,13 @@ class Analysis:
             return rule(self, n, facts, t)
         if n.op.elementwise or n.op.name in ("complex", "real", "imag", "polygamma"):
             return Pattern.union([x.deps for x in facts if x.deps is not None])
-        return Pattern.union([_everywhere(x.deps, t.size) for x in facts if x.deps is not None])
+        return Pattern.union([self.everywhere(x.deps, t.size) for x in facts if x.deps is not None])
 
-
-def _everywhere(p: Pattern, size: int) -> Pattern:
-    """Every element depends on all that p does anywhere."""
-    return p.grouped(np.zeros(p.rows, np.int64), 1).taken(np.zeros(size, np.int64))
+    def everywhere(self, p: Pattern, size: int) -> Pattern:
+        """Every element depends on all that p does anywhere."""
+        row = p.grouped(np.zeros(p.rows, np.int64), 1)
+        self.spend(size * len(row.cols))
+        return row.taken(np.zeros(size, np.int64))
 
 
 def joined(a: Fact, b: Fact) -> Fact:

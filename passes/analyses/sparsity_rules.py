@@ -159,6 +159,7 @@ def _dot(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | None
     for fact, other, at, at_other in ((facts[0], facts[1], at_x, at_y), (facts[1], facts[0], at_y, at_x)):
         if fact.deps is not None:
             keep = slice(None) if other.known is None else np.asarray(other.known).ravel()[at_other] != 0
+            a.spend(int(np.diff(fact.deps.starts)[at[keep]].sum()))
             out.append(fact.deps.related(at[keep], to[keep], t.size))
     return Pattern.union(out)
 

@@ -23,7 +23,7 @@ from irad.ops.regions import is_loop
 from irad.passes.analyses import sparsity_control, sparsity_rules  # noqa: F401  (register the rules)
 from irad.passes.analyses.colouring import columns, recovery, star
 from irad.passes.analyses.pattern import Pattern
-from irad.passes.analyses.sparsity import jacobian_pattern
+from irad.passes.analyses.sparsity import MAX_WORK, jacobian_pattern
 from irad.passes.small_arrays.lanes import SIZES
 
 LANES = 16  # directions followed at once; more of them go in a loop, LANES at a time
@@ -31,6 +31,7 @@ VECTOR = 3  # directions from which a batch through a loop is filled up to a vec
 _CONST = 1 << 16  # elements up to which unit directions are a constant
 _SMALL = 6  # arguments or results up to which sparsity is not looked for
 _LARGE = 4096  # arguments or results from which it is not: the dense result is far larger than the sweeps
+_PER_DIRECTION = 50_000  # dependencies that a direction which may be saved is worth, in time to compile
 _REVERSE_COST = 2.0  # a backward sweep, in forward sweeps
 
 Linear = Callable[..., list[Value]]
@@ -54,29 +55,24 @@ def plan(pattern: Pattern | None, inputs: int, results: int, mode: str, symmetri
     forward = mode == "forward" or (mode == "" and inputs <= _REVERSE_COST * results)
     if pattern is None:
         return JacobianPlan(forward)
-    found = []
-    if mode != "reverse":
-        colour = star(pattern) if symmetric else columns(pattern)
-        found.append(
-            (
-                float(colours := _count(colour)),
-                JacobianPlan(True, _seeds(colour, colours), pattern, recovery(pattern, colour, symmetric)),
-            )
-        )
+    ahead = None if mode == "reverse" else star(pattern) if symmetric else columns(pattern)
+    cost = float("inf") if ahead is None else _count(ahead)
     if mode != "forward" and not symmetric:
         turned = pattern.transposed()
-        colour = columns(turned)
-        where = (colour[pattern.row_of()], pattern.cols)
-        found.append((_REVERSE_COST * (colours := _count(colour)), JacobianPlan(False, _seeds(colour, colours), pattern, where)))
-    return min(found, key=lambda t: t[0])[1]
+        if _REVERSE_COST * turned.longest < cost:  # rows that share a column have colours of their own
+            back = columns(turned)
+            if _REVERSE_COST * _count(back) < cost:
+                return JacobianPlan(False, _seeds(back), pattern, (back[pattern.row_of()], pattern.cols))
+    assert ahead is not None
+    return JacobianPlan(True, _seeds(ahead), pattern, recovery(pattern, ahead, symmetric))
 
 
 def _count(colour: np.ndarray) -> int:
     return int(colour.max(initial=-1)) + 1
 
 
-def _seeds(colour: np.ndarray, colours: int) -> np.ndarray:
-    return (np.arange(colours)[:, None] == colour).astype(float)
+def _seeds(colour: np.ndarray) -> np.ndarray:
+    return (np.arange(_count(colour))[:, None] == colour).astype(float)
 
 
 # ---- the expansion --------------------------------------------------------------------------------------------------------
@@ -100,7 +96,8 @@ def expanded(node: Node, inputs: Sequence[Value], f: Graph, program: Mapping[str
     total, rows = j.size
     pattern = None
     if min(total, rows) > _SMALL and max(total, rows) < _LARGE:
-        found = jacobian_pattern(program, f, f.params, [f.results[k] for k in j.floats], known)
+        worth = min(_PER_DIRECTION * min(total, rows), MAX_WORK)
+        found = jacobian_pattern(program, f, f.params, [f.results[k] for k in j.floats], known, worth)
         if found is not None and len(found.cols) < total * rows // 2:
             pattern = found
     p = plan(pattern, total, rows, node.attrs["mode"], node.attrs["symmetric"])

@@ -47,31 +47,27 @@ def objective(cams: Any, points: Any, w: Any, feats: Any, cam_of: Any, point_of:
     return errors, 1.0 - w * w
 
 
-def by_observation(cam: Any, x: Any, w: Any, feat: Any) -> Any:
-    """The 2 x 15 block of one observation, by camera, point and weight."""
-    by_cam, by_x, by_w = irad.jacobian(reprojection, argnums=(0, 1, 2))(cam, x, w, feat)
-    block = np.empty((2, 15))
-    block[:, :11] = by_cam
-    block[:, 11:14] = by_x
-    block[:, 14] = by_w
-    return block
-
-
 def jacobian(cams: Any, points: Any, w: Any, feats: Any, cam_of: Any, point_of: Any) -> Any:
-    """The Jacobian of all errors by all of (cams, points, w), in compressed rows: (row offsets, columns, values)."""
+    """The Jacobian of all errors by all of (cams, points, w), in compressed rows: (row offsets, columns, values).
+
+    An observation has a block of 2 x 15, by camera, point and weight.
+    """
     n, m, p = len(cams), len(points), len(w)
-    vals = np.empty(31 * p)
-    vals[: 30 * p] = irad.vmap(by_observation)(cams[cam_of], points[point_of], w, feats).reshape(30 * p)
-    vals[30 * p :] = -2.0 * w
-    cols = np.empty(31 * p, np.int32)
-    blocks = cols[: 30 * p].reshape(p, 2, 15)
-    blocks[:, :, :11] = (11 * cam_of[:, None] + np.arange(11))[:, None, :]
-    blocks[:, :, 11:14] = (11 * n + 3 * point_of[:, None] + np.arange(3))[:, None, :]
-    blocks[:, :, 14] = (11 * n + 3 * m + np.arange(p))[:, None]
-    cols[30 * p :] = 11 * n + 3 * m + np.arange(p)
-    rows = np.empty(3 * p + 1, np.int32)
-    rows[: 2 * p + 1] = 15 * np.arange(2 * p + 1)
-    rows[2 * p + 1 :] = 30 * p + 1 + np.arange(p)
+    rows, cols, vals = np.empty(3 * p + 1, np.int32), np.empty(31 * p, np.int32), np.empty(31 * p)
+    of_cam, of_point = np.arange(11), np.arange(3)
+    for j in range(p):
+        c, x = cam_of[j], point_of[j]
+        by_cam, by_x, by_w = irad.jacobian(reprojection, argnums=(0, 1, 2))(cams[c], points[x], w[j], feats[j])
+        for k in range(2):
+            at = 30 * j + 15 * k
+            rows[2 * j + k] = at
+            vals[at : at + 11], vals[at + 11 : at + 14], vals[at + 14] = by_cam[k], by_x[k], by_w[k]
+            cols[at : at + 11] = 11 * c + of_cam
+            cols[at + 11 : at + 14] = 11 * n + 3 * x + of_point
+            cols[at + 14] = 11 * n + 3 * m + j
+    for j in range(p):
+        rows[2 * p + j], cols[30 * p + j], vals[30 * p + j] = 30 * p + j, 11 * n + 3 * m + j, -2.0 * w[j]
+    rows[3 * p] = 31 * p
     return rows, cols, vals
 
 

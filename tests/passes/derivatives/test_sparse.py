@@ -231,3 +231,52 @@ def test_compressed_columns_give_every_entry_back(symmetric, trial):
 def test_what_cannot_be_sparse_says_so():
     with pytest.raises(irad.IradValueError, match="has_aux"):
         irad.jacobian(lambda x: (x, 1), sparse=True, has_aux=True)
+
+
+# ---- what looking for a pattern may cost ------------------------------------------------------------------------------------
+
+
+def test_rows_that_share_a_column_are_not_coloured():
+    """Reverse mode would need a sweep for each row with the column that all have: the rows are not looked at."""
+    rows = np.arange(300)
+    p = Pattern.of(np.concatenate([rows, rows]), np.concatenate([np.zeros(300, int), 1 + rows % 3]), 300, 4)
+    with mock.patch.object(jacobian, "columns", side_effect=columns) as coloured:
+        found = jacobian.plan(p, 4, 300, "", False)
+    assert coloured.call_count == 1 and found.forward and len(found.seeds) == 2
+    few = jacobian.plan(p.transposed(), 300, 4, "", False)
+    assert not few.forward and len(few.seeds) == 2
+
+
+def test_few_columns_are_worth_a_short_look():
+    """A dense product behind 26 numbers: more dependencies than the directions that could be saved are worth."""
+    w, at = RNG.normal(size=(1000, 2000)), np.arange(2000) % 26
+    f = lambda x: w @ np.sin(x)[at]
+    x, found = RNG.normal(size=26), []
+    look = lambda *a, whole=jacobian.jacobian_pattern: found.append(whole(*a)) or found[-1]
+    with mock.patch.object(jacobian, "jacobian_pattern", side_effect=look):
+        got = irad.jacobian(f)(x)
+    assert found == [None]
+    assert np.allclose(got, w @ (np.cos(x) * np.eye(26))[at])
+
+
+def test_observations_of_pairs():
+    """Blocks at positions that are arguments: as many directions as a pair has numbers."""
+    n, m, p = 5, 40, 400
+    a, b = RNG.normal(size=(n, 3)), RNG.normal(size=(m, 2))
+    of_a, of_b = np.arange(p) % n, np.arange(p) % m
+
+    def f(a, b, of_a, of_b):
+        return np.sin(a[of_a]) * np.sum(b[of_b] ** 2, axis=1)[:, None]
+
+    by_a, by_b = irad.jacobian(f, argnums=(0, 1), sparse=True)(a, b, of_a, of_b)
+    dense = irad.jacobian(f, argnums=(0, 1))(a, b, of_a, of_b)
+    assert np.allclose(by_a.toarray(), dense[0].reshape(3 * p, -1)) and np.allclose(by_b.toarray(), dense[1].reshape(3 * p, -1))
+    assert (by_a.nnz, by_b.nnz) == (3 * p, 6 * p)
+
+
+def test_distinct_keys_are_sorted():
+    rows, cols = RNG.integers(0, 9, 200), RNG.integers(0, 7, 200)
+    p = Pattern.of(rows, cols, 9, 7)
+    right = np.zeros((9, 7), bool)
+    right[rows, cols] = True
+    assert np.array_equal(p.row_of(), np.nonzero(right)[0]) and np.array_equal(p.cols, np.nonzero(right)[1])
