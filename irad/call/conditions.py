@@ -132,6 +132,12 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def _no_globals(places: Places, at: int, c: Condition) -> bool:
+    p = places.program
+    p.op("no_globals", at, p.table([-1, *map(p.object, c.expected)]), len(c.expected))
+    return True
+
+
 def _elements_alike(x: Any, expected: tuple[Any, Any]) -> bool:
     cls, elements = expected
     return type(x) is cls and len(x) == len(elements) and all(map(alike, tuple(x), elements))
@@ -175,6 +181,7 @@ KINDS: Mapping[str, Kind] = {
     "lacks": Kind(lambda x, e: not hasattr(x, e)),
     "lacks own": Kind(lambda x, e: e not in own_names(x)),
     "owns": Kind(lambda x, e: e in own_names(x)),
+    "no globals": Kind(lambda x, e: x.__globals__.keys().isdisjoint(e), _no_globals),
     "len": Kind(lambda x, e: (type(x), len(x)) == e, _length),
     "keys": Kind(_elements_alike, _keys),
     "elements": Kind(_elements_alike),

@@ -276,7 +276,7 @@ class _Attempt:
             self.in_tree,
             tuple(self.arguments.infos),
             tuple(captures),
-            tuple(self.reader.captures.guards.values()),
+            self.reader.captures.all_guards(),
             out_tree,
             tuple(map(fixed, results)),
             tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]

@@ -25,6 +25,12 @@ def special_method(r: Reader, x: Any, name: str) -> Any:
     return types.MethodType(method, x)
 
 
+def rely_on_bases(r: Reader, cls: Any) -> None:
+    """The program relies on which bases a class has."""
+    if isinstance(cls, type) and not is_library(cls.__module__):
+        r.captures.guard(r.captures.origin(cls).child("attr", "__mro__"), "is", cls.__mro__)
+
+
 def rely_on(r: Reader, cls: type, name: str) -> None:
     """The program relies on what a class has under a name, or that it has nothing."""
     if is_library(cls.__module__):
@@ -36,6 +42,8 @@ def rely_on(r: Reader, cls: type, name: str) -> None:
         at = path.child("attr", name)
         r.captures.note(found, at)
         r.captures.guard(at, "code", found.__code__)
+    elif isinstance(found, types.WrapperDescriptorType):  # object.__eq__ and its like
+        r.captures.guard(path.child("attr", name), "is", getattr(cls, name))
     else:
         r.captures.guard(path.child("found", name), "is", found)
 

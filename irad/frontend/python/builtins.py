@@ -32,7 +32,7 @@ from irad.frontend.control.sequences import (
     used_up,
     zip_,
 )
-from irad.frontend.control.special import key
+from irad.frontend.control.special import key, rely_on, rely_on_bases, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.python.text_pieces import together
@@ -105,9 +105,9 @@ def len_(r: Reader, obj: Any) -> Any:
         return from_dim(length_of(obj))
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
-    method = python_method(obj, "__len__")
+    method = special_method(r, obj, "__len__")
     if method is not None and not is_library(type(obj).__module__):
-        return r.call(method, [obj])
+        return r.call(method, [])
     if r.captures.opaque(obj):
         r.captures.hand("len()", obj)
     return len(obj)
@@ -271,6 +271,7 @@ def class_of(x: Any) -> type:
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
     if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
+        rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
     if isinstance(obj, Arr) and obj.mixed:
         answers = {issubclass(c, cls) for c in possible_classes(obj)}
@@ -280,6 +281,12 @@ def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
                 "or make it float(...) on both"
             )
     return issubclass(class_of(obj), cls)
+
+
+@builtin(issubclass)
+def issubclass_(r: Reader, cls: Any, bases: Any) -> bool:
+    rely_on_bases(r, cls)
+    return issubclass(cls, bases)
 
 
 @builtin(type)
@@ -303,6 +310,7 @@ def hash_(r: Reader, obj: Any) -> Any:
         raise TypeError("unhashable type: 'numpy.ndarray'")
     method = python_method(obj, "__hash__")
     if method is not None and not is_library(method.__module__) and method.__code__.co_filename != "<string>":
+        rely_on(r, type(obj), "__hash__")
         return r.call(method, [obj])
     return hash(key(r, obj, "what hash() is given"))
 

@@ -6,11 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from irad.frontend.control.special import special_method
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader
 from irad.frontend.registry import into
 from irad.frontend.values.arr import Arr, static_value
-from irad.frontend.values.objects import Text, is_traced_deep, python_method
+from irad.frontend.values.objects import Text, is_traced_deep
 
 Builtin = Callable[..., Any]
 BUILTINS: dict[Any, Builtin] = {}
@@ -24,8 +25,8 @@ def _converted(name: str, native: Any) -> Builtin:
             return OPERATORS[name](content)
         if isinstance(content, Text):
             raise content.unknown()
-        method = python_method(content, f"__{name}__")
-        return r.call(method, [content]) if method is not None else native(content, *rest)
+        method = special_method(r, content, f"__{name}__")
+        return r.call(method, []) if method is not None else native(content, *rest)
 
     return convert
 
@@ -50,8 +51,8 @@ def round_(r: Reader, x: Any, ndigits: Any = None) -> Any:
     static_value(r.operand(ndigits), "the number of digits of round()")
     if isinstance(content, Arr):
         return r.wrap(OPERATORS["round"](content, ndigits))
-    method = python_method(content, "__round__")
-    return r.call(method, [content, ndigits]) if method is not None else r.wrap(round(content, ndigits))
+    method = special_method(r, content, "__round__")
+    return r.call(method, [] if ndigits is None else [ndigits]) if method is not None else r.wrap(round(content, ndigits))
 
 
 @builtin(divmod)

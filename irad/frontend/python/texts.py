@@ -13,6 +13,7 @@ import numpy as np
 from irad.core.foreign import is_library
 from irad.errors import UnsupportedError
 from irad.frontend.control.regions import braces_doubled as escape
+from irad.frontend.control.special import rely_on
 from irad.frontend.python.text_pieces import characters, marked, padded, together
 from irad.frontend.reader import Reader, expression
 from irad.frontend.values.arr import Arr, constant
@@ -89,6 +90,7 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
     if method is not None and _generated(method):
         return _dataclass(r, value)
     if method is not None:
+        rely_on(r, type(value), "__repr__" if inside else "__str__")
         return r.call(method, [value])  # type: ignore[no-any-return]
     raise UnsupportedError(f"{describe(value)} that holds traced numbers cannot be formatted; format its numbers one by one")
 
@@ -140,6 +142,8 @@ def static_text(r: Reader, x: Any, how: str = "__str__") -> Any:
     """str(x) or repr(x) of a static thing; of an object, what its class says."""
     method = python_method(x, how) or python_method(x, "__repr__")
     if method is not None and not is_library(type(x).__module__):
+        rely_on(r, type(x), how)
+        rely_on(r, type(x), "__repr__")
         return r.call(method, [x])
     r.captures.hand("str()" if how == "__str__" else "repr()", x)
     return str(r.operand(x)) if how == "__str__" else repr(r.operand(x))

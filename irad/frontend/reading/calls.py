@@ -20,7 +20,7 @@ from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
-from irad.frontend.control.special import key
+from irad.frontend.control.special import key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
@@ -305,7 +305,7 @@ def _kind(cls: type) -> type:
 
 def _init(r: Reader, obj: Any, init: Any, new: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     if isinstance(init, types.FunctionType):
-        r.captures.guard(r.captures.origin(type(obj)).child("attr", "__init__"), "is", init)
+        rely_on(r, type(obj), "__init__")
         r.call(init, [obj, *args], kwargs)
     elif isinstance(obj, (list, dict, set, collections.deque)):
         r.call(Method(obj, "__init__"), args, kwargs)

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_instance, is_library
 from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.special import class_name, compares_itself
+from irad.frontend.control.special import class_name, compares_itself, rely_on
 from irad.frontend.control.templates import choices, is_weak_number
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -96,10 +96,10 @@ def captured_name(r: Reader, name: str) -> Any:
     if name in fn.__globals__:
         obj = fn.__globals__[name]
         return r.captures.take(obj, path.child("global", name))
-    try:
-        return getattr(builtins, name)
-    except AttributeError:
-        raise NameError(f"name '{name}' is not defined") from None
+    if not hasattr(builtins, name):
+        raise NameError(f"name '{name}' is not defined")
+    r.captures.rely_on_builtin(fn, path, name)
+    return getattr(builtins, name)
 
 
 def usable(r: Reader, name: str, value: Any, env: Env) -> Any:
@@ -368,9 +368,12 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
+            rely_on(r, type(owner), dunder)
             out = r.call(method, [owner, *rest])
             if out is not NotImplemented:
                 return out
+        elif is_instance(owner) and not isinstance(owner, type):
+            rely_on(r, type(owner), dunder)
     if name == "ne" and any(python_method(x, "__eq__") is not None for x in xs):
         same = _user_operator(r, "eq", *xs)
         if same is not NotImplemented:

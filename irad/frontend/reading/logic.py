@@ -19,7 +19,7 @@ from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
-from irad.frontend.control.special import compares_itself, key
+from irad.frontend.control.special import compares_itself, key, rely_on, special_method
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -125,9 +125,9 @@ def _one_of(r: Reader, cond: Arr, a: Any, b: Any) -> Any:
 
 def contains(r: Reader, x: Any, container: Any) -> Any:
     """x in container."""
-    method = python_method(container, "__contains__")
+    method = special_method(r, container, "__contains__")
     if method is not None:
-        return r.truth(r.call(method, [container, x]))
+        return r.truth(r.call(method, [x]))
     if is_instance(container) and not is_container(container) and not isinstance(container, type):
         if any(python_method(container, name) is not None for name in ("__iter__", "__getitem__")):
             return made(r, _found_in, container, Native(lambda y: same_or_equal(r, y, x)))
@@ -313,9 +313,11 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
     for dunder in ("__bool__", "__len__"):
-        method = python_method(x, dunder)
+        method = special_method(r, x, dunder)
         if method is not None:
-            return r.truth(r.call(method, [x]))
+            return r.truth(r.call(method, []))
+        if is_instance(x) and not isinstance(x, type):
+            rely_on(r, type(x), dunder)
     if has_run(x):
         return r.truth(from_dim(length_of(x)))
     if r.captures.opaque(x) and not _always_true(x):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method
+from irad.core.foreign import base_method, is_instance
 from irad.core.ir import Value
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
@@ -21,6 +21,7 @@ from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream
 from irad.frontend.control.special import key as known_key
+from irad.frontend.control.special import rely_on, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -65,9 +66,9 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
         if is_traced_deep(key):
             raise obj.unknown()
         return r.chosen_items().of_choice(r, obj, lambda o: o[key])
-    method = python_method(obj, "__getitem__")
+    method = special_method(r, obj, "__getitem__")
     if method is not None:
-        return r.call(method, [obj, key])
+        return r.call(method, [key])
     return plain_item(r, obj, key)
 
 
@@ -206,9 +207,9 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Stands):
         obj.store(r, key, value)
         return
-    method = python_method(obj, "__setitem__")
+    method = special_method(r, obj, "__setitem__")
     if method is not None:
-        r.call(method, [obj, key, value])
+        r.call(method, [key, value])
     else:
         plain_store(r, obj, key, value)
 
@@ -234,9 +235,9 @@ def delete_item(r: Reader, obj: Any, key: Any) -> None:
     """del obj[key]."""
     if isinstance(obj, Array):
         raise ValueError("cannot delete array elements")
-    method = python_method(obj, "__delitem__")
+    method = special_method(r, obj, "__delitem__")
     if method is not None:
-        r.call(method, [obj, key])
+        r.call(method, [key])
     else:
         plain_delete(r, obj, key)
 
@@ -421,9 +422,12 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if isinstance(old, Array):
         _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
         return old
-    method = python_method(old, f"__{_INPLACE[name].rstrip('_')}__")
+    in_place = f"__{_INPLACE[name].rstrip('_')}__"
+    method = special_method(r, old, in_place)
     if method is not None:
-        return r.call(method, [old, value])
+        return r.call(method, [value])
+    if is_instance(old) and not isinstance(old, type):
+        rely_on(r, type(old), in_place)
     if isinstance(old, list) and name == "add":
         extend(r, old, value)
         return old

@@ -65,6 +65,9 @@ class Captures:
         self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
         self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
         self.callbacks: dict[str, Any] = {}  # Python functions that the program calls, by name
+        self.builtins: dict[
+            int, tuple[Path, dict[str, None]]
+        ] = {}  # by the id of globals: a function that has them, names not there
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
@@ -175,6 +178,14 @@ class Captures:
         found = self.path(obj)
         if found is not None:
             self.guard(found, "lacks", name)
+
+    def rely_on_builtin(self, fn: types.FunctionType, path: Path, name: str) -> None:
+        """The program relies on a module's having no global of the name of a builtin."""
+        self.builtins.setdefault(id(fn.__globals__), (path, {}))[1][name] = None
+
+    def all_guards(self) -> tuple[Guard, ...]:
+        """What the program relies on outside."""
+        return (*self.guards.values(), *(Guard(path, "no globals", tuple(names)) for path, names in self.builtins.values()))
 
     def note(self, obj: Any, path: Path) -> None:
         """An object is found by a path. If it was found by another one before, both must go on leading to one object."""
