@@ -128,7 +128,7 @@ def _made(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Va
         if t == TAPE:
             continue
         if v.type.static:
-            made.append(Made(t.dims, t.numpy))
+            made.append(Made(v.type.dims[: t.rank], t.numpy))  # an extent may have become known since it was traced
             continue
         dims = [d if isinstance(d, Extent) else Extent(d, ()) for d in v.type.shape[: t.rank]]
         places = tuple((d.const, tuple((seen.index(s), c) for s, c in d.terms)) for d in dims)

@@ -138,6 +138,8 @@ class Wide(Program):
             self.lines += ["    mode = 'a'"]
         if self.has("draws"):
             self.lines += [f"    rng = np.random.{self.pick('default_rng', 'RandomState')}({self.r.randrange(9)})"]
+        if self.has("shared"):
+            self.lines += ["    u, v0 = w, [1.0, t]"]
         if self.has("kinds"):
             self.lines += ["    c, e, h = 0.0, [0.0] * 4, 1"]
         if self.has("closures"):
@@ -163,6 +165,8 @@ class Wide(Program):
             self.lines += ["    s += 0.5 if o is None else o", "    if p is not None: s += p.sum()"]
         if self.has("states"):
             self.lines += ["    s += {'a': 0.25, 'b': 0.5, 'c': 1.0}[mode]"]
+        if self.has("shared"):
+            self.lines += ["    s += u[0] + v0[1] * 0.5"]
         if self.has("kinds"):
             self.lines += ["    s += np.sum(np.abs(c)) + np.sum(e) + np.sum(np.real(h))"]
         extra = ", d.a, d.b" if self.has("dataclasses") else ""
@@ -199,7 +203,9 @@ class Wide(Program):
         ways += [self.nones] * (2 * self.has("nones")) + [self.states] * self.has("states")
         ways += [self.draws] * self.has("draws") + [self.likes] * self.has("likes")
         ways += [self.kinds] * (self.has("kinds") and loop and indent == 2)
-        ways += [self.generators] * self.has("generators")
+        ways += [self.generators] * self.has("generators") + [self.shared] * (
+            self.has("shared") and indent == 1 + loop and self.r.random() < 0.5
+        )
         ways += [self.views] * self.has("views") + [self.raising] * (self.has("raises") and self.r.random() < 0.3)
         if self.has("alias") or indent == 1:
             ways.append(lambda: f"{self.array()} = {self.vector()}")
@@ -240,6 +246,14 @@ class Wide(Program):
         return self.pick(
             f"w.append({self.value()}); s += w.pop()", "w = [a * 0.5 for a in w]", "s += sum(w)", f"w = [{self.value()}, *w[:1]]", "w = w[::-1]",
             "t = max(w)", "w[0], w[1] = w[1], w[0]", "s += sum(a * b for a, b in zip(x, y))", "s += len(w)", f"w[i % len(w)] {self.pick('=', '+=')} {self.value()}", "w[n % len(w)] *= 0.5", "for k, a in enumerate(w): t += a * k",
+        )  # fmt: skip
+
+    def shared(self) -> str:
+        """Lists of two numbers that variables share, exchange and change under either name."""
+        k = self.r.randrange(2)
+        return self.pick(
+            "u = w", "v0 = u", "u, v0 = v0, u", f"u[{k}] += {self.value()}", f"v0[{k}] = {self.value()}", f"s += u[{k}] * 0.1", f"u = [t, {self.value()}]",
+            f"w[{k}] *= 0.5", "u, v0, w = v0, w, u",
         )  # fmt: skip
 
     def nones(self) -> str:
@@ -376,6 +390,7 @@ FEATURES = (
     "likes",
     "kinds",
     "generators",
+    "shared",
 )
 
 

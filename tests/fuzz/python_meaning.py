@@ -28,6 +28,7 @@ FEATURES = (
     "lists",
     "dicts",
     "collections",
+    "gone over",
     "closures",
     "effects",
     "exceptions",
@@ -337,6 +338,7 @@ class Program:
         kinds += [self.raises] * ("exceptions" in self.has) + [self.jump] * ("jumps" in self.has and self.loops > 0)
         kinds += [self.list_change] * 2 * ("lists" in self.has) + [self.dict_change] * ("dicts" in self.has)
         kinds += [self.collection] * ("collections" in self.has)
+        kinds += [self.gone_over] * ("gone over" in self.has and not self.kept)
         kinds += [self.closure] * ("closures" in self.has and not self.kept)
         self.r.choice(kinds)(depth, pad)
 
@@ -526,6 +528,36 @@ class Program:
         q = self.name("q")
         self.lines += [f"{pad}{q} = {made}", f"{pad}if {self.b(1)}:", f"{pad}    {self.r.choice(changes).replace('{}', q)}"]
         self.lines.append(f"{pad}f0 = f0 + {read.replace('{}', q)}")
+
+    def gone_over(self, depth: int, pad: str) -> None:
+        """A container that a loop goes over and changes, and positions in lists that data decides."""
+        s, k, v = self.pick("xs", "ys"), self.name("k"), self.name("v")
+        position = f"int(abs({self.pick('f0', 'f1', 'a')})) % 3"
+        lists = [
+            f"{s}[-1] = {v} + 0.5",
+            f"if len({s}) < 6: {s}.append({v} * 0.5)",
+            f"if len({s}) > 2: {s}.pop()",
+            f"{s}[{k} - 1] += {v}",
+        ]
+        dicts = [f"d[{k}] = {v} * 0.5", f"d['z' + {k}] = {v}", f"d.pop({k})"]
+        moved = [
+            f"{s}.insert({position}, f0)",
+            f"if len({s}) > 3: del {s}[{position}]",
+            f"{s}[{position}:{position}] = [f1, 2.0]",
+        ]
+        ways = [
+            [f"for {k}, {v} in enumerate({s}):", f"    {self.r.choice(lists)}", f"    f1 = f1 + {v}"],
+            [
+                "try:",
+                f"    for {k}, {v} in d.items():",
+                f"        {self.r.choice(dicts)}",
+                f"        f0 = f0 + {v}",
+                "except RuntimeError:",
+                "    f0 = f0 + 0.25",
+            ],
+            [self.r.choice(moved)],
+        ]
+        self.lines += [pad + line for line in self.r.choice(ways)]
 
     def closure(self, depth: int, pad: str) -> None:
         g, v = self.name("g"), self.name("v")

@@ -319,3 +319,15 @@ def test_a_bool_as_a_position() -> None:
 
     for x in (0.5, 1.5):
         assert irad.compile(f)(x) == f(x)
+
+
+def test_a_length_that_becomes_known_later() -> None:
+    """The two positions are one number, which only the passes find out."""
+
+    def f(x):
+        xs = [1.0, 2.0, 3.0]
+        xs[int(abs(x)) % 3 : int(abs(x)) % 3] = [x, 2.0]
+        return xs
+
+    for x in (0.5, 1.5, -2.5):
+        assert irad.compile(f)(x) == f(x)
