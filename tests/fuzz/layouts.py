@@ -31,6 +31,7 @@ FEATURES = (
     "casts",
     "small_dtypes",
     "odd",
+    "numbers",
 )
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 WIDE = ("float64", "float32", "int64", "complex128")
@@ -168,6 +169,7 @@ class Program:
             [self.gather] * ("gathers" in self.has)
             + [self.reduction] * ("reductions" in self.has)
             + [self.cast] * ("casts" in self.has)
+            + [self.number] * ("numbers" in self.has)
         )
         name = self.r.choice(list(self.ranks))
         self.r.choice(kinds)(name, self.ranks[name])
@@ -221,6 +223,15 @@ class Program:
         if rank == 2:
             forms += [f"np.fill_diagonal({a}, {value})"]
         self.lines.append("    " + self.r.choice(forms))
+
+    def number(self, a: str, rank: int) -> None:
+        """One number into an element that may not hold it; a float beyond an unsigned integer has no value in C."""
+        if rank and not self.closed:
+            big = self.pick("1.5", "70000.0", "-40000.0", "1e19", 'np.float64("nan")', 'np.float64("inf")')
+            b = self.r.choice(list(self.ranks))
+            self.lines.append(
+                f"    if {a}.dtype.kind != 'u':\n        {a}[{', '.join([self.pick('0', '-1')] * rank)}] = {b}.sum() * {big}"
+            )
 
     def gather(self, a: str, rank: int) -> None:
         if rank:
