@@ -121,7 +121,7 @@ class Lanes:
             return self._branch(s, cond, own)
         if isinstance(s, (kf.Buffer, kf.Prefetch)):
             return []
-        if isinstance(s, (kf.Var, kf.Fold)):
+        if isinstance(s, kf.Var) and s.lanes == 1 or isinstance(s, kf.Fold) and s.lanes == s.copies == 1 and not s.shape:
             return [s]
         raise Unfit
 
@@ -204,6 +204,8 @@ class Lanes:
         after: list[kf.Stmt] = []
         new: dict[int, list[kf.Stmt]] = {}
         for adds in self._promoted(s) if 0 < kf.trips(s) < inf else ():
+            if cond is not None:
+                self._inside(adds[0].buf, adds[0].idx)
             place, idx = self.place(adds[0].buf, adds[0].idx)
             dtype = self.scope[adds[0].buf].dtype
             start, var = self.fresh("start"), self.fresh(f"{place}_sum")

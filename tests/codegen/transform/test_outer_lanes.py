@@ -259,3 +259,35 @@ def test_stores_before_and_after_keep_their_order() -> None:
     mine, theirs = (x.copy(), y.copy()), (x.copy(), y.copy())
     assert irad.compile(f)(*mine) == f(*theirs)
     np.testing.assert_array_equal(mine, theirs)
+
+
+def test_whole_numbers_and_their_division() -> None:
+    def f(k, m):
+        out = np.zeros(len(k), int)
+        for i in range(len(k)):
+            r, c = k[i], 0
+            for _ in range(6):
+                c += r % m[i]
+                r = r // m[i] + 3
+            out[i] = c * 10 + r
+        return out
+
+    k, m = np.arange(37) * 7 - 100, np.arange(37) % 5 + 1
+    np.testing.assert_array_equal(irad.compile(f)(k, m), f(k, m))
+
+
+def test_additions_under_a_condition_touch_no_other_element() -> None:
+    """The element before the first one is there for no lane."""
+
+    def f(x, a):
+        g = np.zeros(len(x))
+        for i in range(len(x)):
+            if i > 0:
+                for k in range(len(a)):
+                    g[i - 1] += a[k] * x[i]
+        return np.sum(g * g)
+
+    args = arguments(40)
+    value, (_, grads) = both(f, *args)
+    np.testing.assert_allclose(value, f(*args), rtol=1e-13)
+    np.testing.assert_allclose(grads[0], np.r_[0.0, 2 * args[0][1:] * np.sum(args[1]) ** 2], rtol=1e-12)
