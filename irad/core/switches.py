@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Passes of irad.pipeline that may be left out, by their names; which nodes share a loop; and decisions of the kernel form.
+# Functions of the program, see irad.frontend.reading.called; passes of irad.pipeline that may be left out, by their names; which nodes share a loop; and decisions of the kernel form.
 SWITCHES = (
-    "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
+    "functions", "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
     "joins", "siblings", "nests", "contractions", "blocks", "collapse", "reserve", "interchange", "skew", "join", "lanes", "taped", "parallel", "polls",
 )  # fmt: skip

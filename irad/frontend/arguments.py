@@ -107,6 +107,7 @@ class Arguments:
         self.r.params.append(value)
         if kind == "ndarray":
             array = Array(Cell(value, name, outside=True), strides=strides, frozen=frozen)
+            array.cell.stamp = 1
             if isinstance(x, np.ndarray):
                 array.laid_out(strides)
             self.r.kept.cells.append(array.cell)

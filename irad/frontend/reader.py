@@ -91,6 +91,9 @@ class Reader:
         self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
         self.records: list[Any] = []  # functions that became graphs, see irad.frontend.reading.recursion
         self.graphs: dict[str, Graph] = {}
+        self.seen: dict[Any, Any] = {}  # what is known of calls that were read, see irad.frontend.reading.called
+        self.raising: set[str] = set()  # those that may raise
+        self.shares = True  # may functions become graphs?
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before

@@ -33,6 +33,7 @@ from irad.ops.core import effects
 
 _RESTARTS = 50
 _STACK = 12_000
+_IN_PLACE = ("functions", None)  # among what is fixed: no function becomes a graph but by recursion
 
 
 def trace(
@@ -97,6 +98,7 @@ class _Attempt:
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, asked)
+        self.reader.shares = _IN_PLACE not in fixed
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed)
         self.params = self.reader.params
@@ -114,7 +116,7 @@ class _Attempt:
             try:
                 out = r.call(self.fn, args, kwargs)
             except IradError as e:
-                again = self._restart(e)
+                again = self._restart(e) or self._without_functions()
                 if again is not None:
                     raise again from None
                 if isinstance(e, NeedStatic):
@@ -137,6 +139,10 @@ class _Attempt:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
         return self._traced(name, nodes, values, results, out_tree, mutated, own, writes)
+
+    def _without_functions(self) -> Restart | None:
+        """Read it again with each call in place: what cannot be done is not to depend on which calls became functions."""
+        return Restart(frozenset({_IN_PLACE})) if self.reader.graphs and self.reader.shares else None
 
     def _raised_late(self, b: Builder, e: Exception) -> bool:
         """Raise at run time what reading raised after the program has done something: raised under a condition, printed, or

@@ -22,8 +22,11 @@ def carries(v: Value) -> bool:
 
 
 def open_entries(program: Program) -> Active:
-    """Float entries of the tape records of functions that are called: taken as active, as their parameters are."""
-    called = {name for g in program.values() for name in callees(g)}
+    """Float entries of the tape records of functions that are called: taken as active, as their parameters are.
+
+    All but the first are, if only by what is being differentiated, which is no function of the program yet.
+    """
+    called = {name for g in program.values() for name in callees(g)} | set(list(program)[1:])
     pushes = (n for name in called for n in walk(program[name]) if n.op.name == "push")
     return {e for n in pushes for e, v in zip(entries(n), n.inputs[1:]) if v.type.differentiable}
 

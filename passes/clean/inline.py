@@ -8,13 +8,19 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, callees, calls, c
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
 
 SMALL = 200  # nodes: a larger function is inlined only where it is called from one place
+COPIES = (
+    400  # nodes: outside of loops, copies of one function may make so many more; a tenth of it if it computes with numbers alone
+)
+
+
+_LOOPS = ("for", "while", "vmap")
 
 
 def inline(program: Program) -> Program:
     """The program with calls inlined, callees before callers; functions that nothing calls any more are dropped.
 
     Recursive functions stay, and so do calls of large functions that are called from several places: inlined at each
-    level of a call tree they would grow without bound.
+    level of a call tree they would grow without bound. Outside of loops a call costs nothing, and a copy time to compile.
     """
     done: Program = {}
     recursive = _recursive(program)
@@ -23,7 +29,8 @@ def inline(program: Program) -> Program:
         g = program[name]
         if calls(g):
             bodies = {c: done[c] for c in callees(g) if c not in recursive and (sites[c] == 1 or size(done[c]) <= SMALL)}
-            g = _graph(g, bodies, {})
+            cheap = {c: body for c, body in bodies.items() if size(body) * (sites[c] - 1) <= _copies(body)}
+            g = _graph(g, cheap, bodies, {})
         done[name] = g
     entry = next(iter(program))
     kept = _reachable(done, entry)
@@ -75,13 +82,19 @@ def _callees_first(program: Program) -> list[str]:
     return list(out)
 
 
-def _graph(graph: Graph, bodies: dict[str, Graph], env: Env) -> Graph:
+def _copies(body: Graph) -> int:
+    return COPIES if any(v.type.shape for v in (*body.params, *body.results)) else COPIES // 10
+
+
+def _graph(graph: Graph, here: dict[str, Graph], loops: dict[str, Graph], env: Env) -> Graph:
+    """The graph with calls inlined: those `here`, and those of it in `loops`."""
     params = rename_bound(graph.params, env)
     with Builder() as b:
         for node in graph.nodes:
-            node = rebuild(node, env, [_graph(r, bodies, env) for r in node.regions])
-            if node.op.name == "call" and node.attrs["callee"] in bodies:
-                env.update(zip(node.outputs, _expand(node, bodies[node.attrs["callee"]])))
+            inner = loops if node.op.name in _LOOPS else here
+            node = rebuild(node, env, [_graph(r, inner, loops, env) for r in node.regions])
+            if node.op.name == "call" and node.attrs["callee"] in here:
+                env.update(zip(node.outputs, _expand(node, here[node.attrs["callee"]])))
             else:
                 b.nodes.append(node)
     return graph.replace(params, b.nodes, [lookup(env, v) for v in graph.results])

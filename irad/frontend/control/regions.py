@@ -113,12 +113,14 @@ def resume_region(r: Reader, region: Region, body: Callable[[], Any]) -> None:
         r.state.logs.append(region.log)
         for key, (place, _) in region.log.old.items():
             place.set(region.log.new[key])
+        r.state.turned(region.log)
         try:
             with _conditional(r, True):
                 region.dead, region.result = _run(r, body)
         finally:
             r.state.logs.pop()
             region.log.close()
+            r.state.turned(region.log)
 
 
 def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:

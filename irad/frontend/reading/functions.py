@@ -16,6 +16,7 @@ from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, conjunction, flag
 from irad.frontend.control.generators import start
 from irad.frontend.reader import Reader
+from irad.frontend.reading.called import called
 from irad.frontend.reading.native_calls import run_native
 from irad.frontend.reading.recursion import recursive_call, written_out
 from irad.frontend.reading.written import in_library, run_plainly, runs_plainly
@@ -81,7 +82,8 @@ def activate(r: Reader, frame: Activation, name: str) -> Any:
     if isinstance(frame.liveness.node, ast.FunctionDef) and _is_generator(frame.liveness.node):
         return start(r, frame)
     done = recursive_call(r, frame, name, lambda f: _activate(r, f, name))
-    return written_out(r, frame, lambda: _activate(r, frame, name)) if done is NotImplemented else done
+    written = lambda f: written_out(r, f, lambda: _activate(r, f, name))
+    return called(r, frame, name, written) if done is NotImplemented else done
 
 
 def _activate(r: Reader, frame: Activation, name: str) -> Any:

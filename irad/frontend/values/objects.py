@@ -8,6 +8,7 @@ transposes). So a store through a view changes its base, and every other view of
 from __future__ import annotations
 
 import collections
+import itertools
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -34,10 +35,13 @@ class AliasError(StructureError):
     """It is not known which array a variable holds: a loop around, or before, did not follow that."""
 
 
+CLOCK = itertools.count(2)  # when things that can change were made: 0 is before the program, 1 among its arguments
+
+
 class Cell:
     """Storage of one array. `content` is never changed in place, except a NumPy array by the log that owns it."""
 
-    __slots__ = ("content", "born", "name", "owner", "outside", "written", "given")
+    __slots__ = ("content", "born", "name", "owner", "outside", "written", "given", "stamp")
 
     def __init__(self, content: Value | np.ndarray, name: str = "", outside: bool = False):
         self.content = content
@@ -47,6 +51,7 @@ class Cell:
         self.outside = outside  # an argument or captured array: the caller knows it too
         self.written = False
         self.given = content  # at first
+        self.stamp = 0 if outside else next(CLOCK)
 
 
 def _builder() -> Builder | None:
@@ -332,6 +337,7 @@ class Env:
     parent: Any = None
     locals: frozenset[str] = frozenset()
     nonlocals: frozenset[str] = frozenset()
+    stamp: int = field(default_factory=CLOCK.__next__)
 
 
 class Closure:

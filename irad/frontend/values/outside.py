@@ -61,7 +61,7 @@ class Outside:
         """Where the new value of a name is kept, which was `now` until it was first assigned."""
         found = self._assigned.get(id(owner))
         if found is None:
-            found = self._assigned[id(owner)] = Assigned(owner, path, kind, Env(), {})
+            found = self._assigned[id(owner)] = Assigned(owner, path, kind, Env(stamp=0), {})
         if name not in found.first:
             found.first[name] = now
             if now is not UNDEFINED:

@@ -18,7 +18,18 @@ from irad.core.foreign import base_method
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Cell, Either, Env, Method, Nullable, Varying, found_in_class
+from irad.frontend.values.objects import (
+    CLOCK,
+    UNDEFINED,
+    Array,
+    Cell,
+    Either,
+    Env,
+    Method,
+    Nullable,
+    Varying,
+    found_in_class,
+)
 
 
 @dataclass(frozen=True)
@@ -140,17 +151,27 @@ class Log:
                 place.set(value)
 
 
+@dataclass(eq=False)
+class Watch:
+    """While a call is read: the things made before it, by id, that it changes. What is made in it has a later stamp."""
+
+    start: int
+    old: dict[int, tuple[int, Any]] = field(default_factory=dict)
+
+
 class State:
     """The stack of logs, and which mutable objects were made in which region."""
 
     def __init__(self) -> None:
         self.logs: list[Log] = [Log(None)]
-        self._born: dict[int, tuple[Any, Builder | None]] = {}  # keeps the objects alive, so ids stay theirs
+        self._born: dict[int, tuple[Any, Builder | None, int]] = {}  # keeps the objects alive, so ids stay theirs
         self._locked: dict[int, Any] = {}
         self.stands_for: dict[int, tuple[Any, Any]] = {}  # a container at the start of a trip, and what it is before the loop
         self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
         self.dated = False  # do logs keep their history?
+        self.epoch = 0  # another one whenever something from outside, no array among the arguments, may have changed
+        self.watches: list[Watch] = []
 
     @property
     def log(self) -> Log:
@@ -170,12 +191,45 @@ class State:
 
     def _note(self, place: Place) -> None:
         log = self.log
+        self._watched(place.owner)
         if len(self.logs) == 1 or self._own(place.owner, log):
             return
         if self.dated and log.builder is not None:
             log.history.append((len(log.builder.nodes), place, place.get()))
         if place.key not in log.old:
             log.old[place.key] = (place, place.get())
+
+    def _watched(self, owner: Any) -> None:
+        stamp = self.stamp(owner)
+        if stamp == 0:
+            self.epoch = next(CLOCK)
+        if self.watches and stamp < self.watches[-1].start:
+            self.watches[-1].old[id(owner)] = stamp, owner
+
+    def stamp(self, owner: Any) -> int:
+        """When a thing was made: 0 is before the program."""
+        if isinstance(owner, (Cell, Env)):
+            return owner.stamp
+        found = self._born.get(id(owner))
+        return found[2] if found is not None and found[0] is owner else 0
+
+    @contextmanager
+    def watched(self, start: int) -> Iterator[Watch]:
+        """Note which things are changed that were made before `start`."""
+        watch = Watch(start)
+        self.watches.append(watch)
+        try:
+            yield watch
+        finally:
+            self.watches.pop()
+            if self.watches:
+                around = self.watches[-1]
+                around.old.update((k, x) for k, x in watch.old.items() if x[0] < around.start)
+
+    def turned(self, log: Log) -> None:
+        """What a log has changed is undone, or done again."""
+        if any(self.stamp(place.owner) == 0 for place, _ in log.old.values()):
+            self.epoch = next(CLOCK)
 
     def _own(self, owner: Any, log: Log) -> bool:
         return log.builder is not None and self.born(owner) is log.builder
@@ -189,7 +243,7 @@ class State:
 
     def made(self, obj: Any, node: Any = None) -> Any:
         """Note that a mutable object (list, dict, instance, activation) was made now."""
-        self._born[id(obj)] = (obj, self.log.builder)
+        self._born[id(obj)] = (obj, self.log.builder, next(CLOCK))
         return obj
 
     def is_made(self, obj: Any) -> bool:
@@ -198,7 +252,7 @@ class State:
 
     def born(self, owner: Any) -> Builder | None:
         """The region in which an object was made; None: before any, or unknown."""
-        b = owner.born if isinstance(owner, Cell) else self._born.get(id(owner), (None, None))[1]
+        b = owner.born if isinstance(owner, Cell) else self._born.get(id(owner), (None, None, 0))[1]
         while b in self.joined:
             b = self.joined[b]  # type: ignore[index]
         return b
@@ -213,6 +267,7 @@ class State:
         finally:
             self.logs.pop()
             log.close()
+            self.turned(log)
 
     def commit(self, log: Log, nodes: int = 0) -> None:
         """Make the changes of a closed log again, in the log below it; its nodes have just been put after so many others."""
