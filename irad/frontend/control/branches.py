@@ -52,7 +52,9 @@ class Merge:
     def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
         lists = OfBranch(lambda v: a.defines(v) or b.defines(v))
-        self.joiner = Joiner(lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists)
+        self.joiner = Joiner(
+            lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists, r.captures.is_object
+        )
         self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
         self.exports = Exports(r, (a, b))
         flag = Name(r.frame.flags, "return")

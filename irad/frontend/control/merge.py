@@ -94,8 +94,10 @@ class Joiner:
         lasting: Callable[[Any, int], bool] | None = None,
         contents: Sequence[Content] = (_itself, _itself),
         grower: Grower | None = None,
+        outside: Callable[[Any], bool] = lambda x: False,
     ):
         self.grower = grower
+        self.outside = outside  # is an object found by a path, so that what is read of it is followed there?
         self.lasting = lasting  # of a branch: was a container there before it?
         self.contents = contents  # what a container holds on each side
         self.memo: dict[tuple[int, int], Template] = {}
@@ -285,6 +287,8 @@ class Joiner:
         other = structure(self.contents[1](b))
         if other is None or other[0] is not cls:
             return None
+        if self.outside(a) or self.outside(b):
+            return Bad("it is one of two objects from outside the function; choose between what is read of them")
         if other[1] != meta or len(other[2]) != len(kids):
             what = f"a {cls.__name__} of {len(kids)} on one path and of {len(other[2])} on the other"
             return Bad(f"it is {what}" if len(other[2]) != len(kids) else f"it is a {cls.__name__} with other keys on each path")

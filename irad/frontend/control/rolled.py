@@ -190,7 +190,10 @@ class Rolled:
 
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
-        joiner, changed = Joiner(contents=(lambda x: x, body.content), grower=self.lists), False
+        joiner, changed = (
+            Joiner(contents=(lambda x: x, body.content), grower=self.lists, outside=self.r.captures.is_object),
+            False,
+        )
         for key, (place, init) in body.log.old.items():
             old = self.carries.get(key)
             if old is None and self._temporary(place):

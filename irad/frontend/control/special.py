@@ -9,17 +9,20 @@ import collections
 import types
 from typing import Any
 
-from irad.core.foreign import base_items, is_library, own_names
+from irad.core.foreign import base_items, is_instance, is_library, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, static_value
 from irad.frontend.values.objects import Array, Closure, Either, Text, class_of_number, describe, found_in_class, python_method
 
 
-def special_method(r: Reader, x: Any, name: str) -> Any:
-    """A special method that a class has in Python, bound to an object, or None. The program relies on its being this one."""
+def special_method(r: Reader, x: Any, name: str, absent: bool = False) -> Any:
+    """A special method that a class has in Python, bound to an object, or None. The program relies on its being this one, and
+    with `absent` on there being none."""
     method = python_method(x, name)
     if method is None:
+        if absent and is_instance(x) and not isinstance(x, type):
+            rely_on(r, type(x), name)
         return None
     rely_on(r, type(x), name)
     return types.MethodType(method, x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from irad.core.foreign import is_instance
+from irad.core.foreign import is_instance, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, parts
@@ -136,14 +136,16 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     if found is not None:
         return found
     cls = type(obj)
+    names = tuple(vars(obj)) if hasattr(obj, "__dict__") else own_names(obj)
     plain = (
-        hasattr(obj, "__dict__")
+        (bool(names) or hasattr(obj, "__dict__"))
         and (not callable(obj) or is_instance(obj))
         and cls.__module__ != "builtins"
         and not isinstance(obj, type)
     )
     if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
-        return cls, Attributes(tuple(vars(obj))), tuple(vars(obj).values())
+        own = getattr(obj, "__dict__", None)
+        return cls, Attributes(names), tuple(getattr(obj, n) if own is None else own[n] for n in names)
     return None
 
 

@@ -34,7 +34,7 @@ from irad.frontend.reading.structured import get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import Array, Either, Method, Text, Varying, class_of_number
+from irad.frontend.values.objects import Array, Either, Method, Poison, Text, Varying, class_of_number
 from irad.frontend.values.state import Name
 
 _CONTAINERS = (list, dict, set, collections.deque)
@@ -53,6 +53,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return get_node_attr(r, obj, name)
     if isinstance(obj, Stands):
         return obj.attribute(r, name)
+    if isinstance(obj, Poison):
+        raise obj.error("what is read here")
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):

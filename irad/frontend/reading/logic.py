@@ -19,7 +19,7 @@ from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
-from irad.frontend.control.special import compares_itself, key, rely_on, special_method
+from irad.frontend.control.special import compares_itself, key, special_method
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -313,11 +313,9 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
     for dunder in ("__bool__", "__len__"):
-        method = special_method(r, x, dunder)
+        method = special_method(r, x, dunder, absent=True)
         if method is not None:
             return r.truth(r.call(method, []))
-        if is_instance(x) and not isinstance(x, type):
-            rely_on(r, type(x), dunder)
     if has_run(x):
         return r.truth(from_dim(length_of(x)))
     if r.captures.opaque(x) and not _always_true(x):

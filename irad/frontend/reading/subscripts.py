@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method, is_instance
+from irad.core.foreign import base_method
 from irad.core.ir import Value
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, UnsupportedError
@@ -21,7 +21,7 @@ from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream
 from irad.frontend.control.special import key as known_key
-from irad.frontend.control.special import rely_on, special_method
+from irad.frontend.control.special import special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -422,12 +422,9 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if isinstance(old, Array):
         _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
         return old
-    in_place = f"__{_INPLACE[name].rstrip('_')}__"
-    method = special_method(r, old, in_place)
+    method = special_method(r, old, f"__{_INPLACE[name].rstrip('_')}__", absent=True)
     if method is not None:
         return r.call(method, [value])
-    if is_instance(old) and not isinstance(old, type):
-        rely_on(r, type(old), in_place)
     if isinstance(old, list) and name == "add":
         extend(r, old, value)
         return old

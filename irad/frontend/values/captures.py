@@ -161,6 +161,10 @@ class Captures:
                 )
         self.pin(*objs)
 
+    def is_object(self, obj: Any) -> bool:
+        """Is it an object from outside whose attributes are followed one by one?"""
+        return is_instance(obj) and not isinstance(obj, type) and not is_container(obj) and self.path(obj) is not None
+
     def opaque(self, obj: Any) -> bool:
         """Was it found outside, and may it change without being another object?"""
         if (

@@ -181,3 +181,28 @@ def test_a_global_that_hides_a_builtin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [c(3.0) for _ in range(3)] == [300.0] * 3
     monkeypatch.undo()
     assert [c(3.0) for _ in range(3)] == [9.0] * 3
+
+
+class Held:
+    def __init__(self, q: Any):
+        self.q = q
+
+
+class HeldInSlots:
+    __slots__ = ("q",)
+
+    def __init__(self, q: Any):
+        self.q = q
+
+
+@pytest.mark.parametrize("cls", [Held, HeldInSlots])
+def test_which_of_two_objects_data_decides(cls: Any) -> None:
+    def inside(x: Any) -> Any:
+        a, b = cls(x), cls(2 * x)
+        return (a if x > 1 else b).q * x
+
+    c = irad.compile(inside)
+    assert [c(0.5), c(1.5)] == [0.5, 2.25]
+    a, b = cls(1.0), cls(2.0)
+    with pytest.raises(irad.errors.UnsupportedError, match="one of two objects from outside"):
+        irad.compile(lambda x: (a if x > 1 else b).q * x)(1.5)
