@@ -8,7 +8,7 @@ warm. irad.codegen.call.build makes it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,7 @@ class NativeCode:
     donated: Mapping[int, int] = field(default_factory=dict)
     lowered: Any = field(default=None, repr=False)
     direct = True  # may it be called without Python code?
+    allocate: Callable[[tuple[int, ...], np.dtype], np.ndarray] = field(default=np.empty, repr=False)  # memory of a result
     _contexts: list[Context] = field(default_factory=list)  # the idle ones
 
     def __post_init__(self) -> None:
@@ -164,7 +165,7 @@ class NativeCode:
         return freed
 
     def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
-        out = [np.empty(shape, dtype) for shape, dtype in self._fresh] if not self.donated else self._out(args)
+        out = [self.allocate(shape, dtype) for shape, dtype in self._fresh] if not self.donated else self._out(args)
         code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
             if kept is not None:
@@ -176,7 +177,7 @@ class NativeCode:
         """Memory for the results, some of it that of donated arguments."""
         out = []
         for k, (shape, dtype) in enumerate(self._fresh):
-            given = args[self.donated[k]] if k in self.donated else np.empty(shape, dtype)
+            given = args[self.donated[k]] if k in self.donated else self.allocate(shape, dtype)
             out.append(given if given.shape == shape else given.reshape(shape))
         return out
 

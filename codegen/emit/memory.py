@@ -148,7 +148,11 @@ class Memory:
             self.b.line(f" store {ty} {v.n}, ptr {p.n}, align {size}")
             return
         v = self.b.broadcast(v, W)
-        if lane == 1:
+        if lane == 1 and self.b.mask is not None and self.b.active == 1:
+            # LLVM 22 on AVX-512 turns a masked store of truncated integers with one active lane into a store of the wide integer
+            first = self.b.op(f"extractelement {v.ty} {v.n}, i64 0", b.dtype, 1, ty, v.d)
+            self.b.line(f" store {ty} {first.n}, ptr {p.n}, align {size}")
+        elif lane == 1:
             self._store_row(b, p, v, self.b.mask)
         elif lane == -1:
             self._store_row(

@@ -25,6 +25,7 @@ from irad.ops.text import filled, from_record
 from irad.options import DEFAULT, Options, options
 from irad.passes.manager import run
 from irad.pipeline import PIPELINE, native, optimise
+from irad.validation.guard_zones import GuardZones
 
 MOST = 200_000  # statements that a kernel is interpreted for
 
@@ -198,9 +199,17 @@ def native_run(program: Program, given: Options) -> Callable[[Sequence[Any]], Ou
 
 
 def _called(code: NativeCode, params: Sequence[Value], args: Sequence[Any]) -> Outcome:
-    arrays = [np.array(as_parameter(a, p), p.type.numpy, order="C").reshape(p.type.dims) for a, p in zip(args, params)]
+    zones = GuardZones()
+    arrays = [
+        zones.copy(np.array(as_parameter(a, p), p.type.numpy, order="C").reshape(p.type.dims)) for a, p in zip(args, params)
+    ]
     kept: dict[int, np.ndarray] = {}
+    if all(m.dims is None for m in code.made):  # others are cut to their size
+        code.allocate = zones.array
     try:
-        return [x[()] for x in code.run(arrays, kept)]
+        out = [x[()] for x in code.run(arrays, kept)]
     except RaisedInGraph as e:
-        return [e.exc, e.message, *[x[()] for _, x in sorted(kept.items())]]
+        out = [e.exc, e.message, *[x[()] for _, x in sorted(kept.items())]]
+    if found := zones.changed():
+        raise MemoryError(found)
+    return out

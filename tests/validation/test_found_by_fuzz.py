@@ -8,6 +8,7 @@ import pytest
 import irad
 from irad.core.switches import without
 from irad.errors import UnsupportedError
+from irad.validation.guard_zones import GuardZones
 from irad.validation.validate import validate
 
 
@@ -19,6 +20,26 @@ def test_a_product_that_is_stored_and_summed_up() -> None:
         return v / np.sqrt(np.sum(v**2) + 1.0)
 
     validate(f, [np.random.default_rng(0).standard_normal((31, 31))], flags=False)
+
+
+def test_one_lane_of_narrowed_integers() -> None:
+    """The last vector of a row of 9 has one lane: what is stored is 4 bytes, not the 8 of the integer that was narrowed."""
+
+    def f(y):
+        v = y.astype("int32")
+        return v, np.take(v.T, [0, 1], axis=0)
+
+    with without("blocks"):
+        validate(f, [np.arange(81, dtype=np.uint64).reshape(9, 9)], flags=False)
+
+
+def test_guard_zones() -> None:
+    zones = GuardZones()
+    x = zones.copy(np.arange(9, dtype=np.int32))
+    np.lib.stride_tricks.as_strided(x, (10,))[8] = 7
+    assert not zones.changed() and x[8] == 7
+    np.lib.stride_tricks.as_strided(x, (10,))[9] = 0
+    assert zones.changed() == "memory beside array 0 of 1 was written"
 
 
 def test_nests_that_need_each_other() -> None:
