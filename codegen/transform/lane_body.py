@@ -14,10 +14,10 @@ from irad.codegen.kernel.mentions import bound, reads
 from irad.core.affine import Integer, number, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.types import is_float
+from irad.ops import OPS
 
 LANE = "@lane"  # stands for the number of a lane until the vec loop is made
 PRIVATE = 1 << 14  # bytes of a trip's own memory, for all lanes
-TRAPS = frozenset(("floor_divide", "remainder", "mod", "fmod", "divmod", "trunc_divide"))
 
 
 class Unfit(Exception):
@@ -127,7 +127,7 @@ class Lanes:
 
     def _let(self, s: kf.Let, cond: str | None) -> kf.Let:
         e = s.expr
-        if cond is not None and isinstance(e, Apply) and e.op in TRAPS and not is_float(s.dtype):
+        if cond is not None and isinstance(e, Apply) and OPS[e.op].divides and not is_float(s.dtype):
             raise Unfit
         if not isinstance(e, Load):
             if not isinstance(e, (Apply, kf.Part)):

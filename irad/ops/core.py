@@ -52,6 +52,7 @@ class Op:
     moves: bool = False  # the elements of the result are elements of the first operand
     flat: bool = False  # elementwise: the slope is 0 everywhere
     finite: bool = False  # finite where the float operands are
+    divides: bool = False  # of integers: right only where the program asks for it, with a divisor that is not zero
     # Where a result may be 0: where "any" or "all" operands are, where the operand of that number is, "anywhere", "nowhere".
     zero_at: str | int = "any"
     doc: str = ""

@@ -201,15 +201,16 @@ szdiv = elementwise(
 )  # fmt: skip
 floor_divide = elementwise(
     "floor_divide", np.floor_divide, lambda x, y, o: (ZERO, ZERO), kinds="iuf", intervals=_floordiv_interval,
-    cost=8, flat=True, zero_at="anywhere", doc="NumPy's floor division; an integer divided by 0 gives 0",
+    cost=8, flat=True, zero_at="anywhere", divides=True, doc="NumPy's floor division; an integer divided by 0 gives 0",
 )  # fmt: skip
 remainder = elementwise(
     "remainder", np.remainder, lambda x, y, o: (ONE, -(x // y)), kinds="iuf",
     intervals=lambda a, b: (0, b[1] - 1) if b[0] >= 1 else (-INF, INF),
-    cost=8, doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
+    cost=8, divides=True, doc="sign of the divisor, as Python's %; an integer remainder by 0 gives 0",
 )  # fmt: skip
 fmod = elementwise(
-    "fmod", np.fmod, lambda x, y, o: (ONE, -rint((x - o) / y)), kinds="iuf", cost=8, doc="sign of the dividend, as C's fmod",
+    "fmod", np.fmod, lambda x, y, o: (ONE, -rint((x - o) / y)), kinds="iuf", cost=8, divides=True,
+    doc="sign of the dividend, as C's fmod",
 )  # fmt: skip
 abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=True,
                    intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
@@ -305,7 +306,7 @@ def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
 
 sqrt = elementwise("sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(0.5 * ct, o),), kinds="fc", domain=(_POS,), cost=8)
 cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (1 / (3 * (o * o)),), domain=(_POS,), cost=25)
-pow_ = elementwise("pow", np.power, _pow_partials, kinds="iufc", domain=(_POS, _ANY),
+pow_ = elementwise("pow", np.power, _pow_partials, kinds="iufc", divides=True, domain=(_POS, _ANY),
                    cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
 exp = elementwise("exp", np.exp, lambda x, o: (o,), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
 exp2 = elementwise("exp2", np.exp2, lambda x, o: (o * math.log(2),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")

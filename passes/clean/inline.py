@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, callees, calls, copy, current, size
+from irad.ops.control import vmap
+from irad.ops.regions import is_loop
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
 
 SMALL = 200  # nodes: a larger function is inlined only where it is called from one place
 COPIES = (
     400  # nodes: outside of loops, copies of one function may make so many more; a tenth of it if it computes with numbers alone
 )
-
-
-_LOOPS = ("for", "while", "vmap")
 
 
 def inline(program: Program) -> Program:
@@ -91,7 +90,7 @@ def _graph(graph: Graph, here: dict[str, Graph], loops: dict[str, Graph], env: E
     params = rename_bound(graph.params, env)
     with Builder() as b:
         for node in graph.nodes:
-            inner = loops if node.op.name in _LOOPS else here
+            inner = loops if is_loop(node) or node.op is vmap else here
             node = rebuild(node, env, [_graph(r, inner, loops, env) for r in node.regions])
             if node.op.name == "call" and node.attrs["callee"] in here:
                 env.update(zip(node.outputs, _expand(node, here[node.attrs["callee"]])))

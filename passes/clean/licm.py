@@ -18,7 +18,6 @@ from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
 
 _MAY_NOT_END = {"while", "call", "vjp", "jvp"}
-_DIVIDE = {"floor_divide", "remainder", "fmod", "pow"}
 
 Defs = dict[Value, Node]
 
@@ -91,7 +90,7 @@ class _Licm:
         """Is the node right only where the program says so: at positions in bounds, with a divisor that is not zero?"""
         if node.op.name in _MAY_NOT_END:
             return True
-        if node.op.name in _DIVIDE and is_int(node.inputs[0].type.dtype):
+        if node.op.divides and is_int(node.inputs[0].type.dtype):
             divisor = splat_of(self.defs.get(node.inputs[1]))
             return divisor is None or divisor == 0
         if node.op.name == "load":

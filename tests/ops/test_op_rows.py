@@ -19,7 +19,6 @@ OWN = {
     "cse._MIRROR": "how a comparison is written the other way round",
     "fold._PICK": "which reductions give their operand's one number",
     "licm._MAY_NOT_END": "control flow",
-    "licm._DIVIDE": "integer division is left where it is",
     "unscatter.PUSHED": "what is computed again for each rectangle",
     "control._UNSAFE": "control flow",
     "linear_carry._LINEAR": "what the pass rewrites",
