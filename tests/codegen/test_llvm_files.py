@@ -11,7 +11,8 @@ import pytest
 
 from irad.codegen import jit, llvm_files
 from irad.codegen.call import machine
-from irad.codegen.kernel.cost import INTERRUPTED, POLL, SIGNAL, poll_text
+from irad.codegen.interface import INTERRUPTED, SIGNAL
+from irad.codegen.kernel.cost import POLL, poll_text
 from irad.codegen.kernel.form import GROW_NAME
 from irad.codegen.libraries import pool
 from irad.codegen.transform.memory_check import FILL, INTACT, POISON, support
