@@ -86,7 +86,10 @@ def build(
     made = _made(entry.results, results, capacity or {})
     given = (_interface(lowered), library, tuple(params), tuple(results), made, entry.memo.get("donated", {}), lowered)
     if check:
-        checked: NativeCode = import_later("irad.codegen.call.memory_run").CheckedNative(*given, accesses=accesses)
+        may_change = entry.memo.get("given", frozenset())
+        checked: NativeCode = import_later("irad.codegen.call.memory_run").CheckedNative(
+            *given, accesses=accesses, may_change=may_change
+        )
         return checked
     return NativeCode(*given)
 

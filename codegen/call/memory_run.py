@@ -28,6 +28,7 @@ class CheckedNative(NativeCode):
 
     direct = False
     accesses: Accesses = field(default_factory=Accesses)
+    may_change: frozenset[int] = frozenset()  # arguments whose memory was given up
 
     def run(self, args: Sequence[Any], kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         if self.tapes:
@@ -68,7 +69,7 @@ class CheckedNative(NativeCode):
     def _look_at(self, args: Sequence[Any], own: Sequence[_Zone]) -> None:
         """Give donated memory back, and raise if more than that, or its neighbourhood, was written to."""
         for k, (x, z) in enumerate(zip(args, own)):
-            if k in self.donated.values():
+            if k in self.may_change:
                 x[...] = z.array
             elif not z.holds(x):
                 raise MemoryCheckError(f"argument {k} was overwritten")

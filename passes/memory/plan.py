@@ -6,7 +6,8 @@ last, what can be on a tape gets its place there (irad.passes.memory.tape_places
 result's are laid out in one arena by first fit. The result is an ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
 
 A donated parameter is memory like any other: a result may be written into it once it is dead (then its place is the result's,
-"r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter).
+"r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter, `memo["given"]` which
+parameters' memory may be written at all).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _plan_graph(graph: Graph, donated: Set[int], records: Records, sources: Sour
     if notes is not None:
         note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
     graph = planned
-    graph.memo["arena"], graph.memo["donated"] = places.arena, places.donated
+    graph.memo["arena"], graph.memo["donated"], graph.memo["given"] = places.arena, places.donated, frozenset(donated)
     return graph
 
 

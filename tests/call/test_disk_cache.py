@@ -21,6 +21,7 @@ from irad.call import compiled, runtime
 from irad.cli import main
 from irad.core import disk
 
+pytestmark = pytest.mark.plain  # code that checks its memory is not kept on disk
 ROOT = Path(__file__).parents[2]
 
 

@@ -176,6 +176,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("what", "how"),
     [("pool", "fork"), ("pool", "spawn"), ("pool", "forkserver"), ("futures", "fork"), ("futures", "spawn"), ("joblib", "loky")],
@@ -225,6 +226,7 @@ def powers() -> list[Any]:
     return made
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("disk", [False, True])
 def test_threads_compile_and_call_at_once(disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("IRAD_CACHE", str(int(disk)))
