@@ -35,7 +35,14 @@ class Stages:
         traced = found.program
         passes = [("input", show(traced), 0.0)]
         observe = lambda name, before, after, seconds: passes.append((name, show(after), seconds))
-        donated = donated_parameters(found, leaves_of(fn, options.donate, args, kwargs))
+        leaves = leaves_of(fn, options.donate, args, kwargs)
+        donated = donated_parameters(found, leaves)
+        for k in leaves:
+            info = found.in_leaves[k]
+            if k not in donated and info.kind == "ndarray" and info.param is not None:
+                name = found.graph.params[info.param].hint or f"argument {k}"
+                why = "the function changes or returns it, or it is given twice"
+                notes.add("memory", f"%{name} is donated, but its memory is not free: {why}", given=True)
         program = optimise(traced, observe, options, frozenset(donated.values()), notes)
         return Stages(program, tuple(passes), native(program, signature(found.graph), options, notes), notes)
 

@@ -167,11 +167,11 @@ def read_in_place(loop: Node, x: Value, out: Out) -> bool:
 
 
 def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:
-    if out.extra or n.inputs[1:] != tuple(v for k, v in enumerate(idx) if any(r[k] for r in out.map.rows)):
+    """Does the load read the element that the trip stores? Loops that store a transposed product name its indices in another order."""
+    at = {v: symbol(k) for k, v in enumerate(idx)}
+    if out.extra or not all(v in at for v in n.inputs[1:]):
         return False
-    used = [k for k, _ in enumerate(idx) if any(r[k] for r in out.map.rows)]
-    rows = tuple((*(r[k] for k in used), r[-1]) for r in out.map.rows)
-    return n.attrs["map"].rows == rows
+    return n.attrs["map"].at([at[v] for v in n.inputs[1:]]) == out.map.at(list(at.values()))
 
 
 def _without_dead(nodes: list[Node], results: Sequence[Value]) -> list[Node]:

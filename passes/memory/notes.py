@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Node, Value, walk
@@ -43,10 +43,11 @@ def note_plan(
     lives: Lives,
     of: Mapping[Value, Any],
     over: Iterable[tuple[Value, Value]],
+    refused: Iterable[Value],
     arena: int,
     entry: bool,
 ) -> None:
-    """Add the decisions. `of`: the place of each array; `over`: (operand, result written over it)."""
+    """Add the decisions. `of`: the place of each array; `over`: (operand, result written over it); `refused`: donated, and not taken."""
     made = {v: n for n in walk(graph) for v in n.outputs}
     for a, b in over:
         notes.add("memory", f"{label(b, made)} is written over {label(a, made)}, which dies there", _loc(b, made), over=True)
@@ -57,12 +58,32 @@ def note_plan(
         why = "read only" if x.readonly or y.readonly else "both results" if x.fixed and y.fixed else "both are live"
         text = f"{label(a, made)} is copied, {_bytes(b)} bytes: source and copy cannot share memory ({why})"
         notes.add("memory", text, _loc(b, made), copied=_bytes(b))
+    for v in refused:
+        why = _refusal(v, graph.results, of, lives, made)
+        notes.add("memory", f"{label(v, made)} is donated, but no result takes its memory: {why}", given=True)
     for n in walk(graph):
         if is_loop(n) and any(v.type.shape for v in n.outputs):
             copied = _copied(n.regions[-1], of)
             notes.add("memory", f"each trip of the loop copies {size_text(copied) if copied else 'nothing'}", n.loc, trip=copied)
     if entry:
         notes.table = _table(lives, of, made, arena)
+
+
+def _refusal(v: Value, results: Sequence[Value], of: Mapping[Value, Any], lives: Lives, made: Mapping[Value, Node]) -> str:
+    """Why no result is in the memory of a donated parameter."""
+    like = [of[r] for r in results if r.type == v.type and r in of]
+    if not like:
+        return f"none is {v.type}"
+    last = lives.spans[v][-1][1] - 1
+    late = [place for place in like if min(place.lives)[0] <= last]
+    if not late:
+        return f"those of type {v.type} lie in other memory"
+    begun, read = min(late[0].lives)[0] >> 1, lives.nodes[last >> 1]
+    computed = [r for r in late[0].values if r in made and made[r].op.name not in ("empty", "const")]
+    here = label(min(computed, key=lambda r: lives.spans[r][0]), made) if computed else "a result"
+    if begun == last >> 1:
+        return f"the loop that makes {here} reads it elsewhere than where it writes"
+    return f"{f'line {read.loc.line}' if read.loc else 'another operation'} reads it when {here} is already written"
 
 
 def _copied(body: Graph, of: Mapping[Value, Any]) -> int:

@@ -81,7 +81,8 @@ def _plan_graph(graph: Graph, donated: Set[int], records: Records, sources: Sour
     planned = _without_free_copies(graph, {})
     places.layout(place_on_tapes(planned, sources))
     if notes is not None:
-        note_plan(notes, graph, lives, places.of, places.over, places.arena, entry)
+        refused = [graph.params[k] for k in sorted(donated - set(places.donated.values()))]
+        note_plan(notes, graph, lives, places.of, places.over, refused, places.arena, entry)
     graph = planned
     graph.memo["arena"], graph.memo["donated"], graph.memo["given"] = places.arena, places.donated, frozenset(donated)
     return graph

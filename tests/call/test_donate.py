@@ -259,3 +259,64 @@ def test_a_donated_stencil(size: int) -> None:
         for n in (0, 1, 4):
             want = h(x.copy(), n)
             np.testing.assert_allclose(irad.compile(h, donate=0)(x.copy(), n), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [(5, 7), (17, 33), (64, 100)])
+@pytest.mark.parametrize("samples", [1, 20, 64])
+def test_weights_updated_by_products(size: tuple[int, int], samples: int) -> None:
+    """The update of a weight is computed on the tile of its gradient's product, which stores the product or its transpose."""
+    r = np.random.default_rng(1)
+    w, x, y = r.standard_normal(size), r.standard_normal((samples, size[0])), r.standard_normal((samples, size[1]))
+
+    def step(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
+        return w - 0.1 * (x.T @ (x @ w - y))
+
+    def transposed(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
+        return w - 0.1 * ((x @ w - y).T @ x).T
+
+    for f in (step, transposed):
+        np.testing.assert_allclose(irad.compile(f, donate=0)(w.copy(), x, y), f(w, x, y), rtol=1e-11, atol=1e-12)
+
+
+def test_training_step_makes_no_weight_anew() -> None:
+    def loss(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, x: Any, y: Any) -> Any:
+        h = np.maximum(np.tanh(x @ w1 + b1) @ w2 + b2, 0.0)
+        return np.mean((h @ w3 - y) ** 2)
+
+    def step(w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, x: Any, y: Any) -> Any:
+        slopes = irad.grad(loss, argnums=(0, 1, 2, 3, 4))(w1, b1, w2, b2, w3, x, y)
+        return tuple(p - 0.1 * g for p, g in zip((w1, b1, w2, b2, w3), slopes))
+
+    r = np.random.default_rng(2)
+    args = [r.standard_normal(s) / 4 for s in ((40, 64), (64,), (64, 48), (48,), (48, 10), (16, 40), (16, 10))]
+    c = irad.compile(step, donate=(0, 1, 2, 3, 4))
+    own = [a.copy() for a in args]
+    found = c(*own)
+    assert [a is b for a, b in zip(found, own)] == [True] * 5
+    for g, w in zip(found, irad.compile(step)(*args), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.plain
+def test_explain_says_why_memory_is_not_taken() -> None:
+    def elsewhere(w: np.ndarray) -> Any:
+        return w - w.T @ w
+
+    def later(w: np.ndarray) -> Any:
+        b = (w * 2.0) @ w
+        return b, w @ b
+
+    def other(w: np.ndarray) -> Any:
+        return np.sum(w)
+
+    def same(w: np.ndarray) -> Any:
+        return w, w * 2.0
+
+    said = {
+        elsewhere: "no result takes its memory: the loop that makes the sub reads it elsewhere than where it writes",
+        later: "reads it when %b is already written",
+        other: "no result takes its memory: none is f64[9,9]",
+        same: "its memory is not free: the function changes or returns it",
+    }
+    for f, text in said.items():
+        assert "%w is donated, but " in (told := irad.compile(f, donate=0).lower(np.ones((9, 9))).explain) and text in told, told
