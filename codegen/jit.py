@@ -10,8 +10,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +22,7 @@ import llvmlite.binding
 from irad.core import disk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.once import COMPILER, once
-from irad.errors import IradError
+from irad.errors import IradError, IradValueError
 
 _names = itertools.count()
 
@@ -32,15 +33,22 @@ class JitError(IradError):
 
 @dataclass(frozen=True)
 class Target:
-    """A CPU to generate code for; None is this machine's."""
+    """A CPU to generate code for; None is this machine's. `triple`: the kind of machine, None: this one."""
 
     cpu: str | None = None
+    triple: str | None = None
 
     @functools.cached_property
     def machine(self) -> Any:
         llvm = _llvm()
+        if self.triple is not None:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
         features = llvm.get_host_cpu_features().flatten() if self.cpu is None else ""
-        target = llvm.Target.from_default_triple()
+        try:
+            target = llvm.Target.from_triple(self.triple or llvm.get_default_triple())
+        except RuntimeError as e:
+            raise IradValueError(f"LLVM makes no code for the target {self.triple!r}: {e}") from None
         return target.create_target_machine(
             cpu=self.cpu or llvm.get_host_cpu_name(), features=features, opt=1, reloc="pic", codemodel="default"
         )
@@ -88,6 +96,24 @@ HOST = Target()
 PLAIN = _Plain()
 
 
+def check_target(target: Target) -> None:
+    """Raise IradValueError if LLVM knows no such kind of machine, or no such CPU: it says so on the standard error only, and
+    may then end the process when it makes code."""
+    with COMPILER:
+        before, (heard, said) = os.dup(2), os.pipe()
+        os.dup2(said, 2)
+        os.close(said)
+        try:
+            assert target.machine is not None
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            with open(heard, "rb") as f:
+                text = f.read()
+        if b"not a recognized processor" in text:
+            raise IradValueError(f"cpu: LLVM knows no {target.cpu!r} of the kind {target.triple or _llvm().get_default_triple()}")
+
+
 @once
 def _jit() -> Any:
     llvm = _llvm()
@@ -109,11 +135,11 @@ def host_id() -> str:
     return f"llvmlite {llvmlite.__version__}, LLVM {llvm.llvm_version_info}, {llvm.get_default_triple()}, {cpu}, {features}"
 
 
-def _parse(text: str, target: Target) -> Any:
+def _parse(text: str, target: Target, context: Any = None) -> Any:
     llvm = _llvm()
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.triple = llvm.get_default_triple()
+        module = llvm.parse_assembly(text, context or llvm.create_context())
+        module.triple = target.triple or llvm.get_default_triple()
         module.data_layout = str(target.machine.target_data)
         module.verify()
     except RuntimeError as e:
@@ -132,6 +158,36 @@ def compile_object(text: str, target: Target = HOST, times: dict[str, float] | N
         t["parse"], t["codegen"] = t1 - t0, time.perf_counter() - t1
         del module  # LLVM frees it, under a lock of llvmlite's, which a fork must not meet
     return out
+
+
+def linked_object(texts: Iterable[str], exports: Set[str], target: Target = HOST) -> bytes:
+    """The bytes of one object file for several modules, whose own functions and variables are seen nowhere else but for `exports`.
+
+    A name that one module declares is what another one defines; two may define the same name, unless another uses it.
+    Raises JitError if LLVM rejects a text.
+    """
+    with COMPILER:
+        context = _llvm().create_context()
+        modules = [_parse(text, target, context) for text in texts]
+        declared = {v.name for m in modules for v in (*m.functions, *m.global_variables) if v.is_declaration}
+        for m in modules:
+            _hide(m, exports | declared)
+        first, *others = modules
+        try:
+            for m in others:
+                first.link_in(m)
+        except RuntimeError as e:
+            raise JitError(f"generated modules cannot be linked: {e}") from e
+        _hide(first, exports)
+        out: bytes = target.machine.emit_object(first)
+        del modules, first, others, m, context  # LLVM frees them, see compile_object
+    return out
+
+
+def _hide(module: Any, exports: Set[str]) -> None:
+    for v in (*module.functions, *module.global_variables):
+        if not v.is_declaration and v.name not in exports:
+            v.linkage = "internal"
 
 
 def assembly(text: str, target: Target = HOST) -> str:

@@ -29,6 +29,7 @@ with uncollected():  # the compiler itself, which makes no garbage: a first call
     all_old()
 
 if TYPE_CHECKING:
+    from irad.ahead.library import export
     from irad.codegen.call.memory import release_memory
     from irad.core.reading import load
     from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
@@ -48,6 +49,7 @@ __all__ = [
     "compile",
     "custom_jvp",
     "custom_vjp",
+    "export",
     "grad",
     "hessian",
     "hvp",
@@ -68,6 +70,7 @@ _LATER = {
     "check_grads": "irad.validation.check_grads",
     "custom_jvp": "irad.custom",
     "custom_vjp": "irad.custom",
+    "export": "irad.ahead.library",
     "load": "irad.core.reading",
     "release_memory": "irad.codegen.call.memory",
     "stop_gradient": "irad.custom",

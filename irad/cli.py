@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad import __version__, pipeline
+from irad.ahead import command
 from irad.api import Compiled, compile, value_and_grad
 from irad.call import kept
 from irad.call.compiled import Job, signature
@@ -23,7 +24,7 @@ from irad.core.interp import resolve_dim
 from irad.core.ir import Program, Value, size
 from irad.core.notes import Notes
 from irad.core.text import load, parse, show
-from irad.core.types import DTYPES, Type
+from irad.core.types import parse_type
 from irad.errors import IradError, IradValueError
 from irad.explain import report
 from irad.frontend.trace import trace
@@ -42,6 +43,8 @@ _EPILOG = """examples:
   irad opt graph.irad -p cse,dce --diff                   what two passes change in a graph file
   irad run graph.irad --random 0 --grad                   results and gradients of a graph, native
   irad bisect model.py:loss f64[3] f64[100,3] --grad      which stage of the compiler gives other numbers first
+  irad export model.py:loss f64[3] f64[100,3] --grad -o libmodel.so
+                                                          a C library and header
   irad train                                              logistic regression and a perceptron on real digits
 """
 
@@ -143,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     k.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
     k.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
     k.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
+    command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), load_function)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
     t.set_defaults(run=_train)
@@ -157,22 +161,6 @@ def _natural(text: str) -> int:
 
 
 # ---- dump -----------------------------------------------------------------------------------------------------
-
-
-def parse_type(text: str) -> Type:
-    """`f64[3,4]` as a Type. Raises IradValueError for anything else."""
-    dtype, bracket, dims = text.partition("[")
-    shape = dims.removesuffix("]").split(",") if bracket else []
-    if (
-        dtype not in DTYPES
-        or bracket
-        and not dims.endswith("]")
-        or not all(d.strip().isdigit() for d in shape if d != "" or len(shape) > 1)
-    ):
-        raise IradValueError(
-            f"{text!r} is not a type; write a dtype and a shape, such as f64, f32[3,4] (dtypes: {', '.join(DTYPES)})"
-        )
-    return Type(dtype, tuple(int(d) for d in shape if d.strip()))
 
 
 def load_function(spec: str) -> Any:

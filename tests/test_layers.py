@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"irad.ops"},
     {"irad.core.text", "irad.core.reading", "irad.core.verify", "irad.core.interp"},
     {"irad.frontend", "irad.passes", "irad.codegen"},
-    {"irad.options", "irad.pipeline", "irad.call", "irad.explain", "irad.custom", "irad.validation", "irad.api"},
+    {"irad.options", "irad.pipeline", "irad.call", "irad.explain", "irad.custom", "irad.validation", "irad.api", "irad.ahead"},
     {"irad.validation.check_grads", "irad.graph", "irad.train", "irad.cli", "irad.__main__", "irad"},
 ]
 APART = LAYERS[3]  # never each other

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from irad.codegen import llvm_files
 from irad.codegen.call.native import Made, NativeCode
@@ -14,6 +15,7 @@ from irad.codegen.jit import load
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import LONG, POLL, POLL_CALLS, poll_text, work
 from irad.codegen.libraries import pool
+from irad.codegen.libraries.outside import PROCESS, Outside
 from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
     calls,
     control,
@@ -31,9 +33,66 @@ from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
 from irad.codegen.transform.manager import kernel_forms
 from irad.core.ir import Program, Value, types
+from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.once import import_later
 from irad.core.types import TAPE, Extent, Type
+
+
+@dataclass(eq=False)
+class Text:
+    """The module of a planned program as LLVM text, before machine code is made of it. `accesses`: what code that checks its memory
+    says of its accesses, by number."""
+
+    lowered: Lowered
+    text: str
+    accesses: Any = None
+
+    @property
+    def entry(self) -> str:
+        """The name of the kernel that is called first."""
+        return self.lowered.kernels[0].name
+
+
+def generate(
+    program: Program,
+    *,
+    vector_bits: int = 512,
+    threads: int | None = None,
+    contract: bool = False,
+    notes: Notes | None = None,
+    check: bool = False,
+    outside: Outside = PROCESS,
+    grow: str | None = None,
+) -> Text:
+    """The text of a planned program. `outside`: what the code may call; `grow`: text of the function that makes room on tapes.
+
+    For the rest see `build`.
+    """
+    entry = next(iter(program.values()))
+    lowered = lower(program, arena_size(entry), notes=notes, lives=check, outside=outside)
+    for _, kernels in kernel_forms(lowered, threads, contract):
+        if check:
+            import_later("irad.codegen.kernel.assigned").prove(kernels)
+    support = {}
+    if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
+        support[POLL] = poll_text(time.CLOCK_MONOTONIC)
+        lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
+    if lowered.grows:
+        support[kf.GROW_NAME] = grow or llvm_files.read("lower", "grow")
+    if lowered.functions:
+        lowered.symbols["free"] = libc_address("free")
+    if notes is not None:
+        _note_threads(notes, kernels)
+    if len(kernels) > len(lowered.kernels):
+        lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
+    accesses = None
+    if check:
+        kernels, accesses = import_later("irad.codegen.transform.memory_check").memory_checked(kernels, lowered)
+        support |= import_later("irad.codegen.transform.memory_check").support()
+        if lowered.grows:
+            support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(support[kf.GROW_NAME])
+    return Text(lowered, emit(kernels, vector_bits=vector_bits, support=support), accesses)
 
 
 def build(
@@ -56,39 +115,20 @@ def build(
     `check`: whether the code checks its memory (irad.codegen.transform.memory_check).
     """
     entry = next(iter(program.values()))
-    lowered = lower(program, arena_size(entry), notes=notes, lives=check)
-    for _, kernels in kernel_forms(lowered, threads, contract):
-        if check:
-            import_later("irad.codegen.kernel.assigned").prove(kernels)
-    support = {}
-    if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
-        support[POLL] = poll_text(time.CLOCK_MONOTONIC)
-        lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
-    if lowered.grows:
-        support[kf.GROW_NAME] = llvm_files.read("lower", "grow")
-    if lowered.functions:
-        lowered.symbols["free"] = libc_address("free")
-    if notes is not None:
-        _note_threads(notes, kernels)
-    if len(kernels) > len(lowered.kernels):
-        lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
-    if check:
-        kernels, accesses = import_later("irad.codegen.transform.memory_check").memory_checked(kernels, lowered)
-        support |= import_later("irad.codegen.transform.memory_check").support()
-        if lowered.grows:
-            support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(support[kf.GROW_NAME])
-    text = emit(kernels, vector_bits=vector_bits, support=support) + _packed(lowered.kernels[0])
+    made_text = generate(program, vector_bits=vector_bits, threads=threads, contract=contract, notes=notes, check=check)
+    lowered = made_text.lowered
+    text = made_text.text + _packed(lowered.kernels[0])
     if "@irad.scipy." in text:
         lowered.symbols |= import_later("irad.codegen.math.scipy").symbols(text)
-    exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if POLL in support else [])]
+    exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if SIGNAL in text else [])]
     library = load(text, exports, lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
-    made = _made(entry.results, results, capacity or {})
+    made = made_results(entry.results, results, capacity or {})
     given = (_interface(lowered), library, tuple(params), tuple(results), made, entry.memo.get("donated", {}), lowered)
     if check:
         may_change = entry.memo.get("given", frozenset())
         checked: NativeCode = import_later("irad.codegen.call.memory_run").CheckedNative(
-            *given, accesses=accesses, may_change=may_change
+            *given, accesses=made_text.accesses, may_change=may_change
         )
         return checked
     return NativeCode(*given)
@@ -121,7 +161,7 @@ def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:
         notes.add("threads", "one thread: no loop has enough independent work to share out", threads=1)
 
 
-def _made(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
+def made_results(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
     """How each result of the native code is made; tapes are no such."""
     pairs = list(zip_longest(values, outside))
     seen = [v for v in values if v.type != TAPE]

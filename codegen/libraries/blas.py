@@ -21,6 +21,7 @@ _PATTERNS = (("scipy_{}64_", "i64"), ("{}64_", "i64"), ("scipy_{}", "i32"), ("{}
 _LETTER = {"f64": "d", "f32": "s"}
 _LLVM = {"f64": "double", "f32": "float"}
 _ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112
+ROUTINES = tuple(f"cblas_{t}{op}" for t in "ds" for op in ("gemm", "gemv"))
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def find() -> Blas | None:
     except (ImportError, OSError):
         return None
     for pattern, index in _PATTERNS:
-        names = [f"cblas_{t}{op}" for t in "ds" for op in ("gemm", "gemv")]
-        if all(hasattr(lib, pattern.format(n)) for n in names):
+        if all(hasattr(lib, pattern.format(n)) for n in ROUTINES):
+            names = [*ROUTINES]
             names += [n for n in ("openblas_get_num_threads", "openblas_set_num_threads") if hasattr(lib, pattern.format(n))]
             symbols = {pattern.format(n): ctypes.cast(getattr(lib, pattern.format(n)), ctypes.c_void_p).value or 0 for n in names}
             found = Blas(pattern, index, symbols)

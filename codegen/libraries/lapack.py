@@ -61,6 +61,11 @@ class Lapack:
         return np.zeros(n, DTYPES[self.index])
 
 
+def symbols(pattern: str, dtype: str) -> list[str]:
+    """The symbols of all routines for a dtype."""
+    return [pattern.format(_name(r, dtype)) for r in ROUTINES]
+
+
 def _name(routine: str, dtype: str) -> str:
     return _LETTER[dtype] + (_OF_COMPLEX.get(routine, routine) if is_complex(dtype) else routine)
 

@@ -51,16 +51,16 @@ def default_threads() -> int:
 @once
 def library() -> Library:
     """The pool. It stays in memory until the process ends, since its workers run in it."""
-    out = load_kept(_text(), [PARALLEL], target=PLAIN)
+    out = load_kept(text(platform.machine()), [PARALLEL], target=PLAIN)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(out))
     return out
 
 
-def _text() -> str:
-    """The file is for x86-64."""
-    text = llvm_files.read("libraries", "pool")
-    if platform.machine() == "aarch64":
-        text = text.replace(f"@syscall(i64 {_FUTEX['x86_64']},", f"@syscall(i64 {_FUTEX['aarch64']},")
-        text = text.replace("call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)")
-        text = text.replace("declare void @llvm.x86.sse2.pause()", "declare void @llvm.aarch64.hint(i32)")
-    return text
+def text(machine: str) -> str:
+    """The pool for a kind of machine; the file is for x86-64."""
+    out = llvm_files.read("libraries", "pool")
+    if machine == "aarch64":
+        out = out.replace(f"@syscall(i64 {_FUTEX['x86_64']},", f"@syscall(i64 {_FUTEX['aarch64']},")
+        out = out.replace("call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)")
+        out = out.replace("declare void @llvm.x86.sse2.pause()", "declare void @llvm.aarch64.hint(i32)")
+    return out

@@ -42,7 +42,7 @@ def _dot(f: KernelBuilder, node: Node) -> None:
     views = [_view(f, v, at * s, s) for v, s in ((a, m * k), (b, k * n), (out, m * n))]
     stmts: list[kf.Stmt] = [*views, *_product(f, out.type.dtype, [v.name for v in views], (m, n, k), trans)]
     f.block.append(kf.For(t, "seq", 0, batch, stmts))
-    note_product(f, node, (m, n, k), batch, blas.find() is not None)
+    note_product(f, node, (m, n, k), batch, f.out.outside.blas() is not None)
 
 
 def _first(x: Sequence[int], y: Sequence[int]) -> bool:
@@ -59,7 +59,7 @@ def _product(
     f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]
 ) -> list[kf.Stmt]:
     (a, b, c), (m, n, k) = bufs, mnk
-    found = blas.find()
+    found = f.out.outside.blas()
     if found is None:
         return _loops(f, dtype, bufs, mnk, trans)
     f.out.symbols.update(found.symbols)

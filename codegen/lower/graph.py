@@ -19,6 +19,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
 from irad.codegen.kernel.show import show
+from irad.codegen.libraries.outside import PROCESS, Outside
 from irad.codegen.lower.arena import arena_size
 from irad.core.affine import LINEAR, Integer, applied, strides, substitute
 from irad.core.ir import Graph, Node, Program, Value, walk
@@ -51,6 +52,8 @@ class Lowered:
     gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
     lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
+    outside: Outside = PROCESS
+    tapes: dict[Value, int] = field(default_factory=dict)  # tapes of the entry -> words of their slots
 
     @property
     def text(self) -> str:
@@ -87,12 +90,20 @@ class Tape:
     top: str
 
 
-def lower(program: Program, arena: int, name: str = "irad_kernel", notes: Notes | None = None, *, lives: bool = False) -> Lowered:
+def lower(
+    program: Program,
+    arena: int,
+    name: str = "irad_kernel",
+    notes: Notes | None = None,
+    *,
+    lives: bool = False,
+    outside: Outside = PROCESS,
+) -> Lowered:
     """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided.
 
-    `lives`: for code that checks its memory; see irad.codegen.kernel.lives.
+    `lives`: for code that checks its memory; see irad.codegen.kernel.lives. `outside`: what it may call.
     """
-    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives)
+    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives, outside=outside)
     entry = next(iter(program.values()))
     out.kernels.insert(0, KernelBuilder(out, program).kernel(entry, name))
     return out
@@ -144,6 +155,7 @@ class KernelBuilder:
                 tape = self.tape(v)
                 self.out.tape_results[k] = tape.slot
                 self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+        self.out.tapes = {root: tape.slot for root, tape in self.tapes.items()}
         return Kernel(name, params, [*self.head, *self.block])
 
     def apart(self, graph: Graph) -> int:

@@ -65,6 +65,8 @@ def call_host(f: KernelBuilder, node: Node, call: HostFunction, name: str) -> No
     values = (*operands, *node.outputs)
     if not all(v.type.static for v in values):
         raise UnsupportedError(f"{node.op.name} with an array of run-time extent: pass a whole array", node.loc)
+    if not f.out.outside.python:
+        raise UnsupportedError(f"{name} runs in Python, which exported code does without: leave it to the caller", node.loc)
     target = trampoline(call, [v.type for v in operands])
     f.out.keep += [target, call]
     symbol = f"irad_host_{name}"

@@ -194,8 +194,13 @@ def with_lapack(f: KernelBuilder, node: Node, size: int, info: Value | None = No
     for v in (*node.inputs, *node.outputs):
         if not v.type.static:
             raise UnsupportedError(f"{node.op.name} of matrices of run-time extents ({v.type}): pass whole matrices", node.loc)
-    found, t, complex_ = lapack.find(), node.inputs[0].type, "z" in node.op.extra.get("kinds", "")
-    if found is None or not lapack.works(complex_dtype(t.dtype) if complex_ else t.dtype):
+    t, complex_ = node.inputs[0].type, "z" in node.op.extra.get("kinds", "")
+    found = f.out.outside.lapack(complex_dtype(t.dtype) if complex_ else t.dtype)
+    if found is None and not f.out.outside.python:
+        raise UnsupportedError(
+            f"{node.op.name} calls LAPACK, and no library has been named: export with blas='openblas'", node.loc
+        )
+    if found is None:
         host_op(f, node)
         return None
     return Routines(f, t.dtype, found, complex_)

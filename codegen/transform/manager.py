@@ -26,11 +26,13 @@ Kernels = list[kf.Kernel]
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked for. `threads`: how many a call may use, None: the default; `contract`: may a*b + c be one fma everywhere?"""
+    """What is asked for. `threads`: how many a call may use, None: the default; `contract`: may a*b + c be one fma everywhere?
+    `signals`: is there a Python whose signals are to be listened for?"""
 
     threads: int | None
     contract: bool
     notes: Notes | None
+    signals: bool = True
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ _ROWS = (
     KernelPass(
         "polled", "Long loops listen for signals, chunk by chunk.",
         lambda kernels, job: [polled(k) if k.polled else k for k in kernels],
-        lambda job: hasattr(time, "CLOCK_MONOTONIC") and on("polls"), makes=("polled",), too_late=("outlined",),
+        lambda job: job.signals and hasattr(time, "CLOCK_MONOTONIC") and on("polls"), makes=("polled",), too_late=("outlined",),
     ),
     KernelPass(
         "outlined", "`par` loops become kernels of their own, which the pool of threads calls.",
@@ -142,7 +144,7 @@ in_order(KERNEL_PIPELINE, KERNEL_PIPELINE)
 
 def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, Kernels]]:
     """The kernels as lowered, then after each pass, with its name. `lowered` keeps those that call each other."""
-    job = Job(threads, contract, lowered.notes)
+    job = Job(threads, contract, lowered.notes, lowered.outside.python)
     yield "lower", lowered.kernels
     for p in KERNEL_PIPELINE.values():
         if p.wanted(job):

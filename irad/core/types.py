@@ -15,6 +15,7 @@ import numpy as np
 
 from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import dataclass
+from irad.errors import IradValueError
 
 NATIVE: dict[str, np.dtype] = {  # what kernels compute with
     "bool": np.dtype(np.bool_),
@@ -195,3 +196,19 @@ def type_of(x: Any) -> Type:
     if name is None:
         raise TypeError(f"dtype {a.dtype} is not supported; supported: {', '.join(str(d) for d in DTYPES.values())}")
     return Type(name, a.shape)
+
+
+def parse_type(text: str) -> Type:
+    """`f64[3,4]` as a Type. Raises IradValueError for anything else."""
+    dtype, bracket, dims = text.partition("[")
+    shape = dims.removesuffix("]").split(",") if bracket else []
+    if (
+        dtype not in DTYPES
+        or bracket
+        and not dims.endswith("]")
+        or not all(d.strip().isdigit() for d in shape if d != "" or len(shape) > 1)
+    ):
+        raise IradValueError(
+            f"{text!r} is not a type; write a dtype and a shape, such as f64, f32[3,4] (dtypes: {', '.join(DTYPES)})"
+        )
+    return Type(dtype, tuple(int(d) for d in shape if d.strip()))

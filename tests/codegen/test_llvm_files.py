@@ -69,6 +69,6 @@ def test_names_and_numbers_that_python_uses() -> None:
 
 def test_the_pool_of_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    text = pool._text()
+    text = pool.text(platform.machine())
     assert "x86" not in text and text.count("@syscall(i64 98,") == 3 and "call void @llvm.aarch64.hint(i32 1)" in text
     parsed(text)
