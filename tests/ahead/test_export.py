@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import re
 import shutil
 import subprocess
@@ -237,3 +238,38 @@ def test_without_a_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(IradError, match="ends in .o"):
         irad.export(models.ordered, "f64[9]", path=tmp_path / "libmodel.so")
     assert {p.name for p in tmp_path.iterdir()} == {"model.o", "model.h"}
+
+
+@pytest.mark.skipif(ctypes.util.find_library("openblas") is None, reason="no OpenBLAS beside NumPy's")
+def test_linked_with_a_library(tmp_path: Path) -> None:
+    """LAPACK, whose routines want memory, and a product that is large enough for a BLAS."""
+    a, b = _random(40, 40) + 9 * np.eye(40), _random(40)
+    made = irad.export(models.solved, a, b, path=tmp_path / "libsolved.so", grad=True, blas="openblas")
+    expected = irad.compile(models.solved, threads=1).value_and_grad(a, b)
+    out = [np.zeros(1), np.zeros((40, 40))]
+    assert made.library is not None and _status(made.library, made.functions[1], a, b, *out, size=made.workspace[1])[0] == 0
+    np.testing.assert_allclose(out[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(out[1], expected[1], rtol=1e-10, atol=1e-14)
+    x = np.ones((513, 512))
+    made = irad.export(models.squared, x, path=tmp_path / "libsquared.so", blas="openblas")
+    assert "cblas_dgemm" in run("nm", made.object).decode() and made.library is not None
+    out = [np.zeros((513, 513))]
+    assert _status(made.library, "squared_value", x, *out, size=made.workspace[0])[0] == 0
+    assert np.all(out[0] == 512)
+
+
+@pytest.mark.skipif(not shutil.which("qemu-aarch64") or not shutil.which("aarch64-linux-gnu-gcc"), reason="no emulator")
+def test_another_kind_of_machine(tmp_path: Path) -> None:
+    """Code for AArch64 in an emulator: no more than roundings differ, of what is summed in another order."""
+    names, calls = ["pendulum", "until", "single", "ordered"], []
+    for name in names:
+        case = CASES[name]
+        c = irad.compile(case.function, argnums=case.argnums)
+        irad.export(c, *case.args, path=tmp_path / f"{name}.o", grad=case.grad, target="aarch64-linux-gnu", **case.given)
+        calls += calls_of(name, case)
+    (tmp_path / "main.c").write_text(program([f"{name}.h" for name in names], calls))
+    objects = [tmp_path / f"{name}.o" for name in names]
+    run("aarch64-linux-gnu-gcc", "-static", "-pthread", "-o", tmp_path / "main", tmp_path / "main.c", *objects, "-lm")
+    for call, found in zip(calls, results(calls, run("qemu-aarch64", tmp_path / "main"))):
+        for a, b in zip(found, EXPECTED[call.name]):
+            np.testing.assert_allclose(a, b, rtol=1e-12 if a.dtype == np.float64 else 1e-6, err_msg=call.name)
