@@ -1,0 +1,5 @@
+"""All programs of the corpus by name."""
+
+from tests.benchmarks.corpus import discrete, grids, learning, linear, particles, signals
+
+PROGRAMS = {p.name: p for m in (grids, particles, linear, signals, discrete, learning) for p in m.PROGRAMS}
