@@ -97,7 +97,7 @@ class Lanes:
     # ---- statements; `cond` says in which lanes they count ----
 
     def _block(self, body: Sequence[kf.Stmt], cond: str | None, own: frozenset[str] = frozenset()) -> list[kf.Stmt]:
-        """`own`: variables declared under the condition, which nothing else sees."""
+        """`own`: variables declared under this condition, which no other lanes see; under a narrower one they are chosen."""
         own |= {s.name for s in body if isinstance(s, kf.Var)} if cond is not None else set()
         return [t for s in body for t in self._statement(s, cond, own)]
 
@@ -118,7 +118,7 @@ class Lanes:
                 raise Unfit
             return self._loop(s, cond, own)
         if isinstance(s, kf.If):
-            return self._branch(s, cond, own)
+            return self._branch(s, cond)
         if isinstance(s, (kf.Buffer, kf.Prefetch)):
             return []
         if isinstance(s, kf.Var) and s.lanes == 1 or isinstance(s, kf.Fold) and s.lanes == s.copies == 1 and not s.shape:
@@ -171,7 +171,7 @@ class Lanes:
         name = self.fresh("chosen")
         return [kf.Let(name, dtype, Apply("select", (cond, new, old))), use(name)]
 
-    def _branch(self, s: kf.If, cond: str | None, own: frozenset[str]) -> list[kf.Stmt]:
+    def _branch(self, s: kf.If, cond: str | None) -> list[kf.Stmt]:
         """Both sides, each for its lanes."""
         out: list[kf.Stmt] = []
         taken, other = self.fresh("taken"), self.fresh("other")
@@ -182,8 +182,8 @@ class Lanes:
                 both = self.fresh("other")
                 out.append(kf.Let(both, "bool", Apply("logical_and", (cond, other))))
                 other = both
-        out += self._block(s.then, taken, own)
-        return out + (self._block(s.orelse, other, own) if s.orelse else [])
+        out += self._block(s.then, taken)
+        return out + (self._block(s.orelse, other) if s.orelse else [])
 
     def _inside(self, buf: str, idx: Sequence[kf.Index]) -> None:
         """Is an element that only some lanes use there for all of them?"""

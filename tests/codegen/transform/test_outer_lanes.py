@@ -118,6 +118,25 @@ def branches(x, a):
     return s + m
 
 
+def piecewise(q):
+    if q < 0.5:
+        return 1 - q * q
+    if q < 1.0:
+        return (1 - q) * 1.5
+    if q < 1.5:
+        return 0.25 * q
+    return 0.0
+
+
+def branches_in_branches(x, a):
+    """What a narrower condition decides is chosen among the lanes of the wider one."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for k in range(len(a)):
+            out[i] += a[k] * piecewise(abs(x[i] - a[k]))
+    return np.sum(out * out)
+
+
 def backwards(x, a):
     s = 0.0
     for i in range(len(x) - 1, -1, -1):
@@ -140,7 +159,7 @@ def sums_in_inner_loops(x, a):
 
 
 ALIKE = [sums_in_inner_loops, powers, log_sum_exp, nearest, roots, mean_of_roots, a_result_for_each, backwards]
-ALL = [*ALIKE, alignment, prefix_products, branches]
+ALL = [*ALIKE, alignment, prefix_products, branches, branches_in_branches]
 
 
 def neighbour(x, a):
