@@ -31,7 +31,7 @@ def one(name: str, seconds: float) -> None:
         print(json.dumps(measured(program, n, seconds)), flush=True)
 
 
-def records(names: list[str], seconds: float) -> list[dict[str, Any]]:
+def records(names: list[str], seconds: float, out: Path | None) -> list[dict[str, Any]]:
     found = []
     for name in names:
         command = [sys.executable, "-m", "tests.benchmarks.corpus", name, "--here", "--seconds", str(seconds)]
@@ -44,6 +44,8 @@ def records(names: list[str], seconds: float) -> list[dict[str, Any]]:
         for line in lines:
             print(table.line(line), flush=True)
         found += lines
+        if out:
+            out.write_text("".join(json.dumps(r) + "\n" for r in found))
     return found
 
 
@@ -62,12 +64,10 @@ def main() -> None:
         for name in names:
             one(name, chosen.seconds)
         return
-    found = records(names, chosen.seconds)
-    if chosen.out:
-        chosen.out.write_text("".join(json.dumps(r) + "\n" for r in found))
+    found = records(names, chosen.seconds, chosen.out)
     print(table.summary(found))
     if chosen.write:
-        table.write(found)
+        table.write(table.PROGRAMS, [*table.rows(found), "", table.summary(found)])
 
 
 if __name__ == "__main__":

@@ -53,19 +53,17 @@ def difference(total: Callable[..., Any], args: tuple[Any, ...], wrt: tuple[int,
     return float(min(errors))
 
 
-def numba_of(program: Program) -> Callable[..., Any] | None:
-    """The program compiled by Numba from the same source, its helpers too; None where Numba refuses."""
-    try:
-        import numba
-    except ImportError:
-        return None
-    module = inspect.getmodule(program.function)
+def numba_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function compiled by Numba from the same source, its helpers too."""
+    import numba
+
+    module = inspect.getmodule(function)
     names: dict[str, Any] = dict(vars(module))
     for name, value in vars(module).items():
         if inspect.isfunction(value) and value.__module__ == module.__name__:
             own = types.FunctionType(value.__code__, names, name, value.__defaults__)
             names[name] = numba.njit(own)
-    return names[program.name]
+    return names[function.__name__]
 
 
 def same(a: Any, b: Any) -> float:
@@ -110,7 +108,7 @@ def shortest(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, f
     return best
 
 
-def measured(program: Program, n: int, seconds: float, peers: bool = True) -> dict[str, Any]:
+def measured(program: Program, n: int, seconds: float) -> dict[str, Any]:
     """All that is said of one program at one size; times in seconds."""
     args = program.make(np.random.default_rng(1), n)
     record: dict[str, Any] = {"name": program.name, "n": n}
@@ -133,9 +131,9 @@ def measured(program: Program, n: int, seconds: float, peers: bool = True) -> di
             value = irad.compile(total, threads=1)
             record["gradient error"] = difference(value, args, program.wrt, grads)
             calls["gradient"] = lambda: gradient(*args)
-        if peers and (numba := numba_of(program)) is not None:
-            with contextlib.suppress(Exception):
-                record["numba error"] = same(numba(*args), reference)
-                calls["numba"] = lambda: numba(*args)
+        with contextlib.suppress(Exception):  # it refuses many, and may be missing
+            compiled_by_numba = numba_function(program.function)
+            record["numba error"] = same(compiled_by_numba(*args), reference)
+            calls["numba"] = lambda: compiled_by_numba(*args)
         record.update(shortest(calls, seconds))
     return record

@@ -9,7 +9,9 @@ from typing import Any
 
 FIRST = Path(__file__).with_name("first.json")
 DOCUMENT = Path(__file__).parents[3] / "docs" / "corpus.md"
-BEGIN, END = "<!-- table: python -m tests.benchmarks.corpus --write -->", "<!-- end of table -->"
+PROGRAMS = "<!-- table: python -m tests.benchmarks.corpus --write -->"
+KERNELS = "<!-- table: python -m tests.benchmarks.corpus.compare --write -->"
+END = "<!-- end of table -->"
 
 
 def time_text(seconds: float | None) -> str:
@@ -72,7 +74,27 @@ def rows(found: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def write(found: list[dict[str, Any]]) -> None:
+def kernel_line(r: dict[str, Any]) -> str:
+    times = " ".join(f"{k} {time_text(r.get(k)):>8s}" for k in ("irad", "numpy", "numba", "jax", "gradient", "by hand"))
+    peer = min(r[k] for k in ("numba", "jax") if k in r)
+    errors = " ".join(f"{r[k]:.0e}" for k in ("error", "gradient error", "numba error", "jax error") if k in r)
+    return f"{r['name']:18s} {r['irad'] / peer:5.2f} of peer, gradient {r['gradient'] / r['by hand']:5.2f} of hand  {times}  {errors}"
+
+
+def kernel_rows(found: list[dict[str, Any]]) -> list[str]:
+    out = [
+        "| kernel | NumPy | Numba | JAX | irad | better peer / irad | gradient by hand | gradient, irad | by hand / irad |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for r in found:
+        peer = min(r[k] for k in ("numba", "jax") if k in r)
+        cells = [r["name"], *(time_text(r.get(k)) for k in ("numpy", "numba", "jax", "irad")), f"{peer / r['irad']:.2f}"]
+        cells += [time_text(r["by hand"]), time_text(r["gradient"]), f"{r['by hand'] / r['gradient']:.2f}"]
+        out.append("| " + " | ".join(cells) + " |")
+    return out
+
+
+def write(begin: str, lines: list[str]) -> None:
     text = DOCUMENT.read_text()
-    before, rest = text.split(BEGIN)
-    DOCUMENT.write_text("\n".join([before + BEGIN, "", *rows(found), "", summary(found), "", END]) + rest.split(END)[1])
+    before, rest = text.split(begin)
+    DOCUMENT.write_text("\n".join([before + begin, "", *lines, "", END]) + rest.split(END, 1)[1])
