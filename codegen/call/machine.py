@@ -24,7 +24,7 @@ from irad.codegen import llvm_files
 from irad.codegen.call import memory
 from irad.codegen.call.native import Context, NativeCode
 from irad.codegen.interface import python_address
-from irad.codegen.jit import PLAIN, Library, load_kept
+from irad.codegen.jit import Library, load_kept
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import once
 from irad.core.types import Type
@@ -103,7 +103,7 @@ def _machine() -> Library:
     symbols = {f: numpy[_NUMPY[f]] if f in _NUMPY else python_address(f) for f in named("declare")}
     symbols |= {f"{t}_Type": id(cls) for t, cls in (("PyFloat", float), ("PyLong", int), ("PyArray", np.ndarray))}
     symbols["PyFunction_Type"] = id(FunctionType)
-    return load_kept(text, named("define"), symbols, PLAIN)
+    return load_kept(text, named("define"), symbols)
 
 
 @once

@@ -20,7 +20,7 @@ import platform
 import sys
 
 from irad.codegen import llvm_files
-from irad.codegen.jit import PLAIN, Library, load_kept
+from irad.codegen.jit import Library, load_kept
 from irad.core.once import once
 
 PARALLEL = "irad_parallel"
@@ -51,7 +51,7 @@ def default_threads() -> int:
 @once
 def library() -> Library:
     """The pool. It stays in memory until the process ends, since its workers run in it."""
-    out = load_kept(text(platform.machine()), [PARALLEL], target=PLAIN)
+    out = load_kept(text(platform.machine()), [PARALLEL])
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(out))
     return out
 
