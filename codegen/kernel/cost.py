@@ -1,13 +1,13 @@
 """How long a kernel runs, roughly, from its text; and where long loops listen for Ctrl-C.
 
-A loop of unknown or very large trip count is run in chunks, and between chunks `irad_poll` looks, if a twentieth of a second has
+A loop of unknown or very large trip count is run in chunks, and between chunks `irad_poll` looks, if a thirtieth of a second has
 passed since it last did, whether a signal has arrived. The chunks cost a loop nothing inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, prod
 
 from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
@@ -20,7 +20,11 @@ POLL = "irad_poll"
 POLL_CALLS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")  # of Python's C interface
 
 _POLLED = 5e7  # ns; loops known to be shorter are left alone
-_CHUNK = 1 << 20  # ns of work between two polls
+_INNER = 1e7  # ns; the same of loops in long trips
+_CHUNK = 1 << 20  # ns of work between two polls of an outermost loop or a `while`
+_INNER_CHUNK = 1 << 18  # of loops inside: the loop around them polls each few trips
+_TRIPS = 16  # between two polls where a trip is of unknown length, of which its own loops poll
+_FLOP = 0.03  # ns, in a product of BLAS
 _ADDITION = 0.5  # ns, of a vector of eight
 
 
@@ -40,7 +44,14 @@ def _cost(s: kf.Stmt) -> float:
         return inf
     if isinstance(s, kf.If):
         return max(work(s.then), work(s.orelse))
-    return 20.0 if isinstance(s, kf.Call) else 0.5
+    return _call(s) if isinstance(s, kf.Call) else 0.5
+
+
+def _call(s: kf.Call) -> float:
+    if s.symbol.startswith("irad_mpi_"):  # it waits for other processes
+        return 2 * LONG
+    mnk = [a.value for a in s.args[3:6] if isinstance(a, Const)] if s.symbol.partition("cblas_")[2][1:5] == "gemm" else []
+    return 20.0 + (2 * _FLOP * prod(map(float, mnk)) if len(mnk) == 3 else 0.0)
 
 
 def _trips(s: kf.For) -> float:
@@ -52,8 +63,11 @@ def _trips(s: kf.For) -> float:
 
 
 def polled(kernel: kf.Kernel) -> kf.Kernel:
-    """The kernel with its long outermost loops, and every `while` of data-dependent length, in chunks."""
-    return replace(kernel, body=_Chunks().block(kernel.body, True))
+    """The kernel with its long loops, and every `while` of data-dependent length, in chunks.
+
+    Loops inside are cut where one trip around them may be long: those of unknown length, as the parts of a checkpointed loop.
+    """
+    return replace(kernel, body=_Chunks().block(kernel.body, _POLLED))
 
 
 class _Chunks:
@@ -63,26 +77,29 @@ class _Chunks:
         self.count += 1
         return f"poll_{hint}_{self.count}"
 
-    def block(self, body: Sequence[kf.Stmt], outermost: bool) -> list[kf.Stmt]:
-        return [t for s in body for t in self.statement(s, outermost)]
+    def block(self, body: Sequence[kf.Stmt], limit: float) -> list[kf.Stmt]:
+        """`limit`: ns of work from which on loops are cut."""
+        return [t for s in body for t in self.statement(s, limit)]
 
-    def statement(self, s: kf.Stmt, outermost: bool) -> list[kf.Stmt]:
+    def statement(self, s: kf.Stmt, limit: float) -> list[kf.Stmt]:
         if isinstance(s, kf.If):
-            return [replace(s, then=self.block(s.then, outermost), orelse=self.block(s.orelse, outermost))]
+            return [replace(s, then=self.block(s.then, limit), orelse=self.block(s.orelse, limit))]
         if isinstance(s, kf.While):
-            return self.while_loop(replace(s, test=self.block(s.test, False), body=self.block(s.body, False)))
+            inside = _INNER if work([*s.test, *s.body]) > _CHUNK else inf
+            return self.while_loop(replace(s, test=self.block(s.test, inside), body=self.block(s.body, inside)))
         if isinstance(s, kf.For) and s.kind in ("seq", "par"):
-            inner = replace(s, body=self.block(s.body, False))
-            long = outermost and s.step > 0 and _cost(s) > _POLLED and not (s.kind == "par" and _folds_outside(s))
-            return self.counted(inner) if long else [inner]
+            long = s.step > 0 and _cost(s) > limit and not (s.kind == "par" and _folds_outside(s))
+            deep = long and s.kind == "seq" and work(s.body) > _CHUNK
+            inner = replace(s, body=self.block(s.body, _INNER if deep else inf))
+            return self.counted(inner, _chunk(s.body, _CHUNK if limit == _POLLED else _INNER_CHUNK)) if long else [inner]
         return [s]
 
     def poll_if(self, cond: str) -> kf.Stmt:
         return kf.If(cond, [kf.Call(POLL, (), ("i64",), self.fresh("status"), "i64", check=True)])
 
-    def counted(self, s: kf.For) -> list[kf.Stmt]:
-        """for chunk: for i in the chunk; poll."""
-        step = _chunk(s.body) * s.step
+    def counted(self, s: kf.For, trips: int) -> list[kf.Stmt]:
+        """for chunk: for i in the chunk of so many trips; poll."""
+        step = trips * s.step
         start, end, stop, more = (self.fresh(h) for h in ("from", "end", "to", "more"))
         hi = integer(s.hi)
         chunk: list[kf.Stmt] = [
@@ -97,7 +114,7 @@ class _Chunks:
     def while_loop(self, s: kf.While) -> list[kf.Stmt]:
         """while run: k = 0; while k < chunk and test: body, k += 1; run = k == chunk; poll if run."""
         run, k, go, more = (self.fresh(h) for h in ("run", "k", "go", "more"))
-        limit = Const(_chunk([*s.test, *s.body]), "i64")
+        limit = Const(_chunk([*s.test, *s.body], _CHUNK), "i64")
         test: list[kf.Stmt] = [
             kf.Let(more, "bool", Apply("lt", (k, limit))),
             kf.If(more, [*s.test, kf.Assign(go, s.cond)], [kf.Assign(go, Const(False, "bool"))]),
@@ -122,10 +139,10 @@ def _folds_outside(s: kf.For) -> bool:
     return bool({c.fold for c in inside if isinstance(c, kf.Combine)} - {f.name for f in inside if isinstance(f, kf.Fold)})
 
 
-def _chunk(body: Sequence[kf.Stmt]) -> int:
+def _chunk(body: Sequence[kf.Stmt], ns: int) -> int:
     """Iterations between two polls."""
     inside = work(body)
-    return 64 if inside == inf else max(1, int(_CHUNK // max(1.0, inside)))
+    return _TRIPS if inside == inf else max(1, int(ns // max(1.0, inside)))
 
 
 # ---- the poll ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ define internal i64 @irad_poll() {
   %wait = icmp slt i64 %now, %due
   br i1 %wait, label %fine, label %look
 look:
-  %later = add i64 %now, 50000000
+  %later = add i64 %now, 30000000
   store atomic i64 %later, ptr @next monotonic, align 8
   %state = call i32 @PyGILState_Ensure()
   %signal = call i32 @PyErr_CheckSignals()

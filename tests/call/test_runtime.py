@@ -156,6 +156,32 @@ def test_only_long_loops_listen() -> None:
         assert irad.compile(newton)(x) == newton(x)
 
 
+def test_gradients_of_long_loops_listen_in_every_loop() -> None:
+    """A backward computes parts of a loop again: loops in loops, each of unknown length. Ctrl-C would wait for a whole part."""
+
+    def steps(x: Any, n: int) -> Any:
+        for _ in range(n):
+            x = x * 0.999 + 0.1 * np.sin(x)
+        return np.sum(x)
+
+    k = irad.compile(steps).lower(np.ones(1000), 3, grad=True).native.lowered.kernels[0]
+    loops = [s for s in kf.walk(k.body) if isinstance(s, kf.For) and s.kind == "seq"]
+    unknown = [s for s in loops if kf.trips(s) == float("inf")]
+    outer = [s for s in unknown if any(polls_of(s.body))]
+    assert len(outer) >= 5 and all(s in outer or s.lo.startswith("poll_from") for s in unknown)  # the others run within a chunk
+    for n in (0, 1, 3, 600, 2000):
+        value, grad = irad.value_and_grad(steps)(np.full(1000, 0.01), n)
+        x, slope = 0.01, 1.0
+        for _ in range(n):
+            x, slope = x * 0.999 + 0.1 * np.sin(x), slope * (0.999 + 0.1 * np.cos(x))
+        np.testing.assert_allclose((value, grad[7]), (1000 * x, slope), rtol=1e-10)
+
+
+def polls_of(body: list[kf.Stmt]) -> list[kf.Stmt]:
+    """The polls in a body, not those in its loops."""
+    return [s for t in body if isinstance(t, kf.If) for s in t.then if isinstance(s, kf.Call) and s.symbol == POLL]
+
+
 def test_chunks_run_what_the_loop_ran() -> None:
     """Loops cut in chunks of any size visit the same indices."""
     body: list[kf.Stmt] = [
