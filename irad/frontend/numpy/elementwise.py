@@ -124,9 +124,10 @@ def _bit_count(x: Value) -> Value:
 
 
 def _lcm(x: Value, y: Value) -> Value:
+    """Of magnitudes: a product that wraps is negative, as NumPy's."""
     g = _gcd(x, y)
     safe = select(ew.eq(g, 0), 1, g)
-    return _magnitude(x // safe * y)
+    return _magnitude(x // safe) * _magnitude(y)
 
 
 def _spacing(x: Value) -> Value:
