@@ -3,7 +3,10 @@
 With V the right eigenvectors (columns) and M = V^-1 dA V: dw = diag M, and up to factors on which no eigenvalue depends
 dV = V (F o M) with F_ij = 1 / (w_j - w_i) (M. Giles, 2008). These maps are holomorphic. The factors that LAPACK chooses, vectors of
 length 1 with a real largest element, are no analytic function of the matrix: `eig_vectors` adds their part of the derivative.
-Matrices without a basis of eigenvectors have infinite or NaN derivatives.
+
+The lengths of the rows of V^-1 are the condition numbers of the eigenvalues: a change of A by its rounding moves each by so many units
+of rounding. Eigenvalues that are nearer to each other than that count as equal (see irad.ops.spectral for what follows), and if their
+conditions are large besides, as those of one vector: A has no basis of eigenvectors, and derivatives are NaN.
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ from irad.core.types import Type, complex_dtype, is_complex
 from irad.ops.array import argmax, broadcast, iota, sum_, zeros
 from irad.ops.complex import complex_, conj, imag, real
 from irad.ops.core import Op
-from irad.ops.elementwise import cast_to, eq, hypot, plus, select
+from irad.ops.elementwise import cast_to, eq, full, hypot, select, szmul
 from irad.ops.linalg import solution
-from irad.ops.matrix import along_columns, along_rows, diagonal, each_matrix, from_diagonal, info_type, mm, square
+from irad.ops.matrix import along_columns, along_rows, diagonal, each_matrix, from_diagonal, identity, info_type, mm, square
+from irad.ops.spectral import divided_by_gaps, gaps
+
+PARALLEL = 8  # conditions of so many times the root of rounding's inverse or more: the vectors of equal eigenvalues are one
 
 
 def _infer(a: Type) -> tuple[Type, ...]:
@@ -29,11 +35,20 @@ def _infer(a: Type) -> tuple[Type, ...]:
     return v.with_shape(a.shape[:-1]), v, info_type(a)
 
 
-def _gaps(w: Value, like: Value) -> Value:
-    """1 / (w_j - w_i), 0 where they are equal."""
-    gap = along_rows(w, like) - along_columns(w, like)
-    zero = eq(gap, 0)
-    return select(zero, 0, 1 / select(zero, 1, gap))
+def _conditions(w: Value, v: Value) -> tuple[Value, Value]:
+    """Those of the eigenvalues, by sums of magnitudes, which do not overflow; and NaN for those that share a vector with another one, else 0."""
+    parts = solution(v, identity(v.type))
+    last = v.type.rank - 1
+    c = sum_(abs(real(parts)) + abs(imag(parts)), axes=(last,))
+    _, equal = gaps(w, v, c)
+    eps = float(np.finfo(Type(c.type.dtype).numpy).eps)
+    alike = equal & ~(along_columns(c, real(v)) < 1 / (PARALLEL * eps**0.5))
+    return c, cast_to(sum_(select(alike, np.nan, full(0.0, real(v))), axes=(last,)), v.type.dtype)
+
+
+def _masked(ct: Value, nan: Value) -> Value:
+    """ct, NaN where `nan` is, but 0 where ct is 0."""
+    return szmul(ct, 1 + nan)
 
 
 def _pulled(v: Value, core: Value, a: Value) -> Value:
@@ -52,11 +67,15 @@ def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     (a,), (cw, cv, _) = node.inputs, cts
     if not ad.active(a):
         return
+    if cw is None and cv is None:
+        return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
-    turned = None if cv is None else mm(v, cv, ta=True) * _gaps(w, v)
-    core = plus(None if cw is None else from_diagonal(cw, v.type), turned)
-    if core is not None:
-        adj.add(a, _pulled(v, core, a))
+    c, nan = _conditions(w, v)
+    core = from_diagonal(nan if cw is None else _masked(cw, nan), v.type)
+    if cv is not None:
+        turn = mm(v, cv, ta=True)
+        core = core + divided_by_gaps(turn, w, turn, cw is not None, c)
+    adj.add(a, _pulled(v, core, a))
 
 
 def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -64,8 +83,9 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if da is None:
         return [None] * 3
     w, v, _ = node.outputs
-    m = _pushed(v, da)
-    return [diagonal(m), mm(v, m * _gaps(w, m)), None]
+    c, nan = _conditions(w, v)
+    m = _pushed(v, da) + along_columns(nan, v)
+    return [diagonal(m), mm(v, divided_by_gaps(m, w, m, False, c)), None]
 
 
 eig = Op("eig", _infer, lambda a: each_matrix(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]], np.result_type(a.dtype, np.complex64)), _vjp, _jvp,
@@ -75,8 +95,8 @@ eig = Op("eig", _infer, lambda a: each_matrix(np.linalg.eig, a, [a.shape[-1:], a
 def _vjp_values(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
     if ct is not None and ad.active(a):
-        _, v, _ = eig(ad.need(a))
-        adj.add(a, _pulled(v, from_diagonal(ct, v.type), a))
+        w, v, _ = eig(ad.need(a))
+        adj.add(a, _pulled(v, from_diagonal(_masked(ct, _conditions(w, v)[1]), v.type), a))
 
 
 def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -84,8 +104,8 @@ def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     da = tan.get(a)
     if da is None:
         return [None, None]
-    _, v, _ = eig(a)
-    return [diagonal(_pushed(v, da)), None]
+    w, v, _ = eig(a)
+    return [diagonal(_pushed(v, da)) + _conditions(w, v)[1], None]
 
 
 eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: each_matrix(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]], np.result_type(a.dtype, np.complex64)), _vjp_values, _jvp_values,

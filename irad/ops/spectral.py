@@ -26,7 +26,7 @@ from irad.errors import ShapeError, UnsupportedError
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
-from irad.ops.elementwise import cast_to, eq, full, ne, plus, select, szmul
+from irad.ops.elementwise import cast_to, eq, full, maximum, ne, plus, select, szmul
 from irad.ops.matrix import (
     along_columns,
     along_rows,
@@ -75,16 +75,27 @@ def to_triangle(g: Value, lower: bool) -> Value:
     return cj(low) if lower else mt(low)
 
 
-def _gaps(w: Value, like: Value) -> tuple[Value, Value]:
-    """1 / (w_j - w_i), 0 where they are equal, up to rounding of the largest; and where they are, though i is not j."""
-    t = _real_like(like)
+def gaps(w: Value, like: Value, looseness: Value | None = None) -> tuple[Value, Value]:
+    """1 / (w_j - w_i), 0 where they are equal, up to rounding of the largest; and where they are, though i is not j.
+
+    `looseness`: how many times that rounding is in each of the values.
+    """
+    t = like if is_complex(w.type.dtype) else _real_like(like)
     k = w.type.rank - 1
-    gap, size = along_rows(w, t) - along_columns(w, t), abs(w)
-    top = along_rows(broadcast_to_last(max_(size, axes=(k,)), w), t) if w.type.shape[-1] else gap
-    eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
-    equal = abs(gap) <= top * (TIE * eps)
+    gap, size = along_rows(w, t) - along_columns(w, t), _size(w)
+    real_t = _size(t)
+    top = along_rows(broadcast_to_last(max_(size, axes=(k,)), size), real_t) if w.type.shape[-1] else real_t
+    room = top * (TIE * float(np.finfo(Type(size.type.dtype).numpy).eps))
+    if looseness is not None:
+        room = room * maximum(along_rows(looseness, real_t), along_columns(looseness, real_t))
+    equal = eq(gap, 0) | (_size(gap) <= room)
     inverse = select(equal, 0, 1 / select(equal, 1, gap))
-    return cast_to(inverse, like.type.dtype), equal & off_diagonal(t.type)
+    return cast_to(inverse, like.type.dtype), equal & off_diagonal(real_t.type)
+
+
+def _size(x: Value) -> Value:
+    """|x|, or of complex numbers |Re x| + |Im x|."""
+    return abs(real(x)) + abs(imag(x)) if is_complex(x.type.dtype) else abs(x)
 
 
 def off_diagonal(t: Type) -> Value:
@@ -98,19 +109,18 @@ def broadcast_to_last(x: Value, like: Value) -> Value:
     return broadcast(x, shape=like.type.shape, dims=tuple(range(x.type.rank)))
 
 
-def _divided(turn: Value, w: Value, scale: Value, values: bool) -> Value:
-    """turn / (w_j - w_i); at equal values 0 if turn is 0 but for rounding of `scale`, else NaN.
+def divided_by_gaps(turn: Value, w: Value, scale: Value, values: bool, looseness: Value | None = None) -> Value:
+    """turn / (w_j - w_i); at equal values 0 if turn is 0 but for rounding of `scale`, else NaN. `looseness`: see `gaps`.
 
     `values`: the function depends on w besides. Then a turn of 0 does not say what belongs there, and equal values give NaN.
     """
-    inverse, equal = _gaps(w, turn)
+    inverse, equal = gaps(w, turn, looseness)
     if values:
         return select(equal, np.nan, szmul(turn, inverse))
-    size = lambda x: abs(x) if not is_complex(x.type.dtype) else abs(real(x)) + abs(imag(x))
-    k, s = turn.type.rank, size(scale)
-    eps = float(np.finfo(Type(w.type.dtype).numpy).eps)
+    k, s = turn.type.rank, _size(scale)
+    eps = float(np.finfo(Type(s.type.dtype).numpy).eps)
     largest = broadcast(max_(s, axes=(k - 2, k - 1)), shape=s.type.shape, dims=tuple(range(k - 2))) if w.type.shape[-1] else s
-    undetermined = equal & (size(turn) > largest * eps**0.5)
+    undetermined = equal & (_size(turn) > largest * eps**0.5)
     nan = cast_to(select(undetermined, np.nan, full(0.0, s)), turn.type.dtype)
     return szmul(turn, inverse) + nan
 
@@ -133,7 +143,7 @@ def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
     inner = None if cw is None else from_diagonal(cw, v.type)
     if cv is not None:
         turned = hmm(v, cj(cv))
-        inner = plus(inner, _divided(half(turned - mh(turned)), w, turned, cw is not None))
+        inner = plus(inner, divided_by_gaps(half(turned - mh(turned)), w, turned, cw is not None))
     if inner is None:
         return
     adj.add(a, to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
@@ -146,7 +156,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         return [None, None, None]
     w, v, _ = node.outputs
     m = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)
-    return [_real_diagonal(m), mm(v, _divided(m, w, m, False)), None]
+    return [_real_diagonal(m), mm(v, divided_by_gaps(m, w, m, False)), None]
 
 
 eigh = Op("eigh", _infer_eigh, lambda a, *, lower: each_matrix(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
@@ -266,7 +276,7 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
             extra = plus(extra, mm(u, out * along_columns(inv, out)))
     both, apart = plus(left, right), plus(left, None if right is None else -right)
     if both is not None and apart is not None and scale is not None:
-        core = plus(core, _divided(half(both), s, scale, cs is not None), half(apart) * _sums(s, apart))
+        core = plus(core, divided_by_gaps(half(both), s, scale, cs is not None), half(apart) * _sums(s, apart))
     assert core is not None
     total = plus(mm(mm(u, core), vt), extra)
     assert total is not None
@@ -289,7 +299,7 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     dav = mmh(da, vt)
     p = hmm(u, dav)
     turns, ph = _turns(p, s), mh(p)
-    together, apart = _divided(half(p + ph), s, p, False), half(p - ph) * _sums(s, p)
+    together, apart = divided_by_gaps(half(p + ph), s, p, False), half(p - ph) * _sums(s, p)
     left = plus(together + apart, turns)
     right = plus(together - apart, None if turns is None else -turns)
     assert left is not None and right is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -181,17 +183,40 @@ def _fill(x: Any, values: Any) -> Any:
     return np.asarray(v, x.type.numpy)[()].item() if x.weak else np.asarray(v)
 
 
-def check(fn: Any, *args: Any, module: Any = NP, real: Any = np, ulps: float = 64) -> None:
-    """The traced function and NumPy itself agree in structure, shape, dtype and value."""
+def check(fn: Any, *args: Any, module: Any = NP, real: Any = np, ulps: float = 64, numpy_1: str = "") -> None:
+    """The traced function and NumPy itself agree in structure, shape, dtype and value.
+
+    `numpy_1`: what NumPy 1 gives where irad gives what NumPy 2 does: "wider", float64 for float32; "legacy", the same, but not while it
+    promotes as NumPy 2.
+    """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            want = fn(real, *[np.array(a) if isinstance(a, np.ndarray) else a for a in args])
+            with promotion("legacy" if numpy_1 == "legacy" else ""):
+                want = fn(real, *[np.array(a) if isinstance(a, np.ndarray) else a for a in args])
         except (TypeError, OverflowError):  # what NumPy refuses is refused
             with pytest.raises(IradError):
                 run(fn, *args, module=module)
             return
-        compare(run(fn, *args, module=module), want, ulps)
+        got = run(fn, *args, module=module)
+        if numpy_1 == "wider":
+            assert want.dtype == np.float64  # and irad gives what NumPy 2 is asked for elsewhere: float32, unless another operand is wider
+            want = want.astype(got.dtype)
+        compare(got, want, ulps)
+
+
+@contextmanager
+def promotion(kind: str) -> Iterator[None]:
+    """Of NumPy 1, if a kind is given."""
+    if not kind:
+        yield
+        return
+    before = np._get_promotion_state()  # type: ignore[attr-defined]
+    np._set_promotion_state(kind)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        np._set_promotion_state(before)  # type: ignore[attr-defined]
 
 
 def compare(got: Any, want: Any, ulps: float) -> None:

@@ -66,7 +66,6 @@ def test_imaginary_parts_at_the_ends_do_not_count() -> None:
     np.testing.assert_allclose(irad.compile(lambda z: np.fft.irfft(z))(z), np.fft.irfft(z), rtol=1e-15)
 
 
-@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy 1 transforms in double precision")
 def test_single_precision() -> None:
     z = numbers((24, 20)).astype(np.complex64)
     got = irad.compile(lambda z: np.fft.fft2(z))(z)

@@ -123,7 +123,7 @@ for _names_of, _a in (("fft ifft rfft ihfft", V), ("fft2 ifft2 fftn ifftn rfft2 
 # Functions that give no floats, or take none that they depend on.
 NO_SLOPES = set(
     "all allclose any arange argmax argmin argpartition argsort argwhere array_equal array_equiv bitwise_and bitwise_count bitwise_not "
-    "bitwise_or bitwise_xor bool complex128 complex64 count_nonzero digitize empty equal eye flatnonzero gcd greater greater_equal "
+    "bitwise_or bitwise_xor bool bool_ complex128 complex64 count_nonzero digitize empty equal eye flatnonzero gcd greater greater_equal "
     "identity indices int16 int32 int64 int8 invert isclose iscomplex iscomplexobj isfinite isin isinf isnan isneginf isposinf isreal "
     "isrealobj isscalar lcm left_shift less less_equal lexsort linalg.matrix_rank logical_and logical_not logical_or logical_xor "
     "nanargmax nanargmin ndim nonzero not_equal ones result_type right_shift searchsorted shape signbit size tri uint16 uint32 uint64 "

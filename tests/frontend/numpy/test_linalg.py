@@ -15,6 +15,7 @@ from irad.core.tree import flatten
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
 
 linalg = np.linalg
+OLD = np.__version__.startswith("1.")
 RNG = np.random.default_rng(1)
 A, B, V = RNG.normal(size=(5, 5)), RNG.normal(size=(5, 3)), RNG.normal(size=5)
 TALL, WIDE = RNG.normal(size=(6, 4)), RNG.normal(size=(4, 6))
@@ -29,7 +30,6 @@ TENSOR = RNG.normal(size=(2, 3, 6))
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
     "linalg.solve": (lambda a, b: linalg.solve(a, b), (A, B), 2),
     "linalg.solve vector": (lambda a, b: linalg.solve(a, b), (A, V), 2),
-    "linalg.solve stacks": (lambda a, b: linalg.solve(a, b), (STACK, RIGHT), 1),
     "linalg.inv": (lambda a: linalg.inv(a), (A,), 2),
     "linalg.inv stack": (lambda a: linalg.inv(a), (STACK,), 1),
     "linalg.tensorsolve": (lambda a, b: linalg.tensorsolve(a, b), (TENSOR, RNG.normal(size=(2, 3))), 1),
@@ -74,6 +74,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
     "linalg.norm axes": (lambda a: linalg.norm(a, 2, axis=(0, 2), keepdims=True), (STACK[0],), 1),
     "linalg.matrix_norm": (lambda a: np.linalg.norm(a, "fro"), (TALL,), 1),
 }
+if not OLD:  # NumPy 1 takes other right sides for vectors: test_right_sides_are_told_apart_as_in_numpy_2 of test_linalg.py
+    FUNCTIONS["linalg.solve stacks"] = (lambda a, b: linalg.solve(a, b), (STACK, RIGHT), 1)
 if hasattr(linalg, "svdvals"):
     FUNCTIONS["linalg.svdvals"] = (lambda a: linalg.svdvals(a), (STACK,), 1)
 
@@ -200,6 +202,23 @@ def test_only_the_triangle_that_is_read_has_a_slope() -> None:
     for f in (lambda a: np.sum(linalg.cholesky(a)), lambda a: linalg.eigvalsh(a)[0], lambda a: linalg.eigh(a)[1][0, 0]):
         g = irad.grad(f)(POS)
         assert np.all(g[np.triu_indices(5, 1)] == 0) and np.any(g[np.tril_indices(5, -1)] != 0)
+
+
+def test_right_sides_are_told_apart_as_in_numpy_2() -> None:
+    """One axis is a vector, more are matrices, whatever is installed. NumPy 1 takes a right side of one axis less than the matrices for vectors."""
+
+    def written_out(a: Any, b: Any) -> Any:
+        if b.ndim == 1:
+            return linalg.solve(a, np.zeros((*a.shape[:-1], 1)) + b[:, None])[..., 0]
+        return linalg.solve(a, np.zeros((*a.shape[:-1], b.shape[-1])) + b)
+
+    for b in (RIGHT, RIGHT[0, :, 0].copy()):
+        close(irad.compile(lambda a, b: linalg.solve(a, b))(STACK, b), written_out(STACK, b))
+        got = irad.grad(lambda a, b: np.sum(linalg.solve(a, b) ** 2), argnums=(0, 1))(STACK, b)
+        close(got, irad.grad(lambda a, b: np.sum(written_out(a, b) ** 2), argnums=(0, 1))(STACK, b))
+        if OLD:
+            with pytest.raises(ValueError, match="dimension"):
+                linalg.solve(STACK, b)
 
 
 def test_equal_eigenvalues() -> None:
