@@ -1,6 +1,6 @@
 """What code that checks its memory costs: ten textbook kernels, value and gradient, compiled and called both ways, in CPU time.
 
-    python -m tests.benchmarks.memory_mode
+python -m tests.benchmarks.memory_mode
 """
 
 from __future__ import annotations

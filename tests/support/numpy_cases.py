@@ -41,7 +41,14 @@ SQ = RNG.normal(size=(4, 4))
 
 
 # What NumPy 1 does otherwise: by `numpy_1` of `check`. Of arrays of float32:
-WIDER_IN_NUMPY_1 = ("np.where(x > 0, x, 0)", "np.where(x, y, 2.0)", "np.sinc(x)", "np.quantile", "np.nanquantile", "np.percentile")
+WIDER_IN_NUMPY_1 = (
+    "np.where(x > 0, x, 0)",
+    "np.where(x, y, 2.0)",
+    "np.sinc(x)",
+    "np.quantile",
+    "np.nanquantile",
+    "np.percentile",
+)
 LEGACY_IN_NUMPY_1 = ("x < 300", "x == -1", "x > 2**70", "x >= -2**70")
 
 

@@ -200,7 +200,7 @@ def check(fn: Any, *args: Any, module: Any = NP, real: Any = np, ulps: float = 6
             return
         got = run(fn, *args, module=module)
         if numpy_1 == "wider":
-            assert want.dtype == np.float64  # and irad gives what NumPy 2 is asked for elsewhere: float32, unless another operand is wider
+            assert want.dtype == np.float64  # irad gives NumPy 2's: float32, unless another operand is wider
             want = want.astype(got.dtype)
         compare(got, want, ulps)
 

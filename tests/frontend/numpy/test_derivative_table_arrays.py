@@ -207,7 +207,7 @@ def _method(name: str) -> bool:
 def test_every_function_is_called() -> None:
     plain = [n for n in _names() if not _method(n) and n.removeprefix("np.") not in NO_SLOPES]
     assert [n for n in plain if not programs(n)] == []
-    assert {n for n in NO_SLOPES if programs(f"np.{n}")} == set()
+    assert {n for n in NO_SLOPES if f"np.{n}" in table.NAMES and programs(f"np.{n}")} == set()  # NumPy 1 lacks some
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------------------

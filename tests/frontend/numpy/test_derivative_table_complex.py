@@ -39,7 +39,11 @@ def programs(name: str) -> list[Program]:
         warnings.simplefilter("ignore")
         try:
             w = np.asarray(f(Z))
-            if w.shape != Z.shape or w.dtype != Z.dtype or not all(np.array_equal(f(Z[s]), w[s]) for s in (slice(2), slice(2, 4))):
+            if (
+                w.shape != Z.shape
+                or w.dtype != Z.dtype
+                or not all(np.array_equal(f(Z[s]), w[s]) for s in (slice(2), slice(2, 4)))
+            ):
                 return []
             return [trace(_part(f, k), (RE, IM), {}).program for k in (0, 1)]
         except Exception:
