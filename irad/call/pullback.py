@@ -14,7 +14,7 @@ import numpy as np
 from irad.call.compiled import Job, native_of
 from irad.call.conditions import Conditions, Leaves
 from irad.call.fastcall_vjp import write_backward, write_forward
-from irad.call.specialisation import finish, user_exception
+from irad.call.specialisation import finish, outgrown, user_exception
 from irad.codegen.call import machine as entry
 from irad.codegen.call.native import NativeCode
 from irad.core.ir import Graph, types
@@ -117,6 +117,8 @@ class VjpSpecialisation:
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
         residuals = self.residuals
+        if outgrown(self.forward):
+            return None
         return write_forward(
             self.traced,
             self.conditions,

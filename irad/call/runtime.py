@@ -23,9 +23,12 @@ from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
 from irad.core.once import import_later
+from irad.core.room import LAST, MESSAGE, Outgrown
+from irad.core.room import at as room_at
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
 from irad.errors import shortened
+from irad.frontend.trace import acts
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Path
 from irad.options import DEFAULT, Options
@@ -101,6 +104,7 @@ class Cache:
         self.cell: list[Any] = [entry.table(self.call, ())]
         self.seconds: dict[Any, float] = {}  # specialisation -> how long it took to make
         self.warned = False
+        self.room = 0  # the level of the room for lists that nothing bounds
         self.lock = threading.RLock()
         _every.add(self)
 
@@ -109,10 +113,28 @@ class Cache:
         if self.code is not None and code_key(fn) != self.code:
             return cache_for(fn, self.options).call(fn, *args, **kwargs)
         try:
-            s, leaves, rest = self.find(fn, args, kwargs)
-            return s(fn, leaves, rest, (args, kwargs)) if s.traced.writes else s(fn, leaves, rest)
+            while True:
+                s, leaves, rest = self.find(fn, args, kwargs)
+                try:
+                    return s(fn, leaves, rest, (args, kwargs)) if s.traced.writes else s(fn, leaves, rest)
+                except Outgrown:
+                    self._larger(s)
         except Exception as e:
             raise shortened(e)  # noqa: B904
+
+    def _larger(self, s: Any) -> None:
+        """From now on versions have more room for lists than the one that a call has just needed more than."""
+        with self.lock:
+            found = [key for key, known in self.entries.items() if s in known]
+            if not found:  # another thread has seen to it
+                return
+            if self.room == LAST or acts(s.traced.program) or getattr(s, "donated", None):
+                raise MemoryError(MESSAGE + " than there is; fill an array of the final size instead")
+            self.room += 1
+            self.entries[found[0]].remove(s)
+            self.programs.pop(s, None)
+            self.seconds.pop(s, None)
+            self._install()
 
     def run(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of this code. The machine that runs programs is not made before there is one."""
@@ -137,7 +159,7 @@ class Cache:
             if s is None:
                 live = self._live(key, fn, rest)
                 start = time.perf_counter()
-                with uncollected():
+                with uncollected(), room_at(self.room):
                     s = self.make(fn, args, kwargs, self.options, *([live] if live else ()))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start

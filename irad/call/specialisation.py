@@ -20,6 +20,7 @@ from irad.codegen.call import machine as entry
 from irad.codegen.call.native import NativeCode
 from irad.core.ir import walk
 from irad.core.once import import_later
+from irad.core.room import Outgrown
 from irad.core.tree import leaf_fields, structured_nodes, with_whole
 from irad.errors import IradError, IradValueError, UnsupportedError
 from irad.frontend.arguments import definition
@@ -47,6 +48,8 @@ class Specialisation:
 
     def direct(self, fn: Any) -> entry.Program | None:
         """How calls run without Python code; None if they cannot."""
+        if outgrown(self.native):
+            return None
         self.entry = write(self.traced, self.conditions, self.native, fn, self.raiser, self.donated)
         return self.entry
 
@@ -153,6 +156,11 @@ class Specialisation:
         tree = self.traced.in_tree
         args, kwargs = with_whole(tree, leaves, rest[len(rest) - len(structured_nodes(tree)) :])
         return fn(*args, **kwargs)
+
+
+def outgrown(native: NativeCode) -> bool:
+    """May a call have to begin again with more room for lists? Then it goes through Python."""
+    return any(e.exc == Outgrown.__name__ for e in native.interface.raises)
 
 
 def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:

@@ -19,6 +19,7 @@ import numpy as np
 from irad.core.foreign import base_items
 from irad.core.ir import Builder, Graph, Value, captured, current
 from irad.core.notes import Notes
+from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError
@@ -60,12 +61,12 @@ NONE: Some = frozenset()
 
 
 class Restart(BaseException):
-    """The function must be read again: with more arguments fixed, some loops written out, the arrays of some followed exactly, or
-    some functions that call themselves as graphs of their own."""
+    """The function must be read again: with more arguments fixed, some loops written out, the arrays of some followed exactly,
+    some functions that call themselves as graphs of their own, or more room for lists (irad.core.room)."""
 
-    def __init__(self, static: Some = NONE, unroll: Some = NONE, tracked: Some = NONE, recursive: Some = NONE):
+    def __init__(self, static: Some = NONE, unroll: Some = NONE, tracked: Some = NONE, recursive: Some = NONE, room: int = 0):
         super().__init__()
-        self.static, self.unroll, self.tracked, self.recursive = static, unroll, tracked, recursive
+        self.static, self.unroll, self.tracked, self.recursive, self.room = static, unroll, tracked, recursive, room
 
 
 class Reader:
@@ -78,6 +79,7 @@ class Reader:
         self.outside = Outside()  # what is assigned outside of the program
         self.frames: list[Activation] = []
         self.unroll = asked.unroll  # loop statements that must be written out
+        self.room = asked.room  # the level of the room that lists get whose length nothing bounds
         self.tracked = asked.tracked  # loop statements in which it is followed which array each variable holds
         self.recursive = dict.fromkeys(
             asked.recursive, True
@@ -97,7 +99,10 @@ class Reader:
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
-        self.exceptions: dict[str, type[BaseException] | BaseException] = {"LinAlgError": np.linalg.LinAlgError}
+        self.exceptions: dict[str, type[BaseException] | BaseException] = {
+            "LinAlgError": np.linalg.LinAlgError,
+            Outgrown.__name__: Outgrown,
+        }
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
         self.rules: list[Any] = []  # functions with rules of their own that are being read
         self.opened: set[type] = set()  # classes of plain objects that were differentiated by

@@ -12,6 +12,7 @@ from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.core.promotion import of_numpy_2
+from irad.core.room import ONCE, Outgrown, level
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
@@ -29,6 +30,7 @@ from irad.frontend.values.kept import renumbered
 from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
 from irad.frontend.values.traced import Mutation, Result, Spec, Traced, Write
 from irad.frontend.values.unfit import unfit
+from irad.ops.control import raise_if
 from irad.ops.core import effects
 
 _RESTARTS = 50
@@ -59,9 +61,10 @@ def trace(
     unroll: set[Any] = set()
     tracked: set[Any] = set()
     recursive: set[Any] = set()
+    room = level()
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        asked = Restart(frozenset(fixed), frozenset(unroll), frozenset(tracked), frozenset(recursive))
+        asked = Restart(frozenset(fixed), frozenset(unroll), frozenset(tracked), frozenset(recursive), room)
         attempt = _Attempt(fn, leaves, in_tree, asked, live, rows)
         attempt.reader.notes = notes
         if notes is not None:
@@ -74,6 +77,7 @@ def trace(
             unroll |= again.unroll
             tracked |= again.tracked
             recursive |= again.recursive
+            room = max(room, again.room)
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
 
 
@@ -277,6 +281,8 @@ class _Attempt:
         fixed = lambda x: Result(x.kind, x.index, x.value, fix(x.same_as))
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
         program = _reachable(name, graph, self.reader.graphs)
+        if self.reader.room < ONCE and may_outgrow(program) and acts(program):
+            raise Restart(room=ONCE)
         return Traced(
             {name: renumbered(g, self.numbers) for name, g in program.items()} if self.numbers else program,
             self.in_tree,
@@ -298,6 +304,16 @@ class _Attempt:
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
         kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
+
+
+def may_outgrow(program: Program) -> bool:
+    """May a list need more room than there is, so that a call has to begin again?"""
+    return any(n.attrs.get("exc") == Outgrown.__name__ for g in program.values() for n in walk(g) if n.op is raise_if)
+
+
+def acts(program: Program) -> bool:
+    """Does a program print or call Python, so that a call must not begin again?"""
+    return any(effects(n) == "io" for g in program.values() for n in g.nodes)
 
 
 def _reachable(name: str, graph: Graph, others: dict[str, Graph]) -> Program:

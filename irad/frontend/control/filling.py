@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core import room
 from irad.core.ir import Value
+from irad.core.room import Outgrown
 from irad.core.tree import rebuild
 from irad.core.types import BOOL, I64, Dim, Type
 from irad.frontend.control.templates import (
@@ -43,6 +45,7 @@ from irad.frontend.values.objects import (
 from irad.frontend.values.runs import (
     Run,
     empty_column,
+    from_front,
     has_run,
     length_of,
     stacked,
@@ -129,7 +132,7 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     seen.add(id(t))
     if isinstance(t, Grown):
         columns = [Type(h.dtype, (t.rows, *h.shape)) for h in holes(t.element)]
-        return columns if t.rate is not None else [I64, *columns]
+        return [I64] * (t.moves + (t.rate is None)) + columns
     return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
 
 
@@ -151,15 +154,22 @@ def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
         raise StructureError(STALE_LIST)
     read = getattr(read, "elements", read)
     types = holes(t.element)
+    run = xs[0] if has_run(xs) else None
+    if run is not None and not t.moves:
+        run = from_front(run)
+    start: Dim = run.start if run is not None else 0
+    end = length_of(xs) + start
+    if t.checked and dim_interval(end)[1] > dim_interval(t.most)[1]:
+        raise_if(dim_value(end) > dim_value(t.most), exc=Outgrown.__name__, message=room.MESSAGE, keeps=())
     rows = [leaves(t.element, x, read) for x in tail(xs)]
-    if has_run(xs):
-        start = xs[0].length
-        columns = [with_room(c, t.rows) for c in widened(xs[0], t.element)]
+    if run is not None:
+        columns = [with_room(c, t.rows) for c in widened(run, t.element)]
         for k, values in enumerate(rows):
-            columns = [with_row(c, start + k, v) for c, v in zip(columns, values)]
+            columns = [with_row(c, start + run.length + k, v) for c, v in zip(columns, values)]
     else:
         columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
-    return columns if t.rate is not None else [dim_value(length_of(xs)), *columns]
+    counts = [dim_value(start)] * t.moves + [dim_value(length_of(xs))] * (t.rate is None)
+    return [*counts, *columns]
 
 
 def widened(run: Run, element: Template) -> list[Value]:
@@ -229,12 +239,17 @@ class Maker:
         if isinstance(t, Words):
             return Text(t.template, tuple(map(self.make, t.kids)))
         if isinstance(t, Grown):
-            return self.made([self._run(t)], t)
+            return self.made(t.cls([self._run(t)]), t)
         assert isinstance(t, Composite)
         return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
 
     def _run(self, t: Grown) -> Run:
         most = t.after if self.all else t.most
+        start: Dim = 0
+        if t.moves:
+            first = next(self.values)
+            bound(first, 0, dim_interval(most)[1])
+            start = affine_of(first)
         if t.rate is None:
             n = next(self.values)
             bound(n, 0, dim_interval(most)[1])
@@ -242,7 +257,7 @@ class Maker:
         else:
             assert self.trip is not None or not t.rate
             length = t.base + (self.trip * t.rate if self.trip is not None else 0)
-        out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most)
+        out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most, start)
         return out
 
 

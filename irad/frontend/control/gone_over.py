@@ -35,13 +35,13 @@ class Listed:
     def __init__(self, r: Reader, xs: Any):
         self.r, self.xs = r, xs
         self.item = base_method(xs, "__getitem__")  # whatever the class of a list makes of it
-        self.length = length_of(xs) if isinstance(xs, list) else tuple.__len__(xs)
+        self.length = tuple.__len__(xs) if isinstance(xs, tuple) else length_of(xs)
         self.made: tuple[Run, Any] | None = None  # its elements in arrays, and the builder in which they were put there
         self.items: list[Any] = []  # what it held then
 
     def more(self, k: int) -> bool:
         """Is there an element at a position?"""
-        n = length_of(self.xs) if isinstance(self.xs, list) else self.length
+        n = self.length if isinstance(self.xs, tuple) else length_of(self.xs)
         if isinstance(n, int):
             return k < n
         raise StructureError(LENGTH)
@@ -65,7 +65,7 @@ class Listed:
     @property
     def now(self) -> Dim:
         """How long it is."""
-        return length_of(self.xs) if isinstance(self.xs, list) else self.length
+        return self.length if isinstance(self.xs, tuple) else length_of(self.xs)
 
 
 _FEW = 16  # items of a list, up to which a loop over it is written out

@@ -15,10 +15,11 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, is_traced
 from irad.frontend.values.objects import StructureError
 from irad.frontend.values.positions import resolve_slice
-from irad.frontend.values.runs import Run, has_run, length_of, with_row
+from irad.frontend.values.runs import Run, has_run, is_checked, length_of, refill, with_row
 from irad.ops.array import dim_value
 from irad.ops.control import raise_if
 from irad.ops.elementwise import ne
+from irad.ops.intervals import dim_interval
 
 
 def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
@@ -41,7 +42,7 @@ def store(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
     columns = [with_row(c, at_, v) for c, v in zip(widened(run, element), values)]
     watch = [*run.watch, *((c, c.content) for c in arrays_in(value))]
     change(r, xs)
-    xs[:] = [Run(element, columns, run.length, run.most, watch)]
+    refill(xs, [Run(element, columns, run.length, run.most, watch, run.checked)])
 
 
 def _store_slice(r: Reader, xs: list[Any], key: slice, value: Any) -> None:
@@ -76,7 +77,7 @@ def _bounds(xs: list[Any], key: slice) -> tuple[Any, Any, int]:
 def replace(r: Reader, xs: list[Any], new: list[Any]) -> None:
     """Let a list have other elements."""
     change(r, xs)
-    xs[:] = new
+    refill(xs, new)
 
 
 def _containers(value: Any) -> list[Any]:
@@ -93,11 +94,31 @@ def pop(r: Reader, xs: list[Any], key: Any = -1) -> Any:
             return xs.pop()
         run = xs[0]
         out = at(r, run, position(-1, run.length, "pop from empty list"))
-        xs[:] = [Run(run.element, run.columns, run.length - 1, run.most - 1 if run.most != 0 else 0, run.watch)]
+        most = run.most - 1 if run.most != 0 else 0
+        refill(xs, [Run(run.element, run.columns, run.length - 1, most, run.watch, run.checked, run.start)])
         return out
+    if isinstance(key, int) and key == 0 and is_checked(xs):
+        return pop_first(r, xs)
     at_ = _counted(key, xs, "pop index out of range")
     out = item(r, xs, at_) if has_run(xs) else at(r, whole(r, xs), at_.value)
     _remove(r, xs, at_)
+    return out
+
+
+def pop_first(r: Reader, xs: Any) -> Any:
+    """xs.pop(0), xs.popleft(): the elements of a list that a loop checks stay where they are."""
+    message = "pop index out of range" if isinstance(xs, list) else "pop from an empty deque"
+    position(0, length_of(xs), message)
+    run = xs[0]
+    if not run.checked or (len(xs) > 1 and dim_interval(run.length)[0] < 1):
+        run = whole(r, xs, anywhere=True)
+    more = list(xs)[1:] if run is xs[0] else []
+    out = at(r, run, 0)
+    start = run.start + 1 if run.checked else 0
+    rest = Run(run.element, run.columns, run.length - 1, run.most, run.watch, run.checked, start)
+    if not run.checked:
+        rest = whole(r, part(r, [run], slice(1, None)))
+    replace(r, xs, [rest, *more])
     return out
 
 

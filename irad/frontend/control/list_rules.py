@@ -11,16 +11,18 @@ from typing import Any
 
 from irad.core.affine import symbols
 from irad.core.ir import Value
+from irad.core.room import room
 from irad.core.types import Dim
+from irad.frontend.control.filling import holes
 from irad.frontend.control.merge import Grower
 from irad.frontend.control.templates import Bad, Composite, Grown, Null, Opt, Template, mutable, structure
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
-from irad.frontend.values.runs import Run, has_run, head, larger, length_of, most_of, tail
+from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval
 
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
 _LONGEST = 2**26  # elements for which room is made
-NO_BOUND = "a list grows in it, and how often the loop runs is not bounded; write for k in range(limit) and break"
+NO_BOUND = "a list grows in it by a number of elements that nothing bounds; append them one by one"
 
 
 class OfBranch(Grower):
@@ -40,29 +42,38 @@ class OfBranch(Grower):
             return Bad("it is a list whose length is computed on one path only; append in a loop of known length, under an if")
         a, b = length_of(x), length_of(y)
         same = a == b and not self._local(a)
-        return Grown(element, rows, a if same else 0, 0 if same else None, most, most)
+        checked = is_checked(x) or is_checked(y)
+        moves = any(run is not None and run.start != 0 for run in map(head, (x, y)))
+        same = same and not moves
+        return Grown(element, rows, a if same else 0, 0 if same else None, most, most, checked=checked, moves=moves)
 
     def _local(self, d: Dim) -> bool:
         return any(map(self.inside, symbols(d)))
 
 
 class OfLoop(Grower):
-    """Of a loop of at most `trips` trips (None: not bounded). `unbounded` gives the error where those may be very many."""
+    """Of a loop of at most `trips` trips (None: not bounded). `unbounded` gives the error where those may be very many, if it helps to
+    know their number. `level`: how much room lists get whose length nothing bounds (irad.core.room); None if that is an error."""
 
-    def __init__(self, trips: Dim | None, unbounded: Callable[[], Exception]):
-        self.trips, self.unbounded = trips, unbounded
+    def __init__(self, trips: Dim | None, unbounded: Callable[[], Exception | None], level: int | None = 0):
+        self.trips, self.unbounded, self.level = trips, unbounded, level
         self.starts: dict[int, Run] = {}  # id of a template -> what its list holds at the start of a trip
 
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
-        bounded, highest = self.trips is not None, 0 if self.trips is None else dim_interval(self.trips)[1]
+        highest = float("inf") if self.trips is None else dim_interval(self.trips)[1]
         if self.trips is not None and not isinstance(self.trips, int) and highest > MOST:
-            raise self.unbounded()
-        trips = int(highest)
+            error = self.unbounded()
+            if error is not None:
+                raise error
+            highest = float("inf")
         start = self.starts.get(id(old)) if old is not None else None
         length, most = (start.length, start.most) if start is not None else (length_of(x), most_of(x))
         more, rate = most_of(y) - most, length_of(y) - length
+        if old is not None and old.checked or is_checked(y) or (highest == float("inf") and dim_interval(more)[1] > 0):
+            return self._checked(old, element, x, y)
+        trips, bounded = (int(highest), True) if highest != float("inf") else (0, False)
         highest = dim_interval(more)[1]
-        if highest == float("inf") or (not bounded and highest > 0):
+        if highest == float("inf"):
             return Bad(NO_BOUND)
         growth = max(0, int(highest), old.growth if old is not None else 0)
         constant = isinstance(rate, int) and (old is None or old.rate == rate) and (bounded or rate == 0)
@@ -79,6 +90,28 @@ class OfLoop(Grower):
         before = after - growth
         return Grown(element, rows, base, rate if constant else None, before, after, growth)  # type: ignore[arg-type]
 
+    def _checked(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        """Of a list whose length nothing bounds: a check where a trip ends says that there is room for what the next one adds."""
+        if self.level is None and not (old is not None and old.checked or is_checked(y)):
+            return Bad(NO_BOUND)
+        first = dim_interval(old.most if old is not None else most_of(x))[1]
+        last = dim_interval(most_of(y))[1]
+        if max(first, last) > _LONGEST:
+            return Bad(NO_BOUND)
+        itemsize = max((h.size * h.numpy.itemsize for h in holes(element) if h.static), default=8)
+        held = old.rows if old is not None else head(x).rows if has_run(x) else 0  # type: ignore[union-attr]
+        rows = max(room(self.level or 0, itemsize), held if isinstance(held, int) else 0)
+        while rows < last or rows // 2 < last - first:
+            rows *= 2
+        left = 2  # what is left for a trip: a half, or less where this loop runs in a trip of another one
+        while rows - rows // left < (first if old is None or not old.checked else 0):
+            left *= 2
+        most = max(rows - rows // left, int(old.most) if old is not None and old.checked and old.rows == rows else 0)  # type: ignore[arg-type]
+        start = self.starts.get(id(old)) if old is not None else None
+        before = start.start if start is not None else 0
+        moves = (old is not None and old.moves) or any(run is not None and run.start != before for run in map(head, (x or [], y)))
+        return Grown(element, rows, 0, None, most, most, checked=True, moves=moves)
+
 
 def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x) -> Iterator[tuple[Grown, list[Any]]]:
     """The lists that grow in a thing of a template, and what they hold."""
@@ -86,8 +119,8 @@ def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x
     if isinstance(x, (Maybe, Nullable)):
         x = x.value
     if isinstance(t, Grown):
-        if type(x) is list:
-            yield t, x
+        if type(x) is t.cls:
+            yield t, x  # type: ignore[misc]
     elif isinstance(t, (Opt, Null)):
         yield from grown_parts(t.child, x, content)
     elif isinstance(t, Composite):

@@ -25,8 +25,10 @@ from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
     Run,
+    from_front,
     has_run,
     head,
+    is_checked,
     larger,
     length_of,
     most_of,
@@ -38,7 +40,7 @@ from irad.frontend.values.runs import (
 )
 from irad.ops.array import dim_value, slice_axis
 from irad.ops.control import raise_if
-from irad.ops.intervals import dim_interval
+from irad.ops.intervals import affine_of, dim_interval
 
 FROZEN = (
     "an array that is an element of a list which grows in a loop is stored into; give the list another one "
@@ -46,13 +48,13 @@ FROZEN = (
 )
 
 
-def whole(r: Reader, xs: list[Any]) -> Run:
-    """All elements of a list in arrays; the list itself stays as it is."""
+def whole(r: Reader, xs: list[Any], anywhere: bool = False) -> Run:
+    """All elements of a list in arrays, from row 0 on unless they may be `anywhere`; the list itself stays as it is."""
     run = head(xs)
     if run is not None and run.stale:
         raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
     if run is not None and len(xs) == 1:
-        return run
+        return run if anywhere else from_front(run)
     element = elements_of(xs, None)
     if element is None or isinstance(element, Bad):
         raise StructureError("the elements of this list are of several kinds: " + getattr(element, "message", "there are none"))
@@ -68,7 +70,7 @@ def _run(r: Reader, xs: list[Any], element: Template, rows: Dim) -> Run:
     length = length_of(xs)
     t = Grown(element, rows, length, 0, most, most)
     watch = [(c, c.content) for x in tail(xs) for c in arrays_in(x)]
-    out = Run(element, leaves(t, xs, r.read), length, most, [*(run.watch if run is not None else ()), *watch])
+    out = Run(element, leaves(t, xs, r.read), length, most, [*(run.watch if run is not None else ()), *watch], is_checked(xs))
     for x in tail(xs):
         if isinstance(x, (list, dict)) or (hasattr(x, "__dict__") and not isinstance(x, Arr)):
             r.lock(x, out.columns[0] if out.columns else None)
@@ -105,6 +107,8 @@ def at(r: Reader, run: Run, position: Dim | Value) -> Any:
         out.watch = run.watch
         return out
 
+    if run.start != 0:
+        position = run.start + (affine_of(position) if isinstance(position, Value) else position)
     values = [row(c, position) for c in run.columns]
     return Maker(values, array, made).make(run.element)
 
@@ -112,6 +116,11 @@ def at(r: Reader, run: Run, position: Dim | Value) -> Any:
 def length(xs: list[Any]) -> Any:
     """len(xs)."""
     return from_dim(length_of(xs))
+
+
+def is_empty(xs: list[Any]) -> bool:
+    """Is it known that there are no elements?"""
+    return length_of(xs) == 0
 
 
 def item(r: Reader, xs: list[Any], key: Any) -> Any:
@@ -123,7 +132,7 @@ def item(r: Reader, xs: list[Any], key: Any) -> Any:
     n = xs[0].length
     if isinstance(key, int) and key >= 0 and isinstance(n, int) and n <= key < n + len(xs) - 1:
         return xs[1 + key - n]
-    run = whole(r, xs) if not (isinstance(key, int) and _in_run(key, xs)) else xs[0]
+    run = whole(r, xs, anywhere=True) if not (isinstance(key, int) and _in_run(key, xs)) else xs[0]
     if run.stale:
         raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
     return at(r, run, position(key, length_of(xs), "list index out of range"))
@@ -161,7 +170,7 @@ def part(r: Reader, xs: list[Any], key: slice) -> list[Any]:
     if step == 1 and isinstance(start, int) and isinstance(run.most, int):
         room = size if isinstance(size, int) else run.most - start  # what is behind the last element is never read
         columns = [slice_axis(c, 0, start, room) for c in run.columns]
-        return [Run(run.element, columns, size, room, run.watch)] if room > 0 else []
+        return [Run(run.element, columns, size, room, run.watch, run.checked)] if room > 0 else []
     columns = [getitem(Arr(slice_axis(c, 0, 0, run.length)), key).value for c in run.columns]
     n = columns[0].type.shape[0] if columns else size
     if isinstance(n, int) or not isinstance(run.most, int):
@@ -171,7 +180,7 @@ def part(r: Reader, xs: list[Any], key: slice) -> list[Any]:
         most = min(most, -key.start if key.start < 0 else max(run.most - key.start, 0))
     if most == 0:
         return []
-    return [Run(run.element, [with_room(c, most) for c in columns], n, most, run.watch)]
+    return [Run(run.element, [with_room(c, most) for c in columns], n, most, run.watch, run.checked)]
 
 
 def array_of(r: Reader, xs: list[Any]) -> Arr:
@@ -233,11 +242,15 @@ def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:
     element = meet(elements_of(xs, None), second.element)  # type: ignore[arg-type]
     if isinstance(element, Bad):
         raise StructureError("two lists of other elements are put together: " + element.message)
+    if second.checked and isinstance(second.most, int):  # room that is left is not handed on
+        cut = [with_room(c, second.most) for c in second.columns]
+        second = Run(second.element, cut, second.length, second.most, second.watch, True)
     n, most = length_of(xs), most_of(xs) + second.rows
     first = _run(r, xs, element, most)
     pairs = zip(first.columns, widened(second, element))
     columns = [with_rows(with_room(a, most), n, b) for a, b in pairs]
-    both = Run(element, columns, n + second.length, most_of(xs) + second.most, [*first.watch, *second.watch])
+    checked = first.checked or second.checked
+    both = Run(element, columns, n + second.length, most_of(xs) + second.most, [*first.watch, *second.watch], checked)
     return [both]
 
 
@@ -262,11 +275,11 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
     """x with the elements of its lists one by one; with `rows` long lists as `Rows`, which become lists after the call."""
     if has_run(x):
         n = length_of(x)
-        form = _form(elements_of(x, None)) if rows and not (isinstance(n, int) and n <= _FEW) else None
+        form = _form(elements_of(x, None)) if rows and type(x) is list and not (isinstance(n, int) and n <= _FEW) else None
         if form is not None:
             run = whole(r, x)
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, run.length))) for c in run.columns])
-        return [with_items(r, e, rows) for e in r.items(x)]
+        return type(x)(with_items(r, e, rows) for e in r.items(x))
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):
         return x

@@ -45,7 +45,7 @@ def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite |
     if isinstance(t, (Opt, Null)):
         yield from containers(t.child, init, final)
     elif isinstance(t, Grown):
-        yield t, *(x if type(x) is list else None for x in (init, final))  # type: ignore[misc]
+        yield t, *(x if type(x) is t.cls else None for x in (init, final))  # type: ignore[misc]
     elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         if t.cls is not tuple:

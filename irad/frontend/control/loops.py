@@ -195,14 +195,19 @@ def _rolled_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> No
         _written_out_while(r, loop, test)
         return
     try:
-        attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
+        try:
+            attempt(r, lambda: Rolled(r, loop, None, 0, test, checks=False).run())
+        except StructureError as e:
+            if NO_BOUND not in e.message:
+                raise
+            if not _counted_while(r, loop, test):
+                attempt(r, lambda: Rolled(r, loop, None, 0, test).run())
     except (StructureError, Unrollable) as first:
         error = first.cause if isinstance(first, Unrollable) else first
         if follows(r, first):
             raise error from None
         try:
-            if not (isinstance(first, StructureError) and NO_BOUND in first.message and _counted_while(r, loop, test)):
-                attempt(r, lambda: _written_out_while(r, loop, test))
+            attempt(r, lambda: _written_out_while(r, loop, test))
         except IradError:
             raise error from None
 
@@ -218,10 +223,10 @@ def _counted_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> b
         return t
 
     ends = Ends(lambda: _written_out_while(r, loop, counted))
-    run_region(r, ends, conditional=False)
-    if ends.raised is not None:
-        return False
     try:
+        run_region(r, ends, conditional=False)
+        if ends.raised is not None:
+            return False
         attempt(r, lambda: Rolled(r, loop, Seq(trips, lambda k: k), 0).run())
     except (IradError, Unrollable):
         return False

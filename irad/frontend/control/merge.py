@@ -6,9 +6,11 @@ changes. What fills the holes, and the thing made back from values: irad.fronten
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from irad.core.lazy_dataclass import replace
 from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
 from irad.frontend.control.templates import (
     Ary,
@@ -45,6 +47,7 @@ from irad.frontend.values.objects import (
     is_number,
 )
 from irad.frontend.values.runs import (
+    GROWING,
     has_run,
     head,
     larger,
@@ -257,11 +260,11 @@ class Joiner:
 
     def _lists(self, t: Template, a: Any, b: Any) -> Template | None:
         """Of lists that differ in length, or whose elements stand in different arrays."""
-        if self.grower is None or type(b) is not list:
+        if self.grower is None or type(b) not in GROWING or getattr(b, "maxlen", None) is not None:
             return None
         old, x, y = (t if isinstance(t, Grown) else None), None, self.contents[1](b)
         if old is None:
-            if type(a) is not list:
+            if type(a) is not type(b):
                 return None
             x = self.contents[0](a)
             if len(x) == len(y) and head(x) is head(y):
@@ -274,7 +277,8 @@ class Joiner:
             element = Same(None)
         if isinstance(element, Bad):
             return Bad(f"it is a list that grows, and of an element {element.message}")
-        return self.grower.grown(old, element, x, y)
+        out = self.grower.grown(old, element, x, y)
+        return out if type(b) is list or isinstance(out, Bad) else replace(out, cls=type(b))
 
     def _nodes(self, t: Template, a: Any, b: Any) -> Template | None:
         if isinstance(t, Composite):
@@ -398,8 +402,8 @@ def open_(
         return Null(open_(obj.value, side, lasting, content), other)
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
-    if isinstance(obj, list) and has_run(content(obj)):
-        return _open_run(content(obj), content)
+    if isinstance(obj, (list, collections.deque)) and has_run(content(obj)):
+        return replace(_open_run(content(obj), content), cls=type(obj))
     found = structure(content(obj))
     if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
         return Same(obj)
@@ -414,5 +418,7 @@ def _open_run(xs: list[Any], content: Content) -> Template:
     most, length, rows = most_of(xs), length_of(xs), _room(xs)
     if isinstance(element, Bad) or rows is None:
         return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
-    static = isinstance(length, int)
-    return Grown(element, rows, length if static else 0, 0 if static else None, most, most)
+    run = xs[0]
+    static = isinstance(length, int) and run.start == 0
+    start = run.start != 0
+    return Grown(element, rows, length if static else 0, 0 if static else None, most, most, checked=run.checked, moves=start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,10 +35,19 @@ LIMIT = 4096  # trips of a loop that are written out if it cannot be kept
 
 
 class Rolled:
-    """A loop kept as a loop: `for` over positions `first`.. of a sequence, or `while` a test holds."""
+    """A loop kept as a loop: `for` over positions `first`.. of a sequence, or `while` a test holds. `checks`: lists may grow in it by
+    numbers of elements that nothing bounds but checks."""
 
-    def __init__(self, r: Reader, loop: LoopStatement, seq: Seq | None, first: int, test: Callable[[], Any] | None = None):
-        self.r, self.loop, self.seq, self.first, self.test = r, loop, seq, first, test
+    def __init__(
+        self,
+        r: Reader,
+        loop: LoopStatement,
+        seq: Seq | None,
+        first: int,
+        test: Callable[[], Any] | None = None,
+        checks: bool = True,
+    ):
+        self.r, self.loop, self.seq, self.first, self.test, self.checks = r, loop, seq, first, test, checks
         self.carries: dict[Any, Carry] = {}
         self.containers = Containers(r, self.carries)
         self.arrays = ArrayRules(r, loop.stmt)
@@ -56,7 +66,9 @@ class Rolled:
         if self.seq is not None:
             self.seq.prepare()
             self.seq.check_lengths()
-        self.lists = OfLoop(None if self.count is None else affine_of(self.count), self._unbounded)
+        self.lists = OfLoop(
+            None if self.count is None else affine_of(self.count), self._unbounded, self.r.room if self.checks else None
+        )
         self._take_hints()
         if self.loop.stmt in self.r.tracked:
             self.arrays.track()
@@ -105,10 +117,13 @@ class Rolled:
         region.params = (*([index] if index is not None else []), *phis)
         return region
 
-    def _unbounded(self) -> NeedStatic:
-        """The error for a loop that fills a list: its trips must be known, or those of the loops around that they depend on."""
+    def _unbounded(self) -> NeedStatic | None:
+        """The error for a loop that fills a list: its trips must be known, or those of the loops around that they depend on. None if
+        they are computed from what is not known before the call."""
         assert self.count is not None
         length, found = Arr(self.count, True), self.r.sources_of_number(self.count)
+        if not self.r.may_be_known(length) or any(isinstance(self.r.loop_of.get(v), ast.While) for v in found):
+            return None
         outer = next((self.r.counts[v] for v in found if v in self.r.counts), length)
         return NeedStatic(outer, "the number of trips of a loop that fills a list")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from irad.core.foreign import is_instance, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
-from irad.core.tree import Attributes, parts
+from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type
 from irad.frontend.values.arr import Arr, dtype_of
 from irad.frontend.values.objects import (
@@ -86,7 +87,8 @@ class Grown(Template):
     """A list of another length on each path or trip: elements of one template, in arrays with room for `rows` of them.
 
     Its length is `base + rate * trip`, or a hole if `rate` is None. In a loop a trip adds at most `growth` elements; at the start
-    of a trip there are at most `most`, after the loop `after`.
+    of a trip there are at most `most`, after the loop `after`. `checked`: because that is checked where a trip ends; `moves`: then the
+    first row that counts is a hole before the length.
     """
 
     element: Template
@@ -96,9 +98,12 @@ class Grown(Template):
     most: Dim
     after: Dim
     growth: int = 0
+    checked: bool = False
+    moves: bool = False
+    cls: type = list
 
-    def run(self, columns: Sequence[Value], length: Dim, most: Dim) -> Run:
-        return Run(self.element, columns, length, most)
+    def run(self, columns: Sequence[Value], length: Dim, most: Dim, start: Dim = 0) -> Run:
+        return Run(self.element, columns, length, most, checked=self.checked, start=start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +141,8 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     if found is not None:
         return found
     cls = type(obj)
+    if cls is collections.deque:
+        return attributes(obj)
     names = tuple(vars(obj)) if hasattr(obj, "__dict__") else own_names(obj)
     plain = (
         (bool(names) or hasattr(obj, "__dict__"))
@@ -217,7 +224,7 @@ def show(t: Template) -> str:
     return f"a {t.cls.__name__}" if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
-_LENGTHS = ("rows", "base", "rate", "most", "after", "growth")
+_LENGTHS = ("rows", "base", "rate", "most", "after", "growth", "checked", "moves", "cls")
 
 
 def equal(a: Template, b: Template) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irad.core.ir import Node, Value, current, walk
+from irad.core.room import Outgrown
 from irad.errors import UnsupportedError
 from irad.frontend.activations import Final, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
@@ -269,7 +270,11 @@ def _kind(r: Reader, n: Node) -> type[BaseException]:
 
 def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
-    if n.attrs["message"] in LIMITS or n.attrs["message"].endswith((NO_FIT, "out of bounds for int64", NEEDED)):
+    if (
+        n.attrs["exc"] == Outgrown.__name__
+        or n.attrs["message"] in LIMITS
+        or n.attrs["message"].endswith((NO_FIT, "out of bounds for int64", NEEDED))
+    ):
         return None
     return _guard_for(r, _kind(r, n))
 

@@ -1,6 +1,6 @@
 """Functions of Python's standard library that decide by numbers, as plain Python: what the installed ones do, in a form that is read.
 
-`bisect`, `heapq` (of lists of a length that is known), `statistics`, and what `functools` makes of comparisons. `FUNCTIONS` has them by
+`bisect`, `heapq`, `statistics`, and what `functools` makes of comparisons. `FUNCTIONS` has them by
 the module and name of the function that each stands for.
 """
 
@@ -91,14 +91,50 @@ def insort_left(a, x, lo=0, hi=None, *, key=None):
     _insert(a, x, at)
 
 
-# ---- heapq: the same elements at the same places, by swaps at places that are known ------------------------------------------
+# ---- heapq: the same elements at the same places, by swaps at places that are known, or where the length depends on data by loops ----
+
+
+def grows(heap):
+    """Does the length of a list depend on data? Answered where this is read."""
+    raise NotImplementedError
+
+
+def _rise(heap, start, at):
+    """The same as `_to_the_root`, of a list whose length depends on data."""
+    item = heap[at]
+    while at > start:
+        parent = (at - 1) >> 1
+        above = heap[parent]
+        if not item < above:
+            break
+        heap[at] = above
+        at = parent
+    heap[at] = item
+
+
+def _sink(heap, start):
+    """The same as `_to_a_leaf`, of a list whose length depends on data: down to a leaf, and up again as heapq does."""
+    n = len(heap)
+    item = heap[start]
+    at = start
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and not heap[child] < heap[child + 1]:
+            child += 1
+        heap[at] = heap[child]
+        at = child
+    heap[at] = item
+    _rise(heap, start, at)
 
 
 @_stands_for("_heapq.heappush", "heapq.heappush")
 def heappush(heap, item):
     """heapq.heappush."""
     heap.append(item)
-    _to_the_root(heap, 0, len(heap) - 1)
+    if grows(heap):
+        _rise(heap, 0, len(heap) - 1)
+    else:
+        _to_the_root(heap, 0, len(heap) - 1)
 
 
 def _to_the_root(heap, start, at):
@@ -123,6 +159,15 @@ def _to_a_leaf(heap, start, at):
         _to_a_leaf(heap, start, left)
 
 
+def _ordered(heap, at):
+    """Let the element at a place sink to where it belongs."""
+    if grows(heap):
+        _sink(heap, at)
+    else:
+        _small(heap)
+        _to_a_leaf(heap, at, at)
+
+
 def _small(heap):
     if len(heap) > 32:
         raise UnsupportedError(
@@ -133,23 +178,21 @@ def _small(heap):
 @_stands_for("_heapq.heappop", "heapq.heappop")
 def heappop(heap):
     """heapq.heappop."""
-    _small(heap)
     last = heap.pop()
     if not heap:
         return last
     out = heap[0]
     heap[0] = last
-    _to_a_leaf(heap, 0, 0)
+    _ordered(heap, 0)
     return out
 
 
 @_stands_for("_heapq.heapreplace", "heapq.heapreplace")
 def heapreplace(heap, item):
     """heapq.heapreplace."""
-    _small(heap)
     out = heap[0]
     heap[0] = item
-    _to_a_leaf(heap, 0, 0)
+    _ordered(heap, 0)
     return out
 
 
@@ -158,17 +201,15 @@ def heappushpop(heap, item):
     """heapq.heappushpop."""
     if heap and heap[0] < item:
         item, heap[0] = heap[0], item
-        _small(heap)
-        _to_a_leaf(heap, 0, 0)
+        _ordered(heap, 0)
     return item
 
 
 @_stands_for("_heapq.heapify", "heapq.heapify")
 def heapify(x):
     """heapq.heapify."""
-    _small(x)
     for k in reversed(range(len(x) // 2)):
-        _to_a_leaf(x, k, k)
+        _ordered(x, k)
 
 
 @_stands_for("heapq.nlargest")

@@ -14,11 +14,12 @@ from irad.core.foreign import is_container, is_instance, is_library, is_value, o
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.control.generators import made, opened, until
+from irad.frontend.control.generators import as_stream, made, opened, until
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
     Stream,
+    collected,
     enumerate_,
     enumerated,
     filter_,
@@ -115,6 +116,9 @@ def len_(r: Reader, obj: Any) -> Any:
 
 @builtin(list)
 def list_(r: Reader, obj: Any = ()) -> Any:
+    stream = as_stream(obj)
+    if stream is not None:
+        return collected(r, stream)
     return r.state.made(list(obj) if has_run(obj) else _all(r, obj))
 
 

@@ -163,7 +163,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 _LATER = {
     "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
     "numpy.testing": "numpy.testing", "numpy.random": "reading.random_draws", "random": "reading.python_random",
-    **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools"), "reading.standard"),
+    **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
 
 

@@ -15,7 +15,17 @@ from irad.frontend.control.flow import branch, negated
 from irad.frontend.control.generators import as_stream, folded, of_expression, opened
 from irad.frontend.control.loops import run_for
 from irad.frontend.control.regions import attempt, run_region
-from irad.frontend.control.sequences import Generator, Seq, Stream, go_over, iterate, new_state, positions, static_length
+from irad.frontend.control.sequences import (
+    Generator,
+    Seq,
+    Stream,
+    collected,
+    go_over,
+    iterate,
+    new_state,
+    positions,
+    static_length,
+)
 from irad.frontend.control.special import key
 from irad.frontend.control.trips import LoopStatement, Unrollable
 from irad.frontend.python.numbers import builtin
@@ -277,7 +287,7 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     """The elements of a comprehension: an array filled in a loop if they are many and alike, else a list."""
     g = generator_expression(r, node)
     if isinstance(g, Stream):
-        return r.items(g)
+        return collected(r, g)
     seq = g.seq
     if g.element is not None and seq.rolls and isinstance(seq.length, int) and seq.length > 8:
         made = _attempted(r, lambda: table(r, seq.length, g.element))

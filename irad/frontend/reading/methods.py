@@ -47,7 +47,7 @@ from irad.frontend.values.fits import check_scalar
 from irad.frontend.values.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.values.reach import CHANGES
 from irad.frontend.values.result_layout import KEEPING_METHODS, of_operation
-from irad.frontend.values.runs import has_run, length_of
+from irad.frontend.values.runs import has_run, length_of, refill
 from irad.ops.array import any_, argmax, sum_
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -184,6 +184,8 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         return _AT_POSITIONS[m.name](r, owner, *args, **kwargs)
     if has_run(owner) and m.name in LIST_METHODS:
         return LIST_METHODS[m.name](r, owner, *args, **kwargs)
+    if isinstance(owner, collections.deque) and has_run(owner) and m.name in _OF_DEQUES:
+        return _OF_DEQUES[m.name](r, owner, *args)
     if m.name in CHANGES:
         change(r, owner)
     if m.name == "sort" or (m.name in ("index", "count", "remove") and _is_searched([owner, args])):
@@ -225,7 +227,7 @@ def _length(r: Reader, owner: Any) -> Any:
 
 
 def _iterated(r: Reader, owner: Any) -> Any:
-    return r.call(iter, [list(owner) if isinstance(owner, list) and has_run(owner) else base_items(owner)])
+    return r.call(iter, [list(owner) if has_run(owner) else base_items(owner)])
 
 
 def _in_place(r: Reader, owner: Any, other: Any) -> Any:
@@ -256,7 +258,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 def _reversed_in_place(r: Reader, xs: list[Any]) -> None:
     new = lists.item(r, xs, slice(None, None, -1))
     change(r, xs)
-    xs[:] = new
+    refill(xs, new)
 
 
 def _index(r: Reader, xs: list[Any], x: Any, *bounds: Any) -> Any:
@@ -296,7 +298,7 @@ def _remove(r: Reader, xs: list[Any], x: Any) -> None:
 def _sort_run(r: Reader, xs: list[Any], **kwargs: Any) -> None:
     new = r.call(sorted, [xs], kwargs)
     change(r, xs)
-    xs[:] = new
+    refill(xs, new)
 
 
 def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:
@@ -324,6 +326,26 @@ LIST_METHODS: dict[str, Callable[..., Any]] = {
     "reverse": _reversed_in_place, "index": _index, "count": _count,
     "remove": _remove, "sort": _sort_run,
 }  # fmt: skip
+
+
+def _extended_left(r: Reader, xs: Any, more: Any) -> None:
+    list_changes.replace(r, xs, lists.joined(r, r.items(r.call(reversed, [more])), xs))
+
+
+def _rotated(r: Reader, xs: Any, n: Any = 1) -> None:
+    if lists.is_empty(xs):
+        return
+    at = r.operator("mod", r.operator("neg", n), lists.length(xs))
+    list_changes.replace(r, xs, lists.joined(r, lists.item(r, xs, slice(at, None)), lists.item(r, xs, slice(None, at))))
+
+
+# Methods of deques whose elements stand in arrays
+_OF_DEQUES: dict[str, Callable[..., Any]] = {
+    "popleft": list_changes.pop_first,
+    "appendleft": lambda r, xs, x: list_changes.replace(r, xs, lists.joined(r, [x], xs)),
+    "extendleft": _extended_left,
+    "rotate": _rotated,
+}
 
 
 def _sorted_in_place(r: Reader, owner: list[Any], kwargs: dict[str, Any]) -> None:

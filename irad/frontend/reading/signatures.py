@@ -127,7 +127,7 @@ def _of_container(r: Reader, x: Any, given: Arguments) -> Any:
 def children(r: Reader, x: Any) -> tuple[Any, Any, Any] | None:
     """(class, static part, parts) of a container, or of a plain object that the program made; None of anything else."""
     t = type(x)
-    if t is list and has_run(x):
+    if has_run(x):
         raise Unsuited
     if t is tuple or t is list or (isinstance(x, tuple) and hasattr(t, "_fields")):
         return t, None, x

@@ -19,7 +19,7 @@ from irad.frontend.control.flow import branch, branch_values
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.sequences import Generator, Stream
+from irad.frontend.control.sequences import Generator, Stream, collected
 from irad.frontend.control.special import key as known_key
 from irad.frontend.control.special import special_method
 from irad.frontend.control.stands import Stands
@@ -44,7 +44,7 @@ from irad.frontend.values.objects import (
     python_method,
 )
 from irad.frontend.values.result_layout import of_gather
-from irad.frontend.values.runs import has_run, of_a_loop
+from irad.frontend.values.runs import GROWING, has_run, of_a_loop
 from irad.frontend.values.state import Storage
 from irad.ops.intervals import interval
 from irad.ops.text import choices_of
@@ -436,7 +436,9 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
 
 def extend(r: Reader, xs: Any, more: Any) -> None:
     """xs.extend(more) of a list or deque."""
-    if has_run(more) and type(xs) is list:
+    if isinstance(more, Stream):
+        more = collected(r, more)
+    if has_run(more) and type(xs) in GROWING:
         list_changes.extend(r, xs, more)
         return
     items = r.items(more)

@@ -6,6 +6,7 @@ there may be. What was appended since follows it as plain items. Only the first 
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,14 +20,25 @@ from irad.ops.intervals import definition, dim_interval
 class Run:
     """The first `length` elements of a list: `element` is their template, `columns` hold what fills its holes, one row each.
 
-    `most`: a bound of `length` that is in scope wherever the list is; `watch`: storage that elements may share, with its content.
+    `most`: a bound of `length` that is in scope wherever the list is; `watch`: storage that elements may share, with its content;
+    `checked`: the bound holds because a loop that nothing bounds checks it; then elements may be taken from the front without moving the
+    others: the first row that counts is `start`, and `most` bounds where they end.
     """
 
-    __slots__ = ("element", "columns", "length", "most", "watch")
+    __slots__ = ("element", "columns", "length", "most", "watch", "checked", "start")
 
-    def __init__(self, element: Any, columns: Sequence[Value], length: Dim, most: Dim, watch: Sequence[tuple[Any, Any]] = ()):
+    def __init__(
+        self,
+        element: Any,
+        columns: Sequence[Value],
+        length: Dim,
+        most: Dim,
+        watch: Sequence[tuple[Any, Any]] = (),
+        checked: bool = False,
+        start: Dim = 0,
+    ):
         self.element, self.columns, self.length, self.most = element, tuple(columns), length, most
-        self.watch = tuple(watch)
+        self.watch, self.checked, self.start = tuple(watch), checked, start
 
     @property
     def rows(self) -> Dim:
@@ -39,9 +51,12 @@ class Run:
         return any(cell.content is not content for cell, content in self.watch)
 
 
+GROWING = (list, collections.deque)  # the classes of lists that may
+
+
 def has_run(x: Any) -> bool:
-    """Is x a list with elements in arrays?"""
-    if type(x) is list:
+    """Is x a list or deque with elements in arrays?"""
+    if type(x) in GROWING:
         return len(x) > 0 and type(x[0]) is Run
     return isinstance(x, list) and list.__len__(x) > 0 and type(list.__getitem__(x, 0)) is Run
 
@@ -52,15 +67,37 @@ def head(xs: list[Any]) -> Run | None:
 
 def tail(xs: list[Any]) -> list[Any]:
     """The plain items of a list, after its run."""
-    return xs[1:] if has_run(xs) else xs
+    return list(xs)[1:] if has_run(xs) else xs
 
 
 def length_of(xs: list[Any]) -> Dim:
-    return xs[0].length + (list.__len__(xs) - 1) if has_run(xs) else list.__len__(xs)
+    n = base_length(xs)
+    return xs[0].length + (n - 1) if has_run(xs) else n
 
 
 def most_of(xs: list[Any]) -> Dim:
-    return xs[0].most + (list.__len__(xs) - 1) if has_run(xs) else list.__len__(xs)
+    n = base_length(xs)
+    return xs[0].most + (n - 1) if has_run(xs) else n
+
+
+def base_length(xs: list[Any]) -> int:
+    """How many items a list or deque has, a run being one."""
+    return list.__len__(xs) if isinstance(xs, list) else len(xs)
+
+
+def refill(xs: Any, items: Sequence[Any]) -> None:
+    """Let a list or deque hold other items."""
+    items = list(items)
+    if isinstance(xs, list):
+        xs[:] = items
+    else:
+        xs.clear()
+        xs.extend(items)
+
+
+def is_checked(xs: list[Any]) -> bool:
+    """Is the length of a list bounded because a loop checks it?"""
+    return has_run(xs) and xs[0].checked
 
 
 def larger(a: Dim, b: Dim) -> Dim | None:
@@ -89,6 +126,17 @@ def _place(column: Value, position: Dim | Value) -> tuple[list[Value], tuple[Any
     if isinstance(position, int):
         return [], (position, *rest)
     return [position if isinstance(position, Value) else dim_value(position)], ("i", *rest)
+
+
+def from_front(run: Run) -> Run:
+    """The same elements, from row 0 on."""
+    if run.start == 0:
+        return run
+    moved = []
+    for c in run.columns:
+        twice = concat(c, zeros(c.type), axis=0)
+        moved.append(slice_axis(twice, 0, run.start, run.rows))
+    return Run(run.element, moved, run.length, run.most, run.watch, run.checked)
 
 
 def with_rows(column: Value, start: Dim, rows: Value) -> Value:

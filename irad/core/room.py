@@ -1,0 +1,42 @@
+"""Room for lists that grow in loops which nothing bounds: so many bytes in a version of a function, and more in the next one.
+
+A version has room for so many elements, and checks where a trip ends that they are not exceeded. If they are, the call begins
+again in a version with more room (irad.call.runtime), so what a list takes grows with what it holds. `at` says how much room
+versions get that are made meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+MESSAGE = "a list that grows in a loop needs more room"  # of the check
+LAST = 4  # the level after which there is no more
+ONCE = 2  # the level to begin with where a call cannot begin again: it prints, or calls Python
+
+_level: ContextVar[int] = ContextVar("room", default=0)
+
+
+class Outgrown(BaseException):
+    """A list has become longer than its version has room for. The call begins again; no handler of the program sees this."""
+
+
+def level() -> int:
+    """How much room versions get that are made now."""
+    return _level.get()
+
+
+def room(level: int, itemsize: int) -> int:
+    """For how many elements of so many bytes there is room at a level: 32 KB of them, and 16 times as many at each level above."""
+    return max(64, 2 ** (15 + 4 * level) // itemsize)
+
+
+@contextmanager
+def at(level: int) -> Iterator[None]:
+    """While versions are made that have the room of a level."""
+    before = _level.set(level)
+    try:
+        yield
+    finally:
+        _level.reset(before)
