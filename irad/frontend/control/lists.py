@@ -207,8 +207,8 @@ def _array(t: Template, columns: Iterator[Value], depth: int = 1) -> Arr:
 # ---- changing --------------------------------------------------------------------------------------------------------
 
 
-def change(r: Reader, container: Any) -> None:
-    """Check that a container may be changed, and log it."""
+def change(r: Reader, container: Any) -> Any:
+    """A container, checked that it may be changed; the change is logged."""
     if not hasattr(container, "clear"):
         raise UnsupportedError(
             f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
@@ -230,6 +230,7 @@ def change(r: Reader, container: Any) -> None:
             "make a new one on each path, or choose between their items",
         )
     r.state.touch(container)
+    return container
 
 
 def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:

@@ -14,6 +14,7 @@ from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
+from irad.frontend.control.loop_hints import leave_hints, take_hints
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
@@ -69,7 +70,7 @@ class Rolled:
         self.lists = OfLoop(
             None if self.count is None else affine_of(self.count), self._unbounded, self.r.room if self.checks else None
         )
-        self._take_hints()
+        take_hints(self.r, self.loop.stmt, self.carries)
         if self.loop.stmt in self.r.tracked:
             self.arrays.track()
         for _ in range(_ATTEMPTS):
@@ -79,7 +80,7 @@ class Rolled:
                 return
             if self._update(body) or not self.arrays.settled(self.carries, body):
                 continue
-            self._leave_hints()
+            leave_hints(self.r, self.loop.stmt, self.carries)
             try:
                 self._emit(body)
                 return
@@ -282,29 +283,6 @@ class Rolled:
         """Is a variable that starts as None something else after every trip? Then the first trip is better written out."""
         n = self.seq.length if self.seq is not None else None
         return isinstance(n, int) and self.first == 0 and n <= LIMIT and not isinstance(final, (Nullable, Maybe, Poison))
-
-    def _take_hints(self) -> None:
-        """Start from what the same loop carried when it was read before in this activation."""
-        known = self.r.hints.get((self.loop.stmt, self.r.frame.env), ([], []))
-        for name, template in known[0]:
-            place, joiner = Name(self.r.frame.env, name), Joiner()
-            init = place.get()
-            t = joiner.join(template, init)
-            if init is not UNDEFINED and equal(t, template) and isinstance(t, Num):
-                self.carries[place.key] = Carry(place, init, t)
-        for name in known[1]:
-            array = self.r.frame.env.names.get(name)
-            if type(array) is Array:
-                self.carries[Storage(array.cell).key] = Carry(
-                    Storage(array.cell), array.cell.content, Ary(Array(array.cell).type, (array, array))
-                )
-
-    def _leave_hints(self) -> None:
-        env = self.r.frame.env
-        names = [(c.place.name, c.template) for c in self.carries.values() if isinstance(c.place, Name) and c.place.owner is env]
-        written = {id(c.place.owner) for c in self.carries.values() if isinstance(c.place, Storage)}
-        cells = [n for n, x in env.names.items() if type(x) is Array and id(x.cell) in written]
-        self.r.hints[self.loop.stmt, env] = (names, cells)
 
     # ---- emission ----
 

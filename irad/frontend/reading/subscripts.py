@@ -436,14 +436,12 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
 
 def extend(r: Reader, xs: Any, more: Any) -> None:
     """xs.extend(more) of a list or deque."""
-    if isinstance(more, Stream):
-        more = collected(r, more)
+    more = collected(r, more) if isinstance(more, Stream) else more
     if has_run(more) and type(xs) in GROWING:
         list_changes.extend(r, xs, more)
-        return
-    items = r.items(more)
-    change(r, xs)
-    base_method(xs, "extend")(items)
+    else:
+        items = r.items(more)
+        base_method(change(r, xs), "extend")(items)
 
 
 def choose(r: Reader, cond: Arr, a: list[Any], b: list[Any]) -> list[Value]:
