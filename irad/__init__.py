@@ -84,7 +84,11 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_later(f"irad.{name}")
     if name not in _LATER:
-        raise AttributeError(f"module 'irad' has no attribute {name!r}")
+        text = f"module 'irad' has no attribute {name!r}"
+        if not name.startswith("_"):
+            elsewhere = import_later("irad.elsewhere")
+            text += elsewhere.advice(elsewhere.NAMES, name) or elsewhere.misspelt(name, __dir__())
+        raise AttributeError(text)
     value = globals()[name] = getattr(import_later(_LATER[name]), name)
     return value
 

@@ -18,10 +18,22 @@ from irad.call.specialisation import specialise
 from irad.core.by_name import carried, reduced, stands_for
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
-from irad.errors import IradTypeError, IradValueError
+from irad.errors import IradTypeError, IradValueError, shortened
 from irad.frontend.syntax.source import carry
 from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
-from irad.options import DEFAULT, Options, Which, options, positions_of, static_leaves
+from irad.options import (
+    DEFAULT,
+    Options,
+    Which,
+    frozen,
+    mode_of,
+    name_of,
+    numbers_of,
+    options,
+    positions_of,
+    refuse_others,
+    static_leaves,
+)
 
 if TYPE_CHECKING:
     from irad.call.linear import Linear
@@ -51,6 +63,10 @@ class Function(Transform):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self, self, args, kwargs)
+
+    def __repr__(self) -> str:
+        by = f" by {self.argnums!r}" if self.kind in ("grad", "value_and_grad", "jacobian", "hessian") else ""
+        return f"<irad.{self.kind} of {name_of(self.fun)}{by}>"
 
 
 def _function_again(text: tuple[str, str] | None, given: Options, kind: str, fun: Any, *rest: Any) -> Function:
@@ -95,7 +111,10 @@ class Compiled(Wrapper):
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Stages:
         """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
         of = import_later("irad.call.stages").Stages.of
-        return of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)
+        try:
+            return of(self.value_and_grad if grad else self.__wrapped__, args, kwargs, self.options)  # type: ignore[no-any-return]
+        except Exception as e:
+            raise shortened(e)  # noqa: B904
 
     @property
     def versions(self) -> list[Version]:
@@ -107,7 +126,7 @@ class Compiled(Wrapper):
         import_later("irad.call.versions").clear(self)
 
     def __repr__(self) -> str:
-        return f"<compiled {getattr(self.__wrapped__, '__name__', self.__wrapped__)!r}>"
+        return f"<irad.compile of {name_of(self.__wrapped__)}: versions compiled: {len(self.versions)}>"
 
 
 def _compiled_again(text: tuple[str, str] | None, fn: Any, argnums: Any, given: Options) -> Compiled:
@@ -127,6 +146,7 @@ def compile(
     donate: Which = (),
     check: str | None = None,
     memory_budget: int | None = None,
+    **others: Any,
 ) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
 
@@ -146,7 +166,8 @@ def compile(
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
     """
-    numbers = _numbers(argnums)
+    refuse_others(others)
+    numbers = numbers_of(argnums)
     if f is None:
         given: dict[str, Any] = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
         return functools.partial(compile, argnums=argnums, memory_budget=memory_budget, **given)
@@ -155,7 +176,9 @@ def compile(
             raise IradValueError("static and donate are for Python functions, not for graphs")
         return _compiled_graph(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
     if not callable(f):
-        raise IradTypeError(f"compile wants a function or a graph, not {type(f).__name__}")
+        raise IradTypeError(
+            f"compile wants a function or a graph, not {type(f).__name__}; write irad.compile(f)(x), not irad.compile(f(x))"
+        )
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
     return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget))
 
@@ -173,29 +196,13 @@ def _plain(f: Any) -> Any:
     if isinstance(f, Compiled):
         return f.__wrapped__
     if not callable(f):
-        raise IradTypeError(f"a function is wanted, not {type(f).__name__}")
+        raise IradTypeError(f"a function is wanted, not {type(f).__name__}; write irad.grad(f)(x), not irad.grad(f(x))")
     return f
 
 
 def _options(f: Any) -> Options:
     """Those of a compiled function, which its transforms take over."""
     return f.options if isinstance(f, (Compiled, Function)) else DEFAULT
-
-
-def _numbers(argnums: Any, argnames: Any = None) -> Any:
-    """Positions or names of the arguments to differentiate by: one, or a tuple."""
-    if argnames is not None:
-        if argnums != 0:
-            raise IradValueError("argnums or argnames, not both; a tuple in argnums may mix positions and names")
-        argnums = argnames
-    single = isinstance(argnums, (int, str))
-    many = (argnums,) if single or not isinstance(argnums, (list, tuple)) else argnums
-    if any(isinstance(k, bool) or not isinstance(k, (int, str)) for k in many):
-        raise IradTypeError(f"argnums is a position, a name, or a tuple of them, not {argnums!r}")
-    numbers = argnums if single else tuple(many)
-    if isinstance(numbers, tuple) and len(set(numbers)) < len(numbers):
-        raise IradValueError(f"argnums {argnums} names an argument twice")
-    return numbers
 
 
 def grad(
@@ -208,7 +215,7 @@ def grad(
     (value, aux), and the gradient comes with aux. `mode`: see `value_and_grad`. Raises IradTypeError if the result is not
     one float, IradValueError if `argnums` is out of range or a name is no argument.
     """
-    return Function("grad", f, _numbers(argnums, argnames), has_aux, _mode(mode))
+    return Function("grad", f, numbers_of(argnums, argnames), has_aux, mode_of(mode))
 
 
 def value_and_grad(
@@ -219,13 +226,7 @@ def value_and_grad(
     `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
     keep every trip's values, and reverse otherwise. With 5 to 8 numbers "forward" is worth a try: see docs/performance.md.
     """
-    return Function("value_and_grad", f, _numbers(argnums, argnames), has_aux, _mode(mode))
-
-
-def _mode(mode: str) -> str:
-    if mode not in ("auto", "forward", "reverse"):
-        raise IradValueError(f"mode must be 'auto', 'forward' or 'reverse', not {mode!r}")
-    return "" if mode == "auto" else mode
+    return Function("value_and_grad", f, numbers_of(argnums, argnames), has_aux, mode_of(mode))
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -390,7 +391,7 @@ def jacobian(
     argument.size) instead; their pattern, from the graph, holds what can depend, whatever the numbers are. `argnames` and
     `has_aux`: as for `grad`.
     """
-    return _function("jacobian", f, _numbers(argnums, argnames), has_aux, _mode(mode or "auto"), sparse)
+    return _function("jacobian", f, numbers_of(argnums, argnames), has_aux, mode_of(mode or "auto"), sparse)
 
 
 def hessian(
@@ -400,7 +401,7 @@ def hessian(
 
     `sparse`, `argnames`, `has_aux`: as for `jacobian`.
     """
-    return _function("hessian", f, _numbers(argnums, argnames), has_aux, "", sparse)
+    return _function("hessian", f, numbers_of(argnums, argnames), has_aux, "", sparse)
 
 
 def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse: bool) -> Any:
@@ -426,14 +427,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
     between elements; arrays that f changes are changed inside only. Raises ShapeError if the batched extents differ,
     IradValueError if nothing is batched.
     """
-    return Function("vmap", f, axes=(_frozen(in_axes), _frozen(out_axes)))
-
-
-def _frozen(axes: Any) -> Any:
-    """Lists of axes as tuples."""
-    if isinstance(axes, (list, tuple)):
-        return tuple(map(_frozen, axes))
-    return axes
+    return Function("vmap", f, axes=(frozen(in_axes), frozen(out_axes)))
 
 
 def checkpoint(f: Callable[..., Any]) -> Function:

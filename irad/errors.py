@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
 
 from irad.core.lazy_dataclass import dataclass
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OWN = tuple(os.path.realpath(d) + os.sep for d in (_HERE, f"{_HERE}/passes", f"{_HERE}/codegen")) + (_HERE + os.sep,)
+_NOT_THE_USERS = (*_OWN, os.path.dirname(os.__file__) + os.sep, "<frozen ")
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def of_the_user(file: str) -> bool:
+    """Is it a file of the user's own, not one of an installed package, of the standard library, or of irad?"""
+    return not file.startswith(_NOT_THE_USERS) and not any(p in file for p in _PACKAGES)
 
 
 @dataclass(frozen=True)
@@ -29,12 +41,43 @@ class Loc:
         return f"    {text}\n    {' ' * self.col}{'^' * width}"
 
 
+_CALLERS = 4  # places of callers that are named
+
+
+def placed(places: Sequence[Loc], message: str) -> str:
+    """A message with its place, an excerpt, and where that was called from. `places`: the innermost first.
+
+    The place is the first one in a file of the user's, and what lies deeper, in a package, is named last.
+    """
+    first = next((k for k, p in enumerate(places) if of_the_user(p.file)), 0)
+    excerpt = places[first].excerpt()
+    lines = [f"{places[first]}: {message}" if message else str(places[first]), *([excerpt] if excerpt else [])]
+    callers = list(_apart(p for p in places[first + 1 :] if of_the_user(p.file)))
+    shown = callers if len(callers) <= _CALLERS else [*callers[: _CALLERS - 1], None, callers[-1]]
+    for p in shown:
+        text = linecache.getline(p.file, p.line).strip() if p else ""
+        lines.append(f"called from {p}" + (f": {text}" if text else "") if p else f"... {len(callers) - _CALLERS} more")
+    if first:
+        lines.append(f"met in {places[0]}, which is called from there: call it outside, or through irad.callback")
+    return "\n".join(lines)
+
+
+def _apart(places: Iterable[Loc]) -> Iterator[Loc]:
+    """Places, without those that repeat the one before, as in a recursion."""
+    last = None
+    for p in places:
+        if last is None or (p.file, p.line) != (last.file, last.line):
+            yield p
+        last = p
+
+
 class IradError(Exception):
-    """Base of irad's errors. `loc` is the user's source line, if known."""
+    """Base of irad's errors. `loc` is the source line where it arose, if known; `callers`: the calls that lead there, innermost first."""
 
     def __init__(self, message: str, loc: Loc | None = None):
         super().__init__(message)
         self.message, self.loc = message, loc
+        self.callers: tuple[Loc, ...] = ()
 
     def at(self, loc: Loc | None) -> IradError:
         """The same error, placed at `loc` unless it has a place already."""
@@ -43,26 +86,71 @@ class IradError(Exception):
         return self
 
     def __str__(self) -> str:
-        if self.loc is None:
-            return self.message
-        excerpt = self.loc.excerpt()
-        return f"{self.loc}: {self.message}" + (f"\n{excerpt}" if excerpt else "")
+        return self.message if self.loc is None else placed((self.loc, *self.callers), self.message)
 
 
-_PYTHON = (TypeError, ValueError, ArithmeticError, NameError)
+_FAULT = "a fault of irad's own may be the cause: IRAD_TRACEBACK=full shows where it arose"
+_INNERMOST = 2  # frames of irad that are shown where it may be at fault
 
 
 def shortened(e: BaseException) -> BaseException:
-    """An error of the user's program without irad's own frames; others, which irad's developers need whole, as they are.
+    """An error without irad's own frames, and of a public class. What shows a fault of irad stays as it is, or keeps its last frames.
 
     IRAD_TRACEBACK=full leaves all as they are.
     """
-    users = isinstance(e, IradError) and not isinstance(e, VerifyError)
-    users = users or (isinstance(e, _PYTHON) and bool(getattr(e, "__notes__", None)))
-    if users and os.environ.get("IRAD_TRACEBACK") != "full":
+    if os.environ.get("IRAD_TRACEBACK") == "full" or isinstance(e, (VerifyError, MemoryCheckError)):
+        return e
+    if isinstance(e, IradError):
         e.__cause__, e.__suppress_context__ = None, True
+        public = next(c for c in type(e).__mro__ if c.__module__ in (__name__, "irad"))
+        if public is not type(e):
+            e.__class__ = public
         return e.with_traceback(None)
-    return e
+    frames = list(_frames(e.__traceback__))
+    users = next((k for k, t in enumerate(frames) if of_the_user(t.tb_frame.f_code.co_filename)), None)
+    if users is not None:
+        kept = [t for t in frames[users:] if not _is_own(t)]
+    elif not frames or not _is_own(frames[-1]) or _raised_on_purpose(frames[-1]) or isinstance(e, _PYTHON):
+        kept = []
+    else:
+        kept = frames[-_INNERMOST:]
+        if _FAULT not in getattr(e, "__notes__", ()):
+            e.add_note(_FAULT)
+    e.__cause__, e.__suppress_context__ = None, True
+    return e.with_traceback(_chained(kept))
+
+
+_PYTHON = (
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    NameError,
+    LookupError,
+    AttributeError,
+    OSError,
+)  # what Python's own functions raise, called by irad
+
+
+def _frames(t: TracebackType | None) -> Iterator[TracebackType]:
+    while t is not None:
+        yield t
+        t = t.tb_next
+
+
+def _is_own(t: TracebackType) -> bool:
+    return t.tb_frame.f_code.co_filename.startswith(_OWN)
+
+
+def _raised_on_purpose(t: TracebackType) -> bool:
+    """Is the line of a frame a `raise`? irad raises what Python would."""
+    return linecache.getline(t.tb_frame.f_code.co_filename, t.tb_lineno).lstrip().startswith("raise")
+
+
+def _chained(frames: Sequence[TracebackType]) -> TracebackType | None:
+    made = None
+    for t in reversed(frames):
+        made = TracebackType(made, t.tb_frame, t.tb_lasti, t.tb_lineno)
+    return made
 
 
 class IradTypeError(IradError, TypeError):
@@ -71,6 +159,14 @@ class IradTypeError(IradError, TypeError):
 
 class IradValueError(IradError, ValueError):
     """Values that cannot be meant: shapes that do not fit, argnums out of range."""
+
+
+class IradIndexError(IradError, IndexError):
+    """An index that is out of bounds, or too many indices, known at compile time."""
+
+
+class IradZeroDivisionError(IradError, ZeroDivisionError):
+    """A division of Python numbers by zero, known at compile time."""
 
 
 class IradOverflowError(IradValueError, OverflowError):
@@ -83,6 +179,10 @@ class ShapeError(IradValueError):
 
 class UnsupportedError(IradError, NotImplementedError):
     """Python or NumPy that irad does not compile; the message says what to write instead."""
+
+
+class ReadOnlyError(UnsupportedError, ValueError):
+    """A store into what may not be written."""
 
 
 class VerifyError(IradError):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.lazy_dataclass import dataclass
+from irad.core.once import import_later
 from irad.core.tree import flatten
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transforms.transform import Transform
@@ -199,3 +200,50 @@ def static_leaves(f: Any, given: Options, args: tuple[Any, ...], kwargs: dict[st
                 f"static: {named} of {getattr(f, '__name__', 'the function')} is or holds an array; only numbers can be static"
             )
     return frozenset(found)
+
+
+def refuse_others(given: Iterable[str]) -> None:
+    """Raise TypeError for keywords that `irad.compile` does not have, with what to write instead of other packages' ones."""
+    for name in given:
+        elsewhere = import_later("irad.elsewhere")
+        instead = elsewhere.advice(elsewhere.OPTIONS, name) or "; docs/options.md lists them"
+        raise IradTypeError(f"compile() got an unexpected keyword argument {name!r}{instead}")
+
+
+def numbers_of(argnums: Any, argnames: Any = None) -> Any:
+    """Positions or names of the arguments to differentiate by: one, or a tuple."""
+    if argnames is not None:
+        if argnums != 0:
+            raise IradValueError("argnums or argnames, not both; a tuple in argnums may mix positions and names")
+        argnums = argnames
+    single = isinstance(argnums, (int, str))
+    many = (argnums,) if single or not isinstance(argnums, (list, tuple)) else argnums
+    if any(isinstance(k, bool) or not isinstance(k, (int, str)) for k in many):
+        shown = repr(argnums) if argnums is None or isinstance(argnums, (bool, float)) else f"of type {type(argnums).__name__}"
+        raise IradTypeError(
+            f"argnums is a position, a name, or a tuple of them, not {shown}; "
+            "the function's own arguments come in a call of their own: irad.grad(f)(x)"
+        )
+    numbers = argnums if single else tuple(many)
+    if isinstance(numbers, tuple) and len(set(numbers)) < len(numbers):
+        raise IradValueError(f"argnums {argnums} names an argument twice")
+    return numbers
+
+
+def mode_of(mode: str) -> str:
+    """A mode of differentiation as transforms keep it: "" to let the shapes decide."""
+    if mode not in ("auto", "forward", "reverse"):
+        raise IradValueError(f"mode must be 'auto', 'forward' or 'reverse', not {mode!r}")
+    return "" if mode == "auto" else mode
+
+
+def frozen(axes: Any) -> Any:
+    """Lists of axes as tuples."""
+    if isinstance(axes, (list, tuple)):
+        return tuple(map(frozen, axes))
+    return axes
+
+
+def name_of(f: Any) -> str:
+    """What a function is called, for people."""
+    return getattr(f, "__name__", None) or type(f).__name__

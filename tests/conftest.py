@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import gc
+import linecache
 import os
+import traceback
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,7 +69,7 @@ def pytest_collection_finish() -> None:
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
     if "golden" in file_path.parts and (file_path.suffix == ".irad" or file_path.match("frontend/*.txt")):
         return GoldenFile.from_parent(parent, path=file_path)
-    if file_path.match("golden/kernel_passes/*.kf"):
+    if file_path.match("golden/kernel_passes/*.kf") or file_path.match("golden/mistakes/*.txt"):
         return GoldenFile.from_parent(parent, path=file_path)
     return None
 
@@ -74,7 +77,8 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Fil
 class GoldenFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         kinds = {".irad": GoldenCase, ".txt": ReadCase, ".kf": KernelCase}
-        yield kinds[self.path.suffix].from_parent(self, name=self.path.stem)
+        kind = MistakeCase if self.path.parent.name == "mistakes" else kinds[self.path.suffix]
+        yield kind.from_parent(self, name=self.path.stem)
 
 
 class Mismatch(Exception):
@@ -119,6 +123,36 @@ class ReadCase(Golden):
         seeds = [arguments(params, seed, fixed_arguments(source)) for seed in range(3)]
         traced = check(namespace["f"], *seeds[0], exact=False, kinds=False, others=tuple(map(tuple, seeds[1:])))
         self.compare(show(verify(traced.program)) + "\n")
+
+
+LONGEST_TRACEBACK = 20  # lines
+
+
+class MistakeCase(Golden):
+    """A program with a mistake, and what is said about it: the last lines that its author sees, without the lines of calls."""
+
+    def runtest(self) -> None:
+        source, _, _ = self.parts()
+        file = self.path.name.replace(".txt", ".py")
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        try:
+            exec(compile(source, file, "exec"), {"np": np, "irad": irad, "x": np.arange(1.0, 4.0), "package": package})
+        except Exception as e:
+            error = e
+        else:
+            raise Mismatch("there is no error")
+        frames = traceback.extract_tb(error.__traceback__)[1:]  # without this one
+        whole = "".join([*traceback.format_list(frames), *(said := traceback.format_exception_only(error))])
+        assert len(whole.splitlines()) < LONGEST_TRACEBACK, whole
+        assert type(error).__module__ in ("builtins", "irad.errors", "dataclasses"), type(error)
+        self.compare("".join(said).rstrip() + "\n")
+
+
+def package(name: str, function: str) -> types.ModuleType:
+    """A module of a package that need not be installed, with a function."""
+    module = types.ModuleType(name)
+    exec(f"def {function}(*args): raise AssertionError('it is read')", module.__dict__)
+    return module
 
 
 class KernelCase(Golden):

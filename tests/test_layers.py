@@ -16,7 +16,7 @@ FOLDERS = {"irad": ROOT / "irad", "irad.passes": ROOT / "passes", "irad.codegen"
 
 # Modules of one line may use each other; a line uses the lines above it. A name stands for what is below it too.
 LAYERS: list[set[str]] = [
-    {"irad.core", "irad.errors"},
+    {"irad.core", "irad.errors", "irad.elsewhere"},
     {"irad.ops"},
     {"irad.core.text", "irad.core.reading", "irad.core.verify", "irad.core.interp"},
     {"irad.frontend", "irad.passes", "irad.codegen"},

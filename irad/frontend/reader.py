@@ -22,7 +22,7 @@ from irad.core.notes import Notes
 from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
-from irad.errors import IradError, Loc, UnsupportedError
+from irad.errors import IradError, Loc, UnsupportedError, placed
 from irad.frontend.activations import Activation
 from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
@@ -110,6 +110,8 @@ class Reader:
         self.notes: Notes | None = None  # where to say what is decided
         self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.control.facts
         self.filters: list[Any] = []  # blocks of warnings.catch_warnings that are running
+        self.error: Exception | None = None  # the last one that was met,
+        self.places: list[Loc] = []  # where it was, and where that was called from
         self.conditional = 0  # how many branches and loops that depend on data are around
 
     def is_opened(self, x: Any) -> bool:
@@ -146,14 +148,28 @@ class Reader:
             raise
 
     def placed(self, e: Exception, node: ast.AST) -> None:
-        """Say at which part of the source an error arose; of one of Python's, whose traceback shows irad's files only, in a note."""
+        """Note at which part of the source an error arose, and from where that was called: `located` says it."""
         loc = self.place(node)
         if isinstance(e, IradError):
             self.sources_of(e)
             e.at(loc).__suppress_context__ = True
-        elif loc is not None and not hasattr(e, "__notes__") and not type(e).__module__.startswith("irad."):
-            excerpt = loc.excerpt()
-            e.add_note(f"raised while compiling {loc}" + (f"\n{excerpt}" if excerpt else ""))
+        if e is not self.error:
+            self.error, self.depth, self.places = e, len(self.frames), [] if loc is None else [loc]
+        elif loc is not None and (not self.places or len(self.frames) < self.depth):
+            self.depth = len(self.frames)
+            self.places.append(loc)
+
+    def located(self, e: Exception, called: Loc | None = None) -> None:
+        """Say in an error where it arose; in one of Python's, by a note. `called`: the function, if nothing of it was read before."""
+        if e is not self.error or not self.places:
+            self.error, self.places = e, [] if called is None else [called]
+        if not self.places:
+            return
+        if isinstance(e, IradError):
+            inner = self.places[1:] if e.loc is None or e.loc == self.places[0] else self.places
+            e.callers = tuple(p for p in inner if p != e.loc)
+        elif not hasattr(e, "__notes__") and not type(e).__module__.startswith("irad."):
+            e.add_note(f"raised while compiling {placed(self.places, '')}")
 
     def sources_of(self, e: IradError) -> set[Value]:
         """What the number that a `NeedStatic` is about was computed from: values without a definition here, loop results.

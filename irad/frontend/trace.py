@@ -123,6 +123,7 @@ class _Attempt:
                 again = self._restart(e) or self._without_functions()
                 if again is not None:
                     raise again from None
+                r.located(e)
                 if isinstance(e, NeedStatic):
                     raise
                 if not self._raised_late(b, e):
@@ -132,6 +133,7 @@ class _Attempt:
                 out = None
             except Exception as e:
                 if not self._raised_late(b, e):
+                    r.located(e, definition(self.fn))
                     raise
                 out = None
             try:

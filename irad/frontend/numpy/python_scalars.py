@@ -12,7 +12,7 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.once import COMPILER
 from irad.core.types import is_complex
-from irad.errors import IradError, IradOverflowError, IradTypeError
+from irad.errors import IradOverflowError, IradTypeError, IradZeroDivisionError
 from irad.frontend.numpy.complex_ufuncs import absolute
 from irad.frontend.numpy.elementwise import COMPARE, truth
 from irad.frontend.values.arr import Arr, dtype_of, is_weak, lift, static_int
@@ -30,10 +30,6 @@ _FRACTION = "int ** negative int is a float in Python: write float(base) ** expo
 _COMPLEX = "a negative number to a fractional power is complex in Python: write complex(base) ** exponent"
 LIMITS = {OVERFLOW, _LARGE, _FRACTION, _COMPLEX}
 """Messages of what Python would go on with: no handler of the program catches these."""
-
-
-class IradZeroDivisionError(IradError, ZeroDivisionError):
-    """A Python division whose divisor is known to be zero."""
 
 
 def is_python_scalar(x: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.core.ir import Value, build, emit
 from irad.core.types import I64, Type
-from irad.errors import IradValueError, UnsupportedError
+from irad.errors import IradIndexError, IradValueError, UnsupportedError
 from irad.frontend.numpy.elementwise import LOWER, apply_ufunc, convert
 from irad.frontend.numpy.join import stack
 from irad.frontend.numpy.reduce import keep
@@ -28,7 +28,6 @@ from irad.frontend.values.arr import (
     static_value,
 )
 from irad.frontend.values.index import check_same_kind, getitem
-from irad.frontend.values.positions import IradIndexError
 from irad.ops.array import Slice, dim_value, index, iota, reshape_to, transpose_to, update
 from irad.ops.constant import const, empty
 from irad.ops.control import for_

@@ -372,4 +372,6 @@ def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
 
 @builtin(globals, locals, vars, exec, eval, compile)
 def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
-    raise UnsupportedError("globals(), locals(), vars(), exec and eval are not supported in compiled code")
+    raise UnsupportedError(
+        "globals(), locals(), vars(), exec and eval are not supported in compiled code: write what they would run or give"
+    )

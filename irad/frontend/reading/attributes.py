@@ -89,7 +89,8 @@ def _array_attr(r: Reader, x: Any, name: str) -> Any:
     ):
         return Method(x, name)
     if not hasattr(np.ndarray, name):
-        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+        elsewhere = import_later("irad.elsewhere")
+        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'{elsewhere.advice(elsewhere.ATTRIBUTES, name)}")
     if not isinstance(content, Arr):
         return r.wrap(getattr(content, name))
     close = nearest(name)

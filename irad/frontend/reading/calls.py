@@ -31,6 +31,7 @@ from irad.frontend.reading.instances import delete_attr, frozen, note_method, pl
 from irad.frontend.reading.methods import call_method
 from irad.frontend.reading.native_calls import call_builtin, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
+from irad.frontend.reading.packages import refuse
 from irad.frontend.reading.written import in_library
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
@@ -147,6 +148,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     numpy_made = call_numpy(r, fn, args, kwargs)
     if numpy_made is not NotImplemented:
         return numpy_made
+    refuse(fn, [*args, *kwargs.values()])
     if isinstance(fn, types.FunctionType):
         own = generated_method(r, fn, args, kwargs) if _is_generated(fn) and args else UNDEFINED
         return call_function(r, fn, args, kwargs) if own is UNDEFINED else own

@@ -20,6 +20,7 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader
 from irad.frontend.reading.methods import call_method
+from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.watched import Watched
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Callback
@@ -105,7 +106,7 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     owner = getattr(fn, "__self__", None)
     if _differs(fn, module, owner):
         raise UnsupportedError(
-            f"{module}.{getattr(fn, '__name__', fn)} gives another result at each call, but here it would run once, at compile time; "
+            f"{module}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)} gives another result at each call, but here it would run once, at compile time; "
             "call it outside and pass the result as an argument"
         )
     if type(owner).__name__ == "SeedSequence" and (
@@ -116,6 +117,10 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         )
     if fn is open or fn is input:
         raise UnsupportedError(f"{fn.__name__}() in compiled code: read the data outside and pass it as an argument")
+    if fn is breakpoint:
+        raise UnsupportedError(
+            "breakpoint() in compiled code: debug the plain function, c.__wrapped__(x); print works in compiled code"
+        )
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
     if not in_library(r.frame.globals_of):  # whose functions hand on what they do not look into
@@ -129,6 +134,7 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     with (
         Watched(r, _name_of(fn), [owner, *args, *kwargs.values()], [owner, *operands, *named.values()]),
         np.errstate(all="ignore"),
+        calling_back(_name_of(fn)),
     ):
         out = fn(*operands, **named)
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")

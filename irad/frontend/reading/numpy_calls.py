@@ -20,6 +20,7 @@ from irad.frontend.numpy.elementwise import AT
 from irad.frontend.numpy.table import add_at, lookup, nearest
 from irad.frontend.reader import Reader
 from irad.frontend.reading.methods import into
+from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.structured import call_structured
 from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written
@@ -195,7 +196,7 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
     if module.startswith("numpy.random"):
         raise UnsupportedError(f"{module}.{getattr(fn, '__name__', fn)} in compiled code; call it outside and pass the result")
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), calling_back(f"{module}.{getattr(fn, '__name__', fn)}"):
         return fn(*args, **kwargs)
 
 

@@ -173,7 +173,7 @@ def unwrap(x: Any) -> Any:
 
 def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], why: str) -> Any:
     """Run a callee that cannot be read, on tracers. Raises UnsupportedError, with the reason `why`, where that fails."""
-    name = getattr(fn, "__name__", str(fn))
+    name = getattr(fn, "__name__", None) or f"a {type(fn).__name__}"
     if inspect.isgeneratorfunction(fn):
         raise UnsupportedError(f"generator function {name}: collect the values in a list or array and return it")
     if isinstance(fn, types.FunctionType) and not is_library(fn.__module__):
@@ -183,5 +183,8 @@ def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, An
     except (TypeError, ValueError) as e:
         if isinstance(e, UnsupportedError):
             raise
-        raise UnsupportedError(f"{name} cannot be read ({why}), and does not work on traced values: {e}") from e
+        text = str(e).replace(TracerArray.__name__, "a traced value")
+        raise UnsupportedError(
+            f"{name} cannot be read ({why}), and does not work on traced values: {text}; call it outside, or through irad.callback"
+        ) from e
     return r.wrap(unwrap(out))

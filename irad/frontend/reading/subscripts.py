@@ -12,7 +12,7 @@ import numpy as np
 from irad.core.foreign import base_method
 from irad.core.ir import Value
 from irad.core.structured import Structured
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, ReadOnlyError, UnsupportedError
 from irad.frontend.control import list_changes, lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
@@ -297,10 +297,6 @@ def writable(x: Array) -> None:
             raise ReadOnlyError(x.frozen)
         e, content = AliasError(x.frozen), x.cell.content
         raise of_a_loop(e, content)
-
-
-class ReadOnlyError(UnsupportedError, ValueError):
-    """A store into a read-only array."""
 
 
 def store(r: Reader, x: Array, key: Any, value: Any) -> None:

@@ -311,5 +311,5 @@ def words_for(node: ast.AST) -> str:
 _NAMES = {
     "AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with", "Await": "await",
     "Global": "assigning a global variable (return the value instead)",
-    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function", "Delete": "this kind of del",
+    "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function (define it outside)", "Delete": "this kind of del",
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, emit, inline, map_regions, substitute
 from irad.core.lazy_dataclass import replace
-from irad.core.tree import flatten, leaves_like
+from irad.core.tree import TreeDef, flatten, leaves_like
 from irad.core.types import Type, is_complex
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.control.filling import Maker, fresh_array, leaves
@@ -56,6 +56,10 @@ def apply_transform(r: Reader, t: Transform, args: list[Any], kwargs: dict[str, 
     if kind == "vmap":
         return apply_vmap(r, fun, args, kwargs, *part("axes"))
     if kind == "hvp":
+        if len(args) < 2:
+            raise IradTypeError(
+                f"hvp(f) takes a point and a vector, f's arguments and v: {len(args)} given; write irad.hvp(f)(x, v)"
+            )
         *primals, v = args
         gradient = Native(lambda *xs: _gradient(r, fun, list(xs), kwargs, 0, False, "reverse")[1])
         return apply_jvp(r, gradient, primals, [v, *[None] * (len(primals) - 1)])[1]
@@ -163,9 +167,7 @@ def _check_scalar(lin: Linearised, has_aux: bool) -> None:
         raise IradTypeError("with has_aux=True the function must return (value, aux)")
     value = lin.out_tree.children[0] if has_aux else lin.out_tree
     if value.cls is not None or not lin.graph.results:
-        raise IradTypeError(
-            f"grad wants a function that returns one number, this one returns {value!r}; use irad.vjp or irad.jacobian"
-        )
+        raise IradTypeError(f"grad wants a function that returns one number, this one returns {_returned(value)}")
     t = lin.graph.results[0].type
     if is_complex(t.dtype):
         raise IradTypeError(
@@ -173,6 +175,16 @@ def _check_scalar(lin: Linearised, has_aux: bool) -> None:
         )
     if t.shape or not t.differentiable:
         raise IradTypeError(f"grad wants a function that returns one float, this one returns {t}; use irad.vjp or irad.jacobian")
+
+
+def _returned(tree: TreeDef) -> str:
+    """What a function returns that is no number, and what to write for its derivative."""
+    if tree.cls is tuple:
+        return f"a tuple of {len(tree.children)}; return the number alone, or (number, the rest) with has_aux=True"
+    if tree.cls is TreeDef and tree.meta.value is None:
+        return "None; is a `return` missing?"
+    kind = type(tree.meta.value).__name__ if tree.cls is TreeDef else getattr(tree.cls, "__name__", "no number")
+    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}; use irad.vjp or irad.jacobian"
 
 
 # ---- vjp and jvp ----------------------------------------------------------------------------------------------------------------

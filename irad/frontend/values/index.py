@@ -13,7 +13,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import DTYPES, Dim, is_int
-from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.errors import IradIndexError, IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.registry import OPERATORS
 from irad.frontend.values.arr import (
     Arr,
@@ -29,7 +29,6 @@ from irad.frontend.values.arr import (
     size_of,
 )
 from irad.frontend.values.positions import (
-    IradIndexError,
     gather_positions,
     resolve_slice,
     static_gather,

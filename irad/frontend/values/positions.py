@@ -10,7 +10,7 @@ import numpy as np
 from irad.core.affine import divisible
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type
-from irad.errors import IradError, IradTypeError, IradValueError
+from irad.errors import IradIndexError, IradTypeError, IradValueError
 from irad.frontend.values.arr import Arr, as_dim, constant, is_traced, materialise, size_of, static_int
 from irad.ops import elementwise as ew
 from irad.ops.array import any_ as any_of
@@ -27,10 +27,6 @@ from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval, interval
 
 _LARGEST = 2**63 - 1
-
-
-class IradIndexError(IradError, IndexError):
-    """An index that is out of bounds, or too many indices, known at compile time."""
 
 
 def _out_of_bounds(i: Any, axis: int, n: Any) -> str:
