@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from irad.codegen.call.memory import release_memory
     from irad.core.reading import load
     from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
+    from irad.flat import flatten
     from irad.validation.check_grads import check_grads
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "export",
+    "flatten",
     "grad",
     "hessian",
     "hvp",
@@ -71,6 +73,7 @@ _LATER = {
     "custom_jvp": "irad.custom",
     "custom_vjp": "irad.custom",
     "export": "irad.ahead.library",
+    "flatten": "irad.flat",
     "load": "irad.core.reading",
     "release_memory": "irad.codegen.call.memory",
     "stop_gradient": "irad.custom",

@@ -20,7 +20,17 @@ LAYERS: list[set[str]] = [
     {"irad.ops"},
     {"irad.core.text", "irad.core.reading", "irad.core.verify", "irad.core.interp"},
     {"irad.frontend", "irad.passes", "irad.codegen"},
-    {"irad.options", "irad.pipeline", "irad.call", "irad.explain", "irad.custom", "irad.validation", "irad.api", "irad.ahead"},
+    {
+        "irad.options",
+        "irad.pipeline",
+        "irad.call",
+        "irad.explain",
+        "irad.custom",
+        "irad.validation",
+        "irad.api",
+        "irad.ahead",
+        "irad.flat",
+    },
     {"irad.validation.check_grads", "irad.graph", "irad.train", "irad.cli", "irad.__main__", "irad"},
 ]
 APART = LAYERS[3]  # never each other
