@@ -21,7 +21,7 @@ OLD = np.__version__.startswith("1.")
 
 def unknown(text: str) -> set[str]:
     """Functions on the page that an older NumPy or SciPy lacks: its table cannot say whether they are right."""
-    listed = re.findall(r"`([\w.]+)`", text.partition("; and `outer`")[0])
+    listed = re.findall(r"`([\w.]+)`", re.split(r";\s+and\s+`outer`", text)[0])  # a line may end between them
     there = lambda n: (
         hasattr(scipy.special, n.rsplit(".", 1)[-1])
         if n.startswith("scipy.special.")

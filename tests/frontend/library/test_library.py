@@ -63,13 +63,28 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+def by_numpy(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy gives; where an older one refuses what the newest has, that is stated, and what the newest gives."""
+    fn = NAMES[name]
+    if name == "np.pad" and isinstance(args[1], dict) and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        with pytest.raises(TypeError, match="pad_width"):
+            fn(*args)
+        axes = range(np.ndim(args[0]))
+        widths = [args[1].get(k, args[1].get(k - len(axes), 0)) for k in axes]
+        return fn(args[0], [w if isinstance(w, tuple) else (w, w) for w in widths])
+    return fn(*args, **kwargs)
+
+
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_it_is_the_function_that_it_stands_for(name: str) -> None:
     short = name.removeprefix("np.")
     for args, kwargs in CALLS[short]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            want, found = NAMES[name](*args, **kwargs), WRITTEN[name](*args, **kwargs)
+            want, found = by_numpy(name, *args, **kwargs), WRITTEN[name](*args, **kwargs)
+        if name == "np.unwrap" and args[0] is F and np.__version__.startswith("1."):  # its `where` is wider; irad's is not
+            assert found.dtype == np.float64
+            found = irad.compile(lambda x: np.unwrap(x, 0.1))(F)
         several = isinstance(want, (tuple, list))
         for w, g in zip(want, found, strict=True) if several else [(want, found)]:
             assert np.shape(w) == np.shape(g), (args, kwargs)
