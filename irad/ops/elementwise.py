@@ -330,18 +330,23 @@ cosh = elementwise("cosh", np.cosh, lambda x, o: (sinh(x),), kinds="fc", domain=
 tanh = elementwise("tanh", np.tanh, lambda x, o: (_one_minus_square(o),), kinds="fc", domain=(_ANY,), cost=30)
 arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, o: (1 / _root_one_plus_square(x),), kinds="fc", domain=(_ANY,), cost=40)
 arccosh = elementwise("arccosh", np.arccosh,
-                      lambda x, o: (1 / (sqrt(x - 1) * sqrt(x + 1)),), kinds="fc", domain=(_GE1,), cost=40)  # fmt: skip
+                      lambda x, o: (1 / (sqrt(x - 1) * sqrt(_plus_one(x))),), kinds="fc", domain=(_GE1,), cost=40)  # fmt: skip
 arctanh = elementwise("arctanh", np.arctanh, lambda x, o: (1 / _one_minus_square(x),), kinds="fc", domain=(_UNIT,), cost=40)
 
 
 def _one_minus_square(x: Value) -> Value:
     """1 - x*x as (1 - x)(1 + x), which keeps its digits near 1."""
-    return (1 - x) * (1 + x)
+    return -(x - 1) * _plus_one(x) if is_complex(x.type.dtype) else (1 - x) * (1 + x)
+
+
+def _plus_one(x: Value) -> Value:
+    """x + 1. NumPy's sum with a complex 1, like 1 - x, makes an imaginary part of -0 one of 0, which is the other side of a branch cut."""
+    return x - (-1) if is_complex(x.type.dtype) else x + 1
 
 
 def _root_one_plus_square(x: Value) -> Value:
     """sqrt(1 + x*x)"""
-    return sqrt(1 + x * x) if is_complex(x.type.dtype) else hypot(1, x)
+    return sqrt(_plus_one(x * x)) if is_complex(x.type.dtype) else hypot(1, x)
 
 
 def _over_hypot(x: Value, h: Value) -> Value:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 
+from tests.fuzz.array_functions import Functions
 from tests.fuzz.case import Case
 
 FEATURES = (
     "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan", "einsum",
     "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "large", "single", "constants", "shared", "functions",
+    "special", "spectrum", "fourier", "smoothing",
 )  # fmt: skip
 
 SMALL = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33)
@@ -31,7 +33,7 @@ BINARY = (
 CONSTANTS = ("1.0", "0.0", "2.0", "0.5", "1e-5", "-1.0", "3.0")
 
 
-class Maker:
+class Maker(Functions):
     """One random function of matrices and vectors. `shapes`: variables by shape; every number stays of moderate size."""
 
     def __init__(self, seed: int, features: frozenset[str] | None):
@@ -85,7 +87,8 @@ class Maker:
     def statement(self) -> None:
         kinds = [k for k in (
             "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan",
-            "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "functions", "functions") if self.has(k)]  # fmt: skip
+            "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "functions", "functions",
+            "special", "spectrum", "fourier", "smoothing") if self.has(k)]  # fmt: skip
         kind = self.r.choice([*kinds, "elementwise", "elementwise", "binary", "binary"])
         if self.has("shared") and self.r.random() < 0.1 and self.lines:
             name, equals, text = self.r.choice(self.lines).strip().partition(" = ")
@@ -461,6 +464,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     grad = m.scalar and m.r.random() < 0.7 and "single" not in m.used
     calls = [f"    compare.values(f, args{', whole=True' if m.small and m.r.random() < 0.25 else ''})"]
     calls += ["    compare.gradient(f, args, tuple(range(len(args))))"] if grad else []
-    lines = ["import numpy as np", "", "from tests.fuzz import compare", "", "", text, "", "", "def main():"]
+    heads = [f"from scipy import {n}" for n in ("linalg", "special") if f" {n}." in text or f"({n}." in text]
+    lines = ["import numpy as np", *heads, "", "from tests.fuzz import compare", "", "", text, "", "", "def main():"]
     lines += [f"    r = np.random.default_rng({seed})", f"    args = [{draw}]", *calls]
     return Case("arrays", seed, "\n".join(lines) + "\n", frozenset(m.used | ({"gradient"} if grad else set())))

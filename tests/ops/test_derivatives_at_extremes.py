@@ -124,3 +124,39 @@ def test_at_infinity(name: str) -> None:
     t = Type("f64", (2,))
     program = differentiated({"f": build([t], lambda x: op(x), "f")}, 0, False, 1)
     np.testing.assert_array_equal(interpret(program, np.array([-np.inf, np.inf]), np.ones(2))[-1], INFINITE[name])
+
+
+BEYOND = (1e308, -1e308, -np.inf, np.inf)
+FADING = [name for name, slopes in INFINITE.items() if slopes == (0.0, 0.0)]
+
+
+@pytest.mark.parametrize("op", [op for op in UNARY if op.name not in (STEPS + " " + SLOW).split()], ids=lambda op: op.name)
+def test_higher_derivatives_are_right_or_no_number(op: Op) -> None:
+    """Where formulas overflow, derivatives of order 2 and 3 may be NaN or infinite; a finite one is right (docs/edges.md)."""
+    where = [(x,) for x in (*ENDS["f64"], *BEYOND) if np.isinf(x) or regular(op, (x,))]
+    xs = np.array(where).T[0]
+    program, args = {"f": build([Type("f64", xs.shape)], lambda x: op(x, **op.extra.get("sample", {})), "f")}, [xs]
+    for order, forward in enumerate((True, False, True), 1):
+        program = differentiated(program, 0, forward, 1)
+        args.append(np.ones(xs.shape))
+        if order == 1:
+            continue
+        for x, got in zip(xs, interpret(program, *args)[-1]):
+            if not np.isfinite(got) or np.isinf(x) and op.name not in FADING:
+                continue
+            want = 0.0 if np.isinf(x) else wanted(op.name, (float(x),), (order,))
+            ok = want is None or np.abs(got - want) <= allowed(np.array([want]), np.array([[x]]), "f64", order)
+            assert ok, f"{op.name} of order {order} at {x}: {got}, not {want}"
+
+
+def test_tiny_base() -> None:
+    """y * x**(y - 1) as NumPy computes it: infinite where the power is; 0 at y = 0."""
+    op = next(op for op in BINARY if op.name == "pow")
+    t = Type("f64", (5,))
+    program = differentiated({"f": build([t, t], lambda x, y: op(x, y), "f")}, 0, False, 2)
+    x, y = np.array([1e-310, 1e-310, 1e-310, 1e-310, 5e-324]), np.array([1e-200, 0.0, 0.5, 2.0, -1e-3])
+    with np.errstate(all="ignore"):
+        want = np.where(y == 0, 0.0, y * x ** (y - 1))
+    got = interpret(program, x, y, np.ones(5))[-1]
+    np.testing.assert_allclose(got, want, rtol=1e-14)
+    assert np.isinf(got[0]) and got[1] == 0 and got[2] == float(mp.mpf(1e-310) ** -0.5 / 2) and np.isinf(got[4])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irad
 from irad.core.interp import interpret
 from irad.core.ir import Program
 from irad.frontend.numpy import table
@@ -88,3 +89,23 @@ def test_analytic(name: str) -> None:
     for along in ((), (0,), (0, 0)):
         np.testing.assert_allclose(at(re, (*along, 0)), at(im, (*along, 1)), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(at(re, (*along, 1)), -at(im, (*along, 0)), rtol=1e-10, atol=1e-12)
+
+
+CUTS = {
+    ("arcsin", "arccos", "arctanh", "log1p"): (2.0, -3.0), ("arccosh",): (0.5, -2.0), ("log", "log2", "log10", "sqrt"): (-2.0, -0.3),
+    ("arcsinh", "arctan"): (2.0, -3.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for names in CUTS for n in names])
+def test_sides_of_branch_cuts(name: str) -> None:
+    """The sign of a zero says on which side of its cut a number lies, for the slope too: natively, and as the traced graph means."""
+    f, across = getattr(np, name), name in ("arcsinh", "arctan")
+    at = next(points for names, points in CUTS.items() if name in names)
+    z = np.array([complex(s, t) if across else complex(t, s) for t in at for s in (0.0, -0.0)])
+    moved = lambda h: np.array([complex(w.real, w.imag + h) if across else complex(w.real + h, w.imag) for w in z])
+    want = (f(moved(1e-6)) - f(moved(-1e-6))) / (2e-6j if across else 2e-6)
+    ones = np.ones(len(z), complex)
+    np.testing.assert_allclose(irad.jvp(lambda z: f(z), (z,), (ones,))[1], want, rtol=1e-6, atol=1e-7)
+    program = trace(lambda z: f(z), (z,), {}).program
+    np.testing.assert_allclose(interpret(differentiated(program, 0, True, 1), z, ones)[-1], want, rtol=1e-6, atol=1e-7)
