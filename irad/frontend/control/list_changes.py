@@ -114,11 +114,11 @@ def pop_first(r: Reader, xs: Any) -> Any:
         run = whole(r, xs, anywhere=True)
     more = list(xs)[1:] if run is xs[0] else []
     out = at(r, run, 0)
-    start = run.start + 1 if run.checked else 0
-    rest = Run(run.element, run.columns, run.length - 1, run.most, run.watch, run.checked, start)
-    if not run.checked:
-        rest = whole(r, part(r, [run], slice(1, None)))
-    replace(r, xs, [rest, *more])
+    if run.checked:
+        rest = [Run(run.element, run.columns, run.length - 1, run.most, run.watch, run.checked, run.start + 1)]
+    else:
+        rest = [whole(r, left)] if (left := part(r, [run], slice(1, None))) else []
+    replace(r, xs, [*rest, *more])
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.reader import Reader
@@ -176,6 +178,26 @@ _special("erfc", ew.erfc)
 _special("lgamma", lambda x: ew.select(ew.isinf(x), abs(x), ew.gammaln(x)), _check_gamma)  # SciPy has -inf at -inf
 
 
+def _gamma(x: Value) -> Value:
+    """SciPy's function: there is no code for it here."""
+    if importlib.util.find_spec("scipy") is None:
+        raise UnsupportedError(
+            "math.gamma of traced numbers is SciPy's: install SciPy, or write math.exp(math.lgamma(x)) for x > 0"
+        )
+    out: Value = import_later("irad.ops.scipy_special").FUNCTIONS["gamma"](x)
+    return out
+
+
+def _check_whole(xs: Sequence[Any], out: Any) -> None:
+    """Poles at 0, -1, -2... and minus infinity."""
+    x = _value(xs[0])
+    _raise((x <= _value(0.0)) & ew.eq(ew.floor(x), x), "ValueError", "math domain error")
+    _check_range(xs, out)
+
+
+_special("gamma", _gamma, _check_whole)
+
+
 @builtin(math.ulp)
 def ulp(r: Reader, x: Any) -> Any:
     if not is_traced_deep(x):
@@ -312,6 +334,5 @@ def _instead(name: str, words: str) -> None:
     BUILTINS[native] = apply
 
 
-_instead("gamma", "write math.exp(math.lgamma(x)) for x > 0")
 _instead("fma", "write x * y + z")
 _instead("sumprod", "write np.dot(p, q)")

@@ -77,7 +77,7 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
         finally:
             manager.leave(r)
     elif isinstance(manager, contextlib.suppress):
-        _suppressed(r, s, manager, body)
+        _suppressed(r, s, manager, inner)
     elif isinstance(manager, GeneratorContext):
         with pending(r, s):
             _generated(r, manager.stream, body)
@@ -88,12 +88,11 @@ def _within(r: Reader, s: ast.With, items: list[ast.withitem]) -> None:
 _NOTHING = (np.errstate,)  # what it changes, compiled code does not look at
 
 
-def _suppressed(r: Reader, s: ast.With, manager: contextlib.suppress, body: Callable[[Any], None]) -> None:
-    """with suppress(E): the block of a try whose handler does nothing."""
-    if len(s.items) > 1:
-        raise UnsupportedError("contextlib.suppress beside other managers in one with; nest the with statements")
+def _suppressed(r: Reader, s: ast.With, manager: contextlib.suppress, inner: list[ast.withitem]) -> None:
+    """with suppress(E): the block, in the managers after it, of a try whose handler does nothing."""
     handler = ast.ExceptHandler(ast.Constant(manager._exceptions), None, [])  # type: ignore[attr-defined]
-    made = ast.copy_location(ast.Try(s.body, [handler], [], []), s)
+    block: list[ast.stmt] = [ast.copy_location(ast.With(inner, s.body), s)] if inner else s.body
+    made = ast.copy_location(ast.Try(block, [handler], [], []), s)
     ast.fix_missing_locations(made)
     r.stmt(made)
 

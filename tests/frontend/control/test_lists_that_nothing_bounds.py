@@ -286,3 +286,20 @@ def test_length_by_a_condition_that_is_known_is_known():
         return np.array(xs).reshape(10, 10)[3]
 
     assert np.array_equal(irad.compile(square)(0.5), square(0.5))
+
+
+def test_a_queue_that_holds_one_element() -> None:
+    """What is taken leaves nothing behind, until something is put there."""
+
+    def halved(x: float) -> float:
+        todo, total = deque([x]), 0.0
+        while todo:
+            v = todo.popleft()
+            total += v * v
+            if v > 0.2:
+                todo.append(v * 0.5)
+        return total
+
+    for x in (0.1, 0.7, 3.0):
+        assert irad.compile(halved)(x) == halved(x)
+    assert irad.grad(halved)(0.7) == pytest.approx(2 * 0.7 * (1 + 1 / 4 + 1 / 16), rel=1e-12)

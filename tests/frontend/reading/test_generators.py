@@ -434,6 +434,15 @@ def with_swallow(x):
     return s
 
 
+@program(R.random(4))
+def with_suppress_before_another(x):
+    s = 0.0
+    for v in x:
+        with contextlib.suppress(ValueError), contextlib.nullcontext(v) as k:
+            s += math.sqrt(k - 0.4) * k
+    return s
+
+
 def f_ret(x):
     for v in x:
         with ctx(v) as k:
