@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from irad.core.reading import load
     from irad.custom import callback, custom_jvp, custom_vjp, stop_gradient
     from irad.flat import flatten
+    from irad.interop.casadi import to_casadi
+    from irad.interop.jax import to_jax
+    from irad.interop.pytensor import to_pytensor
+    from irad.interop.torch import to_torch
     from irad.validation.check_grads import check_grads
 
 __version__ = "0.1.0"
@@ -62,6 +66,10 @@ __all__ = [
     "register_type",
     "release_memory",
     "stop_gradient",
+    "to_casadi",
+    "to_jax",
+    "to_pytensor",
+    "to_torch",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -77,9 +85,13 @@ _LATER = {
     "load": "irad.core.reading",
     "release_memory": "irad.codegen.call.memory",
     "stop_gradient": "irad.custom",
+    "to_casadi": "irad.interop.casadi",
+    "to_jax": "irad.interop.jax",
+    "to_pytensor": "irad.interop.pytensor",
+    "to_torch": "irad.interop.torch",
 }
 
-_MODULES = ("graph",)
+_MODULES = ("graph", "mpi")
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from irad.call.attached import call
 from irad.call.runtime import Cache, cache_of, code_key
 from irad.call.specialisation import specialise
-from irad.core.by_name import carried, reduced, stands_for
+from irad.core.by_name import arrived, carried, reduced, stands_for
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
 from irad.errors import IradTypeError, IradValueError, shortened
@@ -73,6 +73,7 @@ def _function_again(text: tuple[str, str] | None, given: Options, kind: str, fun
     """A function that was pickled."""
     if text is not None:
         carry(*text)
+        arrived(fun, text)
     made = Function(kind, fun, *rest)
     made.options = given
     return made
@@ -133,6 +134,7 @@ def _compiled_again(text: tuple[str, str] | None, fn: Any, argnums: Any, given: 
     """A compiled function that was pickled."""
     if text is not None:
         carry(*text)
+        arrived(fn, text)
     return Compiled(_plain(fn), argnums, given)
 
 

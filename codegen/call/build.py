@@ -25,6 +25,7 @@ from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
     host,
     linalg,
     loops,
+    mpi,
     sort,
     spectral,
 )
@@ -78,6 +79,12 @@ def generate(
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
         support[POLL] = poll_text(time.CLOCK_MONOTONIC)
         lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
+    collectives = {
+        s.symbol for k in lowered.kernels for s in kf.walk(k.body) if isinstance(s, kf.Call) and s.symbol.startswith("irad_mpi_")
+    }
+    if collectives:
+        support |= import_later("irad.codegen.libraries.mpi").support(collectives)
+        lowered.symbols |= import_later("irad.codegen.libraries.mpi").symbols(collectives)
     if lowered.grows:
         support[kf.GROW_NAME] = grow or llvm_files.read("lower", "grow")
     if lowered.functions:

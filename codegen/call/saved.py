@@ -108,6 +108,8 @@ def _finder(symbol: str) -> Callable[[str], int] | None:
         return lambda s: int(import_later("irad.codegen.libraries.pool").library().address(s))
     if symbol.startswith("irad_scipy_"):
         return lambda s: int(import_later("irad.codegen.math.scipy").address(s))
+    if symbol.startswith(("irad_mpi_", "MPI_")):
+        return lambda s: int(import_later("irad.codegen.libraries.mpi").address(s))
     if "openblas" in symbol or "cblas" in symbol or re.fullmatch(r"(scipy_)?[sdcz]\w+_(64_)?", symbol):
         return _of_numpy
     return None

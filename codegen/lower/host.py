@@ -71,8 +71,8 @@ def call_host(f: KernelBuilder, node: Node, call: HostFunction, name: str) -> No
     f.out.keep += [target, call]
     symbol = f"irad_host_{name}"
     f.out.symbols[symbol] = ctypes.cast(target, ctypes.c_void_p).value or 0
-    args = [_address(f, v, store=True) for v in operands]
-    results = [_address(f, v, store=False) for v in node.outputs]
+    args = [placed(f, v, store=True) for v in operands]
+    results = [placed(f, v, store=False) for v in node.outputs]
     status, failed = f.fresh("status"), f.fresh("failed")
     f.block += [
         Call(symbol, (*args, *results), ("i64", *["ptr"] * len(values)), status, "i64", writes=tuple(results)),
@@ -84,7 +84,7 @@ def call_host(f: KernelBuilder, node: Node, call: HostFunction, name: str) -> No
             f.env[v] = f.let(kf.Load(place, (0,)), v.type.dtype, v.hint or "v")
 
 
-def _address(f: KernelBuilder, v: Value, store: bool) -> str:
+def placed(f: KernelBuilder, v: Value, store: bool) -> str:
     """A buffer with the value: a scalar in memory of its own, `store`: with its content."""
     name = f.fresh("arg")
     if v.type.shape:

@@ -52,12 +52,32 @@ def _by_cloudpickle() -> bool:
     return frame is not None and "cloudpickle" in frame.f_globals.get("__name__", "")
 
 
+_arrived: dict[Any, tuple[str, str]] = {}  # code that came from another process -> name and text of its file
+
+
 def carried(fn: Any) -> tuple[str, str] | None:
-    """Name and text of the file of a function that is pickled with its code, which has lost its file's name at the other end."""
+    """Name and text of the file of a function that is pickled with its code, which has lost its file's name at the other end.
+
+    It may have come from another process itself, as a task that goes to its worker by way of a scheduler.
+    """
+    code = _code_of(fn)
+    if code is None or not _by_cloudpickle():
+        return None
+    return _arrived.get(code) or (code.co_filename, "".join(linecache.getlines(code.co_filename)))
+
+
+def arrived(fn: Any, text: tuple[str, str]) -> None:
+    """A function came from another process, with the name and text of its file."""
+    code = _code_of(fn)
+    if code is not None:
+        _arrived[code] = text
+
+
+def _code_of(fn: Any) -> Any:
+    """The code of the innermost function in an object."""
     while not hasattr(fn, "__code__"):
         inner = next((getattr(fn, a) for a in ("__func__", "fun", "__wrapped__", "func") if hasattr(fn, a)), None)
         if inner is None:
             return None
         fn = inner
-    file = fn.__code__.co_filename
-    return (file, "".join(linecache.getlines(file))) if _by_cloudpickle() else None
+    return fn.__code__

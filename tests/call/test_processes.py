@@ -105,6 +105,20 @@ def test_pickled_with_its_code() -> None:
         assert again(c.grad, cloudpickle)(X).tolist() == [3.0] * 3
 
 
+def test_pickled_on_the_way_again() -> None:
+    """A scheduler that has unpickled a function hands on the text of its file, too."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    def inner(x: Any) -> Any:
+        return np.sum(x) if x[0] > 0 else x[1]
+
+    once = cloudpickle.loads(cloudpickle.dumps(irad.grad(inner)))
+    assert once.fun.__code__.co_filename != __file__
+    twice = cloudpickle.dumps(once)
+    assert b"def test_pickled_on_the_way_again" in twice
+    assert cloudpickle.loads(twice)(X).tolist() == irad.grad(inner)(X).tolist()
+
+
 def test_what_cannot_be_pickled_says_why() -> None:
     for made in (irad.vjp(plain, X)[1], irad.linearize(plain, X)[1]):
         with pytest.raises(TypeError, match="cannot be pickled: it holds memory of this process"):
@@ -169,6 +183,22 @@ def map_joblib(how):
     return joblib.Parallel(2)(joblib.delayed(f.grad)(np.ones(3)) for _ in range(2))
 
 
+def map_dask(how):
+    from dask.distributed import Client, LocalCluster
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
+        assert np.array_equal(client.submit(closure(2.0).grad, np.ones(3)).result(), np.full(3, 2.0))
+        return client.gather(client.map(f.grad, [np.ones(3)] * 2, pure=False))
+
+
+def map_ray(how):
+    import ray
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    assert np.array_equal(ray.get(ray.remote(call).remote(closure(2.0).grad)), np.full(3, 2.0))
+    found = ray.get([ray.remote(call).remote(f.grad) for _ in range(2)])
+    ray.shutdown()
+    return found
+
+
 if __name__ == "__main__":
     if sys.argv[2] == "fork":
         f.grad(np.ones(3))
@@ -179,11 +209,13 @@ if __name__ == "__main__":
 @pytest.mark.plain
 @pytest.mark.parametrize(
     ("what", "how"),
-    [("pool", "fork"), ("pool", "spawn"), ("pool", "forkserver"), ("futures", "fork"), ("futures", "spawn"), ("joblib", "loky")],
-)
+    [("pool", "fork"), ("pool", "spawn"), ("pool", "forkserver"), ("futures", "fork"), ("futures", "spawn"), ("joblib", "loky"),
+     pytest.param("dask", "processes", marks=pytest.mark.slow), pytest.param("ray", "processes", marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_workers(what: str, how: str, tmp_path: Path) -> None:
-    if what == "joblib" and importlib.util.find_spec("joblib") is None:
-        pytest.skip("joblib is not there")
+    library = {"joblib": "joblib", "dask": "distributed", "ray": "ray"}.get(what)
+    if library is not None and importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not there")
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     env = {**os.environ, "PYTHONPATH": str(ROOT), "IRAD_CACHE": "1", "IRAD_CACHE_DIR": str(tmp_path / "cache")}

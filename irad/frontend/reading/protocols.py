@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_instance, is_library, is_value
+from irad.core.foreign import CODE, advice, is_instance, is_library, is_value
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
@@ -153,7 +153,7 @@ def wrap(r: Reader, x: Any, callee: str) -> Any:
     if is_instance(x) and not is_value(x) and not isinstance(x, CODE):
         raise UnsupportedError(
             f"{describe(x)} is given to {callee}, which cannot be read: it would be looked at once, at compile time; "
-            "give it the numbers and arrays"
+            + (advice(x) if hasattr(type(x), "to_numpy") else "give it the numbers and arrays")
         )
     return x
 

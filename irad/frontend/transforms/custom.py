@@ -60,7 +60,7 @@ class Operands:
         at = [k for k, x in enumerate(leaves) if _differentiable(x)]
         ends = np.cumsum([0, *(c.size for c in tree.children)])
         counts = [sum(lo <= k < hi for k in at) for lo, hi in zip(ends, ends[1:])]
-        return Operands(leaves, tree, at, [_value(r, leaves[k]) for k in at], [kind_of(leaves[k]) for k in at], counts)
+        return Operands(leaves, tree, at, [value_of(r, leaves[k]) for k in at], [kind_of(leaves[k]) for k in at], counts)
 
     def objects(self, values: Sequence[Value]) -> list[Any]:
         """The arguments with other floats."""
@@ -79,7 +79,8 @@ def _differentiable(x: Any) -> bool:
     return isinstance(x, Arr) and is_float(x.name) or isinstance(x, (float, np.floating))
 
 
-def _value(r: Reader, x: Any) -> Value:
+def value_of(r: Reader, x: Any) -> Value:
+    """A number or array of the program as a value."""
     return r.value(x) if isinstance(x, Array) else lift(x).value
 
 
@@ -144,7 +145,7 @@ def _like(r: Reader, given: Any, v: Value, what: str) -> Value:
     """A derivative that a rule gave, as a value of the type of v; None is zero. Raises IradTypeError if it does not fit."""
     if given is None:
         return zeros(v.type)
-    d = _value(r, given)
+    d = value_of(r, given)
     if d.type.shape != v.type.shape:
         raise IradTypeError(f"{what} has shape {d.type.shape} where {v.type.shape} is wanted")
     return cast_to(d, v.type.dtype)
@@ -280,7 +281,7 @@ def _stopped(r: Reader, x: Any) -> Any:
         return branch(r, x.cond, lambda: _stopped(r, x.left), lambda: _stopped(r, x.right))
     if isinstance(x, Array):
         return x.view(Stopped(), x.type, x.strides)
-    return object_of(ops.stop_gradient(_value(r, x)), kind_of(x))
+    return object_of(ops.stop_gradient(value_of(r, x)), kind_of(x))
 
 
 def apply_callback(
@@ -288,7 +289,7 @@ def apply_callback(
 ) -> Any:
     """A call of Python: the leaves' values are its operands; the result is nested as `tree`, its leaves of `kinds`."""
     op = ops.pure_callback if pure else ops.callback
-    out = op(*(_value(r, x) for x in leaves), name=host.name, types=host.types)
+    out = op(*(value_of(r, x) for x in leaves), name=host.name, types=host.types)
     values = out if isinstance(out, tuple) else (out,)
     return tree.unflatten([object_of(v, k) for v, k in zip(values, kinds)])
 

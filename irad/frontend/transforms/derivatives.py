@@ -32,7 +32,7 @@ from irad.frontend.transforms.linearise import (
     positions,
     rebuilt,
 )
-from irad.frontend.transforms.modes import forward_is_cheaper, note_mode
+from irad.frontend.transforms.modes import check_one_direction, forward_is_cheaper, note_mode
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.arr import dtype_of, lift
 from irad.frontend.values.callables import Native
@@ -134,6 +134,8 @@ def _gradient(
     lin = linearise(r, fun, args, kwargs, at, numbers=True)
     _check_scalar(lin, has_aux)
     forward = mode == "forward" or mode == "" and forward_is_cheaper(lin)
+    if forward:
+        check_one_direction(lin, "the forward mode")
     if r.notes is not None:
         note_mode(r.notes, lin, mode, forward)
     if forward:

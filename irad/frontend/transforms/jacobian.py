@@ -11,6 +11,7 @@ from irad.core.types import is_complex
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.linearise import Linearised, linearise, positions
+from irad.frontend.transforms.modes import check_one_direction
 from irad.frontend.values.objects import Array, Cell
 from irad.ops import control
 
@@ -38,6 +39,7 @@ def jacobian(
     outs = lin.float_results
     if len(outs) != len(lin.graph.results) or not all(isinstance(k, str) for k in lin.out_kinds):
         raise IradTypeError("jacobian wants a function that returns floats only")
+    check_one_direction(lin, "the Jacobian or Hessian")
     _, found = blocks(lin, _checked_mode(lin, outs, mode), symmetric)
     per_result = []
     for k in range(len(outs)):

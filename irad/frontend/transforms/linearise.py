@@ -57,6 +57,8 @@ def opened(r: Reader, x: Any) -> Any:
     """An argument whose plain objects are copies, which hold what stands for their attributes."""
     if is_leaf(x) or isinstance(x, (Structured, Bytes)) or is_value(x):
         return x
+    if hasattr(type(x), "to_numpy"):  # of pandas, Polars, xarray: their attributes are no numbers of the user's
+        raise IradTypeError(f"{describe(x)} is not read as numbers: {advice(x)}")
     node = parts(x)
     if node is not None:
         copied = [opened(r, c) for c in node[2]]

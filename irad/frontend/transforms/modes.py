@@ -5,6 +5,7 @@ from __future__ import annotations
 from irad.core.ir import current, walk
 from irad.core.notes import Notes
 from irad.core.types import is_complex
+from irad.errors import UnsupportedError
 from irad.frontend.transforms.linearise import Linearised
 from irad.ops.regions import is_loop
 
@@ -22,7 +23,21 @@ def forward_is_cheaper(lin: Linearised) -> bool:
     sizes = [v.type.size if v.type.static else FEW + 1 for v in lin.primals]
     names = {n.op.name for n in walk(lin.graph)}
     real = not any(is_complex(v.type.dtype) for v in lin.primals)
-    return real and sum(sizes) <= FEW and _looped(lin) and not names & _REVERSE_ONLY
+    return real and sum(sizes) <= FEW and _looped(lin) and not names & _REVERSE_ONLY and not meets_others(lin)
+
+
+def meets_others(lin: Linearised) -> bool:
+    """Do other processes take part in it? One direction here is then one in each of them."""
+    return any(n.op.extra.get("collective") for n in walk(lin.graph))
+
+
+def check_one_direction(lin: Linearised, what: str) -> None:
+    """Raises UnsupportedError for directions that would be taken by all processes at once."""
+    if meets_others(lin):
+        raise UnsupportedError(
+            f"{what} of a function with collectives of irad.mpi: a direction would be taken by all processes at once; "
+            "use irad.grad, irad.vjp (the cotangents of all processes count) or irad.jvp"
+        )
 
 
 def _looped(lin: Linearised) -> bool:
