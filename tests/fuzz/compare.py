@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,9 +39,33 @@ def _value(f: Any, c: Any, args: Sequence[Any], kinds: bool) -> None:
         if _raises(want) and not isinstance(e, VerifyError):
             return  # refused what raises in Python too
         raise
-    spread = lambda: noise(lambda xs: _plain(f, xs), list(args), [want, theirs])
-    if found := agree([got, mine], [want, theirs], spread, kinds):
+    held = lambda found, xs: opened([found, [x for x in xs if isinstance(x, np.ndarray)] if _raises(want) else xs])
+    spread = lambda: noise(lambda xs: held(*_plain(f, xs)), list(args), held(want, theirs))
+    if found := agree(held(got, mine), held(want, theirs), spread, kinds):  # an exception leaves objects as they were
         raise Fault(f"{stage_of(f, args)}: {found}\nirad: {got!r}\nPython: {want!r}")
+
+
+def opened(x: Any, met: dict[int, int] | None = None) -> Any:
+    """Results and arguments as lists of what they hold: containers of the library, keys in their order, attributes of objects; what is
+    met a second time as such."""
+    met = {} if met is None else met
+    inside = lambda items: [opened(v, met) for v in items]
+    if isinstance(x, tuple):
+        return ["tuple", *inside(x)]
+    attributes = None if isinstance(x, (np.ndarray, np.generic, type, types.FunctionType)) else getattr(x, "__dict__", None)
+    if not isinstance(x, (list, dict, set, collections.deque)) and attributes is None:
+        return x
+    if id(x) in met:
+        return f"again {met[id(x)]}"
+    met[id(x)] = len(met)
+    found = [type(x).__name__]
+    if isinstance(x, (list, collections.deque)):
+        found += inside(x)
+    elif isinstance(x, dict):
+        found += inside(x.items())
+    elif isinstance(x, set):
+        found += inside(sorted(x, key=repr))
+    return [*found, *inside((k, v) for k, v in sorted((attributes or {}).items()))]
 
 
 def _raises(outcome: Any) -> bool:

@@ -9,11 +9,23 @@ import collections
 import types
 from typing import Any
 
+import numpy as np
+
 from irad.core.foreign import base_items, is_instance, is_library, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, static_value
-from irad.frontend.values.objects import Array, Closure, Either, Text, class_of_number, describe, found_in_class, python_method
+from irad.frontend.values.objects import (
+    Array,
+    Closure,
+    Either,
+    Poison,
+    Text,
+    class_of_number,
+    describe,
+    found_in_class,
+    python_method,
+)
 
 
 def special_method(r: Reader, x: Any, name: str, absent: bool = False) -> Any:
@@ -72,6 +84,12 @@ def class_name(x: Any) -> str:
     return {Array: "ndarray", Either: "ndarray", Text: "str", Closure: "function"}.get(type(x)) or type(x).__name__
 
 
+def full_name(x: Any) -> str:
+    """The class as messages of Python's own C code name it: NumPy's classes with their module."""
+    cls = class_of_number(x) if isinstance(x, Arr) else type(x)
+    return f"numpy.{cls.__name__}" if issubclass(cls, np.generic) else class_name(x)
+
+
 # ---- keys of dicts, elements of sets: Python looks for them by their hash, so what they are must be known ------------------
 
 
@@ -84,6 +102,8 @@ def key(r: Reader, x: Any, what: str) -> Any:
 
 
 def _check(r: Reader, x: Any, what: str) -> None:
+    if isinstance(x, Poison):
+        raise x.error(what)
     if isinstance(x, (tuple, frozenset)):
         for e in x:
             _check(r, e, what)

@@ -33,7 +33,7 @@ from irad.frontend.control.sequences import (
     used_up,
     zip_,
 )
-from irad.frontend.control.special import key, rely_on, rely_on_bases, special_method
+from irad.frontend.control.special import full_name, key, rely_on, rely_on_bases, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.python.text_pieces import together
@@ -52,7 +52,7 @@ from irad.frontend.values.objects import (
     reads_traced,
 )
 from irad.frontend.values.runs import Run, has_run, length_of
-from irad.ops.control import print_
+from irad.ops.control import print_, raise_if
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
 
@@ -86,6 +86,19 @@ def _index(r: Reader, a: Any) -> Any:
     return a
 
 
+def _own_length(r: Reader, n: Any) -> Any:
+    """What `__len__` of the user's gives, as len() takes it."""
+    if isinstance(n, Arr) and n.name[0] not in "biu" or not isinstance(n, Arr) and not hasattr(type(n), "__index__"):
+        raise TypeError(f"'{full_name(n)}' object cannot be interpreted as an integer")
+    n = r.call(int, [n])
+    negative = r.truth(r.operator("lt", n, 0))
+    if isinstance(negative, Arr):
+        raise_if(negative.value, exc="ValueError", message="__len__() should return >= 0")
+    elif negative:
+        raise ValueError("__len__() should return >= 0")
+    return n
+
+
 @builtin(len)
 def len_(r: Reader, obj: Any) -> Any:
     if isinstance(obj, Structured) and obj.layout.scalar:
@@ -108,7 +121,7 @@ def len_(r: Reader, obj: Any) -> Any:
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
     method = special_method(r, obj, "__len__")
     if method is not None and not is_library(type(obj).__module__):
-        return r.call(method, [])
+        return _own_length(r, r.call(method, []))
     if r.captures.opaque(obj):
         r.captures.hand("len()", obj)
     return len(obj)

@@ -174,6 +174,9 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
 
 def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     """A Python operator on anything: user classes by their methods, static things by Python, traced ones by the table."""
+    for x in xs:
+        if type(x) is Poison:  # an item of a container, perhaps, which nobody has read
+            raise x.error("an operand")
     if any(type(x) is Nullable for x in xs):
         return nullable.operator(r, name, *xs)
     if varies(xs):
@@ -239,9 +242,6 @@ def _unequal(r: Reader, result: bool, x: Any, y: Any) -> Any:
 
 def _check_operands(name: str, xs: list[Any]) -> None:
     """Raises IradTypeError for what no arithmetic or order is defined on."""
-    for x in xs:
-        if isinstance(x, Poison):
-            raise UnsupportedError(f"this value cannot be used here: {x.message}")
     known: tuple[type, ...] = (Arr, np.ndarray, np.generic, int, float, complex)
     if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists

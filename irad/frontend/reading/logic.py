@@ -19,7 +19,7 @@ from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
-from irad.frontend.control.special import compares_itself, key, special_method
+from irad.frontend.control.special import compares_itself, full_name, key, special_method
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -312,15 +312,26 @@ def truth(r: Reader, x: Any) -> Any:
         raise x.unknown()
     if isinstance(x, (Structured, Bytes)):
         raise UnsupportedError(f"the truth value of {describe(x)}; compare its fields")
-    for dunder in ("__bool__", "__len__"):
-        method = special_method(r, x, dunder, absent=True)
-        if method is not None:
-            return r.truth(r.call(method, []))
+    method = special_method(r, x, "__bool__", absent=True)
+    if method is not None:
+        found = r.call(method, [])
+        if not (
+            isinstance(found, (bool, Nullable, Poison)) or isinstance(found, Arr) and found.name == "bool" and _pythons(found)
+        ):
+            raise TypeError(f"__bool__ should return bool, returned {full_name(found)}")
+        return r.truth(found)
+    if special_method(r, x, "__len__", absent=True) is not None:
+        return r.truth(r.call(len, [x]))
     if has_run(x):
         return r.truth(from_dim(length_of(x)))
     if r.captures.opaque(x) and not _always_true(x):
         r.captures.hand("a test", x)
     return bool(x)
+
+
+def _pythons(x: Arr) -> bool:
+    """Is it Python's number, on one path at least?"""
+    return x.weak or x.mixed
 
 
 def _always_true(x: Any) -> bool:

@@ -26,7 +26,7 @@ from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
-from irad.frontend.values.objects import Array, Either, describe, python_method
+from irad.frontend.values.objects import Array, Either, Poison, describe, python_method
 from irad.frontend.values.result_layout import of_call
 
 
@@ -156,8 +156,11 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
 
 def _as_sequence(r: Reader, x: Any, name: str) -> Any:
     """An object that NumPy takes for a sequence (`__len__` and `__getitem__`) as a list. Raises UnsupportedError for other objects,
-    of which NumPy makes arrays of objects."""
+    of which NumPy makes arrays of objects, and for items that are of one kind on one path and of another kind on the other."""
     if type(x) in (list, tuple):
+        for e in x:
+            if type(e) is Poison:
+                raise e.error(f"an item that np.{name} reads")
         return type(x)(_as_sequence(r, e, name) for e in x) if any(_is_object(e) or type(e) in (list, tuple) for e in x) else x
     if not _is_object(x):
         return x

@@ -19,9 +19,12 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
+import numpy as np
+
 from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
+from irad.core.types import dtype_name
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
@@ -90,10 +93,10 @@ def signature(r: Reader, names: dict[str, Any], general: bool = False) -> tuple[
 def _kind(r: Reader, x: Any, general: bool) -> Any:
     if isinstance(x, Array):
         return ("array", x.type)
-    if isinstance(x, Arr) or (general and is_number(x) and type(x) is not bool):
-        weak = x.weak if isinstance(x, Arr) else True
-        name = x.name if isinstance(x, Arr) else next((d for t, d in _PYTHON.items() if isinstance(x, t)), "i64")
-        return ("number", name, weak)
+    if isinstance(x, Arr):
+        return ("number", x.name, x.weak)
+    if general and (number := _number(type(x))):
+        return number
     if isinstance(x, Nullable):
         return ("perhaps", _kind(r, x.value, general))
     if has_run(x):
@@ -101,7 +104,7 @@ def _kind(r: Reader, x: Any, general: bool) -> Any:
     node = None if stays(r, x) else structure(x)
     if node is not None:
         return (node[0], str(node[1]), tuple(_kind(r, c, general) for c in node[2]))
-    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, bool, type(None))) else ("object", id(x))
+    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, type(None), np.generic)) else ("object", id(x))
 
 
 def _kind_of(t: Template | None) -> Any:
@@ -131,10 +134,10 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
         record.homes, record.stored = _callers(r, frame)
         try:
             _build(r, record, body)
-        except IradError:
-            if not _wanted(r, frame):
+        except Exception as e:
+            r.records, r.graphs = known  # the program may be read on in another way
+            if not isinstance(e, IradError) or not _wanted(r, frame):
                 raise
-            r.records, r.graphs = known
             r.recursive[frame.code] = False
             return NotImplemented
     try:
@@ -203,12 +206,18 @@ def _same_cell(a: CellType, b: CellType) -> bool:
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
 
 
+def _number(cls: type) -> tuple[str, str, bool] | None:
+    """The kind of the numbers of a class: dtype, and whether they are Python's. None for what is no number of the graph."""
+    name = dtype_name(cls) if issubclass(cls, np.generic) else _PYTHON.get(cls)
+    return ("number", name, not issubclass(cls, np.generic)) if name else None
+
+
 def _generalised(t: Any) -> Any:
     """A signature with Python numbers by type, in containers too."""
     if not isinstance(t, tuple):
         return t
     if len(t) == 3 and t[0] == "value":
-        return ("number", _PYTHON[t[1]], True) if t[1] in _PYTHON else t
+        return _number(t[1]) or t
     return tuple(map(_generalised, t))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import irad
@@ -505,3 +506,33 @@ def test_a_cached_property_is_kept() -> None:
     ours, plain, c = Body(2.0), Body(2.0), irad.compile(f)
     for x in (0.5, 1.5, 2.5):
         assert c(ours, x) == f(plain, x) and vars(ours) == vars(plain)
+
+
+class Sized:
+    def __init__(self, n: Any):
+        self.n = n
+
+    def __len__(self) -> Any:
+        return self.n
+
+
+class Truthful:
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __bool__(self) -> Any:
+        return self.x > 0.2
+
+
+@pytest.mark.parametrize("f", [lambda x: 1 if Truthful(x) else 2, lambda x: 1 if Sized(x) else 2, lambda x: len(Sized(x)), lambda x: 1 if x > 9 and Truthful(x) else 2])  # fmt: skip
+@pytest.mark.parametrize("x", [1.5, np.float64(1.5), 2, np.int64(2), -1, 0])
+def test_what_bool_and_len_of_the_users_may_return(f: Callable[[Any], Any], x: Any) -> None:
+    """A bool of Python's, and a whole number that is not negative: else the exception that Python raises."""
+
+    def outcome(g: Callable[[Any], Any]) -> Any:
+        try:
+            return g(x)
+        except (TypeError, ValueError) as e:
+            return type(e), str(e)
+
+    assert outcome(irad.compile(f)) == outcome(f)

@@ -421,3 +421,54 @@ def test_a_list_that_each_call_makes_longer() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="is given a list that may be longer in each call"):
         irad.compile(lambda x: rec([x], x))(0.5)
+
+
+def test_numpys_numbers_that_are_known() -> None:
+    def rec(v, n):
+        return v if n <= 0 else rec(v * np.float64(0.5), n - 1) + v
+
+    def halves(v, n):
+        return v if n <= 0 else halves(v + np.float32(0.5), n - 1) * np.float32(2)
+
+    for f in (lambda n: rec(np.float64(0.7), n), lambda n: halves(np.float32(0.5), n)):
+        c = irad.compile(f)
+        for n in (0, 3, 6):
+            assert c(n) == f(n) and type(c(n)) is type(f(n))
+
+
+def test_a_function_that_cannot_become_a_graph_is_not_called_as_one_later() -> None:
+    def rec(k, v, seen):
+        if k <= 0 or v > 3.0:
+            return v
+        seen[0] += 0.1
+        return rec(k - 1, v + seen[1], seen) * 0.5
+
+    def f(s, n):
+        m, w = 0, [s, 0.5, 1.5]
+        for _ in range(n):
+            if m < 2:
+                s += 0.1 * rec(3, np.tanh(0.84), w)
+                m += 1
+            w[m % 3] = np.tanh(s)
+        return s
+
+    def g(s, n):  # as above, in a form that no graph of it fits
+        m, w = 0, [s, 0.5, 1.5]
+
+        def tick(v):
+            nonlocal m
+            m += 3 if v > 0.4 else 1
+            return v * 0.5
+
+        for _ in range(n):
+            if m <= 1:
+                s += 0.1 * rec(3, np.tanh(0.84), w)
+                s = tick(s)
+            w[m % 3] = np.tanh(s)
+        return s
+
+    for h in (f, g):
+        try:
+            assert np.isclose(irad.compile(h)(0.3, 5), h(0.3, 5), rtol=1e-13)
+        except irad.UnsupportedError as e:
+            assert "changes a list that it is given" in str(e)
