@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.util
 import os
+import re
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from irad import __version__, pipeline
 from irad.ahead import command
-from irad.api import Compiled, compile, value_and_grad
+from irad.api import compile
 from irad.call import kept
 from irad.call.compiled import Job, signature
 from irad.core.interp import resolve_dim
 from irad.core.ir import Program, Value, size
 from irad.core.notes import Notes
 from irad.core.text import load, parse, show
-from irad.core.types import parse_type
+from irad.elsewhere import misspelt
 from irad.errors import IradError, IradValueError
 from irad.explain import report
-from irad.frontend.trace import trace
-from irad.frontend.values.traced import Spec
+from irad.given import UserError, load_function, running, traced
 from irad.ops import OPS
 from irad.options import Options, flags, options
 from irad.passes.derivatives.autodiff import grad
@@ -37,7 +35,7 @@ from irad.train import main as train
 from irad.validation.bisect import bisect, smallest, written
 
 _EPILOG = """examples:
-  irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient
+  irad dump model.py:loss f64[3] f64[100,3] --grad        the optimised graph of value and gradient by argument 0
   irad dump model.py:loss f64[3] f64[100,3] --steps       after every pass that changed it
   irad explain model.py:loss f64[3] f64[100,3] --grad     what was decided: loops, lanes, contractions, memory
   irad opt graph.irad -p cse,dce --diff                   what two passes change in a graph file
@@ -51,7 +49,11 @@ _EPILOG = """examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `irad` command. Exit codes: 0 success, 1 an error in the input, 2 wrong usage."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if not hasattr(args, "run"):
+        parser.print_help()
+        return 0
     try:
         code = args.run(args)
         sys.stdout.flush()
@@ -60,46 +62,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as e:
         print(f"irad: error: {e.filename}: {e.strerror}" if e.filename else f"irad: error: {e}", file=sys.stderr)
-    except (IradError, ImportError, _UserError) as e:
+    except (IradError, ImportError, UserError) as e:
         print(f"irad: error: {e}", file=sys.stderr)
     return 1
 
 
-class _UserError(Exception):
-    """What the user's code raised, and where."""
+class _Parser(argparse.ArgumentParser):
+    """Which says what an unknown command is close to."""
 
-    def __init__(self, what: str, e: BaseException):
-        notes = "".join(f"\n{note}" for note in getattr(e, "__notes__", ()))
-        inside = [f for f in traceback.extract_tb(e.__traceback__) if not _ours(f.filename)]
-        where = f" at {inside[-1].filename}:{inside[-1].lineno}" if inside else ""
-        super().__init__(f"{what}: {type(e).__name__}{where}: {e}{notes}")
-
-
-def _ours(file: str) -> bool:
-    return file.startswith("<") or Path(file).resolve().is_relative_to(Path(__file__).resolve().parents[1])
-
-
-@contextmanager
-def _running(what: str) -> Iterator[None]:
-    """Exceptions of the user's code become errors without traceback; irad's own already are."""
-    try:
-        yield
-    except (IradError, OSError):
-        raise
-    except Exception as e:
-        raise _UserError(what, e) from e
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '(\w+)'", message)
+        super().error(message + (misspelt(wrong[1], re.findall(r"\w+", message[wrong.end() :])[2:]) if wrong else ""))
 
 
 def _parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="irad", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    p = _Parser(prog="irad", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    types = "argument types, such as f64, f32[3,4], i64[10]; numbers, and texts in quotes ('\"relu\"'), are constants"
+    wrt = "the arguments that --grad is for, by name or position"
     p.add_argument("--version", action="version", version=f"irad {__version__}")
-    sub = p.add_subparsers(required=True, metavar="COMMAND")
+    sub = p.add_subparsers(metavar="COMMAND")
     d = sub.add_parser("dump", help="the graph of a Python function, at any stage down to assembly")
-    d.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file")
-    d.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
-    d.add_argument("--grad", action="store_true", help="value and gradient by the float arguments")
+    d.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file, or CLASS.METHOD")
+    d.add_argument("types", nargs="*", metavar="TYPE", help=types)
+    d.add_argument("--grad", action="store_true", help=(grads := "value and gradient by argument 0, as irad.value_and_grad"))
+    d.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
     d.add_argument("--loc", action="store_true", help="source places as comments")
     d.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=(fast := "flags of irad.compile's fastmath, or all"))
     stage = d.add_mutually_exclusive_group()
@@ -112,8 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     d.set_defaults(run=_dump)
     e = sub.add_parser("explain", help="what was decided for a function: loops, lanes, contractions, memory")
     e.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
-    e.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
-    e.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    e.add_argument("types", nargs="*", metavar="TYPE", help=types)
+    e.add_argument("--grad", action="store_true", help=f"of {grads}")
+    e.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
     e.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
     e.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
     e.set_defaults(run=_explain)
@@ -134,21 +121,26 @@ def _parser() -> argparse.ArgumentParser:
         "bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it"
     )
     b.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
-    b.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10]")
-    b.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    b.add_argument("types", nargs="*", metavar="TYPE", help=types)
+    b.add_argument("--grad", action="store_true", help=f"of {grads}")
+    b.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
     b.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an argument's value")
     b.add_argument("--random", type=_natural, metavar="SEED", default=0, help="of the other arguments: as for run (default 0)")
     b.add_argument("--out", type=Path, default=Path("smallest.irad"), metavar="FILE.irad", help="where the graph goes")
     b.add_argument("--seconds", type=_natural, default=60, help="to make it smaller (default 60)")
     b.set_defaults(run=_bisect)
-    sub.add_parser("ops", help="the op table").set_defaults(run=_ops)
+    o = sub.add_parser("ops", help="the op table")
+    o.add_argument("words", nargs="*", metavar="WORD", help="only rows with one of these words in their name or notes")
+    o.set_defaults(run=_ops)
     k = kept.add_commands(sub.add_parser("cache", help="the compiled code on disk: ls, clear, path, why"), _job)
-    k.add_argument("--grad", action="store_true", help="of value and gradient by the float arguments")
+    k.add_argument("--grad", action="store_true", help=f"of {grads}")
+    k.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
     k.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
     k.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
     command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), load_function)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
+    t.add_argument("--seed", type=_natural, default=0, help="of data, weights and order (default 0)")
     t.set_defaults(run=_train)
     return p
 
@@ -163,38 +155,9 @@ def _natural(text: str) -> int:
 # ---- dump -----------------------------------------------------------------------------------------------------
 
 
-def load_function(spec: str) -> Any:
-    """The function that `FILE.py:FUNC` names. Raises IradValueError or OSError with what is wrong."""
-    path, _, name = spec.rpartition(":")
-    if not path:
-        raise IradValueError(f"{spec!r} names no function; write FILE.py:FUNC")
-    if not Path(path).exists():
-        raise IradValueError(f"there is no file {path}")
-    module_spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if module_spec is None or module_spec.loader is None:
-        raise IradValueError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module_spec.name] = module
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    with _running(f"{path} cannot be loaded"):
-        module_spec.loader.exec_module(module)
-    if not callable(getattr(module, name, None)):
-        found = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
-        raise IradValueError(f"{path} has no function {name!r}; it has {', '.join(found) or 'none'}")
-    return getattr(module, name)
-
-
 def _traced(a: argparse.Namespace, notes: Notes | None = None) -> Program:
     """The program of the function that the arguments name, or with --grad of its value and gradient."""
-    types = [parse_type(t) for t in a.types]
-    function = load_function(a.function)
-    if isinstance(function, Compiled):  # what it compiles; other wrappers are part of what is asked for
-        function = function.__wrapped__
-    if a.grad:
-        wrt = tuple(k for k, t in enumerate(types) if t.differentiable)
-        function = value_and_grad(function, argnums=wrt if len(wrt) != 1 else wrt[0])
-    with _running(a.function):
-        return trace(function, tuple(Spec(t) for t in types), {}, notes=notes).program
+    return traced(a.function, a.types, a.grad, a.wrt, notes).program
 
 
 def _job(a: argparse.Namespace) -> Job:
@@ -208,6 +171,8 @@ def _explain(a: argparse.Namespace) -> int:
     if a.function.endswith(".irad"):
         if a.types:
             raise IradValueError(f"{a.function} is a graph, whose parameters have types; leave out {' '.join(a.types)}")
+        if a.wrt:
+            raise IradValueError("--wrt is for functions; the gradient of a graph is by all of its float parameters")
         program = _load(a.function)
         if a.grad:
             entry = next(iter(program.values()))
@@ -290,10 +255,11 @@ def _opt(a: argparse.Namespace) -> int:
     names = [n.strip() for n in a.passes.split(",")]
     unknown = [n for n in names if n not in PASSES]
     if unknown:
-        raise IradValueError(f"there is no pass {unknown[0]!r}; there are {', '.join(sorted(PASSES))}")
+        hint = misspelt(unknown[0], list(PASSES)) or f"; there are {', '.join(sorted(PASSES))}"
+        raise IradValueError(f"there is no pass {unknown[0]!r}{hint}")
     before = _load(a.file)
     after = run(before, names, None, _flags(a))
-    print(_diff(show(before), show(after)) if a.diff else show(after))
+    print((_diff(show(before), show(after)) or "no change") if a.diff else show(after))
     return 0
 
 
@@ -302,7 +268,7 @@ def _run(a: argparse.Namespace) -> int:
     entry = next(iter(program.values()))
     args = _inputs(a, entry.params)
     c = compile(program, argnums=tuple(k for k, v in enumerate(entry.params) if v.type.differentiable))
-    with _plain_numbers(), _running(a.file):
+    with _plain_numbers(), running(a.file):
         if a.grad:
             results, grads = c.value_and_grad(*args)
         else:
@@ -379,8 +345,12 @@ def _bisect(a: argparse.Namespace) -> int:
 def _ops(a: argparse.Namespace) -> int:
     rows = [("op", "reverse", "forward", "effects", "cost", "notes")]
     for op in OPS.values():
+        if a.words and not any(w.lower() in f"{op.name} {op.doc}".lower() for w in a.words):
+            continue
         rule = lambda r, op=op: "pass" if op.regions or op.name in ("call", "push", "pop", "tape") else "yes" if r else "-"
         rows.append((op.name, rule(op.vjp), rule(op.jvp), op.effects, f"{op.cost:g}", op.doc))
+    if len(rows) == 1:
+        raise IradValueError(f"no op has {' or '.join(map(repr, a.words))} in its name or notes")
     widths = [max(map(len, column)) for column in zip(*rows)][:-1]
     for row in rows:
         print("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[-1]]).rstrip())
@@ -388,4 +358,4 @@ def _ops(a: argparse.Namespace) -> int:
 
 
 def _train(a: argparse.Namespace) -> int:
-    return train(a.epochs)
+    return train(a.epochs, a.seed)

@@ -8,7 +8,7 @@ scikit-learn (Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 import irad
 
 RATE, BATCH = 0.1, 64
+_INSTALL = "pip install scikit-learn rich (the extra `train` of irad)"
 
 
 def cross_entropy(z: Any, y: Any) -> Any:
@@ -39,7 +40,7 @@ def perceptron(params: Any, X: Any, y: Any) -> Any:
 def make_step(loss: Callable[..., Any]) -> Callable[..., Any]:
     """One step of gradient descent on `loss`, compiled whole: (params, X, y) -> (loss, new params)."""
 
-    @irad.compile
+    @irad.compile(threads=1)  # arrays of this size are not worth more
     def step(params: Any, X: Any, y: Any) -> Any:
         value, grads = irad.value_and_grad(loss)(params, X, y)
         return value, {k: params[k] - RATE * grads[k] for k in params}
@@ -88,7 +89,7 @@ def digits(seed: int = 0) -> tuple[Any, ...]:
     try:
         from sklearn.datasets import load_digits  # an extra of the package
     except ImportError as e:
-        raise ImportError("the digits come with scikit-learn: pip install 'irad[train]'") from e
+        raise ImportError(f"the digits come with scikit-learn; {_INSTALL}") from e
     data = load_digits()
     order = np.random.default_rng(seed).permutation(len(data.target))
     X, y = (data.data[order] / 16).astype(np.float32), data.target[order].astype(np.int64)
@@ -107,9 +108,11 @@ def initial(sizes: tuple[int, ...], seed: int = 1) -> dict[str, Any]:
     return params
 
 
-def train(step: Callable[..., Any], params: Any, X: Any, y: Any, epochs: int, report: Callable[[float], None]) -> Any:
+def train(
+    step: Callable[..., Any], params: Any, X: Any, y: Any, epochs: int, report: Callable[[float], None], seed: int = 2
+) -> Any:
     """`epochs` passes over the data in batches; `report(loss)` after each step. Returns the trained parameters."""
-    r = np.random.default_rng(2)
+    r = np.random.default_rng(seed)
     for _ in range(epochs):
         order = r.permutation(len(y))
         for k in range(0, len(y) - BATCH + 1, BATCH):
@@ -130,14 +133,19 @@ def accuracy(params: Any, X: Any, y: Any) -> float:
     return float(np.mean(np.argmax(z, axis=1) == y))
 
 
-def seconds_per_step(step: Callable[..., Any], params: Any, X: Any, y: Any, repeats: int = 200) -> float:
-    """Median time of one step, in seconds."""
-    times = []
-    for _ in range(repeats):
-        t = time.perf_counter()
-        step(params, X, y)
-        times.append(time.perf_counter() - t)
-    return float(np.median(times))
+ROUNDS, STEPS = 100, 3  # of the measurement
+
+
+def seconds_per_step(steps: Sequence[Callable[..., Any]], params: Any, X: Any, y: Any) -> list[float]:
+    """The time of one step of each, in seconds: the minimum over rounds in which they take turns, so that all meet the same machine."""
+    best = [float("inf")] * len(steps)
+    for _ in range(ROUNDS):
+        for k, step in enumerate(steps):
+            t = time.perf_counter()
+            for _ in range(STEPS):
+                step(params, X, y)
+            best[k] = min(best[k], (time.perf_counter() - t) / STEPS)
+    return best
 
 
 def gradient_error(loss: Callable[..., Any], params: Any, X: Any, y: Any) -> float:
@@ -154,45 +162,56 @@ def gradient_error(loss: Callable[..., Any], params: Any, X: Any, y: Any) -> flo
     return worst
 
 
-def main(epochs: int = 30) -> int:
-    """Run the job and print what came out of it. Returns 0 if the perceptron reaches 95 %, else 1."""
-    from rich.console import Console  # an extra of the package
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # an extra
-    from rich.table import Table  # an extra
+_WANTED, _ENOUGH = 0.95, 10  # the test accuracy that the perceptron reaches, after so many epochs at least
 
-    console = Console()
-    X, y, X_test, y_test = digits()
-    console.print(f"{len(y)} digits to train on, {len(y_test)} to test, batches of {BATCH}, {epochs} epochs")
-    table = Table(
-        "model", "test accuracy", "first step (compiles)", "step, irad", "step, NumPy by hand", "gradient vs differences"
-    )
+
+def main(epochs: int = 30, seed: int = 0) -> int:
+    """Run the job and print what came out of it. Returns 1 if the perceptron is not right on 95 % of the test images after ten epochs
+    or more, else 0. `seed`: of the split of the data, the initial weights and the order of the images."""
+    try:
+        from rich.console import Console  # an extra of the package
+        from rich.table import Table  # an extra
+        from threadpoolctl import threadpool_limits  # scikit-learn brings it
+    except ImportError as e:
+        raise ImportError(f"irad train needs {e.name}; {_INSTALL}") from e
+    console = Console(width=min(Console().width, 100))
+    X, y, X_test, y_test = digits(seed)
+    console.print(f"{len(y)} digits to train on, {len(y_test)} to test, batches of {BATCH}, epochs: {epochs}, seed: {seed}")
+    table = Table("model", *(f"{a}\n{b}" for a, b in (("test", "accuracy"), ("first", "step"), ("step,", "irad"), ("step,", "NumPy"),
+                                                      ("gradient", "error"))))  # fmt: skip
     reached = 0.0
     for name, loss, hand, sizes in (
         ("logistic regression", logistic, logistic_by_hand, (64, 10)),
         ("perceptron 64-128-64-10", perceptron, perceptron_by_hand, (64, 128, 64, 10)),
     ):
-        step, params = make_step(loss), initial(sizes)
-        t = time.perf_counter()
-        step(params, X[:BATCH], y[:BATCH])
-        first = time.perf_counter() - t
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]:.4f}"),
-        )
-        with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-            task = progress.add_task(name, total=epochs * (len(y) // BATCH), loss=float("nan"))
-
-            def report(value: float, progress: Any = progress, task: Any = task) -> None:
-                progress.update(task, advance=1, loss=value)
-
-            params = train(step, params, X, y, epochs, report)
-        reached = accuracy(params, X_test, y_test)
-        ours, theirs = (seconds_per_step(s, params, X[:BATCH], y[:BATCH]) for s in (step, hand))
+        step, params = make_step(loss), initial(sizes, seed + 1)
+        with threadpool_limits(1, user_api="blas"):
+            t = time.perf_counter()
+            step(params, X[:BATCH], y[:BATCH])
+            first = time.perf_counter() - t
+            params = _shown(console, name, step, params, X, y, epochs, seed)
+            reached = accuracy(params, X_test, y_test)
+            times = seconds_per_step((step, hand), params, X[:BATCH], y[:BATCH])
         error = gradient_error(loss, params, X[:BATCH], y[:BATCH])
-        table.add_row(
-            name, f"{reached:.1%}", f"{first * 1e3:.0f} ms", f"{ours * 1e6:.0f} us", f"{theirs * 1e6:.0f} us", f"{error:.1e}"
-        )
+        table.add_row(name, f"{reached:.1%}", f"{first * 1e3:.0f} ms", *(f"{t * 1e6:.0f} us" for t in times), f"{error:.0e}")
     console.print(table)
-    return 0 if reached > 0.95 else 1
+    console.print(
+        "first step: with compilation, or loading from disk. step: forward, backward and update of one batch, the least of "
+        f"{ROUNDS} rounds of {STEPS} steps taken in turns, each on one thread (irad's and that of NumPy's BLAS); NumPy's has "
+        "gradients written by hand. gradient error: the largest relative difference from central differences along 5 directions.",
+        style="dim",
+    )
+    return int(epochs >= _ENOUGH and reached <= _WANTED)
+
+
+def _shown(console: Any, name: str, step: Any, params: Any, X: Any, y: Any, epochs: int, seed: int) -> Any:
+    """`train`, with a bar that shows how far it is."""
+    if not epochs:
+        return params
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # an extra
+
+    bar = BarColumn(bar_width=None)
+    columns = (TextColumn("{task.description}"), bar, MofNCompleteColumn(), TextColumn("loss {task.fields[loss]:.4f}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, expand=True) as progress:
+        task = progress.add_task(name, total=epochs * (len(y) // BATCH), loss=float("nan"))
+        return train(step, params, X, y, epochs, lambda loss: progress.update(task, advance=1, loss=loss), seed + 2)

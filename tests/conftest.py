@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 
 import irad
-from irad.cli import parse_type
 from irad.core.interp import interpret, resolve_dim
 from irad.core.ir import Program, Value, walk
 from irad.core.text import parse, show
-from irad.core.types import DTYPES, is_float, is_int
+from irad.core.types import DTYPES, is_float, is_int, parse_type
 from irad.core.verify import verify
 from irad.errors import IradError
 from irad.ops.control import RaisedInGraph

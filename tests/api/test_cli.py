@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irad.cli import main, parse_type
+from irad.cli import main
 from irad.core.text import parse
-from irad.core.types import Type
+from irad.core.types import Type, parse_type
 from irad.core.verify import verify
 from irad.errors import IradValueError
 from irad.ops import OPS
@@ -111,7 +111,7 @@ def test_help_lists_the_commands(irad: Run) -> None:
 
 @pytest.mark.parametrize(
     "argv",
-    [[], ["nothing"], ["dump"], ["opt", "g.irad"], [*LOSS, "--steps", "--diff"], ["run", "g.irad", "--random", "-1"],
+    [["nothing"], ["dump"], ["opt", "g.irad"], [*LOSS, "--steps", "--diff"], ["run", "g.irad", "--random", "-1"],
      ["run", "g.irad", "--random", "1", "--input", "x=x.npy"], ["train", "--epochs", "many"]],
 )  # fmt: skip
 def test_wrong_usage_is_2(irad: Run, argv: list[str]) -> None:
@@ -130,9 +130,10 @@ def test_dump_prints_a_graph(irad: Run) -> None:
 
 
 def test_dump_grad(irad: Run) -> None:
-    code, out, _ = irad(*LOSS, "--grad")
-    (entry,) = parse(out).values()
-    assert code == 0 and [str(v.type) for v in entry.results] == ["f64", "f64[3]", "f64[4,3]"]
+    for wrt, types in (([], ["f64[3]"]), (["--wrt", "0,X"], ["f64[3]", "f64[4,3]"]), (["--wrt", "X"], ["f64[4,3]"])):
+        code, out, _ = irad(*LOSS, "--grad", *wrt)
+        (entry,) = parse(out).values()
+        assert code == 0 and [str(v.type) for v in entry.results] == ["f64", *types]
     out = irad("dump", "m.py:wave", "f64[5]", "--grad")[1]  # a decorated function, one gradient
     assert [str(v.type) for v in next(iter(parse(out).values())).results] == ["f64", "f64[5]"]
 
@@ -391,3 +392,70 @@ def test_files_that_are_no_graphs(irad: Run) -> None:
             assert code == 1 and not out and words in err and "Traceback" not in err
     assert irad("opt", "g.irad", "-p", ",")[0] == 1
     assert "given twice" in irad("run", "g.irad", "--input", "x=x.npy", "--input", "x=x.npy")[2]
+
+
+# ---- a first look --------------------------------------------------------------------------------------------------------
+
+
+def test_alone_it_prints_help(irad: Run) -> None:
+    code, out, err = irad()
+    assert code == 0 and out == irad("--help")[1] and not err
+
+
+@pytest.mark.parametrize(
+    "argv, hint",
+    [(["trian"], "did you mean train?"), (["dump", "m.py:los", "f64[3]"], "did you mean loss?"),
+     (["opt", "g.irad", "-p", "cs"], "did you mean cse"), (["ops", "no such"], "no op has 'no such'"),
+     (["dump", "m.py:loss", "float"], """a text is written in quotes: '"float"'"""), (["dump", "m.py:loss", "f64[3]", "--wrt", "0"], "write both")],
+)  # fmt: skip
+def test_what_was_meant(irad: Run, argv: list[str], hint: str) -> None:
+    Path("g.irad").write_text("func @f(%x: f64) -> f64 {\n  return %x\n}\n")
+    code, out, err = irad(*argv)
+    assert code and not out and hint in err
+
+
+METHODS = """
+import numpy as np
+
+
+class Layer:
+    def __init__(self):
+        self.scale = 2.0
+
+    def loss(self, x, power, kind="sum"):
+        total = np.sum(x**power) if kind == "sum" else np.mean(x**power)
+        return self.scale * total
+
+    @staticmethod
+    def plain(x):
+        return np.sum(x)
+
+
+class Wants:
+    def __init__(self, n):
+        self.n = n
+
+    def f(self, x):
+        return x
+"""
+
+
+def test_methods_and_constants(irad: Run) -> None:
+    Path("methods.py").write_text(METHODS)
+    code, out, _ = irad("dump", "methods.py:Layer.loss", "f64[3]", "3", "--after", "input")
+    assert code == 0 and "%x: f64[3]" in out and "power" not in out.split("{")[0] and "sum" in out
+    sums, means = (irad("dump", "methods.py:Layer.loss", "f64[3]", "2", k, "--grad")[1] for k in ('"sum"', "'mean'"))
+    assert sums != means and [str(v.type) for v in next(iter(parse(means).values())).results] == ["f64", "f64[3]"]
+    assert irad("dump", "methods.py:Layer.plain", "f64[3]")[0] == 0
+    assert "__init__() missing 1 required" in irad("dump", "methods.py:Wants.f", "f64")[2]
+    assert "methods.py:Layer has no function 'lost'; did you mean loss?" in irad("dump", "methods.py:Layer.lost", "f64")[2]
+
+
+def test_some_ops(irad: Run) -> None:
+    out = irad("ops", "cholesky", "erf")[1].splitlines()
+    assert 2 < len(out) < 20 and all("cholesky" in line.lower() or "erf" in line.lower() for line in out[1:])
+
+
+def test_a_diff_of_nothing(irad: Run) -> None:
+    Path("g.irad").write_text("func @f(%x: f64) -> f64 {\n  return %x\n}\n")
+    assert irad("opt", "g.irad", "-p", "cse", "--diff") == (0, "no change\n", "")

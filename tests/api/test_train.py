@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -57,15 +58,30 @@ def test_a_short_training_reaches_95_percent(data: Any) -> None:
     assert train.accuracy(params, X_test, y_test) > 0.95
 
 
-def test_the_command_reports(capsys: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(train, "seconds_per_step", lambda *a, **k: 1e-6)  # no timing under test
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["train", "--epochs", "1"]) == 1  # one pass is not enough for 95 %
+@pytest.mark.parametrize("epochs, enough, code", [(0, 10, 0), (1, 10, 0), (1, 1, 1)])
+def test_the_command_reports(capsys: Any, monkeypatch: Any, epochs: int, enough: int, code: int) -> None:
+    """In 80 columns. It fails where training for long enough does not reach 95 %: one pass does not."""
+    monkeypatch.setattr(train, "ROUNDS", 1)
+    monkeypatch.setattr(train, "_ENOUGH", enough)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["train", "--epochs", str(epochs), "--seed", "3"]) == code
     out = capsys.readouterr().out
-    assert "1437 digits to train on, 360 to test" in out and "logistic regression" in out and "perceptron 64-128-64-10" in out
+    assert (
+        "1437 digits to train on, 360 to test" in out
+        and f"epochs: {epochs}, seed: 3" in out
+        and "each on one thread" in " ".join(out.split())
+    )
+    assert "logistic regression" in out and "perceptron 64-128-64-10" in out and max(map(len, out.splitlines())) <= 80
 
 
-def test_without_scikit_learn_it_says_what_to_install(capsys: Any, monkeypatch: Any) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "sklearn.datasets", None)
+def test_steps_are_timed_in_turns() -> None:
+    calls: list[int] = []
+    times = train.seconds_per_step([lambda *_, k=k: calls.append(k) for k in range(2)], None, None, None)
+    assert len(times) == 2 and calls[: 2 * train.STEPS] == [0] * train.STEPS + [1] * train.STEPS
+
+
+@pytest.mark.parametrize("missing", ["sklearn.datasets", "rich.console", "threadpoolctl"])
+def test_without_the_extra_it_says_what_to_install(capsys: Any, monkeypatch: Any, missing: str) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
     assert main(["train"]) == 1
-    assert "pip install 'irad[train]'" in capsys.readouterr().err
+    assert "pip install scikit-learn rich" in capsys.readouterr().err
