@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from irad.call.compiled import signature
@@ -15,6 +16,15 @@ from irad.explain import report
 from irad.frontend.trace import trace
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise
+
+
+class Text(str):
+    """A text of many lines, which notebooks show as it is."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
 
 
 @dataclass(frozen=True)
@@ -46,27 +56,36 @@ class Stages:
         program = optimise(traced, observe, options, frozenset(donated.values()), notes)
         return Stages(program, tuple(passes), native(program, signature(found.graph), options, notes), notes)
 
+    def __repr__(self) -> str:
+        return f"<stages of {next(iter(self.program))}: explain, ir, kernel, llvm, asm; {len(self.passes)} passes>"
+
+    def _repr_html_(self) -> str:
+        """What was decided, and each stage to unfold."""
+        names = ("ir", "kernel", "llvm", "asm")
+        parts = [f"<details><summary>{n}</summary>{Text(getattr(self, n))._repr_html_()}</details>" for n in names]
+        return "".join([self.explain._repr_html_(), *parts])
+
     @property
-    def explain(self) -> str:
+    def explain(self) -> Text:
         """What was decided, one line each: loops and lanes, contractions, what the backward keeps, memory."""
-        return report(self.program, self.native, self.notes)
+        return Text(report(self.program, self.native, self.notes))
 
     @property
-    def ir(self) -> str:
+    def ir(self) -> Text:
         """The optimised graph."""
-        return show(self.program)
+        return Text(show(self.program))
 
     @property
-    def kernel(self) -> str:
+    def kernel(self) -> Text:
         """The kernel form."""
-        return self.native.kernel_text
+        return Text(self.native.kernel_text)
 
     @property
-    def llvm(self) -> str:
+    def llvm(self) -> Text:
         """LLVM IR."""
-        return self.native.text
+        return Text(self.native.text)
 
     @property
-    def asm(self) -> str:
+    def asm(self) -> Text:
         """Assembly of this machine."""
-        return self.native.library.asm
+        return Text(self.native.library.asm)

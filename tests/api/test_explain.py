@@ -317,7 +317,7 @@ def loss(w, X, y):
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.py"
     path.write_text(SOURCE)
-    assert main(["explain", f"{path}:loss", "f64[3]", "f64[100,3]", "f64[100]", "--grad"]) == 0
+    assert main(["explain", f"{path}:loss", "f64[3]", "f64[100,3]", "f64[100]", "--grad", "--wrt", "w,X,y"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("@value_and_grad_loss(w: f64[3], X: f64[100,3], y: f64[100])\n")
     assert "line 5: one loop over (100, 3)" in out and "arena: none" in out and "\nderivatives\n  reverse: 403 numbers" in out

@@ -15,6 +15,7 @@ from functools import cache
 from itertools import islice
 
 from irad.core.lazy_dataclass import dataclass
+from irad.core.once import import_later
 from irad.errors import Loc
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -51,6 +52,7 @@ def source_of(code: types.CodeType) -> Source:
 
 
 _sources: dict[types.CodeType, Source] = {}
+_HOW = ", or its text into linecache (docs/troubleshooting.md)"
 
 
 _carried: dict[str, list[str]] = {}  # texts of files that came with a function from another process
@@ -68,8 +70,13 @@ def _find(code: types.CodeType) -> Source:
     for file, text in _carried.items() if not lines else ():
         if _made_from(code, text, file) and (found := _in_text(code, text, file, exact=False)):
             return found
+    for text, name in import_later("irad.frontend.syntax.typed").texts(code) if not lines else ():
+        if found := _in_text(code, text, name, exact=True):
+            return found
     if not lines:
-        raise NoSource(f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook")
+        raise NoSource(
+            f"the text of {code.co_filename} is not there: put the function into a file or the cell of a notebook{_HOW}"
+        )
     source = _in_text(code, lines, code.co_filename, exact=code.co_filename == "<string>")
     if source is None:
         raise NoSource(f"the text at {code.co_filename}:{code.co_firstlineno} is not what it was compiled from")
