@@ -32,7 +32,16 @@ LAYERS: list[set[str]] = [
         "irad.flat",
         "irad.mpi",
     },
-    {"irad.validation.check_grads", "irad.graph", "irad.interop", "irad.train", "irad.given", "irad.cli", "irad.__main__", "irad"},
+    {
+        "irad.validation.check_grads",
+        "irad.graph",
+        "irad.interop",
+        "irad.train",
+        "irad.given",
+        "irad.cli",
+        "irad.__main__",
+        "irad",
+    },
 ]
 APART = LAYERS[3]  # never each other
 # The same within a package; a set is a line, and what is not named stands above all lines (what runs the others).
