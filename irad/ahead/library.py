@@ -237,10 +237,11 @@ def _function(
         grow=llvm_files.read("lower", "grow_never" if bounds.known else "grow_within"),
     )
     scratch = _scratch(text.lowered.kernels)
-    slots = {slot: bounds.words.get(v, inf) for v, slot in text.lowered.tapes.items()}
+    grown = _grown(text.lowered.kernels)
+    slots = {slot: bounds.words.get(v, inf) for v, slot in text.lowered.tapes.items() if slot in grown}
     tapes = {slot: int(words) for slot, words in slots.items() if words < inf} if bounds.known else {}
     heap = scratch = inf if scratch and bounds.inner else scratch
-    if text.lowered.grows and not bounds.known or scratch == inf:
+    if grown and not bounds.known or bounds.inner and text.lowered.grows or scratch == inf:
         if request.tape_bytes is None:
             raise UnsupportedError(
                 "how much memory this needs is not known before it runs, and exported code gets all of its memory from the caller: "
@@ -284,6 +285,15 @@ def _scratch(kernels: Sequence[kf.Kernel]) -> float:
                 size = sizes.get(s.args[0]) if isinstance(s.args[0], str) else None
                 total += size + _HEAD if isinstance(size, int) else inf
     return total
+
+
+def _grown(kernels: Sequence[kf.Kernel]) -> set[int]:
+    """The slots of the context whose tapes are pushed on in the end, here or in what is called: passes of the kernel form have others
+    in memory of the kernel's own."""
+    found = [s for k in kernels for s in kf.walk(k.body)]
+    given = {a for s in found if isinstance(s, kf.Call) for a in s.args if isinstance(a, str)}
+    views = [s for s in found if isinstance(s, kf.View) and s.buf == "ctx" and s.name in given]
+    return {s.offset for s in views if isinstance(s.offset, int)}
 
 
 def _support(texts: Sequence[str], request: Request) -> list[str]:
