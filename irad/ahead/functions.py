@@ -178,8 +178,9 @@ def _identifier(text: str, taken: set[str]) -> str:
 
 
 def prefix_of(stem: str) -> str:
-    """The prefix of the C names of a library: its own name."""
-    return re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_") + "_"
+    """The prefix of the C names of a library: its own name, with lib before it if no C name can begin so."""
+    name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")
+    return f"{'' if name and not name[0].isdigit() else 'lib'}{name}_"
 
 
 def checked_prefix(prefix: str) -> str:

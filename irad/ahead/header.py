@@ -18,8 +18,8 @@ def header(
     """The text. `docs`: a line on each function; `made`: what the library was made of, and with."""
     guard = f"{prefix.upper()}H"
     lines = [
-        f"/* {name}: {made[0]}",
-        *(f" * {line}" for line in made[1:]),
+        f"/* {_comment(name)}: {_comment(made[0])}",
+        *(f" * {_comment(line)}" for line in made[1:]),
         " *",
         " * Every function returns 0, or a status that says what went wrong; then the outputs hold nothing of use, and arguments that the",
         " * function changes are as they were. Arrays are row-major and contiguous, aligned as C aligns their elements; outputs overlap",
@@ -70,14 +70,14 @@ def _function(f: Function, doc: str) -> list[str]:
     rows.append(("workspace", "", "", f"memory of at least {macro} bytes"))
     rows.append(("workspace_size", "in", "size_t", "how many bytes it has"))
     widths = [max(len(r[k]) for r in rows) for k in range(3)]
-    table = [f" *   {'  '.join([*(c.ljust(w) for c, w in zip(r, widths)), r[3]]).rstrip()}" for r in rows]
-    fixed = [f" * Fixed when the library was made: {text}." for text in s.fixed]
+    table = [f" *   {'  '.join([*(c.ljust(w) for c, w in zip(r, widths)), _comment(r[3])]).rstrip()}" for r in rows]
+    fixed = [f" * Fixed when the library was made: {_comment(text)}." for text in s.fixed]
     params = [*map(_input, s.inputs), *map(_output, s.outputs), "void *workspace", "size_t workspace_size"]
     return [
         "",
         f"#define {macro} ((size_t){f.workspace}u)",
         "",
-        f"/* {doc}",
+        f"/* {_comment(doc)}",
         " *",
         *table,
         *([" *", *fixed] if fixed else []),
@@ -97,6 +97,11 @@ def _wrapped(start: str, params: Sequence[str]) -> list[str]:
             line = "    "
         line += p
     return [*lines, line]
+
+
+def _comment(text: str) -> str:
+    """A text as a line of a comment."""
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _told(name: str, text: str) -> str:

@@ -93,3 +93,8 @@ def some(x: Any) -> Any:
 
 def squared(x: Any) -> Any:
     return x @ x.T
+
+
+def awkward(double: Any, workspace: Any, x: Any, x_1: Any, c: Any) -> Any:
+    """Names that C has for other things, and some that are met twice."""
+    return {"int": double + workspace, "*/ #": x[0] + x[1] * x_1 + c["x_1"], "text": "*/"}

@@ -273,3 +273,22 @@ def test_another_kind_of_machine(tmp_path: Path) -> None:
     for call, found in zip(calls, results(calls, run("qemu-aarch64", tmp_path / "main"))):
         for a, b in zip(found, EXPECTED[call.name]):
             np.testing.assert_allclose(a, b, rtol=1e-12 if a.dtype == np.float64 else 1e-6, err_msg=call.name)
+
+
+def test_names(tmp_path: Path) -> None:
+    """Arguments and results whose names C cannot have, or has already."""
+    made = irad.export(models.awkward, "f64", "f64", ("f64", "f32[2]"), "f64", {"x_1": "f64[2]"}, path=tmp_path / "3d.o")
+    text = " ".join(made.header.read_text().split())
+    assert "double double_, double workspace_, double x_0, const float *x_1, double x_1_2, const double *c_x_1," in text
+    run("gcc", "-std=c99", *HEADER_FLAGS, "-fsyntax-only", "-x", "c", made.header)
+    run("g++", "-std=c++11", *HEADER_FLAGS, "-fsyntax-only", "-x", "c++", made.header)
+
+
+def test_threads(tmp_path: Path) -> None:
+    """A call that shares its loop among threads of its own gives what Python gives."""
+    c = irad.compile(lambda x: np.sum(np.sin(x) * np.exp(x)), threads=2)
+    x, out = np.linspace(0, 1, 200_000), np.zeros(1)
+    made = irad.export(c, x, path=tmp_path / "libsum.so")
+    assert made.library is not None and "pthread_create" in run("nm", made.object).decode()
+    assert _status(made.library, "sum_value", x, out, size=made.workspace[0])[0] == 0
+    assert out[0] == c(x)
