@@ -375,12 +375,12 @@ def test_killed_while_it_writes(cache: Path) -> None:
     """What is there afterwards is whole, whenever the process was killed."""
     env = {**os.environ, "IRAD_CACHE": "1", "IRAD_CACHE_DIR": str(cache)}
     rng = random.Random(1)
-    for _ in range(int(os.environ.get("IRAD_TEST_KILLS", "12"))):
+    for _ in range(int(os.environ.get("IRAD_TEST_KILLS", "20"))):
         child = subprocess.Popen([sys.executable, "-c", WRITES], cwd=ROOT, env=env)
         end = time.time() + 60
         while not entries(cache) and time.time() < end:
             time.sleep(0.01)
-        time.sleep(rng.random() * 0.2)
+        time.sleep(rng.random() * 0.1)
         child.send_signal(signal.SIGKILL)
         child.wait()
         for path in entries(cache):

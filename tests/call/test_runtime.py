@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -14,6 +16,7 @@ import irad
 from irad.call import runtime
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import POLL, polled, work
+from tests.benchmarks.stress import code_mappings
 
 A = np.arange(8.0)
 
@@ -59,6 +62,37 @@ def test_old_functions_go(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(3):
             assert np.array_equal(irad.compile(f)(A), f(A))
         assert len(runtime._caches) <= 4 or f.__code__ in runtime._caches
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux' list of mappings")
+def test_machine_code_of_old_functions_is_unmapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/benchmarks/stress.py counts the same over thousands."""
+    monkeypatch.setattr(runtime, "FUNCTIONS", len(runtime._caches) + 2)
+    x, before = np.linspace(0.1, 1.0, 7), []
+    for k in range(12):
+        assert np.array_equal(irad.compile(eval(f"lambda x: x * {k}.25"))(x), x * (k + 0.25))
+        gc.collect()
+        before.append(code_mappings())
+    assert max(before[2:]) - before[1] <= 2
+
+
+def test_long_calls_let_other_threads_run() -> None:
+    def steps(x: float, n: int) -> float:
+        for _ in range(n):
+            x = x * 0.999 + 0.5
+        return x
+
+    for c in (irad.compile(steps), irad.value_and_grad(steps)):
+        c(1.0, 10)
+        c(1.0, 10)
+        counted, done = 0, threading.Event()
+        thread = threading.Thread(target=lambda c=c, done=done: (c(1.0, 40_000_000), done.set()))
+        thread.start()
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.0005)
+        thread.join()
+        assert counted > 20
 
 
 def test_threads_compile_once() -> None:
