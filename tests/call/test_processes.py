@@ -150,6 +150,11 @@ def f(x):
     return np.sum(np.cos(x)) if x[0] > -5 else f(x + 1)
 
 
+@irad.compile
+def fits(w, x, y):
+    return np.sum((x @ w - y) ** 2)
+
+
 def closure(k):
     @irad.compile
     def g(x):
@@ -187,6 +192,9 @@ def map_dask(how):
     from dask.distributed import Client, LocalCluster
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
         assert np.array_equal(client.submit(closure(2.0).grad, np.ones(3)).result(), np.full(3, 2.0))
+        x, y, w = np.arange(24.0).reshape(8, 3) / 9, np.arange(8.0), np.ones(3)
+        slopes = client.gather(client.map(fits.grad, [w] * 2, [x[:4], x[4:]], [y[:4], y[4:]]))
+        assert np.allclose(sum(slopes), fits.grad(w, x, y), rtol=1e-13)
         return client.gather(client.map(f.grad, [np.ones(3)] * 2, pure=False))
 
 
