@@ -129,6 +129,12 @@ def kills(n: int) -> None:
 
 
 if __name__ == "__main__":
-    what = {"calls": (calls, 10_000_000), "functions": (functions, 5000), "shapes": (shapes, 5000), "threads": (threads, 8), "kills": (kills, 1000)}
+    what = {
+        "calls": (calls, 10_000_000),
+        "functions": (functions, 5000),
+        "shapes": (shapes, 5000),
+        "threads": (threads, 8),
+        "kills": (kills, 1000),
+    }
     run, size = what[sys.argv[1]]
     run(int(sys.argv[2]) if len(sys.argv) > 2 else size)

@@ -124,7 +124,7 @@ def test_objects_keep_what_they_are() -> None:
     c, g = irad.compile(f), irad.grad(f)
     for _ in range(4):
         c(A), g(A), c.grad(A), c.value_and_grad(A)
-    assert isinstance(c, irad.api.Compiled) and type(c).__name__ == "Compiled" and "'f'" in repr(c)
+    assert isinstance(c, irad.api.Compiled) and type(c).__name__ == "Compiled" and "of f" in repr(c)
     assert c.__wrapped__ is f and c.__doc__ == "Twice." and c.__name__ == "f" and callable(c.lower) and callable(c.vjp)
     assert np.array_equal(irad.grad(lambda x: c(x) * 2)(A), np.full(8, 4.0))
     assert np.array_equal(irad.compile(lambda x: g(x) + 1)(A), np.full(8, 3.0))
