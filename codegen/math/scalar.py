@@ -225,7 +225,7 @@ def _nextafter(E: Emitter, args: list[Any], dtype: str) -> Any:
     away = E.xor(E.cmp("lt", x, y), E.cmp("lt", x, zero))  # from zero, in the direction of x
     step = E.bitcast(E.add(i, E.select(away, one, E.const(-1, integer))), dtype)
     step = E.select(E.cmp("eq", x, zero), with_sign(E, E.bitcast(one, dtype), y), step)
-    step = E.select(E.cmp("eq", x, y), x if dtype == "f16" else y, step)  # differs for zeros; NumPy's own, too
+    step = E.select(E.cmp("eq", x, y), y, step)  # differs for zeros
     return E.select(E.cmp("uno", x, y), c(E, x, NAN), step)
 
 

@@ -217,7 +217,15 @@ abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=Tr
 sign = elementwise("sign", np.sign, lambda x, o: (ZERO,), kinds="iuf",
                    cheap=True, flat=True, finite=True, zero_at="anywhere", doc="0 at 0, NaN at NaN")  # fmt: skip
 copysign = elementwise("copysign", np.copysign, lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
-nextafter = elementwise("nextafter", np.nextafter, lambda x, y, o: (ONE, ZERO))
+
+
+def _nextafter(x: Any, y: Any) -> Any:
+    """Of equal numbers the second one, as in C: a zero of the sign of y. NumPy before 2.5 gives the first of float16."""
+    out = np.nextafter(x, y)
+    return np.where(x == y, y, out)[()] if out.dtype == np.float16 else out
+
+
+nextafter = elementwise("nextafter", _nextafter, lambda x, y, o: (ONE, ZERO))
 heaviside = elementwise("heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, 0), 1, full(0.0, x))), zero_at="anywhere")
 
 

@@ -633,6 +633,7 @@ def test_ctrl_c_stops_long_loops(chosen: str) -> None:
         linecache.cache["loops.py"] = (len(source), None, source.splitlines(True), "loops.py")
         loops = types.ModuleType("loops")
         exec(compile(source, "loops.py", "exec"), loops.__dict__)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
         import irad
         from irad.codegen.call import machine as entry
         print(entry.available())

@@ -28,7 +28,11 @@ SELECTED_BY_SIGN = ("maximum", "minimum", "fmax", "fmin")  # the sign of a zero 
 def arity(name: str) -> int:
     function = ELEMENTWISE[name].eval
     return (
-        function.nin if isinstance(function, np.ufunc) else 2 if name in ("szmul", "szmul2", "szdiv", "xlogy", "xlog1py") else 1
+        function.nin
+        if isinstance(function, np.ufunc)
+        else 2
+        if name in ("szmul", "szmul2", "szdiv", "xlogy", "xlog1py", "nextafter")
+        else 1
     )
 
 

@@ -120,7 +120,7 @@ def test_same_bits_on_any_number_of_threads(k: int, dtype: str, eager: None) -> 
     for fn in (f, g):
         _, one = code(fn, args, 1)
         want = one()
-        for threads in (2, 3, 8):
+        for threads in (2, 3, 8) if dtype == "f8" else (3,):
             _, many = code(fn, args, threads)
             for _ in range(3):
                 for a, b in zip(many(), want, strict=True):
