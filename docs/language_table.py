@@ -352,6 +352,12 @@ params = {"w": x, "b": s}
 params["w"] = params["w"] * 2.0
 y = sum(np.sum(v) for v in params.values()) + params.get("c", 1.0) * (params | {"b": 2.0})["b"]
 
+# dicts by whole numbers that data decides
+seen = {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}
+for v in x:
+    seen[int(3 * v)] += v * s
+y = seen[1] + seen[2] * 2 + seen.get(int(x[0] * 20), s) * {True: s, False: 2.0}[x[1] > 1]
+
 # sets
 chosen = {0, 2} | {3}
 y = sum(x[i] for i in sorted(chosen)) * s
@@ -582,12 +588,6 @@ if s > 0.5:
     y = np.zeros(3) + s
 else:
     y = np.zeros(4) + s
-
-# a key of a dict that data decides: use a list or an array !! a key of a dict must be known at compile time
-seen = {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}
-for v in x:
-    seen[int(3 * v)] += v * s
-y = seen[1]
 
 # the text of a computed number as a key !! a number whose text is compared, searched or used as a key
 names = {"0.7": 1.0}

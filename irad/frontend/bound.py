@@ -78,6 +78,7 @@ class SourceReader(Reader):
     narrowed = nullable.narrowed
     one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed
     chosen_items = lambda self: import_later("irad.frontend.control.chosen_items")
+    chosen_keys = lambda self: import_later("irad.frontend.control.chosen_keys")
 
     def definite(self, x: Nullable, what: ast.expr | str) -> Any:
         return nullable.definite(self, x, what if isinstance(what, str) else f"'{ast.unparse(what)}'")

@@ -367,6 +367,8 @@ class Reader:
         """The module that chooses items of sequences, and what is computed of a string, by data."""
         raise NotImplementedError
 
+    chosen_keys = chosen_items  # the module of items of dicts at keys that depend on data
+
     def narrowed(self, x: Nullable) -> Any:
         """The value, if it is known to be there; else x."""
         raise NotImplementedError

@@ -158,6 +158,8 @@ def plain_contains(r: Reader, container: Any, x: Any) -> Any:
         return _among(r, x, container)
     if isinstance(container, (list, tuple, dict, set, frozenset, collections.deque)) and not has_run(container):
         known_apart(r, x, container)
+    if isinstance(x, Arr) and (keys := r.chosen_keys()).by_data(r, container, x):
+        return keys.has(r, container, x)
     if isinstance(container, (dict, set, frozenset)) and (isinstance(container, dict) or not is_traced_deep(x)):
         key(r, x, "a key of a dict" if isinstance(container, dict) else "an element of a set")
         r.captures.pin(x)

@@ -169,6 +169,8 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         if any(isinstance(x, Text) for x in args) or is_traced_deep([args, kwargs]):
             raise owner.unknown()
         return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
+    if m.name == "get" and args and (keys := r.chosen_keys()).by_data(r, owner, args[0]):
+        return keys.get(r, owner, *args, **kwargs)
     if isinstance(owner, (dict, set)) and args:
         key(r, r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
     if (

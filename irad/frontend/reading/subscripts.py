@@ -142,6 +142,8 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
     lo, hi = interval(key.value)
     if lo == hi:
         return obj[int(lo)]
+    if (keys := r.chosen_keys()).by_data(r, obj, key) and (found := keys.item(r, obj, key)) is not None:
+        return found[0]
     chosen_items = r.chosen_items()
     if chosen_items.one_kind(obj):
         return chosen_items.number(r, obj, chosen_items.position(obj, key) if _is_index(key) else key)
@@ -220,6 +222,8 @@ def plain_store(r: Reader, obj: Any, key: Any, value: Any) -> None:
         in_arrays(obj, key, lambda: list_changes.store(r, obj, key, value))
     elif has_run(obj) or (isinstance(key, Arr) and by_data(r, obj, key, True)):
         in_arrays(obj, key, lambda: list_changes.store(r, obj, r.operand(key), value))
+    elif isinstance(key, Arr) and (chosen_keys := r.chosen_keys()).by_data(r, obj, key):
+        chosen_keys.store(r, obj, key, value)
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
         position = _known_place(r, obj, key)
         if isinstance(value, (Generator, Stream)) or (isinstance(key, slice) and isinstance(value, Array)):

@@ -1,0 +1,85 @@
+"""Dicts by whole numbers that depend on data: what is read, stored and asked for is found at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from tests.support.as_python import check
+
+X = np.array([0.43, 1.24, 0.74, 0.92])
+
+
+def sums(x, s):
+    seen = {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0}
+    for v in x:
+        seen[int(3 * v)] += v * s
+    return seen[1] + seen[2] * 2 - seen[3]
+
+
+def asked(x, s):
+    w = {3: s, -1: s * s, 10: x[0]}
+    y = 0.0
+    for v in x:
+        k = int(v * 10)
+        if k in w:
+            y += w[k] * v
+        y += w.get(k, 0.5 * v)
+    return y + w[int(x[0] * 10) - 1]
+
+
+def flags(x, s):
+    t = {True: s, False: x[0]}
+    return t[x[1] > 1.0] * t[bool(x[0] > 1.0)]
+
+
+def arrays(x, s):
+    d = {0: x * 1.0, 1: x * 2, 2: np.sin(x)}
+    d[int(x[3] * 2)] = d[int(x[1])] * s
+    return np.sum(d[int(x[3] * 2)] * d[2])
+
+
+def kinds(x, s):
+    d = {5: 1, 7: 2.5}
+    d[5 + 2 * int(x[1])] = s
+    return d[5] + d[7] * x[0]
+
+
+@pytest.mark.parametrize("f", [sums, asked, flags, arrays, kinds], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("s", [0.7, -2.0])
+def test_values_and_slopes(f: Any, s: float) -> None:
+    check(f, (X, s), 0)
+    check(f, (X, s), 1)
+
+
+def test_a_key_that_is_not_there() -> None:
+    def read(x: Any) -> Any:
+        return {0: 1.0, 1: 2.0}[int(x * 3)] * x
+
+    c = irad.compile(read)
+    assert c(0.5) == 1.0
+    with pytest.raises(KeyError, match="3"):
+        c(1.1)
+
+    def stored(x: Any) -> Any:
+        d = {0: 0.0, 1: 0.0}
+        d[int(x * 3)] = x
+        return d[1]
+
+    c = irad.compile(stored)
+    assert c(0.5) == 0.5
+    with pytest.raises(irad.IradError, match="a dict gets the key 3 that it lacks"):
+        c(1.1)
+
+
+def test_a_dict_from_outside() -> None:
+    prices = {1: 2.0, 2: np.float64(3.0)}
+    c = irad.compile(lambda x: prices[int(x)] * x)
+    assert c(1.5) == 3.0 and c(2.0) == 6.0
+    prices[1] = 4.0
+    assert c(1.5) == 6.0
+    prices[3] = 1.0
+    assert c(3.5) == 3.5
