@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import types
 from typing import Any
 
@@ -174,8 +175,13 @@ def _has_other(obj: Any, name: str) -> bool:
     return there or python_method(obj, "__getattr__") is not None
 
 
-def _missing(obj: Any, name: str) -> str:
-    return f"'{type(obj).__name__}' object has no attribute '{name}'"
+def _missing(obj: Any, name: str, deleted: bool = False) -> str:
+    """Python's words: from 3.13 on it names the whole path of a class whose slot is empty, and to delete one it names only the slot."""
+    cls, slot = type(obj), isinstance(found_in_class(type(obj), name), types.MemberDescriptorType)
+    if slot and deleted:
+        return name
+    path = f"{cls.__module__}." if slot and sys.version_info >= (3, 13) and cls.__module__ not in ("builtins", "__main__") else ""
+    return f"'{path}{cls.__qualname__ if path else cls.__name__}' object has no attribute '{name}'"
 
 
 def _of_class(r: Reader, obj: Any, name: str) -> Any:
@@ -384,9 +390,9 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
         raise r.locked_error(obj, f"an attribute of {describe(obj)} is deleted that is one of several, depending on data")
     own = _own(r, obj, name)
     if own is UNDEFINED:
-        raise AttributeError(_missing(obj, name))
+        raise AttributeError(_missing(obj, name, deleted=True))
     if isinstance(own, Maybe):
-        raise_if(~own.defined.value, exc="AttributeError", message=_missing(obj, name))
+        raise_if(~own.defined.value, exc="AttributeError", message=_missing(obj, name, deleted=True))
     place = place_of_attribute(r, obj, name)
     rely_on_first(r, obj, name)
     r.state.assign(place, UNDEFINED)

@@ -103,6 +103,13 @@ def deleted_by_name(o: Any, x: Any) -> Any:
     return x if hasattr(o, "q") else -x
 
 
+def deleted_if_there(o: Any, x: Any) -> Any:
+    if x > 1:
+        o.q = x
+    del o.q
+    return x * x
+
+
 def assigned_again(o: Any, x: Any) -> Any:
     if x > 1:
         o.q = x
@@ -110,7 +117,18 @@ def assigned_again(o: Any, x: Any) -> Any:
     return o.q * x
 
 
-PROGRAMS = [read, asked_for, with_default, caught, in_a_loop, in_a_while_loop, deleted, deleted_by_name, assigned_again]
+PROGRAMS = [
+    read,
+    asked_for,
+    with_default,
+    caught,
+    in_a_loop,
+    in_a_while_loop,
+    deleted,
+    deleted_by_name,
+    deleted_if_there,
+    assigned_again,
+]
 
 
 def outcome(f: Callable[..., Any], *args: Any) -> Any:
