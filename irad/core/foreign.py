@@ -74,7 +74,9 @@ def advice(x: Any) -> str:
         return "pass np.asarray(x)"
     if hasattr(x, "to_numpy"):
         return "pass x.to_numpy()"
-    if root in ("torch", "jax", "jaxlib", "tensorflow"):
+    if root == "torch":
+        return "pass x.detach().cpu(), or call irad.to_torch(f), which autograd knows"
+    if root in ("jax", "jaxlib", "tensorflow"):
         return "pass np.asarray(x), of x on the CPU and detached"
     if hasattr(x, "indptr") and hasattr(x, "data"):
         return "pass its arrays (x.data, x.indices, x.indptr), or x.toarray()"
