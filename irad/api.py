@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from irad.call.attached import call
 from irad.call.runtime import Cache, cache_of, code_key
@@ -23,6 +23,7 @@ from irad.frontend.syntax.source import carry
 from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
 from irad.options import (
     DEFAULT,
+    Given,
     Options,
     Which,
     frozen,
@@ -36,16 +37,20 @@ from irad.options import (
 )
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from irad.call.linear import Linear
     from irad.call.pullback import Pullback
     from irad.call.stages import Stages
     from irad.call.versions import Version
 
+P = ParamSpec("P")  # what a function takes,
+R = TypeVar("R")  # and what it returns
 Numbers = int | str | Sequence[int | str]
 Names = str | Sequence[str] | None
 
 
-class Function(Transform):
+class Function(Transform, Generic[P, R]):
     """A transformed function: call it like the original. It is compiled with the options of a compiled original."""
 
     def __init__(self, kind: str, f: Any, argnums: Any = 0, has_aux: bool = False, mode: str = "", axes: Any = (0, 0)):
@@ -61,6 +66,10 @@ class Function(Transform):
             lambda: (_function_again, (carried(fun), o, self.kind, fun, self.argnums, self.has_aux, self.mode, self.axes)),
         )
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, accumulate: bool = False, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self, self, args, kwargs)
 
@@ -74,29 +83,33 @@ def _function_again(text: tuple[str, str] | None, given: Options, kind: str, fun
     if text is not None:
         carry(*text)
         arrived(fun, text)
-    made = Function(kind, fun, *rest)
+    made: Function[..., Any] = Function(kind, fun, *rest)
     made.options = given
     return made
 
 
-class Compiled(Wrapper):
+class Compiled(Wrapper, Generic[P, R]):
     """A compiled function. Call it like the original; `__wrapped__` is the original.
 
     `value_and_grad`: (value, gradient) of a function that returns one float; nothing is changed. `grad`: the gradient, like the
     argument `argnums`, or a tuple if `argnums` is one.
     """
 
-    def __init__(self, fn: Callable[..., Any], argnums: Any, options: Options = DEFAULT):
+    def __init__(self, fn: Callable[P, R], argnums: Any, options: Options = DEFAULT):
         self.__wrapped__ = fn
         self.argnums, self.options = argnums, options
         functools.update_wrapper(self, fn, updated=())
-        self.value_and_grad = Function("value_and_grad", self, argnums)
-        self.grad = Function("grad", self, argnums)
+        self.value_and_grad: Function[P, tuple[R, Any]] = Function("value_and_grad", self, argnums)
+        self.grad: Function[P, Any] = Function("grad", self, argnums)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         fn = stands_for(self.__wrapped__, Compiled)
         return reduced(self, fn, lambda: (_compiled_again, (carried(fn), fn, self.argnums, self.options)))
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, accumulate: bool = False, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's value; arguments are changed where the function changes them."""
         return call(self, self.__wrapped__, args, kwargs)
@@ -138,6 +151,12 @@ def _compiled_again(text: tuple[str, str] | None, fn: Any, argnums: Any, given: 
     return Compiled(_plain(fn), argnums, given)
 
 
+@overload
+def compile(f: Callable[P, R], argnums: Numbers = 0, **options: Unpack[Given]) -> Compiled[P, R]: ...
+@overload
+def compile(f: None = None, argnums: Numbers = 0, **options: Unpack[Given]) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+@overload
+def compile(f: dict[str, Any], argnums: Numbers = 0, **options: Unpack[Given]) -> Any: ...
 def compile(
     f: Any = None,
     argnums: Numbers = 0,
@@ -159,8 +178,7 @@ def compile(
 
     `static`: positions or names of arguments whose numbers are constants of the compiled code, which is made anew for each
     value (strings, bools and other objects always are). `threads`: how many threads a call may use, instead of the default.
-    `fastmath`: True, or names of flags: liberties with rounding and special values that NumPy does not take; see
-    `irad.options.FLAGS`. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
+    `fastmath`: True, or names of `irad.options.FLAGS`: liberties with rounding and special values. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
     shape takes their memory, and is the very array that was given. `check`: "memory" makes code that checks every access of its
     memory and never computes with what was not written (slow; to find faults of irad), "none" does not; None: as the environment
     variable IRAD_CHECK says. `memory_budget`: bytes that the values which a loop keeps for its backward may take; loops that would
@@ -176,21 +194,14 @@ def compile(
     if isinstance(f, dict):
         if (static, donate) != (None, ()):
             raise IradValueError("static and donate are for Python functions, not for graphs")
-        return _compiled_graph(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
+        compiled = import_later("irad.call.textual").compiled
+        return compiled(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
     if not callable(f):
         raise IradTypeError(
             f"compile wants a function or a graph, not {type(f).__name__}; write irad.compile(f)(x), not irad.compile(f(x))"
         )
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
     return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget))
-
-
-def _compiled_graph(graph: Any, numbers: Any, given: Options) -> Any:
-    many = numbers if isinstance(numbers, tuple) else (numbers,)
-    count = len(next(iter(graph.values())).params)
-    if any(isinstance(k, str) or not -count <= k < count for k in many):
-        raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
-    return import_later("irad.call.textual").CompiledGraph(graph, numbers, given)
 
 
 def _plain(f: Any) -> Any:
@@ -208,8 +219,8 @@ def _options(f: Any) -> Options:
 
 
 def grad(
-    f: Callable[..., Any], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
-) -> Function:
+    f: Callable[P, R], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
+) -> Function[P, Any]:
     """The gradient of a function that returns one float, as a function of the same arguments.
 
     It has the structure, shapes and dtypes of the argument `argnums` (a tuple for several); an integer argument is
@@ -221,8 +232,8 @@ def grad(
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
-) -> Function:
+    f: Callable[P, R], argnums: Numbers = 0, has_aux: bool = False, mode: str = "auto", argnames: Names = None
+) -> Function[P, tuple[R, Any]]:
     """As `grad`, giving (value, gradient) from one native call.
 
     `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
@@ -265,13 +276,9 @@ def _joint_static(fn: Any, static: Sequence[int], has_aux: bool) -> Callable[[An
             out, cts = (value, aux), pullback(cotangent)
         else:
             out, cts = _pulled(bound, [primals[k] for k in rest], cotangent)
-        return out, tuple([cts[rest.index(k)] if k in rest else map_leaves(_zero, x) for k, x in enumerate(primals)])
+        return out, tuple([cts[rest.index(k)] if k in rest else map_leaves(lambda _: 0.0, x) for k, x in enumerate(primals)])
 
     return joint
-
-
-def _zero(x: Any) -> float:
-    return 0.0
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
@@ -379,13 +386,13 @@ def _beside(fn: Any) -> Callable[[Any, Any], Any]:
 
 
 def jacobian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Numbers = 0,
     mode: str = "",
     sparse: bool = False,
     has_aux: bool = False,
     argnames: Names = None,
-) -> Any:
+) -> Callable[P, Any]:
     """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
 
     `mode`: "forward" or "reverse"; by default the one with fewer sweeps. Directions are lanes of one computation, and columns
@@ -397,8 +404,8 @@ def jacobian(
 
 
 def hessian(
-    f: Callable[..., Any], argnums: Numbers = 0, sparse: bool = False, has_aux: bool = False, argnames: Names = None
-) -> Any:
+    f: Callable[P, Any], argnums: Numbers = 0, sparse: bool = False, has_aux: bool = False, argnames: Names = None
+) -> Callable[P, Any]:
     """Second derivatives of a function that returns one float, forward over reverse.
 
     `sparse`, `argnames`, `has_aux`: as for `jacobian`.
@@ -409,18 +416,18 @@ def hessian(
 def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse: bool) -> Any:
     if sparse and has_aux:
         raise IradValueError("sparse=True with has_aux=True: compute the auxiliary values by a call of their own")
-    dense = Function(kind, f, numbers, has_aux, mode)
+    dense: Function[..., Any] = Function(kind, f, numbers, has_aux, mode)
     if not sparse:
         return dense
     return import_later("irad.call.sparse").SparseFunction(dense, dense.options)
 
 
-def hvp(f: Callable[..., Any]) -> Function:
+def hvp(f: Callable[..., Any]) -> Function[..., Any]:
     """(x, v) -> Hessian of f at x times v, without making the Hessian."""
     return Function("hvp", f)
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Function[P, R]:
     """f for each element of a batch, as one computation on arrays with one axis more.
 
     `in_axes`: the axis of each positional argument that runs over the batch: an int for all, or a tuple with, for each
@@ -432,15 +439,11 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function
     return Function("vmap", f, axes=(frozen(in_axes), frozen(out_axes)))
 
 
-def checkpoint(f: Callable[..., Any]) -> Function:
+def checkpoint(f: Callable[P, R]) -> Function[P, R]:
     """f, whose values are computed again in the backward instead of being kept."""
     return Function("checkpoint", f)
 
 
-bind(vjp, "vjp")
-bind(_pulled, "pulled")
-bind(_tangent, "tangent")
-bind(_value, "value")
-bind(jvp, "jvp")
-bind(linearize, "linearize")
+for _meant in (vjp, _pulled, _tangent, _value, jvp, linearize):
+    bind(_meant, _meant.__name__.lstrip("_"))
 OUTSIDE[Compiled.lower] = "it shows what is compiled; call it outside"

@@ -7,7 +7,7 @@ import inspect
 import operator
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -30,6 +30,17 @@ FLAGS = {
 CHECKS = ("memory", "none")  # what compiled code may check beside what it computes; docs/options.md says how
 
 Which = int | str | Iterable[int | str] | None  # arguments, by position or name
+
+
+class Given(TypedDict, total=False):
+    """The keywords of `irad.compile`, for type checkers."""
+
+    static: Which
+    threads: int | None
+    fastmath: bool | str | Iterable[str]
+    donate: Which
+    check: str | None
+    memory_budget: int | None
 
 
 @dataclass(eq=False, frozen=True)

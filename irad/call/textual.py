@@ -83,6 +83,15 @@ class CompiledGraph:
         return self(*args), pullback
 
 
+def compiled(graph: Any, numbers: Any, given: Options) -> CompiledGraph:
+    """A graph, compiled. Raises IradValueError if `numbers` are not positions of its parameters."""
+    many = numbers if isinstance(numbers, tuple) else (numbers,)
+    count = len(next(iter(graph.values())).params)
+    if any(isinstance(k, str) or not -count <= k < count for k in many):
+        raise IradValueError(f"argnums {numbers!r}: positions of the graph's {count} parameters are wanted")
+    return CompiledGraph(graph, numbers, given)
+
+
 def _from_text(text: str, argnums: int | tuple[int, ...], options: Options) -> CompiledGraph:
     """A compiled graph that was pickled."""
     return CompiledGraph(import_later("irad.core.text").parse(text), argnums, options)
