@@ -26,7 +26,7 @@ from irad.core.text import load, parse, show
 from irad.elsewhere import misspelt
 from irad.errors import IradError, IradValueError
 from irad.explain import report
-from irad.given import UserError, load_function, running, traced
+from irad.given import UserError, running, traced
 from irad.ops import OPS
 from irad.options import Options, flags, options
 from irad.passes.derivatives.autodiff import grad
@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     k.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
     k.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
     k.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
-    command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), load_function)
+    command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), types, wrt)
     t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
     t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
     t.add_argument("--seed", type=_natural, default=0, help="of data, weights and order (default 0)")

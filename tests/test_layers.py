@@ -38,6 +38,7 @@ LAYERS: list[set[str]] = [
         "irad.interop",
         "irad.train",
         "irad.given",
+        "irad.ahead.command",
         "irad.cli",
         "irad.__main__",
         "irad",

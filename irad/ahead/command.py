@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
 
 from irad.ahead.library import BLAS, Exported, export
 from irad.api import Compiled, compile
-from irad.errors import IradValueError
+from irad.errors import IradTypeError
+from irad.frontend.values.traced import Spec
+from irad.given import argument, load_function, running, wrt_of
 from irad.options import flags
 
 _DESCRIPTION = """Write a function as a library for C: NAME.o, NAME.h and libNAME.so (or .a). None of it needs Python.
 
 Beside the outputs each C function takes a workspace, whose size the header states, and returns 0 or a status.
-A number in the place of a TYPE is a constant of the library. See docs/export.md."""
+A constant in the place of a TYPE is one of the library. See docs/export.md."""
 
 
-def add_command(p: argparse.ArgumentParser, load: Callable[[str], Any]) -> None:
-    """Add what `irad export` understands; `load`: the function that FILE.py:FUNC names."""
+def add_command(p: argparse.ArgumentParser, types: str, wrt: str) -> None:
+    """Add what `irad export` understands. `types`, `wrt`: help on arguments and --wrt."""
     p.formatter_class, p.description = argparse.RawDescriptionHelpFormatter, _DESCRIPTION
-    p.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file")
-    p.add_argument("types", nargs="*", metavar="TYPE", help="argument types, such as f64, f32[3,4], i64[10], or numbers")
+    p.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file, or CLASS.METHOD")
+    p.add_argument("types", nargs="*", metavar="TYPE", help=types)
     p.add_argument(
         "-o", "--output", required=True, metavar="PATH", help="libNAME.so, libNAME.a, or NAME.o for the object file alone"
     )
     p.add_argument("--grad", action="store_true", help="a function for value and gradient too")
-    p.add_argument("--wrt", metavar="ARG,ARG", help="the arguments of the gradient, by name or position (default: the first)")
+    p.add_argument("--wrt", metavar="ARG,ARG", help=f"{wrt} (default: the first)")
     p.add_argument("--header", metavar="FILE.h", help="where the header goes (default: NAME.h beside the library)")
     p.add_argument("--prefix", metavar="NAME_", help="what C names begin with (default: the name of the library)")
     p.add_argument("--static", action="store_true", help="a static library")
@@ -36,43 +36,30 @@ def add_command(p: argparse.ArgumentParser, load: Callable[[str], Any]) -> None:
     p.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help="flags of irad.compile's fastmath, or all")
     p.add_argument("--blas", choices=BLAS, default="none", help="a library for products and linear algebra (default: none)")
     p.add_argument("--tape-bytes", type=int, metavar="N", help="memory for what loops of unknown length keep for the backward")
-    p.set_defaults(run=lambda a: _run(a, load))
+    p.set_defaults(run=_run)
 
 
-def _run(a: argparse.Namespace, load: Callable[[str], Any]) -> int:
-    function = load(a.function)
+def _run(a: argparse.Namespace) -> int:
+    if a.wrt is not None and not a.grad:
+        raise IradTypeError("--wrt says what --grad is for; write both")
+    function = load_function(a.function)
     plain = function.__wrapped__ if isinstance(function, Compiled) else function
-    args, fixed = zip(*map(_argument, a.types)) if a.types else ((), ())
+    given = list(map(argument, a.types))
+    args = [text if isinstance(x, Spec) else x for text, x in zip(a.types, given)]
     fastmath = flags(a.fastmath == "all" or [name.strip() for name in a.fastmath.split(",") if name.strip()])
-    static = tuple(k for k, f in enumerate(fixed) if f)
+    static = tuple(k for k, x in enumerate(given) if not isinstance(x, Spec))
     f = compile(plain, static=static, threads=a.threads, fastmath=fastmath)
-    wrt = None if a.wrt is None else _wrt(a.wrt)
+    wrt = None if a.wrt is None else wrt_of(a.wrt)
     if wrt is None and isinstance(function, Compiled):
         wrt = function.argnums
-    made = export(
-        f, *args, path=a.output, grad=a.grad, argnums=wrt, prefix=a.prefix, header=a.header, static=a.static, cpu=a.cpu,
-        target=a.target, blas=a.blas, tape_bytes=a.tape_bytes,
-    )  # fmt: skip
+    with running(a.function):
+        made = export(
+            f, *args, path=a.output, grad=a.grad, argnums=wrt, prefix=a.prefix, header=a.header, static=a.static, cpu=a.cpu,
+            target=a.target, blas=a.blas, tape_bytes=a.tape_bytes,
+        )  # fmt: skip
     for line in _told(made):
         print(line)
     return 0
-
-
-def _argument(text: str) -> tuple[Any, bool]:
-    """A type, or a number that is a constant."""
-    for number in (int, float):
-        try:
-            return number(text), True
-        except ValueError:
-            pass
-    return text, False
-
-
-def _wrt(text: str) -> tuple[int | str, ...] | int | str:
-    found = [int(x) if x.isdigit() else x for x in (part.strip() for part in text.split(","))]
-    if "" in found:
-        raise IradValueError(f"--wrt: names or positions of arguments, with commas between them, not {text!r}")
-    return tuple(found) if len(found) > 1 else found[0]
 
 
 def _told(made: Exported) -> list[str]:
