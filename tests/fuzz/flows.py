@@ -82,13 +82,13 @@ class Flows(Program):
     def risky(self) -> str:
         v = self.number()
         forms = [
-            f"s = s / {self.pick('m', 'int(t)', '(m % 2)', 'n')}", f"t = float(m // {self.pick('n', 'int(s * 2)', '(m - 1)')})", f"s += w[{self.pick('m', 'n', '5', 'int(abs(t) * 4)')}]", f"t += d[{self.pick(repr('a'), repr('z'), repr('b'))}]", f"t = math.sqrt({v})", f"s += math.log({v}) * 0.1",
+            f"s = float(s) / {self.pick('m', 'int(t)', '(m % 2)', 'n')}", f"t = float(m // {self.pick('n', 'int(s * 2)', '(m - 1)')})", f"s += w[{self.pick('m', 'n', '5', 'int(abs(t) * 4)')}]", f"t += d[{self.pick(repr('a'), repr('z'), repr('b'))}]", f"t = math.sqrt({v})", f"s += math.log({v}) * 0.1",
             f"if {self.condition()}:\n    raise {self.pick('ValueError', 'IndexError', 'KeyError', 'Own', 'ZeroDivisionError')}({self.pick(repr('no'), repr('at') + ', m')})", f"assert {self.condition()}, 'wrong'", f"s += x[{self.pick('n', 'm')}]", f"m = int({v})", "w.remove(t)" if not self.depth else "s += w[m]",
         ]  # fmt: skip
         if "raising functions" in self.used:
             forms += [f"s += risky({v}, x, w)", "t = risky(t, y, w) * 0.5", "s += 0.1 * sum(risky(v, x, w) for v in y)"] * 2
         if "counters" in self.used:
-            forms += [f"s = tick(s) / {self.pick('m', '(m % 3)')}"]
+            forms += [f"s = float(tick(s)) / {self.pick('m', '(m % 3)')}"]
         return self.one(forms)
 
     def risky_functions(self) -> None:
@@ -235,8 +235,8 @@ class Flows(Program):
             "",
         ]
         self.ways.append((2, lambda: self.pick(
-            f"with Held(w, {self.value()}) as h:\n    s += h.v", f"with scope(w, {self.value()}) as c:\n    t += 0.1 * c", "with Held(w, t), scope(w, s) as c:\n    x[0] += np.tanh(c)", f"for k in range(n):\n    with Held(w, {self.value()}) as h:\n        s += 0.1 * h.v", "with contextlib.suppress(ZeroDivisionError):\n    s = s / m", "with contextlib.nullcontext(t) as c:\n    s += c",
-            f"for v in x:\n    with scope(w, v) as c:\n        if c > {self.constant()}:\n            continue\n        s += 0.1 * c", f"with Held(w, s) as h:\n    if {self.condition()}:\n        t = {self.value()}\n    else:\n        s += h.v", "try:\n    with Held(w, s):\n        t = t / m\nexcept ZeroDivisionError:\n    m += 1",
+            f"with Held(w, {self.value()}) as h:\n    s += h.v", f"with scope(w, {self.value()}) as c:\n    t += 0.1 * c", "with Held(w, t), scope(w, s) as c:\n    x[0] += np.tanh(c)", f"for k in range(n):\n    with Held(w, {self.value()}) as h:\n        s += 0.1 * h.v", "with contextlib.suppress(ZeroDivisionError):\n    s = float(s) / m", "with contextlib.nullcontext(t) as c:\n    s += c",
+            f"for v in x:\n    with scope(w, v) as c:\n        if c > {self.constant()}:\n            continue\n        s += 0.1 * c", f"with Held(w, s) as h:\n    if {self.condition()}:\n        t = {self.value()}\n    else:\n        s += h.v", "try:\n    with Held(w, s):\n        t = float(t) / m\nexcept ZeroDivisionError:\n    m += 1",
         )))  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
@@ -263,18 +264,26 @@ class Joiner:
         if self.grower is None or type(b) not in GROWING or getattr(b, "maxlen", None) is not None:
             return None
         old, x, y = (t if isinstance(t, Grown) else None), None, self.contents[1](b)
+        element = old.element if old is not None else None
+        if isinstance(t, Composite) and t.cls is type(b) and t.meta is None:  # a trip before has changed some of its elements
+            if len(t.kids) == len(y) and head(y) is None:
+                return None
+            element, x = reduce(meet, map(_of_any, t.kids)) if t.kids else None, [None] * len(t.kids)
+            return self._grown(None, element, x, y, b)
         if old is None:
             if type(a) is not type(b):
                 return None
             x = self.contents[0](a)
             if len(x) == len(y) and head(x) is head(y):
                 return None
-        element = old.element if old is not None else None
-        for k, xs in ((0, x), (1, y)):
-            if xs is not None:
-                element = elements_of(xs, element, self.contents[k])
-        if element is None:
-            element = Same(None)
+            element = elements_of(x, element, self.contents[0])
+        return self._grown(old, element, x, y, b)
+
+    def _grown(self, old: Grown | None, element: Template | None, x: Any, y: list[Any], b: Any) -> Template:
+        """Of a list with elements in arrays; `element` is the template of what it held before."""
+        assert self.grower is not None
+        if not isinstance(element, Bad):
+            element = elements_of(y, element, self.contents[1]) or Same(None)
         if isinstance(element, Bad):
             return Bad(f"it is a list that grows, and of an element {element.message}")
         out = self.grower.grown(old, element, x, y)
@@ -339,6 +348,13 @@ class _Apart(Joiner):
 
     def join(self, a: Any, b: Any) -> Template:
         return self._join(a if isinstance(a, Template) else Same(a), b)
+
+
+def _of_any(t: Template) -> Template:
+    """The template of an element, of one that says what it holds: a constant may be another one elsewhere in the list."""
+    if isinstance(t, Composite):
+        return Composite(t.cls, t.meta, tuple(map(_of_any, t.kids)))
+    return open_(t.obj) if isinstance(t, Same) else t
 
 
 def elements_of(xs: list[Any], element: Template | None, content: Content = _itself) -> Template | None:

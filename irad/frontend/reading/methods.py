@@ -277,7 +277,9 @@ def _raise_absent(r: Reader, absent: Value | None, xs: Any, x: Any) -> None:
     kind = "tuple" if isinstance(xs, tuple) else "list"
     text: Any = f"{kind}.index(x): x not in {kind}"
     if kind == "list" and sys.version_info < (3, 14):
-        text = together([import_later("irad.frontend.python.texts").text_of(r, x, "!r", inside=True), " is not in list"])
+        either = isinstance(x, Arr) and x.mixed  # Python's number or NumPy's: the text names no class
+        shown = import_later("irad.frontend.python.texts").text_of(r, x, *(() if either else ("!r",)), inside=not either)
+        text = together([shown, " is not in list"])
     if absent is None and isinstance(text, str):
         raise ValueError(text)
     name, template, operands = import_later("irad.frontend.reading.raises").described(r, ValueError(text))

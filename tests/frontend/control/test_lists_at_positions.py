@@ -331,3 +331,35 @@ def test_a_length_that_becomes_known_later() -> None:
 
     for x in (0.5, 1.5, -2.5):
         assert irad.compile(f)(x) == f(x)
+
+
+def test_a_position_that_only_later_trips_do_not_know() -> None:
+    """In the first trip of a `while` loop the position is a constant: the list is taken for one of single elements at first."""
+
+    def numbers(s: Any, n: Any) -> Any:
+        w, k, m = [s, 0.5, 1.5], 0, 0
+        while k < n and w[0] > -5.0:
+            k, m = k + 1, m + 1
+            w[m % 3] = w[m % 3 - 1] * s + k
+        return w[0] + 2.0 * w[1] + 3.0 * w[2]
+
+    def arrays(s: Any, n: Any) -> Any:
+        rows, k = [np.array([s, 1.0]), np.array([2.0, s]), np.ones(2)], 0
+        while k < n:
+            rows[k % 3] = rows[k % 3] * s + k
+            k += 1
+        return np.sum(rows[0] * rows[1] + rows[2])
+
+    def pairs(s: Any, n: Any) -> Any:
+        found, k = [(s, 1.0), (0.5, s)], 0
+        while k < n:
+            a, b = found[k % 2]
+            found[k % 2] = (a * s, b + k)
+            k += 1
+        return found[0][0] * found[1][1] + found[1][0] * found[0][1]
+
+    for f in (numbers, arrays, pairs):
+        c, g = irad.compile(f), irad.grad(f)
+        for n in (0, 1, 2, 5):
+            assert np.isclose(c(0.7, n), f(0.7, n), rtol=1e-13)
+            assert np.isclose(g(0.7, n), (f(0.7 + 1e-6, n) - f(0.7 - 1e-6, n)) / 2e-6, rtol=1e-6)

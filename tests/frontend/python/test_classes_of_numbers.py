@@ -84,3 +84,16 @@ def test_order_of_lists_of_numpy_numbers() -> None:
         assert irad.compile(order)(x, y) == order(x, y)
     with pytest.raises(irad.UnsupportedError, match=OF_TWO):
         irad.compile(identity)(a, c)
+
+
+def test_index_of_a_number_of_either_class() -> None:
+    def f(x, n):
+        w = [0.5, x]
+        if n > 1:
+            w[0] = np.tanh(x)
+        return w.index(max(w)), w.index(w[0] + (n > 3))
+
+    c = irad.compile(f)
+    assert c(1.5, 0) == f(1.5, 0) and c(1.5, 2) == f(1.5, 2)
+    with pytest.raises(ValueError, match="not in list"):
+        c(1.5, 4)
