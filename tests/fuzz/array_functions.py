@@ -41,9 +41,12 @@ class Functions:
     def _spectrum(self) -> None:
         """Decompositions, by what does not depend on the signs and factors of their vectors."""
         a = self.pick(rank=2)
-        if a is None or 0 in a[1] or max(a[1]) > 17:
+        if a is None or 0 in a[1]:
             return
         x, (n, m) = a
+        if max(n, m) > 9:
+            n, m = min(n, 9), min(m, 7)
+            x = self.add(f"{x}[:{n}, :{m}]", (n, m))
         spd = self.add(f"{x}.T @ {x} / {n}.0 + np.diag(1.0 + np.arange({m}) / {m})", (m, m), "spectrum")
         rest = self.add(f"np.tanh({spd}) * 0.1 + np.diag(np.arange(1.0, {m} + 1.0))", (m, m))
         text, shape = self.r.choice([

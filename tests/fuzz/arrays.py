@@ -88,7 +88,7 @@ class Maker(Functions):
         kinds = [k for k in (
             "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan",
             "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "functions", "functions",
-            "special", "spectrum", "fourier", "smoothing") if self.has(k)]  # fmt: skip
+            "special", "special", "special", "spectrum", "spectrum", "fourier", "smoothing") if self.has(k)]  # fmt: skip
         kind = self.r.choice([*kinds, "elementwise", "elementwise", "binary", "binary"])
         if self.has("shared") and self.r.random() < 0.1 and self.lines:
             name, equals, text = self.r.choice(self.lines).strip().partition(" = ")
