@@ -71,6 +71,9 @@ def _apart(places: Iterable[Loc]) -> Iterator[Loc]:
         last = p
 
 
+NO_BOUND = "the length of an array of type"  # how the message begins where memory has no bound
+
+
 class IradError(Exception):
     """Base of irad's errors. `loc` is the source line where it arose, if known; `callers`: the calls that lead there, innermost first."""
 

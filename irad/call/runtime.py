@@ -23,11 +23,11 @@ from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
 from irad.core.once import import_later
-from irad.core.room import LAST, MESSAGE, Outgrown
+from irad.core.room import LAST, MESSAGE, Outgrown, one_size
 from irad.core.room import at as room_at
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
-from irad.errors import shortened
+from irad.errors import NO_BOUND, IradError, UnsupportedError, shortened
 from irad.frontend.trace import acts
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Path
@@ -160,12 +160,25 @@ class Cache:
                 live = self._live(key, fn, rest)
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
-                    s = self.make(fn, args, kwargs, self.options, *([live] if live else ()))
+                    s = self._made(fn, args, kwargs, *([live] if live else ()))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
                 if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
                     self._warn(fn, key)
         return s, leaves, rest
+
+    def _made(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *live: Any) -> Any:
+        """A new specialisation; with loops written out in which the sizes of arrays change, if it cannot be made otherwise."""
+        try:
+            return self.make(fn, args, kwargs, self.options, *live)
+        except UnsupportedError as e:
+            if not e.message.startswith(NO_BOUND):
+                raise
+            try:
+                with one_size():
+                    return self.make(fn, args, kwargs, self.options, *live)
+            except IradError:
+                raise e from None
 
     def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)

@@ -16,6 +16,7 @@ LAST = 4  # the level after which there is no more
 ONCE = 2  # the level to begin with where a call cannot begin again: it prints, or calls Python
 
 _level: ContextVar[int] = ContextVar("room", default=0)
+_sizes: ContextVar[bool] = ContextVar("sizes", default=True)
 
 
 class Outgrown(BaseException):
@@ -40,3 +41,18 @@ def at(level: int) -> Iterator[None]:
         yield
     finally:
         _level.reset(before)
+
+
+def sizes_vary() -> bool:
+    """May an array have another size on each path or trip, in versions that are made now?"""
+    return _sizes.get()
+
+
+@contextmanager
+def one_size() -> Iterator[None]:
+    """While versions are made in which no array has: loops in which sizes change are written out."""
+    before = _sizes.set(False)
+    try:
+        yield
+    finally:
+        _sizes.reset(before)

@@ -7,11 +7,13 @@ from collections import Counter
 
 from irad.core.ir import Graph, Node, Program, Value, walk
 from irad.core.types import I64, Dim, Extent
-from irad.errors import UnsupportedError
+from irad.errors import NO_BOUND, UnsupportedError
 from irad.ops.array import Slice
 from irad.ops.loop import load
 from irad.passes.analyses.carries import learn_carries
 from irad.passes.analyses.facts import Facts, Interval
+
+NONE = 2**40  # from here on there is no bound
 
 
 class Records:
@@ -94,8 +96,8 @@ class _Capacity:
     def _selected(self, node: Node) -> None:
         """A mask selects no more than all of its elements."""
         d, mask = node.attrs["size"], node.inputs[0].type
-        if isinstance(d, Extent) and mask.static:
-            self._at_most(d, mask.size)
+        if isinstance(d, Extent) and (mask.static or mask.rank == 1):
+            self._at_most(d, mask.size if mask.static else mask.shape[0])
 
     def _sliced(self, node: Node) -> None:
         """A slice is no longer than the axis."""
@@ -109,13 +111,20 @@ class _Capacity:
         extent = dict(zip(body.params, node.attrs["extents"]))
         for m in body.nodes:
             for row, d in zip(m.attrs["map"].rows, m.inputs[0].type.shape) if m.op is load else ():
-                along = [(c, v) for c, v in zip(row, m.inputs[1:]) if c]
-                if len(along) == 1 and along[0][0] > 0 and row[-1] >= 0 and isinstance(e := extent.get(along[0][1]), Extent):
+                along = [(c, v) for c, v in zip(row, m.inputs[1:]) if c and v in extent]
+                first = row[-1] + sum(
+                    c * self.facts.interval(v)[0 if c > 0 else 1] for c, v in zip(row, m.inputs[1:]) if c and v not in extent
+                )
+                if len(along) == 1 and along[0][0] > 0 and first >= 0 and isinstance(e := extent.get(along[0][1]), Extent):
                     self._at_most(e, d)
 
     def _at_most(self, e: Extent, d: Dim) -> None:
         more = e - d
         self.facts.learn(more.rename(self.facts.resolve) if isinstance(more, Extent) else more)
+        if isinstance(d, Extent):
+            most = self.facts.bounds(d.rename(self.facts.resolve))[1]
+            if most < NONE:
+                self._at_most(e, int(most))
 
     def _record(self, values: tuple[Value, ...], node: Node | None) -> None:
         for v in values:
@@ -126,9 +135,9 @@ class _Capacity:
         if isinstance(d, int):
             return d
         most = self.facts.bounds(d.rename(self.facts.resolve))[1]
-        if most >= 2**40:
+        if most >= NONE:
             raise UnsupportedError(
-                f"the length of an array of type {v.type} is only known at run time and has no bound that could be found; "
+                f"{NO_BOUND} {v.type} is only known at run time and has no bound that could be found; "
                 "allocate the largest array first and use a slice of it", node.loc if node else None,
             )  # fmt: skip
         return max(0, int(most))

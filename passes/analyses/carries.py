@@ -47,16 +47,27 @@ def _stepped(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Int
 def _invariant(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Interval | None:
     """A bound that holds before the loop and that every trip preserves."""
     whole, (lo, hi) = int_range(p.type.dtype), facts.interval(init)
-    for low, high in ((lo, hi), (lo, whole[1]), (whole[0], hi)):
-        if (low, high) == whole:
-            continue
-        with facts.scope():
-            facts.bound(p, (low, high))
-            facts.enter(node, len(node.regions) - 1)
-            a, b = facts.interval(new)
-        if low <= a and b <= high:
+    counts = [(0, hi), (0, whole[1])] if lo > 0 else []
+    for low, high in ((lo, hi), *counts[:1], (lo, whole[1]), *counts[1:], (whole[0], hi)):
+        if (low, high) != whole and _preserved(facts, node, p, new, low, high):
             return low, high
-    return None
+    known = join((_after(facts, node, p, new, whole), (lo, hi)))  # whatever the carry is before a trip
+    if known == whole:
+        return None
+    return (lo, known[1]) if _preserved(facts, node, p, new, lo, known[1]) else known
+
+
+def _after(facts: Facts, node: Node, p: Value, new: Value, before: Interval) -> Interval:
+    """Bounds of a carry after a trip, given those before it."""
+    with facts.scope():
+        facts.bound(p, before)
+        facts.enter(node, len(node.regions) - 1)
+        return facts.interval(new)
+
+
+def _preserved(facts: Facts, node: Node, p: Value, new: Value, low: float, high: float) -> bool:
+    a, b = _after(facts, node, p, new, (low, high))
+    return low <= a and b <= high
 
 
 def change(facts: Facts, v: Value, p: Value, depth: int) -> Interval | None:

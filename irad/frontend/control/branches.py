@@ -8,7 +8,7 @@ from typing import Any
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import Type
-from irad.frontend.control.filling import Maker, holes, leaves, zero
+from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
 from irad.frontend.control.holders import is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
@@ -51,7 +51,7 @@ class Merge:
 
     def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
-        lists = OfBranch(lambda v: a.defines(v) or b.defines(v))
+        lists = OfBranch(lambda v: a.defines(v) or b.defines(v), (a.builder, b.builder))
         self.joiner = Joiner(
             lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists, r.captures.is_object
         )
@@ -216,6 +216,7 @@ class Merge:
         for array, cells in self.exports.watching:
             array.watch = tuple((c, c.content) for c in cells)
         self._watch(maker.runs.values())
+        watch_sides(maker.sized)
         self._lock(items)
         return result
 

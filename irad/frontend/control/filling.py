@@ -22,6 +22,7 @@ from irad.frontend.control.templates import (
     Opt,
     Pick,
     Same,
+    Sized,
     Template,
     Words,
     choices,
@@ -53,13 +54,14 @@ from irad.frontend.values.runs import (
     with_room,
     with_row,
 )
-from irad.ops.array import dim_value
+from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, eq, select
-from irad.ops.intervals import affine_of, bound, dim_interval
+from irad.ops.elementwise import cast_to, eq, minimum, select
+from irad.ops.intervals import affine_of, bound, definition, dim_interval
 from irad.ops.text import choice_field
 
+OF_A_SIZE = "an array whose size depends on data may be one of several arrays, and is stored into; copy it first (x = x.copy())"
 STALE_LIST = (
     "an array was put into this list, and has been changed since, or may be one that has; "
     "put a copy into the list (xs.append(x.copy()))"
@@ -112,6 +114,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
         return [content.value if isinstance(content, Arr) else constant(content)]
     if isinstance(t, Grown):
         return _run_leaves(t, obj, read)
+    if isinstance(t, Sized):
+        return _sized_leaves(t, read(obj))
     kids = obj.operands if isinstance(t, Words) else structure(obj)[2]  # type: ignore[index]
     return [v for k, x in zip(t.kids, kids) for v in leaves(k, x, read, seen)]  # type: ignore[attr-defined]
 
@@ -133,6 +137,8 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     if isinstance(t, Grown):
         columns = [Type(h.dtype, (t.rows, *h.shape)) for h in holes(t.element)]
         return [I64] * (t.moves + (t.rate is None)) + columns
+    if isinstance(t, Sized):
+        return [I64, t.type]
     return [t.type] if isinstance(t, Ary) else [h for k in t.kids for h in holes(k, seen)]  # type: ignore[attr-defined]
 
 
@@ -169,7 +175,53 @@ def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
     else:
         columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
     counts = [dim_value(start)] * t.moves + [dim_value(length_of(xs))] * (t.rate is None)
+    if t.checked:
+        counts = [_at_most(n, t.most) for n in counts]
     return [*counts, *columns]
+
+
+def _sized_leaves(t: Sized, content: Any) -> list[Value]:
+    """The extent and the array with room."""
+    v = content.value if isinstance(content, Arr) else constant(content)
+    n = v.type.shape[t.axis]
+    if t.checked and dim_interval(n)[1] > t.most:
+        raise_if(dim_value(n) > t.most, exc=Outgrown.__name__, message=room.MESSAGE, keeps=())
+    grown = _appended(t, v)
+    return [
+        _at_most(dim_value(n), t.most) if t.checked else dim_value(n),
+        with_room(v, t.type.shape[t.axis], t.axis) if grown is None else grown,
+    ]
+
+
+def _at_most(n: Value, most: Dim) -> Value:
+    """A length that was checked, so that passes see its bound."""
+    hi = dim_interval(most)[1]
+    return minimum(n, int(hi)) if hi < 2**40 and dim_interval(affine_of(n))[1] > hi else n
+
+
+def _appended(t: Sized, v: Value) -> Value | None:
+    """An array that is what there is room behind, and more: the rest is stored there."""
+    joined = definition(v)
+    old = definition(joined.inputs[0]) if joined is not None and joined.op is concat and joined.attrs["axis"] == t.axis else None
+    if joined is None or old is None or old.op is not index or old.inputs[0].type != t.type or len(old.inputs) != 1:
+        return None
+    part = old.attrs["spec"][t.axis]
+    if not all(isinstance(s, Slice) for s in old.attrs["spec"]):
+        return None
+    if part.start != 0 or part.step != 1 or old.out.type.shape[t.axis] != part.size:
+        return None
+    if any(
+        s.start != 0 or s.step != 1 or s.size != n for k, (s, n) in enumerate(zip(old.attrs["spec"], t.type.shape)) if k != t.axis
+    ):
+        return None
+    room_, at = old.inputs[0], part.size
+    for more in joined.inputs[1:]:
+        places = [Slice(None if k == t.axis else 0, n) for k, n in enumerate(more.type.shape)]
+        if isinstance(at, int):
+            places[t.axis] = Slice(at, more.type.shape[t.axis])
+        room_ = update(room_, more, *([] if isinstance(at, int) else [dim_value(at)]), spec=tuple(places))
+        at = at + more.type.shape[t.axis]
+    return room_
 
 
 def widened(run: Run, element: Template) -> list[Value]:
@@ -209,6 +261,7 @@ class Maker:
     ):
         self.trip, self.all = trip, all
         self.runs: dict[int, Run] = {}  # id of a template -> what the list holds
+        self.sized: list[tuple[Sized, Array]] = []
         self.values: Iterator[Value] = iter(values)
         self.array, self.made = array, made
         self.decided: Callable[[], frozenset[Value]] = frozenset  # what decided between two kinds
@@ -236,12 +289,21 @@ class Maker:
     def _new(self, t: Template) -> Any:
         if isinstance(t, Ary):
             return self.array(t, next(self.values))
+        if isinstance(t, Sized):
+            return self._of_size(t)
         if isinstance(t, Words):
             return Text(t.template, tuple(map(self.make, t.kids)))
         if isinstance(t, Grown):
             return self.made(t.cls([self._run(t)]), t)
         assert isinstance(t, Composite)
         return self.made(rebuild(t.cls, t.meta, [self.make(k) for k in t.kids]), t)
+
+    def _of_size(self, t: Sized) -> Array:
+        n, v = next(self.values), next(self.values)
+        bound(n, 0, t.after if self.all else t.most)
+        out = Array(Cell(slice_axis(v, t.axis, 0, affine_of(n))), frozen=OF_A_SIZE)
+        self.sized.append((t, out))
+        return out
 
     def _run(self, t: Grown) -> Run:
         most = t.after if self.all else t.most
@@ -259,6 +321,13 @@ class Maker:
             length = t.base + (self.trip * t.rate if self.trip is not None else 0)
         out = self.runs[id(t)] = t.run([next(self.values) for _ in holes(t.element)], length, most, start)
         return out
+
+
+def watch_sides(sized: list[tuple[Sized, Array]]) -> None:
+    """Arrays of several sizes are copies: they may not be read any more once an array that they stand for is changed."""
+    for t, out in sized:
+        cells = {id(c): c for x in t.pair if isinstance(x, Array) for c in x.shared()}
+        out.watch = tuple((c, c.content) for c in cells.values())
 
 
 def fresh_array(t: Ary, value: Value) -> Array:

@@ -6,21 +6,23 @@ changes the object afterwards: the list watches the arrays that others may know,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 from irad.core.affine import symbols
-from irad.core.ir import Value
-from irad.core.room import room
-from irad.core.types import Dim
+from irad.core.ir import Builder, Value
+from irad.core.room import room, sizes_vary
+from irad.core.types import Dim, Type
 from irad.frontend.control.filling import holes
 from irad.frontend.control.merge import Grower
-from irad.frontend.control.templates import Bad, Composite, Grown, Null, Opt, Template, mutable, structure
+from irad.frontend.control.templates import Bad, Composite, Grown, Null, Opt, Sized, Template, mutable, structure
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval
 
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
+WRITTEN_OUT = 32  # trips of a loop that is written out where an array changes its size: then all sizes are known
 _LONGEST = 2**26  # elements for which room is made
 NO_BOUND = "a list grows in it by a number of elements that nothing bounds; append them one by one"
 
@@ -28,8 +30,8 @@ NO_BOUND = "a list grows in it by a number of elements that nothing bounds; appe
 class OfBranch(Grower):
     """Of the two sides of a branch."""
 
-    def __init__(self, inside: Callable[[Value], bool]):
-        self.inside = inside  # is a value made in a side?
+    def __init__(self, inside: Callable[[Value], bool], sides: Sequence[Builder] = ()):
+        self.inside, self.sides = inside, sides  # is a value made in a side? where the sides are made
 
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         assert old is None
@@ -46,6 +48,20 @@ class OfBranch(Grower):
         moves = any(run is not None and run.start != 0 for run in map(head, (x, y)))
         same = same and not moves
         return Grown(element, rows, a if same else 0, 0 if same else None, most, most, checked=checked, moves=moves)
+
+    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
+        if not sizes_vary():
+            return "its shape must be the same"
+        most = max(map(self._highest, (before.shape[axis], after.shape[axis])))
+        return (int(most), int(most), int(most), 0, False) if most <= _LONGEST else "its length is not bounded"
+
+    def _highest(self, d: Dim) -> float:
+        """The greatest value of an extent; a side knows the bounds of what it computes."""
+        found = dim_interval(d)[1]
+        for b in self.sides:
+            with b:
+                found = min(found, dim_interval(d)[1])
+        return found
 
     def _local(self, d: Dim) -> bool:
         return any(map(self.inside, symbols(d)))
@@ -89,6 +105,30 @@ class OfLoop(Grower):
             return Bad("it is a list whose greatest length is not known")
         before = after - growth
         return Grown(element, rows, base, rate if constant else None, before, after, growth)  # type: ignore[arg-type]
+
+    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
+        if not sizes_vary() or (isinstance(self.trips, int) and self.trips <= WRITTEN_OUT):
+            return "its shape must be the same"
+        first = old.most if old is not None else dim_interval(before.shape[axis])[1]
+        last = dim_interval(after.shape[axis])[1]
+        if max(first, last) > _LONGEST:
+            return "its length is not bounded"
+        growth = max(0, int(last - first), old.growth if old is not None else 0)
+        trips = float("inf") if self.trips is None else dim_interval(self.trips)[1]
+        checked = (old is not None and old.checked) or (growth > 0 and trips > MOST)
+        if not checked:
+            start = int(first) if old is None else old.after - (0 if trips > MOST else int(trips)) * old.growth
+            most = start + (int(trips) * growth if growth else 0)
+            return (most, most - growth, most, growth, False) if most <= _LONGEST else "it may become longer than can be kept"
+        if self.level is None and not (old is not None and old.checked):
+            return NO_BOUND
+        itemsize = before.numpy.itemsize * max(1, prod(n for k, n in enumerate(before.shape) if k != axis and isinstance(n, int)))
+        rows = room(self.level or 0, itemsize)
+        if old is not None and old.checked:
+            rows = max(rows, old.type.dims[axis])
+        while rows < last or rows // 2 < growth or rows // 2 < (first if old is None or not old.checked else 0):
+            rows *= 2
+        return rows, rows // 2, rows // 2, growth, True
 
     def _checked(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         """Of a list whose length nothing bounds: a check where a trip ends says that there is room for what the next one adds."""

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
-from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
+from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.control.templates import (
     Ary,
     Bad,
@@ -23,6 +23,7 @@ from irad.frontend.control.templates import (
     Opt,
     Pick,
     Same,
+    Sized,
     Template,
     Words,
     bare,
@@ -65,6 +66,11 @@ class Grower:
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         """The template of a list that was x (or had a template), and is y. May be `Bad`."""
         raise NotImplementedError
+
+    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
+        """Of an array whose extent along an axis was that of a type (or had a template), and is that of another: room, and what
+        `Sized` wants; or why that cannot be."""
+        return "its shape must be the same"
 
 
 def join_numbers(a: Num, b: Num) -> Num:
@@ -218,7 +224,7 @@ class Joiner:
         if isinstance(t, Num) or is_number(a) or (is_zero_d(a) and is_number(b)):
             if is_number(b) or (isinstance(b, Array) and not b.shape):
                 return join_numbers(t if isinstance(t, Num) else number(a), number(b))
-        elif isinstance(t, Ary) or isinstance(a, Array):
+        elif isinstance(t, (Ary, Sized)) or isinstance(a, Array):
             if isinstance(b, Array):
                 return self._arrays(t, a, b)
             if isinstance(t, Ary) and not t.type.shape and is_number(b):
@@ -248,9 +254,21 @@ class Joiner:
         return Null(array, join_numbers(*given) if len(given) == 2 else given[0])
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
-        have = t.type if isinstance(t, Ary) else a.type
-        if have != b.type:
-            return Bad(f"it is an array {have} on one path and an array {b.type} on the other")
+        have = t.type if isinstance(t, (Ary, Sized)) else a.type
+        if have != b.type or isinstance(t, Sized):
+            words = f"it is an array {have} on one path and an array {b.type} on the other"
+            pair = (t.pair[0] if isinstance(t, (Ary, Sized)) else a, b)
+            axes = [k for k, (n, m) in enumerate(zip(have.shape, b.type.shape)) if n != m]
+            axis = t.axis if isinstance(t, Sized) else axes[0] if axes else 0
+            rest = lambda x: [n for k, n in enumerate(x.shape) if k != axis]
+            if self.grower is None or have.dtype != b.type.dtype or have.rank != b.type.rank or rest(have) != rest(b.type):
+                return Bad(words)
+            found = self.grower.sized(t if isinstance(t, Sized) else None, have, b.type, axis)
+            if isinstance(found, str):
+                return Bad(words + "; " + found)
+            room, *more = found
+            shape = tuple(room if k == axis else n for k, n in enumerate(have.shape))
+            return Sized(have.with_shape(shape), axis, more[0], more[1], more[2], pair, bool(more[3]))
         return Ary(have, (t.pair[0] if isinstance(t, Ary) else a, b))
 
     def _words(self, t: Template, a: Any, b: Any) -> Template:

@@ -8,7 +8,7 @@ from typing import Any
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.types import I64, affine
-from irad.frontend.control.filling import Maker, holes, leaves, zero
+from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
 from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
@@ -166,6 +166,7 @@ class Rolled:
         self.lists.starts.update(maker.runs)
         self.containers.watch_first_elements(maker.runs)
         self.arrays.entered()
+        watch_sides(maker.sized)
         self.watched = self.arrays.watched()
         self.lengths = [xs.now for xs in self.seq.lists()] if self.seq is not None else []
 
@@ -210,19 +211,20 @@ class Rolled:
             Joiner(contents=(lambda x: x, body.content), grower=self.lists, outside=self.r.captures.is_object),
             False,
         )
-        for key, (place, init) in body.log.old.items():
-            old = self.carries.get(key)
-            if old is None and self._temporary(place):
-                continue
-            final = body.log.new[key]
-            new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
-            if new is None:
-                continue
-            why = disagrees(new.template)
-            if why and self._needed(place) and (isinstance(new.template, Bad) or self.loop.stmt not in self.r.lenient):
-                raise StructureError(f"in this loop '{shown(place)}' changes its kind: {why}")
-            if old is None or not equal(old.template, new.template) or old.filled != new.filled:
-                self.carries[key], changed = new, True
+        with body.builder:  # where the bounds of what a trip computes are known
+            for key, (place, init) in body.log.old.items():
+                old = self.carries.get(key)
+                if old is None and self._temporary(place):
+                    continue
+                final = body.log.new[key]
+                new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
+                if new is None:
+                    continue
+                why = disagrees(new.template)
+                if why and self._needed(place) and (isinstance(new.template, Bad) or self.loop.stmt not in self.r.lenient):
+                    raise StructureError(f"in this loop '{shown(place)}' changes its kind: {why}")
+                if old is None or not equal(old.template, new.template) or old.filled != new.filled:
+                    self.carries[key], changed = new, True
         return changed
 
     def _needed(self, place: Place) -> bool:
@@ -434,6 +436,7 @@ class Rolled:
             else:
                 self.r.state.assign(c.place, maker.make(c.template))
         self.arrays.finish(self.trips)
+        watch_sides(maker.sized)
         cells = self.arrays.of_lists()
         for run in maker.runs.values():
             run.watch = tuple((c, c.content) for c in cells)

@@ -107,6 +107,22 @@ class Grown(Template):
 
 
 @dataclass(frozen=True, eq=False)
+class Sized(Template):
+    """An array of another extent on each path or trip, along one axis: in an array of `type`, which has room, and its extent.
+
+    At the start of a trip the extent is at most `most`, after the loop `after`; a trip adds at most `growth`. `checked`: see Grown.
+    """
+
+    type: Type
+    axis: int
+    most: int
+    after: int
+    growth: int
+    pair: tuple[Any, Any]
+    checked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Words(Template):
     """A string with numbers in it."""
 
@@ -217,13 +233,14 @@ def show(t: Template) -> str:
         return f"{show(t.child)} or {show(t.other) if t.other is not None else None}"
     if isinstance(t, Num):
         return describe(Arr(Value(Type(t.dtype)), t.weak))
-    if isinstance(t, Ary):
+    if isinstance(t, (Ary, Sized)):
         return f"an array {t.type}"
     if isinstance(t, Grown):
         return "a list"
     return f"a {t.cls.__name__}" if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
+_EXTENTS = ("axis", "most", "after", "growth", "checked")
 _LENGTHS = ("rows", "base", "rate", "most", "after", "growth", "checked", "moves", "cls")
 
 
@@ -237,6 +254,8 @@ def equal(a: Template, b: Template) -> bool:
         return a.dtype == b.dtype and a.weak == b.weak and a.mixed == b.mixed  # type: ignore[attr-defined]
     if isinstance(a, Ary):
         return a.type == b.type  # type: ignore[attr-defined]
+    if isinstance(a, Sized):
+        return a.type == b.type and all(getattr(a, n) == getattr(b, n) for n in _EXTENTS)  # type: ignore[attr-defined]
     if isinstance(a, Pick):
         return a.options == b.options  # type: ignore[attr-defined]
     if isinstance(a, Null):

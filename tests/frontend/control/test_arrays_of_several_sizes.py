@@ -1,0 +1,113 @@
+"""Arrays whose size differs from path to path, or changes from trip to trip: values and slopes beside plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irad
+from irad import IradError
+from tests.support.as_python import check
+
+X = np.array([0.3, 0.55, 0.21, 0.95, 0.7])
+
+
+def history(x):
+    h = np.array([x])
+    while abs(h[-1] ** 2 - 2) > 1e-9:
+        h = np.append(h, 0.5 * (h[-1] + 2 / h[-1]))
+    return np.sum(h**2) * len(h)
+
+
+def rows(x):
+    p = np.zeros((0, 2))
+    while x > 1e-2:
+        p = np.vstack([p, np.array([[x, x * x]])])
+        x = x * 0.6
+    return np.sum(p.mean(axis=0)) + p[-1, 1]
+
+
+def stored(x):
+    h = np.array([x])
+    while x > 1e-2:
+        h = np.append(h, 0.0)
+        h[-1] = x * 2
+        x *= 0.6
+    return np.sum(h * np.arange(len(h)))
+
+
+def counted(x):
+    h = np.array([x])
+    for _ in range(40):
+        h = np.append(h, np.sin(h[-1]) + 0.1 * np.sum(h[-3:]))
+    return np.sum(h)
+
+
+def returned(x):
+    def halves(x):
+        t = np.array([x])
+        while t[-1] > 0.1:
+            t = np.append(t, t[-1] * 0.5)
+        return t
+
+    return np.sum(halves(x)) + np.sum(halves(2 * x)[1:] ** 2)
+
+
+def shrinking(x):
+    while len(x) > 1 and np.max(x) > 0.3:
+        x = 0.5 * (x[1:] + x[:-1]) ** 2
+    return np.sum(x**2)
+
+
+def on_one_path(x):
+    y = np.concatenate([x, x[:2] * 3]) if x[0] > 0.2 else 2 * x
+    z = x[:3] if x[1] > 9 else x
+    return y.sum() * len(y) + np.sum(z**2) * z.mean()
+
+
+def active(x):
+    at = np.array([0])
+    while len(at) < 4:
+        r = np.abs(X - x[0] * np.arange(5.0))
+        r[at] = -1
+        at = np.append(at, np.argmax(r))
+    return np.sum(X[at] * x[1])
+
+
+@pytest.mark.parametrize("program", [history, rows, stored, counted, returned], ids=lambda f: f.__name__)
+def test_of_a_number(program):
+    check(program, (3.0,))
+
+
+@pytest.mark.parametrize("program", [shrinking, on_one_path, active], ids=lambda f: f.__name__)
+def test_of_an_array(program):
+    check(program, (X,))
+
+
+def test_an_array_that_grows_gets_more_room():
+    def ramp(x, n):
+        h, t = np.array([0.0]), 0.0
+        while t < n:
+            t += 1.0
+            h = np.append(h, x * t)
+        return h
+
+    f = irad.compile(ramp)
+    for n in (3.0, 3e3):
+        assert np.array_equal(f(0.5, n), ramp(0.5, n))
+
+
+def test_one_that_may_be_another_array_is_not_stored_into_nor_read_once_that_has_changed():
+    def stored(x):
+        y = x[:2] if x[0] > 0 else x
+        y[0] = 1.0
+        return y
+
+    def changed(x):
+        y = x[:2] if x[0] > 0 else x
+        x[0] = 5.0
+        return y.sum()
+
+    for f in (stored, changed):
+        with pytest.raises(IradError, match="copy"):
+            irad.compile(f)(X.copy())
