@@ -174,7 +174,7 @@ def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
             columns = [with_row(c, start + run.length + k, v) for c, v in zip(columns, values)]
     else:
         columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
-    counts = [dim_value(start)] * t.moves + [dim_value(length_of(xs))] * (t.rate is None)
+    counts = [*([dim_value(start)] if t.moves else []), *([dim_value(length_of(xs))] if t.rate is None else [])]
     if t.checked:
         counts = [_at_most(n, t.most) for n in counts]
     return [*counts, *columns]
