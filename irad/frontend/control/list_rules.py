@@ -15,8 +15,7 @@ from irad.core.ir import Builder, Value
 from irad.core.room import room, sizes_vary
 from irad.core.types import Dim, Type
 from irad.frontend.control.filling import holes
-from irad.frontend.control.merge import Grower
-from irad.frontend.control.templates import Bad, Composite, Grown, Null, Opt, Sized, Template, mutable, structure
+from irad.frontend.control.templates import Bad, Composite, Grower, Grown, Null, Opt, Sized, Template, mutable, structure
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval

@@ -12,11 +12,12 @@ from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
-from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
+from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
 from irad.frontend.control.templates import (
     Ary,
     Bad,
     Composite,
+    Grower,
     Grown,
     Null,
     Num,
@@ -58,19 +59,6 @@ from irad.frontend.values.runs import (
     tail,
 )
 from irad.frontend.values.state import same
-
-
-class Grower:
-    """What a loop or branch does with a list whose length differs; see irad.frontend.control.list_rules."""
-
-    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
-        """The template of a list that was x (or had a template), and is y. May be `Bad`."""
-        raise NotImplementedError
-
-    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
-        """Of an array whose extent along an axis was that of a type (or had a template), and is that of another: room, and what
-        `Sized` wants; or why that cannot be."""
-        return "its shape must be the same"
 
 
 def join_numbers(a: Num, b: Num) -> Num:

@@ -122,6 +122,19 @@ class Sized(Template):
     checked: bool = False
 
 
+class Grower:
+    """What a loop or branch does with a list whose length differs; see irad.frontend.control.list_rules."""
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        """The template of a list that was x (or had a template), and is y. May be `Bad`."""
+        raise NotImplementedError
+
+    def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
+        """Of an array whose extent along an axis was that of a type (or had a template), and is that of another: room, and what
+        `Sized` wants; or why that cannot be."""
+        return "its shape must be the same"
+
+
 @dataclass(frozen=True, eq=False)
 class Words(Template):
     """A string with numbers in it."""
