@@ -21,6 +21,7 @@ from irad.passes.clean.reciprocal import reciprocal
 from irad.passes.clean.result_extents import result_extents
 from irad.passes.clean.shorter_records import shorter_records
 from irad.passes.clean.simplify import simplify
+from irad.passes.clean.stored_views import stored_views
 from irad.passes.clean.unscatter import unscatter
 from irad.passes.complex.complex_parts import complex_parts
 from irad.passes.contractions.fuse_dot import fuse_dot
@@ -64,6 +65,7 @@ class Pass:
 _UNFUSED = ("fused", "planned")
 PASSES: dict[str, Pass] = {
     "inline": Pass(inline, too_late=_UNFUSED),
+    "stored_views": Pass(stored_views, too_late=_UNFUSED),
     "expand": Pass(expand, makes=("expanded",), too_late=("plain", *_UNFUSED), takes=("budget", "notes")),
     "custom": Pass(custom, ("expanded",), makes=("plain",)),
     "autodiff": Pass(vjp, too_late=("plain", *_UNFUSED)),
