@@ -2,7 +2,8 @@
 
 coefficient 0    one element, broadcast         1    contiguous        -1    contiguous, reversed
 2                every other element of a row: parts of complex numbers
-anything else, or a vector of indices           gather, scatter
+any other number  one by one, if there are few lanes
+a vector of indices, many lanes                 gather, scatter
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from irad.core.affine import factors, terms
 from irad.core.types import bits, is_float
 from irad.errors import IradError
 
+EACH = 16  # lanes up to which elements a known step apart are loaded and stored one by one
 COPY = 1 << 16  # bytes from which a copy is left to memcpy: it moves them up to 1.7 times as fast as a loop does
 
 
@@ -83,11 +85,42 @@ class Memory:
                 return self.across.reverse(self._load_row(b, p, self.b.mask and self.across.reverse(self.b.mask)))
             if lane == 2:
                 return self._load_every_other(b, p)
+            if self._one_by_one():
+                return self._load_each(b, p, lane)
         q, m, V = self.names.pointers(b, p, lane), self.across.full_mask(), f"<{W} x {ty}>"
         full = f"llvm.masked.gather.{_memory_suffix(b.dtype, W)}.v{W}p0"
         self.b.declare(full, V, f"<{W} x ptr>, i32, <{W} x i1>, {V}")
         rhs = f"call {V} @{full}(<{W} x ptr> {q.n}, i32 {size}, <{W} x i1> {m.n}, {V} zeroinitializer)"
         return self._loaded(rhs, b, W, max(q.d, m.d))
+
+    def _one_by_one(self) -> bool:
+        """Are elements a known step apart better loaded and stored one by one than gathered and scattered?
+
+        Their addresses are constants away from one, where a gather has a vector of them; processors without fast gathers take that
+        vector to pieces again.
+        """
+        return self.b.lanes <= EACH and (self.b.mask is None or isinstance(self.b.active, int))
+
+    def _places(self, b: Buf, p: Val, step: int) -> list[Val]:
+        """The addresses of the active lanes' elements."""
+        count = self.b.lanes if self.b.mask is None else self.b.active
+        assert isinstance(count, int)
+        return [self.names.offset(p, k * step, MEMORY[b.dtype]) if k else p for k in range(count)]
+
+    def _load_each(self, b: Buf, p: Val, step: int) -> Val:
+        W = self.b.lanes
+        ty = type_text(b.dtype, W)
+        v = Val("poison" if self.b.mask is None else "zeroinitializer", b.dtype, W, ty, 0)
+        for k, q in enumerate(self._places(b, p, step)):
+            x = self._load_uniform(b, q)
+            v = self.b.op(f"insertelement {ty} {v.n}, {x.ty} {x.n}, i64 {k}", b.dtype, W, ty, max(x.d, v.d))
+        return v
+
+    def _store_each(self, b: Buf, p: Val, step: int, v: Val) -> None:
+        ty, size = MEMORY[b.dtype], bits(b.dtype) // 8
+        for k, q in enumerate(self._places(b, p, step)):
+            x = self.b.op(f"extractelement {v.ty} {v.n}, i64 {k}", v.dtype, 1, ty, v.d)
+            self.b.line(f" store {ty} {x.n}, ptr {q.n}, align {size}")
 
     def _load_every_other(self, b: Buf, p: Val) -> Val:
         """Elements p, p+2, p+4...: a row whose odd lanes are masked off, so nothing behind the last one is touched."""
@@ -160,6 +193,8 @@ class Memory:
             )
         elif lane == 2:
             self._store_row(b, p, self.across.apart(v, "poison"), self.across.apart(self.across.full_mask(), "zeroinitializer"))
+        elif isinstance(lane, int) and self._one_by_one():
+            self._store_each(b, p, lane, v)
         else:
             q, m = self.names.pointers(b, p, lane), self.across.full_mask()
             full = f"llvm.masked.scatter.{_memory_suffix(b.dtype, W)}.v{W}p0"

@@ -2,7 +2,7 @@
 
 A loop may make no trip, so only what may run in any case moves: nothing that raises, prints, may not end (`while`, `call`), reads
 at a run-time position or divides integers. If the first trip is sure to reach it, all that cannot raise moves.
-What costs nothing but memory to make again (a constant, a broadcast array) moves only along with a reader. So do the first stores
+What costs nothing but memory to make again (a constant, a broadcast array, a slice) moves only along with a reader. So do the first stores
 into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array would be
 copied in each trip.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, walk
 from irad.core.types import TAPE, Dim, is_int
 from irad.ops import effects
-from irad.ops.array import Slice
+from irad.ops.array import STORES, Slice, index
 from irad.ops.regions import Loop, is_loop, loop_of
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
@@ -60,7 +60,13 @@ class _Licm:
             if any(v in variant for v in reads(node)) or not self.movable(node, sure):
                 variant.update(node.outputs)
                 sure = sure and not self.acts(node)
-            elif node.op.cost == 0 or node.op.name == "update" and node.inputs[0] in free and node.out in stored:
+            elif (
+                node.op.cost == 0
+                or self.part(node, region)
+                or node.op.name == "update"
+                and node.inputs[0] in free
+                and node.out in stored
+            ):
                 free[node.outputs[0]] = node
             else:
                 self.move(node, free, moved, before)
@@ -72,6 +78,15 @@ class _Licm:
                 self.move(free[v], free, moved, before)
         moved.add(node)
         before.append(node)
+
+    def part(self, node: Node, region: Graph) -> bool:
+        """Consecutive elements of rows, which operations on elements read where they lie: moved, they would be copied."""
+        spec = node.attrs.get("spec", ())
+        rows = node.op is index and spec and isinstance(spec[-1], Slice) and spec[-1].step == 1
+        if not rows or "g" in spec or node.out in region.results:
+            return False
+        readers = [n for n in region.nodes if node.out in reads(n)]
+        return all(n.op.elementwise or n.op in STORES and n.inputs[1:2] == node.outputs for n in readers)
 
     def acts(self, node: Node) -> bool:
         """May the node raise or print?"""

@@ -147,7 +147,7 @@ def _same_place(a: Node, b: Node, skip: int) -> bool:
 
 
 def _index_of_update(node: Node, definition: Defs) -> New:
-    """What was just stored is read back; static positions that differ are read from before the store."""
+    """What was just stored is read back; static positions and slices that do not meet it are read from before the store."""
     store = _source(node, definition, "update")
     if store is None:
         return None
@@ -158,7 +158,17 @@ def _index_of_update(node: Node, definition: Defs) -> New:
 
 def _apart(a: tuple, b: tuple) -> bool:
     """Are two places surely disjoint: different static positions on one axis?"""
-    return any(isinstance(s, int) and isinstance(t, int) and s != t for s, t in zip(a, b))
+    return any(p and q and (p[1] < q[0] or q[1] < p[0]) for p, q in zip(map(_span, a), map(_span, b)))
+
+
+def _span(s: int | str | Slice) -> tuple[int, int] | None:
+    """The first and the last position on an axis, if they are static."""
+    if isinstance(s, int):
+        return s, s
+    if not isinstance(s, Slice) or s.start is None or not isinstance(s.size, int) or s.size == 0:
+        return None
+    last = s.start + (s.size - 1) * s.step
+    return min(s.start, last), max(s.start, last)
 
 
 def _index_of_index(node: Node, definition: Defs) -> New:
