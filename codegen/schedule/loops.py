@@ -5,7 +5,8 @@ Decisions, with the figures behind them (64-byte registers):
 - the vector axis is the one with most unit strides, the last one if in doubt; an axis of fewer than 4 elements is not used
   while a longer one is there (lanes then run over rows, with strided loads);
 - lanes: 4 registers if the body has a transcendental function (independent chains hide their latency), 2 if it folds, else 1;
-- a fold whose reduced axes all lie inside its kept axes accumulates in registers, any other in its destination;
+- a fold whose reduced axes all lie inside its kept axes accumulates in registers, any other in its destination; sums go there for
+  several rows at once, where the vector loop is inside that over the rows;
 - long float32 sums accumulate in float64.
 """
 
@@ -23,7 +24,7 @@ from irad.core.affine import Integer, coefficient, number, terms
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.switches import on
-from irad.core.types import BOOL, I64, bits
+from irad.core.types import BOOL, I64, bits, is_float
 from irad.ops.core import HEAVY
 from irad.ops.loop import Map, Out, load
 
@@ -32,6 +33,7 @@ SHORT_AXIS = 4
 SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
 SHORT_BODY = 12  # operations: a masked remainder of so few is no loss
 LONG_BODY = 400  # operations: from here on 2 registers of lanes are enough
+ROWS = 4  # trips of a sum in memory that are added up before: one load and one store of the sum for all
 FEW_TRIPS = 8  # vector iterations: below, 2 registers of lanes are as fast as 4, and compiled in half the time
 
 
@@ -83,6 +85,7 @@ class FlatLoop:
         (self.body,) = node.regions
         self.results = results(node)
         self.accumulate, self.tiles, self.inner = accumulate or {}, tiles or {}, accumulate is not None
+        self.jam = -1  # the axis of which ROWS trips at a time are in the innermost body
         self.extents: list[Integer] = [f.dim(d) for d in node.attrs["extents"]]
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
@@ -229,9 +232,49 @@ class FlatLoop:
             else:
                 inside = self.vec in self.order[:depth]
                 kind = "unroll" if inside and (number(extent) or 99) <= 8 else "seq"
-                f.block.append(kf.For(name, kind, 0, extent, inner()))
+                if kind == "seq" and self._jams(depth, declare):
+                    assert isinstance(extent, int)
+                    jammed = extent // ROWS * ROWS
+                    f.block.append(kf.For(name, kind, 0, jammed, self._jammed(axis, inner), ROWS))
+                    f.block += [kf.For(f.fresh(name), kind, jammed, extent, inner())] if jammed < extent else []
+                else:
+                    f.block.append(kf.For(name, kind, 0, extent, inner()))
         for j in declare.get(depth, ()):
             self._finish(j)
+
+    def _jams(self, depth: int, declare: dict[int, list[int]]) -> bool:
+        """Does the loop at this depth add rows to sums in memory, which the vector loop inside goes along?"""
+        axis, extent = self.order[depth], self.extents[self.order[depth]]
+        if not isinstance(extent, int) or extent < 2 * ROWS or self.vec != self.order[-1] or depth != len(self.order) - 2:
+            return False
+        if declare or self.tiles or len(self.body.nodes) > SHORT_BODY or self._in_place() or not on("jam"):
+            return False
+        return all(
+            r.out.kind == "add" and r.out.width == 1 and all(v.type.shape and is_float(v.type.dtype) for v in r.finals)
+            and not any(row[axis] for row in r.out.map.rows) and any(row[self.vec] for row in r.out.map.rows)
+            for r in self.results
+        )  # fmt: skip
+
+    def _jammed(self, axis: int, inner: Callable[[], list[kf.Stmt]]) -> list[kf.Stmt]:
+        self.jam = axis
+        out = inner()
+        self.jam = -1
+        return out
+
+    def _rows(self) -> list[list[kf.Operand]]:
+        """What is added to each result: the sum of several rows."""
+        f, param = self.f, self.body.params[self.jam]
+        first, totals = integer(self.names[self.jam]), list[list[kf.Operand]]()
+        for k in range(ROWS):
+            f.env[param] = first + k
+            for n in self.body.nodes:
+                element(f, n)
+            values = [[f.operand(v) for v in r.values] for r in self.results]
+            for total, new, r in zip(totals, values, self.results):
+                total[0] = f.let(Apply("add", (total[0], new[0])), r.values[0].type.dtype, deriv=True)
+            totals = totals or values
+        f.env[param] = first
+        return totals
 
     def _vector(self, name: str, extent: Integer, body: Callable[[], list[kf.Stmt]]) -> None:
         """The vector loop.
@@ -327,6 +370,10 @@ class FlatLoop:
 
     def _innermost(self) -> None:
         f = self.f
+        if self.jam >= 0:
+            for r, (x,) in zip(self.results, self._rows()):
+                self._store(r, r.finals[0], x)
+            return
         for n in self.body.nodes:
             element(f, n)
         for j, r in enumerate(self.results):

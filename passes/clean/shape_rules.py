@@ -80,7 +80,17 @@ def _transpose(node: Node, definition: Defs) -> New:
         dims = tuple(perm.index(k) for k in inner.attrs["dims"])
         if list(dims) == sorted(dims):
             return (broadcast(inner.inputs[0], shape=node.out.type.shape, dims=dims),)
-    return None
+    return _transpose_of_outer(node, definition)
+
+
+def _transpose_of_outer(node: Node, definition: Defs) -> New:
+    """The product of all elements of two arrays, turned, is that of the second and the first."""
+    inner = _source(node, definition, "dot")
+    if inner is None or any(inner.attrs["contract"]) or any(inner.attrs["batch"]):
+        return None
+    a, b = inner.inputs
+    turned = (*range(a.type.rank, a.type.rank + b.type.rank), *range(a.type.rank))
+    return (inner.op(b, a, **inner.attrs),) if node.attrs["perm"] == turned else None
 
 
 def _concat_of_one(node: Node, definition: Defs) -> New:
