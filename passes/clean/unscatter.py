@@ -25,7 +25,7 @@ from irad.passes.rewrite import give_last, splat_of
 
 MAX_RECTANGLES = 40
 MIN_SIZE = 128  # elements of the array: below this the passes cost nothing
-LARGE = 2048  # elements: a smaller array is copied or filled in no time
+LARGE = 512  # elements: a smaller array is copied or filled in no time
 PUSHED = ("mul", "neg", "add", "sub", "cast")  # computed again per rectangle instead of being stored whole
 
 NOTHING: Mapping[Value, Node | None] = {}

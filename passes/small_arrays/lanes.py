@@ -23,6 +23,10 @@ from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, s
 
 SIZES = (4, 8, 16)  # extents that fill vectors: axes of other extents are never lanes
 
+FEW_ROWS = (
+    4  # vectors that an array may become in a loop that only reads and stores large arrays: no registers last from trip to trip
+)
+
 _FREE = MAX_SIZE * max(SIZES)  # elements up to which a constant is written where it is read
 
 Use = tuple[Node, int]  # operand k of a node
@@ -41,6 +45,8 @@ class Lanes:
             self._spoilt: set[Axis] = set()
             self._inside: set[Value] = set()
             self._derived: list[Axis] = []
+            carried = (v.type for r in loop.regions for v in r.params if v.type.shape and v.type.static)
+            self._most = MAX_SIZE if any(t.size <= _FREE for t in carried) else FEW_ROWS
             self._control(loop)
             self._choose()
 
@@ -132,7 +138,7 @@ class Lanes:
             members.setdefault(self._find(a), []).append(a)
         roots = {self._find(a) for a in self._derived if a in self._parent}
         roots -= {self._find(a) for a in self._spoilt}
-        large = lambda a: isinstance(a[0], Value) and a[0].type.size // a[0].type.dims[a[1]] > MAX_SIZE
+        large = lambda a: isinstance(a[0], Value) and a[0].type.size // a[0].type.dims[a[1]] > self._most
         roots = {r for r in roots if not any(map(large, members[r]))}
         for r in sorted(roots, key=lambda r: -len(members[r])):
             here = members[r]
