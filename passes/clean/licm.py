@@ -2,7 +2,7 @@
 
 A loop may make no trip, so only what may run in any case moves: nothing that raises, prints, may not end (`while`, `call`), reads
 at a run-time position or divides integers. If the first trip is sure to reach it, all that cannot raise moves.
-What costs nothing but memory to make again (a constant, a broadcast array, a slice) moves only along with a reader. So do the first stores
+What costs nothing but memory to make again (a constant, a broadcast array, a slice in one piece) moves only along with a reader. So do the first stores
 into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array would be
 copied in each trip.
 """
@@ -80,10 +80,11 @@ class _Licm:
         before.append(node)
 
     def part(self, node: Node, region: Graph) -> bool:
-        """Consecutive elements of rows, which operations on elements read where they lie: moved, they would be copied."""
+        """Consecutive elements, which operations on elements read where they lie: moved, they would be copied."""
         spec = node.attrs.get("spec", ())
-        rows = node.op is index and spec and isinstance(spec[-1], Slice) and spec[-1].step == 1
-        if not rows or "g" in spec or node.out in region.results:
+        cut = next((k for k, s in enumerate(spec) if isinstance(s, Slice)), len(spec))
+        whole = all(s == Slice(0, d) for s, d in zip(spec[cut + 1 :], node.inputs[0].type.shape[cut + 1 :]) if node.op is index)
+        if node.op is not index or not whole or cut == len(spec) or spec[cut].step != 1 or node.out in region.results:
             return False
         readers = [n for n in region.nodes if node.out in reads(n)]
         return all(n.op.elementwise or n.op in STORES and n.inputs[1:2] == node.outputs for n in readers)
