@@ -10,6 +10,8 @@ from irad.core.ir import Node
 from irad.core.types import DTYPES
 from irad.ops.loop import load
 
+SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
+
 
 def element(f: KernelBuilder, n: Node) -> None:
     """A node of a loop body: a load or a scalar op."""
@@ -39,3 +41,10 @@ def identity(kind: str, dtype: str) -> tuple[object, ...]:
         info = np.iinfo(DTYPES[dtype])
         best = int(info.max if largest else info.min)
     return (best, -1) if kind in ("argmax", "argmin") else (best,)
+
+
+def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:
+    """Sums of narrow floats are folded in wider ones, unless few are added (each lane then adds a handful)."""
+    if kind != "add" or dtype not in ("f32", "f16"):
+        return dtype
+    return "f32" if trips is not None and trips <= SHORT_SUM else "f64"

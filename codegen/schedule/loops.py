@@ -18,7 +18,7 @@ from math import prod
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.graph import Address, KernelBuilder
-from irad.codegen.schedule.elements import element, identity
+from irad.codegen.schedule.elements import accumulator, element, identity
 from irad.codegen.schedule.notes import note_flat
 from irad.core.affine import Integer, coefficient, number, terms
 from irad.core.ir import Graph, Node, Value
@@ -30,7 +30,6 @@ from irad.ops.loop import Map, Out, load
 
 REGISTER = 64  # bytes
 SHORT_AXIS = 4
-SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
 SHORT_BODY = 12  # operations: a masked remainder of so few is no loss
 LONG_BODY = 400  # operations: from here on 2 registers of lanes are enough
 ROWS = 4  # trips of a sum in memory that are added up before: one load and one store of the sum for all
@@ -449,10 +448,3 @@ def _coef(a: Integer, name: str) -> int | float:
     if any(type(s) is tuple and name in s for s, _ in terms(a)):
         return float("nan")
     return coefficient(a, name)
-
-
-def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:
-    """Sums of narrow floats are folded in wider ones, unless few are added (each lane then adds a handful)."""
-    if kind != "add" or dtype not in ("f32", "f16"):
-        return dtype
-    return "f32" if trips is not None and trips <= SHORT_SUM else "f64"
