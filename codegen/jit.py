@@ -32,6 +32,21 @@ class JitError(IradError):
 
 
 @dataclass(frozen=True)
+class Registers:
+    """`count` vector registers of `bits` each."""
+
+    bits: int = 512
+    count: int = 32
+
+    def of(self, lanes: int, itemsize: int) -> int:
+        """How many a vector of so many lanes takes."""
+        return max(1, -(-lanes * itemsize * 8 // self.bits))
+
+
+WIDE = Registers()
+
+
+@dataclass(frozen=True)
 class Target:
     """A CPU to generate code for; None is this machine's. `triple`: the kind of machine, None: this one."""
 
@@ -132,6 +147,12 @@ def vector_bits(target: Target = HOST) -> int:
         features = _llvm().get_host_cpu_features()
         return 512 if features.get("avx512f") and features.get("avx512vl") else 256 if features.get("avx2") else 128
     return 128 if target.cpu.startswith(("x86-64-v2", "generic", "nehalem")) or target.cpu == "x86-64" else 256
+
+
+def registers(target: Target = HOST) -> Registers:
+    """The vector registers of a target: 32 with AVX-512 and on AArch64, else 16."""
+    bits, triple = vector_bits(target), target.triple or _llvm().get_default_triple()
+    return Registers(bits, 32 if bits == 512 or triple.startswith(("aarch64", "arm64")) else 16)
 
 
 def host_id() -> str:

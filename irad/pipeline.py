@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from irad.codegen.call.build import build
 from irad.codegen.call.native import NativeCode
 from irad.codegen.interface import Signature
+from irad.codegen.jit import registers
 from irad.codegen.kernel.show import show
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import lower
@@ -69,7 +70,7 @@ def optimise(
 
 def kernel_steps(program: Program, options: Options = DEFAULT) -> Iterator[tuple[str, str]]:
     """The kernel form of an optimised program as lowered, then after each of its passes: names and texts."""
-    lowered = lower(program, arena_size(next(iter(program.values()))))
+    lowered = lower(program, arena_size(next(iter(program.values()))), registers=registers())
     for name, kernels in kernel_forms(lowered, options.threads, "contract" in options.fastmath):
         yield name, "\n".join(map(show, kernels))
 

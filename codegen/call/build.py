@@ -11,7 +11,8 @@ from irad.codegen import llvm_files
 from irad.codegen.call.native import Made, NativeCode
 from irad.codegen.emit.kernels import emit
 from irad.codegen.interface import PACKED, SIGNAL, Interface, Signature, libc_address, python_address
-from irad.codegen.jit import load
+from irad.codegen.jit import WIDE, Registers, load
+from irad.codegen.jit import registers as host_registers
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import LONG, POLL, POLL_CALLS, poll_text, work
 from irad.codegen.libraries import pool
@@ -58,7 +59,7 @@ class Text:
 def generate(
     program: Program,
     *,
-    vector_bits: int = 512,
+    registers: Registers = WIDE,
     threads: int | None = None,
     contract: bool = False,
     notes: Notes | None = None,
@@ -66,12 +67,13 @@ def generate(
     outside: Outside = PROCESS,
     grow: str | None = None,
 ) -> Text:
-    """The text of a planned program. `outside`: what the code may call; `grow`: text of the function that makes room on tapes.
+    """The text of a planned program. `registers`: of the machine that it is for; `outside`: what the code may call; `grow`: text of
+    the function that makes room on tapes.
 
     For the rest see `build`.
     """
     entry = next(iter(program.values()))
-    lowered = lower(program, arena_size(entry), notes=notes, lives=check, outside=outside)
+    lowered = lower(program, arena_size(entry), notes=notes, lives=check, outside=outside, registers=registers)
     for _, kernels in kernel_forms(lowered, threads, contract):
         if check:
             import_later("irad.codegen.kernel.assigned").prove(kernels)
@@ -99,7 +101,7 @@ def generate(
         support |= import_later("irad.codegen.transform.memory_check").support()
         if lowered.grows:
             support[kf.GROW_NAME] = import_later("irad.codegen.transform.memory_check").filling(support[kf.GROW_NAME])
-    return Text(lowered, emit(kernels, vector_bits=vector_bits, support=support), accesses)
+    return Text(lowered, emit(kernels, vector_bits=registers.bits, support=support), accesses)
 
 
 def build(
@@ -107,7 +109,6 @@ def build(
     outside: Signature | None = None,
     *,
     capacity: Mapping[Value, int] | None = None,
-    vector_bits: int = 512,
     threads: int | None = None,
     contract: bool = False,
     notes: Notes | None = None,
@@ -122,7 +123,7 @@ def build(
     `check`: whether the code checks its memory (irad.codegen.transform.memory_check).
     """
     entry = next(iter(program.values()))
-    made_text = generate(program, vector_bits=vector_bits, threads=threads, contract=contract, notes=notes, check=check)
+    made_text = generate(program, registers=host_registers(), threads=threads, contract=contract, notes=notes, check=check)
     lowered = made_text.lowered
     text = made_text.text + _packed(lowered.kernels[0])
     if "@irad.scipy." in text:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.interface import ERROR_SLOTS, SLOT, ErrorCode
+from irad.codegen.jit import WIDE, Registers
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
 from irad.codegen.kernel.lives import begun, slots
@@ -52,6 +53,7 @@ class Lowered:
     gaps: list[tuple[int, int]] = field(default_factory=list)  # with `lives`: bytes of the arena that no place has
     lives: bool = False  # do kernels say where the life of memory begins (kform.Begin), and how large all of it is?
     keep: list[Any] = field(default_factory=list)  # what must live as long as the code: functions that it calls back
+    registers: Registers = WIDE
     outside: Outside = PROCESS
     tapes: dict[Value, int] = field(default_factory=dict)  # tapes of the entry -> words of their slots
 
@@ -98,12 +100,14 @@ def lower(
     *,
     lives: bool = False,
     outside: Outside = PROCESS,
+    registers: Registers = WIDE,
 ) -> Lowered:
     """The kernel form of a planned program. `arena`: bytes that its places need. `notes`: where to say what was decided.
+    `registers`: of the machine that it is for.
 
     `lives`: for code that checks its memory; see irad.codegen.kernel.lives. `outside`: what it may call.
     """
-    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives, outside=outside)
+    out = Lowered([], arena, sources=tape_sources(program), notes=notes, lives=lives, outside=outside, registers=registers)
     entry = next(iter(program.values()))
     out.kernels.insert(0, KernelBuilder(out, program).kernel(entry, name))
     return out

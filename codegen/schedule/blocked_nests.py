@@ -8,8 +8,8 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.control import over
 from irad.codegen.lower.graph import Address, KernelBuilder
-from irad.codegen.schedule.elements import accumulator, element
-from irad.codegen.schedule.loops import REGISTER, FlatLoop, LoopResult, results
+from irad.codegen.schedule.elements import REGISTER, LoopResult, accumulator, element, results
+from irad.codegen.schedule.loops import FlatLoop
 from irad.core.affine import Integer, number
 from irad.core.ir import Node, Value, captured
 from irad.core.switches import on

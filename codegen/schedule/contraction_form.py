@@ -11,8 +11,8 @@ from typing import Self
 
 from irad.codegen.kernel.form import integer
 from irad.codegen.lower.graph import KernelBuilder
-from irad.codegen.schedule.loops import REGISTER, LoopResult, results
-from irad.codegen.schedule.register_tile import LATENCY, choose_tile
+from irad.codegen.schedule.elements import REGISTER, LoopResult, results
+from irad.codegen.schedule.register_tile import LATENCY, Room, choose_tile
 from irad.core.affine import Integer, coefficient, symbols, terms
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
@@ -170,7 +170,9 @@ class ContractionForm:
         if independent < LATENCY and others:  # more sums, to cover the latency of the additions
             self.rows.insert(0, others[-1])
         self.rest = [k for k in range(len(self.names)) if k != self.column and k not in self.rows]
-        self.tile = choose_tile([self.extents[k] for k in self.rows], self.extents[self.column], lanes, groups, self._steps())
+        heights = [self.extents[k] for k in self.rows]
+        room = Room(self.f.out.registers, self.f.itemsize(self.dtype))
+        self.tile = choose_tile(heights, self.extents[self.column], lanes, groups, self._steps(), room)
         return True
 
     def _steps(self) -> int:

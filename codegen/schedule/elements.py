@@ -1,4 +1,4 @@
-"""Elements of loop bodies, and what folds of them start from."""
+"""Elements of loop bodies, results of loops, and what folds start from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,43 @@ import numpy as np
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.lower.graph import KernelBuilder
-from irad.core.ir import Node
+from irad.core.ir import Node, Value
+from irad.core.lazy_dataclass import dataclass
 from irad.core.types import DTYPES
-from irad.ops.loop import load
+from irad.ops.loop import Out, load
 
+REGISTER = 64  # bytes
 SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
+
+
+@dataclass
+class LoopResult:
+    """One out of a loop: its destinations, result values, yielded operands' sources."""
+
+    out: Out
+    dests: list[Value]
+    values: list[Value]
+    extra: list[Value]
+    finals: list[Value]
+
+
+def results(node: Node) -> list[LoopResult]:
+    """The outs of a loop with their destinations, values and results."""
+    (body,) = node.regions
+    out, k, j = [], 0, 0
+    for o in node.attrs["outs"]:
+        w = o.width
+        out.append(
+            LoopResult(
+                o,
+                list(node.inputs[k : k + w]),
+                list(body.results[j : j + w]),
+                list(body.results[j + w : j + w + o.extra]),
+                list(node.outputs[k : k + w]),
+            )
+        )
+        k, j = k + w, j + w + o.extra
+    return out
 
 
 def element(f: KernelBuilder, n: Node) -> None:

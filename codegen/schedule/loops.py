@@ -18,52 +18,22 @@ from math import prod
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Fold, integer
 from irad.codegen.lower.graph import Address, KernelBuilder
-from irad.codegen.schedule.elements import accumulator, element, identity
+from irad.codegen.schedule.elements import REGISTER, LoopResult, accumulator, element, identity, results
 from irad.codegen.schedule.notes import note_flat
-from irad.core.affine import Integer, coefficient, number, terms
+from irad.codegen.schedule.packed import coefficient_of, pack
+from irad.core.affine import Integer, number
 from irad.core.ir import Graph, Node, Value
-from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.lazy_dataclass import replace
 from irad.core.switches import on
 from irad.core.types import BOOL, I64, bits, is_float
 from irad.ops.core import HEAVY
-from irad.ops.loop import Map, Out, load
+from irad.ops.loop import Map, load
 
-REGISTER = 64  # bytes
 SHORT_AXIS = 4
 SHORT_BODY = 12  # operations: a masked remainder of so few is no loss
 LONG_BODY = 400  # operations: from here on 2 registers of lanes are enough
 ROWS = 4  # trips of a sum in memory that are added up before: one load and one store of the sum for all
 FEW_TRIPS = 8  # vector iterations: below, 2 registers of lanes are as fast as 4, and compiled in half the time
-
-
-@dataclass
-class LoopResult:
-    """One out of a loop: its destinations, result values, yielded operands' sources."""
-
-    out: Out
-    dests: list[Value]
-    values: list[Value]
-    extra: list[Value]
-    finals: list[Value]
-
-
-def results(node: Node) -> list[LoopResult]:
-    """The outs of a loop with their destinations, values and results."""
-    (body,) = node.regions
-    out, k, j = [], 0, 0
-    for o in node.attrs["outs"]:
-        w = o.width
-        out.append(
-            LoopResult(
-                o,
-                list(node.inputs[k : k + w]),
-                list(body.results[j : j + w]),
-                list(body.results[j + w : j + w + o.extra]),
-                list(node.outputs[k : k + w]),
-            )
-        )
-        k, j = k + w, j + w + o.extra
-    return out
 
 
 class FlatLoop:
@@ -85,6 +55,7 @@ class FlatLoop:
         self.results = results(node)
         self.accumulate, self.tiles, self.inner = accumulate or {}, tiles or {}, accumulate is not None
         self.jam = -1  # the axis of which ROWS trips at a time are in the innermost body
+        self.packed: dict[Node, str] = {}  # loads whose elements were copied to a buffer
         self.extents: list[Integer] = [f.dim(d) for d in node.attrs["extents"]]
         self.names = [f.fresh(p.hint or "i") for p in self.body.params]
         for p, n in zip(self.body.params, self.names):
@@ -104,6 +75,8 @@ class FlatLoop:
         if on("collapse"):
             self._collapse()
         self.order, self.vec = self._axes()
+        if self.vec >= 0 and not self.inner:
+            self.packed = pack(self.f, self.body, self.results, self.names, self.extents, self.vec)
         self._emit()
 
     def _nothing(self) -> None:
@@ -154,7 +127,7 @@ class FlatLoop:
                 m is not None
                 and pa not in plain
                 and pb not in plain
-                and all(_coef(x, a) == _coef(x, b) * m for x in self._accesses())
+                and all(coefficient_of(x, a) == coefficient_of(x, b) * m for x in self._accesses())
             ):
                 self.extents[k + 1] = self.extents[k] * m
                 self._drop(k)
@@ -172,7 +145,7 @@ class FlatLoop:
         best, vec = -1e9, n - 1
         for k in range(n):
             extent = number(self.extents[k])
-            coefs = [_coef(x, self.names[k]) for x in accesses]
+            coefs = [coefficient_of(x, self.names[k]) for x in accesses]
             unit = sum(1 for c in coefs if c in (1, -1))
             strided = sum(1 for c in coefs if c not in (0, 1, -1))
             score = unit - 1.5 * strided + (0.5 if k == n - 1 else 0) - (8 if extent is not None and extent < SHORT_AXIS else 0)
@@ -267,7 +240,7 @@ class FlatLoop:
         for k in range(ROWS):
             f.env[param] = first + k
             for n in self.body.nodes:
-                element(f, n)
+                self._element(n)
             values = [[f.operand(v) for v in r.values] for r in self.results]
             for total, new, r in zip(totals, values, self.results):
                 total[0] = f.let(Apply("add", (total[0], new[0])), r.values[0].type.dtype, deriv=True)
@@ -297,7 +270,7 @@ class FlatLoop:
             f.block.append(kf.For(name, "vec", 0, n, stmts, lanes=lanes, full=n <= 2 * lanes, twice=twice))
             return
         f.block.append(kf.For(name, "vec", 0, main, stmts, lanes=lanes, full=main == lanes))
-        few = min(lanes, self._register_lanes())
+        few = min(lanes, REGISTER // self._widest())
         while few // 2 >= n - main:
             few //= 2
         f.block.append(kf.For(name, "vec", main, n, body(), lanes=few, full=n - main <= few))
@@ -367,6 +340,15 @@ class FlatLoop:
         place = self.accumulate.get(v) or f.address(v)
         return Address(place.buf, f.flat(v, r.out.map, idx, self.accumulate.get(v)))
 
+    def _element(self, n: Node) -> None:
+        """A node of the body."""
+        f = self.f
+        if n in self.packed:
+            got = kf.Load(self.packed[n], (integer(self.names[self.vec]),))
+            f.env[n.outputs[0]] = f.let(got, n.inputs[0].type.dtype, n.inputs[0].hint or "x")
+        else:
+            element(f, n)
+
     def _innermost(self) -> None:
         f = self.f
         if self.jam >= 0:
@@ -374,7 +356,7 @@ class FlatLoop:
                 self._store(r, r.finals[0], x)
             return
         for n in self.body.nodes:
-            element(f, n)
+            self._element(n)
         for j, r in enumerate(self.results):
             values = [f.operand(v) for v in r.values]
             if j in self.folds:
@@ -424,27 +406,18 @@ class FlatLoop:
         ops = len(self.body.nodes)
         heavy = any(n.op.cost >= HEAVY for n in self.body.nodes)
         folds = any(r.out.kind != "store" for r in self.results)
-        most = self._register_lanes() * 4
+        most = 4 * REGISTER // self._widest()
         few = all(number(e) is not None for e in self.extents) and prod(number(e) or 0 for e in self.extents) < FEW_TRIPS * most
         lanes = (most if ops < LONG_BODY and not few else most // 2) if heavy else most // 2 if folds else most // 4
         while trip is not None and lanes > 1 and lanes // 2 >= trip:
             lanes //= 2
         return lanes
 
-    def _register_lanes(self) -> int:
-        widest = max(
-            (bits(v.type.dtype) // 8 for n in self.body.nodes for v in n.outputs if v.type not in (I64, BOOL)), default=8
-        )
-        return REGISTER // widest
+    def _widest(self) -> int:
+        """Bytes of the widest number."""
+        return max((bits(v.type.dtype) // 8 for n in self.body.nodes for v in n.outputs if v.type not in (I64, BOOL)), default=8)
 
 
 def _inside(order: Sequence[int], kept: set[int]) -> bool:
     """Do the axes of `kept` come first, so that the others reduce in registers?"""
     return set(order[: len(kept)]) == kept
-
-
-def _coef(a: Integer, name: str) -> int | float:
-    """Coefficient of a loop variable in a flat position; NaN where it is not a number (a run-time stride)."""
-    if any(type(s) is tuple and name in s for s, _ in terms(a)):
-        return float("nan")
-    return coefficient(a, name)

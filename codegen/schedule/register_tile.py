@@ -1,7 +1,8 @@
 """The size of a register tile: how many rows and columns of sums stay in registers at once.
 
 With r rows of v vectors, a step of the inner axis loads v vectors and r broadcast scalars for r*v multiply-adds. Two of either
-start per cycle, so a step takes about max(r*v, r + v)/2 cycles; fewer than 8 sums leave the adders' latency uncovered.
+start per cycle, so a step takes about max(r*v, r + v)/2 cycles; fewer than 8 sums leave the adders' latency uncovered. Where a
+vector is two or four registers of the machine, it takes as many loads, multiply-adds and registers.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from math import prod
 
+from irad.codegen.jit import WIDE, Registers
 from irad.core.lazy_dataclass import dataclass
 
-REGISTERS = 28  # of 32: the rest hold the loaded vectors and a broadcast
+REGISTERS = 28  # sums of 32 registers: the rest hold the loaded vectors and a broadcast
 LATENCY = 8  # multiply-adds in flight
 VARIANT = 100_000  # cycles that another piece of code (for rows or columns left over) must save: what compiling it costs, shared
 
@@ -26,21 +28,41 @@ class Tile:
     lanes: int
 
 
-def choose_tile(rows: Sequence[int], columns: int, lanes: int, groups: int, steps: int) -> Tile:
+@dataclass(frozen=True)
+class Room:
+    """The registers of a machine, for numbers of so many bytes."""
+
+    registers: Registers = WIDE
+    itemsize: int = 8
+
+    def most(self, v: int, lanes: int, groups: int) -> int:
+        """How many rows of v vectors stay in registers."""
+        width = self.registers.of(lanes, self.itemsize)
+        free = REGISTERS if self.registers.count >= 32 and width == 1 else self.registers.count - 1 - v * width
+        return free // (v * width * groups)
+
+
+DEFAULT = Room()
+
+
+def choose_tile(rows: Sequence[int], columns: int, lanes: int, groups: int, steps: int, room: Room = DEFAULT) -> Tile:
     """The cheapest tile for a result of these extents, with `groups` sums per element; the inner axes take `steps` steps in all."""
     while lanes > 1 and lanes // 2 >= columns:
         lanes //= 2
-    heights, columns_ = _choose(tuple(rows), columns, lanes, groups, steps)
+    heights, columns_ = _choose(tuple(rows), columns, lanes, groups, steps, room)
     return Tile(heights, min(columns_ * lanes, columns), lanes)
 
 
 @cache
-def _choose(rows: tuple[int, ...], columns: int, lanes: int, groups: int, steps: int) -> tuple[tuple[int, ...], int]:
-    vectors = -(-columns // lanes)
+def _choose(rows: tuple[int, ...], columns: int, lanes: int, groups: int, steps: int, room: Room) -> tuple[tuple[int, ...], int]:
+    vectors, width = -(-columns // lanes), room.registers.of(lanes, room.itemsize)
     best: tuple[float, tuple[int, ...], int] | None = None
-    for v in range(1, max(1, min(vectors, 6, REGISTERS // groups)) + 1):
-        for heights in _heights(rows, max(1, REGISTERS // (v * groups))):
-            cycles, variants = _cost(rows, heights, vectors, v, groups)
+    for v in range(1, max(1, min(vectors, 6)) + 1):
+        most = room.most(v, lanes, groups)
+        if v > 1 and most < 1:
+            break
+        for heights in _heights(rows, max(1, most)):
+            cycles, variants = _cost(rows, heights, vectors, v, groups, width)
             cost = cycles * steps + VARIANT * variants
             if best is None or cost < best[0]:
                 best = (cost, heights, v)
@@ -59,7 +81,7 @@ def _heights(rows: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
     return out
 
 
-def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int, groups: int) -> tuple[float, int]:
+def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int, groups: int, width: int) -> tuple[float, int]:
     """Cycles per step of the inner axis over all tiles, and the number of pieces of code."""
     total, variants = 0.0, 1
     blocks: list[tuple[int, int]] = [(1, 1)]  # (how many tiles, rows in each)
@@ -71,6 +93,7 @@ def _cost(rows: tuple[int, ...], heights: tuple[int, ...], vectors: int, v: int,
     variants *= len(widths)
     for count, r in blocks:
         for many, w in widths:
-            step = max(r * w * groups, r + w * groups, LATENCY) / 2 + 0.5
+            sums = w * groups * width
+            step = max(r * sums, r + sums, LATENCY) / 2 + 0.5
             total += count * many * step
     return total, variants

@@ -19,7 +19,7 @@ from irad.api import Compiled, value_and_grad
 from irad.api import Function as Transformed
 from irad.codegen import llvm_files
 from irad.codegen.call.build import Text, generate
-from irad.codegen.jit import HOST, Target, check_target, linked_object
+from irad.codegen.jit import HOST, Target, check_target, linked_object, registers
 from irad.codegen.kernel import form as kf
 from irad.codegen.libraries import pool
 from irad.codegen.libraries.outside import Outside
@@ -231,6 +231,7 @@ def _function(
     bounds = tape_bounds(program)
     text = generate(
         program,
+        registers=registers(request.target),
         threads=request.options.threads or 1,
         contract="contract" in request.options.fastmath,
         outside=request.outside,

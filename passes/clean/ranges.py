@@ -2,7 +2,8 @@
 
 What is known of integers comes from constants, trip counts, extents, the op rows' `intervals`, and the conditions of the
 branches and checks that were passed; see irad.passes.analyses.facts. A comparison that this decides becomes a constant, a
-`select`, `minimum`, `maximum` or `remainder` that changes nothing becomes its operand, a `raise_if` that cannot fire goes.
+`select`, `minimum`, `maximum` or `remainder` that changes nothing becomes its operand, a `raise_if` that cannot fire goes. A
+`remainder` of what is at most one turn away (`(i + 1) % n`, `(i - 1) % n`) becomes an addition or subtraction under a condition.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.core.ir import Graph, Node, Program, Value
+from irad.core.types import BOOL, I64
 from irad.ops.constant import const
+from irad.ops.core import Op
+from irad.ops.elementwise import add, ge, lt, select, sub
 from irad.passes.analyses.carries import learn_carries
 from irad.passes.analyses.facts import Facts
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
@@ -47,6 +51,10 @@ class _Ranges:
                 self.env[node.out] = new
                 return
             node = self.decided(node)
+            if node.op.name == "remainder" and (turn := self.turn(node)):
+                self.facts.passed(node)  # the bounds of a remainder, which the selections do not show
+                nodes.extend(turn)
+                return
         nodes.append(node)
         self.facts.passed(node)
         if node.op.name == "raise_if":
@@ -78,6 +86,30 @@ class _Ranges:
         if name == "remainder" and f.interval(ins[0])[0] >= 0 and f.at_most(ins[0], ins[1], -1):
             return ins[0]
         return None
+
+    def turn(self, node: Node) -> list[Node] | None:
+        """x % y with -y <= x < 2 y as x, x + y or x - y; None where it is not sure that one of them is meant."""
+        f, (x, y), out = self.facts, node.inputs, node.out
+        if out.type.dtype != "i64" or out.type.shape:
+            return None
+        (low, high), least = f.interval(x), f.interval(y)[0]
+        if least < 1 or low < -least or not (high < 2 * least or f.at_most(x, y)):
+            return None
+        over = not f.at_most(x, y, -1)
+        nodes: list[Node] = []
+
+        def made(op: Op, *inputs: Value, to: Value | None = None) -> Value:
+            to = to or Value(BOOL if op in (lt, ge) else I64)
+            nodes.append(node.replace(op=op, inputs=inputs, outputs=(to,)))
+            return to
+
+        if low < 0:
+            zero = Value(I64)
+            nodes.append(node.replace(op=const, inputs=(), outputs=(zero,), attrs={"value": 0, "type": I64}))
+            x = made(select, made(lt, x, zero), made(add, x, y), x, to=None if over else out)
+        if over:
+            made(select, made(ge, x, y), made(sub, x, y), x, to=out)
+        return nodes
 
     def regions(self, node: Node) -> Sequence[Graph]:
         out = []

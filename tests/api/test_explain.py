@@ -106,8 +106,8 @@ def test_matmul_with_epilogue() -> None:
     nest, tiles = low.notes.of("contraction")
     assert nest.facts["kind"] == "nest" and nest.facts["epilogue"] == ["add", "maximum"]
     assert tiles.facts["kind"] == "tiles" and tiles.facts["lanes"] == 8 and tiles.facts["epilogue"] == ["add", "maximum"]
-    registers = tiles.facts["rows"][0] * tiles.facts["columns"] // 8
-    assert 8 <= registers <= 28 and count(low) == 1 and not loops(low)
+    registers = tiles.facts["rows"][0] * tiles.facts["columns"] // 8  # vectors of 64 bytes, which may be two registers each
+    assert 4 <= registers <= 28 and count(low) == 1 and not loops(low)
 
 
 def test_large_product_is_left_to_a_library() -> None:

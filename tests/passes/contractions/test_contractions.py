@@ -11,7 +11,8 @@ import pytest
 
 import irad
 from irad.call.stages import Stages
-from irad.codegen.schedule.register_tile import REGISTERS, choose_tile
+from irad.codegen.jit import WIDE, Registers
+from irad.codegen.schedule.register_tile import REGISTERS, Room, choose_tile
 from irad.core.interp import interpret
 from irad.passes.contractions.fuse_dot import fuse_dot
 from irad.passes.manager import run
@@ -132,7 +133,10 @@ def test_epilogue_is_in_the_nest() -> None:
 def test_long_epilogue_runs_over_the_tile() -> None:
     def layer(x: Any, w: Any) -> Any:
         z = x @ w
-        return np.tanh(z) * np.exp(-z * z) + np.sin(z) / (1 + z * z)
+        y = np.tanh(z) * np.exp(-z * z) + np.sin(z) / (1 + z * z)
+        return (
+            y * np.cos(3 * z + 1) + np.sqrt(1 + z * z) * np.log1p(z * z) - np.arctan(z) / (2 + np.cos(z)) + np.cosh(z * 0.1) * z
+        )
 
     lowered = check(layer, array(21, 30, dtype="f8"), array(30, 37, dtype="f8", seed=1), terms=60)
     assert "sums0" in lowered.kernel
@@ -151,7 +155,7 @@ def test_products_that_meet_share_a_tile() -> None:
     def f(x: Any, u: Any, h: Any, v: Any, b: Any) -> Any:
         return np.tanh(x @ u + h @ v + b)
 
-    args = (array(16, 30), array(30, 24, seed=1), array(16, 20, seed=2), array(20, 24, seed=3), array(24, seed=4))
+    args = (array(16, 30), array(30, 16, seed=1), array(16, 20, seed=2), array(20, 16, seed=3), array(16, seed=4))
     check(f, *args, terms=60)
     assert tiles(f, *args)[0] == 1
 
@@ -346,15 +350,31 @@ def test_nests_mean_what_the_products_mean(f: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("columns", [1, 5, 16, 33, 100, 768])
 @pytest.mark.parametrize("groups", [1, 4, 8])
 def test_tiles_fit_the_registers(rows: tuple[int, ...], columns: int, groups: int) -> None:
-    t = choose_tile(rows, columns, 16, groups, 1000)
+    t = choose_tile(rows, columns, 16, groups, 1000, Room(WIDE, 4))
     assert prod(t.rows) * -(-t.columns // t.lanes) * groups <= max(REGISTERS, groups)
     assert all(1 <= h <= n for h, n in zip(t.rows, rows)) and 1 <= t.columns <= columns
     assert t.columns == columns or t.columns % t.lanes == 0
 
 
 def test_a_common_tile() -> None:
-    t = choose_tile((512,), 512, 16, 1, 512)
+    t = choose_tile((512,), 512, 16, 1, 512, Room(WIDE, 4))
     assert 16 <= prod(t.rows) * t.columns // t.lanes <= REGISTERS and t.lanes == 16
+
+
+@pytest.mark.parametrize("registers", [Registers(256, 16), Registers(128, 16), Registers(128, 32)], ids=str)
+@pytest.mark.parametrize("columns", [1, 5, 16, 33, 100, 768])
+@pytest.mark.parametrize("groups", [1, 4, 8])
+def test_tiles_fit_the_registers_of_any_machine(columns: int, groups: int, registers: Registers) -> None:
+    """With the vectors that a step loads and a broadcast; sums of one row at least."""
+    t = choose_tile((100, 7), columns, 16, groups, 1000, Room(registers, 4))
+    vectors, width = -(-t.columns // t.lanes), registers.of(t.lanes, 4)
+    assert prod(t.rows) * vectors * groups * width + vectors * width + 1 <= registers.count or prod(t.rows) * vectors == 1
+
+
+def test_a_tile_for_sixteen_registers_of_four_numbers() -> None:
+    """12 sums, 2 loads, 1 broadcast."""
+    t = choose_tile((600,), 600, 8, 1, 600, Room(Registers(256, 16), 8))
+    assert (t.rows, t.columns) == ((6,), 8)
 
 
 @pytest.mark.parametrize("n", [5, 6, 7, 8])
