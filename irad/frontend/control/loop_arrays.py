@@ -13,7 +13,7 @@ from typing import Any
 
 from irad.core.ir import Value
 from irad.core.types import Type
-from irad.frontend.control.holders import references
+from irad.frontend.control.holders import names_of, references
 from irad.frontend.control.list_rules import Taken
 from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure
 from irad.frontend.control.tracked import CarriedArray, Tracked
@@ -25,18 +25,22 @@ from irad.ops.constant import scalar
 from irad.ops.elementwise import eq
 
 
-def held(t: Template, name: str, init: Any, final: Any, local: bool = True) -> Iterator[CarriedArray]:
+def held(
+    t: Template, name: str, init: Any, final: Any, local: bool = True, inside: tuple[Any, ...] = ()
+) -> Iterator[CarriedArray]:
     """Every array of a carried variable."""
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, Ary):
-        yield CarriedArray(t, name, init if isinstance(init, Array) else None, final if isinstance(final, Array) else None, local)
+        start, end = (x if isinstance(x, Array) else None for x in (init, final))
+        yield CarriedArray(t, name, start, end, local, inside)
     elif isinstance(t, (Opt, Null)):
-        yield from held(t.child, name, init, final, local)
+        yield from held(t.child, name, init, final, local, inside)
     elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
+        inside += (init,) if init is not final and sides[0] is not None else ()
         for k, a, b in zip(t.kids, *kids):
-            yield from held(k, name, a, b, local)
+            yield from held(k, name, a, b, local, inside)
 
 
 def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite | Grown, Any, Any]]:
@@ -291,7 +295,7 @@ class ArrayRules:
         x = h.init
         if not (isinstance(x, Array) and x.fresh_whole and (h.local or len(self.r.frames) <= 2)):
             return False
-        return references(self.r, x.cell) <= 1
+        return references(self.r, x.cell) <= 1 and all(names_of(self.r, c) <= 1 for c in h.inside)
 
     # ---- permutations ----
 

@@ -39,6 +39,7 @@ class CarriedArray:
     init: Array | None
     final: Array | None
     local: bool  # a variable of the running function
+    inside: tuple[Any, ...] = ()  # the tuples, lists and objects that it stands in before the loop, and not after a trip
 
 
 class Tracked:

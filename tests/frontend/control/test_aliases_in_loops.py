@@ -359,3 +359,92 @@ def test_it_is_refused_where_the_loop_depends_on_data() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="changed and also rebound in this loop"):
         irad.compile(f)(9.5)
+
+
+# ---- arrays in containers of two names, which a loop gives up for others: after no trips they are the same ----
+
+
+class Box:
+    def __init__(self, a: Any) -> None:
+        self.a = a
+
+    def __add__(self, other: Box) -> Box:
+        return Box(self.a + other.a)
+
+
+def boxes_added(x: Any, n: int) -> Any:
+    o = h = Box(x.copy())
+    for _ in range(n):
+        o = o + o
+    o.a[1] = 9.0
+    return h.a, o.a
+
+
+def tuples_made_anew(x: Any, n: int) -> Any:
+    o = (x.copy(), x * 2)
+    g = [o, o]
+    for _ in range(n):
+        o = (o[0] * 2, o[1])
+    o[0][0], o[1][2] = 5.0, 6.0
+    return g[0][0], g[1][1], o[0], o[1]
+
+
+def lists_in_a_while(x: Any, n: int) -> Any:
+    o = h = [x.copy()]
+    while n > 0:
+        o = [o[0] + 1.0]
+        n -= 1
+    o[0][1] = 9.0
+    return h[0], o[0]
+
+
+def dicts_on_some_trips(x: Any, n: int) -> Any:
+    o = h = {"a": x.copy()}
+    for k in range(n):
+        if x[0] > k - 1:
+            o = {"a": o["a"] * 2}
+    o["a"][1] = 9.0
+    return h["a"], o["a"]
+
+
+def stored_in_the_trip(x: Any, n: int) -> Any:
+    o = h = Box(x.copy())
+    for k in range(n):
+        o.a[1] = 7.0 + k
+        o = o + o
+    return h.a, o.a
+
+
+def named_again_in_the_trip(x: Any, n: int) -> Any:
+    o = h = Box(x.copy())
+    for k in range(n):
+        h = o
+        o = o + o
+        o.a[1] = 7.0 + k
+    h.a[0] = 3.0
+    return h.a, o.a
+
+
+def elements_exchanged(x: Any, n: int) -> Any:
+    o = [x.copy(), x * 2]
+    h = [o]
+    for _ in range(n):
+        o[0][1] += 1.0
+        o = [o[1], o[0] * 1.5]
+    o[0][2] = 4.0
+    return h[0][0], h[0][1], o[0], o[1]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        boxes_added, tuples_made_anew, lists_in_a_while, dicts_on_some_trips, stored_in_the_trip, named_again_in_the_trip,
+        elements_exchanged,
+    ],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_arrays_in_containers_of_two_names(f: Callable[..., Any]) -> None:
+    c = irad.compile(f)
+    for n in (0, 1, 2, 3):
+        for got, want in zip(c(X.copy(), n), f(X.copy(), n), strict=True):
+            np.testing.assert_array_equal(got, want)
