@@ -117,8 +117,8 @@ def _paired(g: Any, w: Any) -> Any:
 
 
 def _rounds(program: Program) -> bool:
-    """May rules round otherwise: those of derivatives, and of powers, which are as accurate as `pow`?"""
-    return any(n.deriv or n.op.name == "pow" for g in program.values() for n in walk(g))
+    """May rules round otherwise: those of derivatives, of powers, which are as accurate as `pow`, and of ops that are made of others?"""
+    return any(n.deriv or n.op.name == "pow" or "expand" in n.op.extra for g in program.values() for n in walk(g))
 
 
 def _after(name: str, given: Options) -> Callable[[Program, Sequence[Any]], Outcome | None]:

@@ -110,7 +110,7 @@ class Selections(Program):
     def groups(self) -> str:
         g, p = self.group(), self.rows()
         return self.one([
-            self.guarded(p, "t += np.sum(part.mean(axis=0))"), self.guarded(p, f"means[{g} % k] = part.mean(axis=0)"), f"means[{g} % k] += {p}.sum(axis=0)", self.guarded(p, "s += np.sum((part - part.mean(axis=0)) ** 2) * 0.1"), f"s += np.sum({p} @ x[0]) * 0.1", self.guarded(p, "w = part.T @ part\n    s += np.trace(w) * 0.1"),
+            self.guarded(p, "t += np.sum(part.mean(axis=0))"), self.guarded(p, f"means[{g} % k] = part.mean(axis=0)"), f"means[{g} % k] += {p}.sum(axis=0)", self.guarded(p, "s += np.sum((part - part.mean(axis=0)) ** 2) * 0.1"), f"s += np.sum({p} @ x[0]) * 0.1", self.guarded(p, "s += np.trace(part.T @ part) * 0.1"),
             "for j in range(k):\n    chosen = x[labels == j]\n    if len(chosen) > 0:\n        means[j] = chosen.mean(axis=0)", "for j in range(k):\n    out[j] += np.sum(y[labels == j]) * 0.5", "for j in np.unique([0, 1]):\n    s += 0.1 * np.sum(x[labels == j])", self.guarded(p, f"out[{g} % k] = np.linalg.norm(part) * 0.1"),
             "counts = np.bincount(labels, minlength=k)\ns += np.sum(np.bincount(labels, weights=y, minlength=k) / (counts + 1.0)) * 0.1", "np.add.at(out, labels % k, y)", self.guarded(p, "t += np.exp(-np.abs(part)).sum(axis=1).max()"), self.guarded(p, "s += np.cov(part.T).sum() * 0.1") if self.has("sorts", 0.2) else "s += np.sum(means[labels % k] * x) * 0.1",
             "d = np.sum((x[:, None, :] - means[None]) ** 2, axis=2)\nlabels = np.argmin(d, axis=1)",
