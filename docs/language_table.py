@@ -199,6 +199,13 @@ if x[1] > 1.0:
     total = total + x * s
 y = np.sum(total)
 
+# an array of another size on another path
+if s > 0.5:
+    v = np.zeros(3) + s
+else:
+    v = np.zeros(4) + s
+y = np.sum(v * v) * len(v)
+
 # a variable that is one of several strings
 mode = "slow" if s > 0.5 else "fast"
 y = np.sum(x) * {"slow": 1.0, "fast": 3.0}[mode]
@@ -583,12 +590,6 @@ y = root + area + linalg.solve(m + 4 * np.eye(3), x[:3]).sum() + special.erf(s) 
 """,
 }
 REFUSED = r"""
-# an array whose shape depends on the path !! an array f64[3] on one path and an array f64[4] on the other
-if s > 0.5:
-    y = np.zeros(3) + s
-else:
-    y = np.zeros(4) + s
-
 # the text of a computed number as a key !! a number whose text is compared, searched or used as a key
 names = {"0.7": 1.0}
 y = names[str(x[0] * s)]

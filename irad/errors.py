@@ -119,7 +119,9 @@ def shortened(e: BaseException) -> BaseException:
         kept = frames[-_INNERMOST:]
         if _FAULT not in getattr(e, "__notes__", ()):
             e.add_note(_FAULT)
-    e.__cause__, e.__suppress_context__ = None, True
+    where = [t.tb_frame.f_code.co_filename for t in _frames(getattr(e.__cause__, "__traceback__", None))]
+    if e.__cause__ is None or where and not any(map(of_the_user, where)):
+        e.__cause__, e.__suppress_context__ = None, True  # irad's own; what the user's code raised `from` stays
     return e.with_traceback(_chained(kept))
 
 

@@ -208,7 +208,7 @@ class FlatLoop:
                     assert isinstance(extent, int)
                     jammed = extent // ROWS * ROWS
                     f.block.append(kf.For(name, kind, 0, jammed, self._jammed(axis, inner), ROWS))
-                    f.block += [kf.For(f.fresh(name), kind, jammed, extent, inner())] if jammed < extent else []
+                    f.block += [kf.For(name, kind, jammed, extent, inner())] if jammed < extent else []
                 else:
                     f.block.append(kf.For(name, kind, 0, extent, inner()))
         for j in declare.get(depth, ()):

@@ -9,6 +9,8 @@ read is kept, in memory of its own.
 from __future__ import annotations
 
 from functools import cached_property
+from heapq import heappop, heappush
+from itertools import pairwise
 
 from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, substitute_node, uses
 from irad.ops.array import STORES, index
@@ -73,7 +75,33 @@ class _Block:
                     continue
                 if not self.swaps(x):
                     self.settle(store.outputs[0], x)
-        return self.source.replace(nodes=sorted(self.at, key=self.at.__getitem__))
+        return self.source.replace(nodes=self.in_order())
+
+    def in_order(self) -> list[Node]:
+        """The nodes by their places, each behind what it reads: what was moved behind one store more than once may pass who reads it."""
+        nodes = sorted(self.at, key=self.at.__getitem__)
+        rank = {n: k for k, n in enumerate(nodes)}
+        needs = {n: {self.made[v] for v in reads(n) if v in self.made} for n in nodes}
+        if all(rank[m] < rank[n] for n in nodes for m in needs[n]):
+            return nodes
+        effectful = [n for n in nodes if effects(n) != "none"]
+        for before, n in pairwise(effectful):
+            needs[n].add(before)
+        readers: dict[Node, list[Node]] = {}
+        for n in nodes:
+            for m in needs[n]:
+                readers.setdefault(m, []).append(n)
+        ready = [rank[n] for n in nodes if not needs[n]]
+        out: list[Node] = []
+        while ready:
+            n = nodes[heappop(ready)]
+            out.append(n)
+            for m in readers.get(n, ()):
+                needs[m].discard(n)
+                if not needs[m]:
+                    heappush(ready, rank[m])
+        assert len(out) == len(nodes)
+        return out
 
     def place(self, node: Node, at: tuple[int, ...]) -> None:
         self.at[node] = at

@@ -100,10 +100,10 @@ def _runs(x, at):
 def _odd(x, before, after, inner):
     """Reflection through the edge point: 2*edge - mirrored; in rounds no wider than the array."""
     shift = 1 if inner else 0
+    if len(x) <= shift and (before or after):
+        raise UnsupportedError("np.pad(reflect_type='odd') of an axis too short to reflect")
     while before or after:
         n = len(x)
-        if n <= shift:
-            raise UnsupportedError("np.pad(reflect_type='odd') of an axis too short to reflect")
         a, b = min(before, n - shift), min(after, n - shift)
         left, right = 2 * x[:1] - x[shift : shift + a][::-1], 2 * x[-1:] - x[n - shift - b : n - shift][::-1]
         x = np.concatenate((left.astype(x.dtype), x, right.astype(x.dtype)))

@@ -83,7 +83,7 @@ def test_a_source_that_is_written_in_between():
 
 
 @pytest.mark.parametrize(
-    "parts, fills", [([(0, 5), (5, N)], 0), ([(0, 5), (6, N)], 1), ([(1, N)], 1), ([(0, N - 1)], 1), ([(9, N), (0, 10)], 0)]
+    "parts, fills", [([(0, 5), (5, N)], 0), ([(0, 5), (6, N)], 0), ([(1, N)], 0), ([(0, N - 1)], 0), ([(9, N), (0, 10)], 0)]
 )
 def test_fills_that_are_written_over(parts, fills):
     def f(x):
