@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 from tests.fuzz.case import Case
-from tests.fuzz.grammar import Program, number, vector
+from tests.fuzz.grammar import Program, module, number, vector
 
 FEATURES = ("tries", "finally", "raising functions", "generators", "itertools", "managers", "match", "counters", "loops in tries", "nested", "jumps", "returns", "recursion", "closures")  # fmt: skip
 EXCEPTIONS = (
@@ -279,22 +279,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     r = random.Random(f"flows {seed} inputs")
     made = Flows(seed, frozenset(FEATURES) if features is None else features)
     args = [f"        ({vector(r)}, {vector(r)}, {number(r)}, {n})," for n in (3, 0, 2, 5)]
-    lines = [
-        "import contextlib",
-        "import functools",
-        "import itertools",
-        "import math",
-        "",
-        "import numpy as np",
-        "",
-        "from tests.fuzz import compare",
-        "",
-        "",
-        *made.helpers,
-    ]
-    lines += ["def f(x, y, s, n):", *made.lines, "", ""]
-    slopes = r.random() < 0.35
-    lines += [*LOSS.strip().splitlines(), "", ""] if slopes else []
-    lines += ["def main():", "    inputs = [", *args, "    ]", "    compare.values(f, *inputs, kinds=False)"]
-    lines += [f"    compare.gradient(loss, inputs[{r.choice((0, 0, 2, 3))}], (0, 1, 2))"] if slopes else []
-    return Case("flows", seed, "\n".join(lines) + "\n", frozenset(made.used))
+    text = module(
+        r, made, ("contextlib", "functools", "itertools", "math"), "def f(x, y, s, n):", args, LOSS, ((0, 0, 2, 3), "(0, 1, 2)")
+    )
+    return Case("flows", seed, text, frozenset(made.used))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 
 class Program:
@@ -130,3 +130,23 @@ def vector(r: random.Random, n: int = 4) -> str:
 
 def number(r: random.Random) -> str:
     return repr(round(r.uniform(-1, 1), 2))
+
+
+def module(
+    r: random.Random,
+    made: Program,
+    imports: Iterable[str],
+    head: str,
+    args: Iterable[str],
+    loss: str,
+    slopes: tuple[Sequence[int], str],
+) -> str:
+    """The text of a program: what it imports, its helpers, the function with the first line `head`, and a `main` that compares it for
+    the inputs `args`; for a third of them the gradient of `loss` too, at one of the inputs `slopes[0]` by the arguments `slopes[1]`."""
+    lines = [*(f"import {name}" for name in imports), "", "import numpy as np", "", "from tests.fuzz import compare", "", ""]
+    lines += [*made.helpers, head, *made.lines, "", ""]
+    differentiated = r.random() < 0.35
+    lines += [*loss.strip().splitlines(), "", ""] if differentiated else []
+    lines += ["def main():", "    inputs = [", *args, "    ]", "    compare.values(f, *inputs, kinds=False)"]
+    lines += [f"    compare.gradient(loss, inputs[{r.choice(slopes[0])}], {slopes[1]})"] if differentiated else []
+    return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 
 from tests.fuzz.case import Case
-from tests.fuzz.grammar import Program, number, vector
+from tests.fuzz.grammar import Program, module, number, vector
 
 FEATURES = (
     "subclass", "operators", "order", "containers", "dataclass", "properties", "cached", "some paths", "chosen", "varying", "managers", "match", "functions", "outside", "mixin", "jumps", "static",
@@ -409,20 +409,5 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     made = Objects(seed, frozenset(FEATURES) if features is None else features)
     cls = r.choice(made.classes)
     args = [f"        ({vector(r)}, {vector(r)}, {cls}({vector(r)}, {number(r)}), {number(r)}, {n})," for n in (3, 0, 2)]
-    lines = [
-        "import dataclasses",
-        "import functools",
-        "",
-        "import numpy as np",
-        "",
-        "from tests.fuzz import compare",
-        "",
-        "",
-        *made.helpers,
-    ]
-    lines += ["def f(x, y, p, s, n):", *made.lines, "", ""]
-    slopes = r.random() < 0.35
-    lines += [*LOSS.strip().splitlines(), "", ""] if slopes else []
-    lines += ["def main():", "    inputs = [", *args, "    ]", "    compare.values(f, *inputs, kinds=False)"]
-    lines += [f"    compare.gradient(loss, inputs[{r.choice((0, 0, 2))}], (0, 1, 3))"] if slopes else []
-    return Case("objects", seed, "\n".join(lines) + "\n", frozenset(made.used))
+    text = module(r, made, ("dataclasses", "functools"), "def f(x, y, p, s, n):", args, LOSS, ((0, 0, 2), "(0, 1, 3)"))
+    return Case("objects", seed, text, frozenset(made.used))
