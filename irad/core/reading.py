@@ -202,7 +202,10 @@ class _Reader:
     ) -> tuple[Value, ...]:
         """The results of a node whose attributes and operands may not be of the kind or number that the op's rule takes for granted."""
         try:
-            return emit(op, *inputs, regions=regions, **attrs)
+            outputs = emit(op, *inputs, regions=regions, **attrs)
+            if not all(isinstance(d, (int, Extent)) for t in types(outputs) for d in t.shape):
+                raise TypeError("a shape of other things than extents")
+            return outputs
         except IradError:
             raise
         except (TypeError, IndexError, KeyError, ValueError, AttributeError, ArithmeticError):

@@ -11,8 +11,8 @@ from irad.core.tree import flatten
 
 # Of the largest number of an array; other dtypes: 1e-9.
 RTOL = {"float16": 2e-2, "float32": 2e-4, "complex64": 2e-4}
-RUNS = 6  # with arguments moved by their last bits
-SLACK = 64.0  # times as much as those move a result
+MOVES = (1, 1, 2, 4, 8, 16)  # units in the last place by which arguments are moved; the larger ones find branches near a tie
+SLACK = 64.0  # times as much as one unit moves a result; more than the largest move, so that a jump it finds counts whole
 
 
 def difference(got: Any, want: Any, slack: float = 0.0) -> str:
@@ -49,34 +49,34 @@ def other_bits(got: Any, want: Any) -> str:
     return "" if np.all(ok) else "by its last bits: " + _where(~ok, g, w)
 
 
-def moved(rng: np.random.Generator, x: Any) -> Any:
-    """A float, or an array of floats, of which each is moved by its last bit, up or down; anything else as it is."""
+def moved(rng: np.random.Generator, x: Any, units: int = 1) -> Any:
+    """A float, or an array of floats, of which each is moved by `units` in its last place, up or down; anything else as it is."""
     if not isinstance(x, (np.ndarray, np.generic, float, complex)):
         return x
     a = np.asarray(x)
     if a.dtype.kind == "c":
-        return (
-            type(x)(moved(rng, a.real) + 1j * moved(rng, a.imag)) if not a.ndim else moved(rng, a.real) + 1j * moved(rng, a.imag)
-        )
+        z = moved(rng, a.real, units) + 1j * moved(rng, a.imag, units)
+        return z if a.ndim else type(x)(z)
     if a.dtype.kind != "f":
         return x
+    up = rng.choice([-1, 1], a.shape).astype(a.dtype)
     with np.errstate(all="ignore"):
-        away = np.nextafter(a, (rng.choice([-1, 1], a.shape) * np.inf).astype(a.dtype))
+        away = np.nextafter(a, up * a.dtype.type(np.inf)) if units == 1 else a + up * np.spacing(np.abs(a)) * a.dtype.type(units)
     return float(away) if type(x) is float else away[()] if isinstance(x, np.generic) else away
 
 
 def noise(run: Callable[[list[Any]], Any], args: Sequence[Any], want: Any) -> list[float] | None:
-    """For each leaf of `want` = run(args), how far it moves when the arguments move by their last bits; inf where its shape or an
+    """For each leaf of `want` = run(args), how far it moves with a unit in the last place of the arguments; inf where its shape or an
     integer changes. None if the structure of the result changes."""
     leaves = flatten(want)[0]
     out = [0.0] * len(leaves)
     rng = np.random.default_rng(0)
-    for _ in range(RUNS):
-        again = flatten(run([moved(rng, x) for x in args]))[0]
+    for units in MOVES:
+        again = flatten(run([moved(rng, x, units) for x in args]))[0]
         if len(again) != len(leaves):
             return None
         for k, (m, w) in enumerate(zip(again, leaves)):
-            out[k] = max(out[k], _distance(m, w))
+            out[k] = max(out[k], _distance(m, w) / units)
     return out
 
 
