@@ -215,14 +215,15 @@ class FlatLoop:
             self._finish(j)
 
     def _jams(self, depth: int, declare: dict[int, list[int]]) -> bool:
-        """Does the loop at this depth add rows to sums in memory, which the vector loop inside goes along?"""
+        """Does the loop at this depth add rows to one row of sums in memory, which the vector loop inside goes along?"""
         axis, extent = self.order[depth], self.extents[self.order[depth]]
         if not isinstance(extent, int) or extent < 2 * ROWS or self.vec != self.order[-1] or depth != len(self.order) - 2:
             return False
         if declare or self.tiles or len(self.body.nodes) > SHORT_BODY or self._in_place() or not on("jam"):
             return False
         return all(
-            r.out.kind == "add" and r.out.width == 1 and all(v.type.shape and is_float(v.type.dtype) for v in r.finals)
+            r.out.kind == "add" and r.out.width == 1 and not r.out.extra
+            and all(v.type.shape and is_float(v.type.dtype) for v in r.finals)
             and not any(row[axis] for row in r.out.map.rows) and any(row[self.vec] for row in r.out.map.rows)
             for r in self.results
         )  # fmt: skip
