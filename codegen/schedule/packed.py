@@ -11,6 +11,7 @@ from irad.codegen.lower.graph import Address, KernelBuilder
 from irad.codegen.schedule.elements import REGISTER, LoopResult, element
 from irad.core.affine import Integer, coefficient, number, terms
 from irad.core.ir import Graph, Node
+from irad.core.switches import on
 from irad.ops.loop import load
 
 ROWS = 4  # from which on it pays
@@ -30,7 +31,7 @@ def pack(
     """Buffers with the elements of loads that all trips of the loops around the vector loop `vec` do with a stride."""
     others = [k for k in range(len(names)) if k != vec]
     name, extent = names[vec], number(extents[vec])
-    if not extent or not f.entry or prod(number(extents[k]) or 0 for k in others) < ROWS:
+    if not on("packed") or not extent or not f.entry or prod(number(extents[k]) or 0 for k in others) < ROWS:
         return {}
     written, packs, out = {v.at for r in results for v in r.finals}, dict[tuple[str, Integer], str](), dict[Node, str]()
     for n in body.nodes:

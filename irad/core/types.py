@@ -112,7 +112,8 @@ def _id(term: tuple[Any, int]) -> int:
 
 
 def _shown(v: Any) -> str:
-    return f"%{v.hint or v.id}"
+    """A run-time extent for people: by the name that a parameter gave it, if any."""
+    return v.hint or "?"
 
 
 @dataclass(frozen=True)

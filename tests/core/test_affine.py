@@ -92,7 +92,7 @@ def test_forms_do_not_change() -> None:
 def test_terms_of_extents_stand_in_the_order_of_their_values() -> None:
     n, m = Value(I64, "n"), Value(I64, "m")
     late = affine(0, {m: 1}) + affine(1, {n: 2})
-    assert isinstance(late, Extent) and [v for v, _ in late.terms] == [n, m] and str(late) == "2*%n+%m+1"
+    assert isinstance(late, Extent) and [v for v, _ in late.terms] == [n, m] and str(late) == "2*n+m+1"
     with pytest.raises(TypeError):
         affine(0, {m: 1}) * late  # type: ignore[operator]
 

@@ -46,7 +46,6 @@ from irad.frontend.values.objects import (
     Poison,
     Text,
     Varying,
-    describe,
     is_number,
 )
 from irad.frontend.values.runs import (
@@ -183,6 +182,8 @@ class Joiner:
                 t.child if isinstance(t, Null) else a.value if isinstance(a, Nullable) else a if a is not None else t,
                 b.value if isinstance(b, Nullable) else b,
             )
+            if isinstance(inner, Null) and inner.other is not None:
+                return Bad(f"it is None on one path, {show(inner.child)} on another and {show(inner.other)} on a third")
         else:
             return None
         return inner if isinstance(inner, (Bad, Null)) else Null(inner)
@@ -315,7 +316,7 @@ class Joiner:
 
 
 def _differ(t: Template, b: Any) -> Bad:
-    return Bad(f"it is {show(t)} on one path and {describe(b)} on the other")
+    return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
 
 
 def _array_and_number(x: Any) -> tuple[Any, Any] | None:

@@ -239,7 +239,10 @@ def disagrees(t: Template) -> str:
     return next(filter(None, map(disagrees, kids)), "")
 
 
-def show(t: Template) -> str:
+def show(t: Any) -> str:
+    """A short name of what a variable is, or of what its template stands for, for error messages."""
+    if not isinstance(t, Template):
+        return describe(t)
     if isinstance(t, Same):
         return describe(t.obj)
     if isinstance(t, Null):
