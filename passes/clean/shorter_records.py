@@ -79,9 +79,13 @@ class _Rewrite:
         plan, entries, constants = self.plans[n.attrs["site"]], n.outputs[1:], []
         for k, (first, constant) in enumerate(plan):
             if constant is not None:
-                constants.append(n.replace(op=constant.op, inputs=(), outputs=(entries[k],), attrs=constant.attrs, regions=()))
+                # of the type that the pop gives: its extents are popped values too
+                typed = {"type": entries[k].type} if "type" in constant.attrs else {}
+                attrs = {**constant.attrs, **typed}
+                constants.append(n.replace(op=constant.op, inputs=(), outputs=(entries[k],), attrs=attrs, regions=()))
             elif first != k:
                 self.env[entries[k]] = entries[first]
         outs = [v for k, v in enumerate(entries) if self._kept(n, k)]
         pop = n.replace(outputs=(n.outputs[0], *outs), attrs={**n.attrs, "types": tuple(v.type for v in outs)})
-        return [pop, *constants]
+        constants.sort(key=lambda c: len(c.out.type.shape))  # extents before what they are of
+        return [pop, *(substitute_node(c, self.env) for c in constants)]

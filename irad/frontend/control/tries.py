@@ -13,9 +13,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irad.core.ir import Node, Value, current, walk
+from irad.core.ir import Graph, Node, Value, current, walk
 from irad.core.room import Outgrown
-from irad.errors import UnsupportedError
+from irad.errors import Loc, UnsupportedError
 from irad.frontend.activations import Final, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
@@ -25,14 +25,15 @@ from irad.frontend.reader import Reader, Restart, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Text
 from irad.frontend.values.state import Name, Region
+from irad.ops.control import call as call_op
 from irad.ops.control import raise_if
 from irad.ops.core import effects
 from irad.ops.text import Slot
 
 CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
-    "called function, in the head of a loop, or before a print in the same statement; test the condition with if, or "
-    "leave the try out here and catch what the compiled function raises"
+    "called function, in a recursive function, in the head of a loop, or before a print in the same statement; test the condition "
+    "with if, or leave the try out here and catch what the compiled function raises"
 )
 
 _THROUGH = (
@@ -250,7 +251,33 @@ def head(r: Reader, run: Callable[[], Any]) -> Any:
 
 
 def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
-    return any(_guard_of(r, n) is not None for n in nodes_within(nodes) if n.op is raise_if)
+    """Does a handler in force catch what these nodes raise, or the functions that they call?"""
+    if not r.frame.guards:
+        return False
+    called, found = set[str](), list(nodes_within(nodes))
+    for n in found:  # which grows
+        if n.op is call_op and n.attrs["callee"] not in called:
+            called.add(n.attrs["callee"])
+            found += walk(r.graphs[n.attrs["callee"]]) if n.attrs["callee"] in r.graphs else ()
+    for record in r.records:
+        if record.name in called and not record.done:
+            record.tried += [(c, nodes[-1].loc) for c in _caught_classes(r)]
+    return any(_guard_of(r, n) is not None for n in found if n.op is raise_if)
+
+
+def _caught_classes(r: Reader) -> list[type[BaseException]]:
+    """What the handlers in force catch."""
+    types = [h.type for g in r.frame.guards for h in g.statement.handlers]
+    classes = [BaseException if t is None else r.expr(t) for t in types]
+    return [c for x in classes for c in (x if isinstance(x, tuple) else (x,))]
+
+
+def check_tried(r: Reader, graph: Graph, tried: list[tuple[type[BaseException], Loc | None]]) -> None:
+    """Raise UnsupportedError if a function raises what a handler around a call of it, in itself, would catch."""
+    for n in walk(graph):
+        for cls, loc in tried if n.op is raise_if else ():
+            if not _not_of_python(n) and issubclass(_kind(r, n), cls):
+                raise UnsupportedError(CAUGHT, loc)
 
 
 def nodes_within(nodes: list[Node]) -> Iterator[Node]:
@@ -270,13 +297,14 @@ def _kind(r: Reader, n: Node) -> type[BaseException]:
 
 def _guard_of(r: Reader, n: Node) -> int | None:
     """The number of the innermost try around that catches what a `raise_if` raises, if Python raises that too."""
-    if (
-        n.attrs["exc"] == Outgrown.__name__
-        or n.attrs["message"] in LIMITS
-        or n.attrs["message"].endswith((NO_FIT, "out of bounds for int64", NEEDED))
-    ):
-        return None
-    return _guard_for(r, _kind(r, n))
+    return None if _not_of_python(n) else _guard_for(r, _kind(r, n))
+
+
+def _not_of_python(n: Node) -> bool:
+    """Is a `raise_if` for a limit of compiled code, where Python raises nothing?"""
+    message = n.attrs["message"]
+    ours = message in LIMITS or message.endswith((NO_FIT, "out of bounds for int64", NEEDED))
+    return n.attrs["exc"] == Outgrown.__name__ or ours
 
 
 def _guard_for(r: Reader, kind: type[BaseException]) -> int | None:
@@ -294,7 +322,7 @@ def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any
             if number is not None:
                 _caught(r, region, k, number, then)
                 return True
-        elif n.regions and may_be_caught(r, [n]):
+        elif (n.regions or n.op is call_op) and may_be_caught(r, [n]):
             raise UnsupportedError(CAUGHT, n.loc)
     absorb(r, region)
     if found is not None:

@@ -32,6 +32,7 @@ from irad.frontend.control.list_rules import grown_parts
 from irad.frontend.control.merge import Joiner, elements_of, open_
 from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, equal, structure
+from irad.frontend.control.tries import check_tried
 from irad.frontend.reader import Reader, Restart
 from irad.frontend.reading.recursive_changes import Changes, opened, stays
 from irad.frontend.values.arr import Arr
@@ -78,6 +79,9 @@ class Record:
     lost: bool = False  # an exception in it would undo stores into arrays of the program's caller
     moved: bool = False  # it passes its arrays on in many orders
     changes: Changes = field(default_factory=lambda: Changes(""))  # of the containers among the arguments
+    tried: list[tuple[type[BaseException], Any]] = field(
+        default_factory=list
+    )  # what handlers around its own calls catch, and where
 
     def serves(self, homes: tuple[int | None, ...], stored: frozenset[int]) -> bool:
         """Are these arrays, of which some may have changed, what the function was read for?"""
@@ -285,7 +289,7 @@ def _build(r: Reader, record: Record, body: Callable[[Activation], Any]) -> None
 def _read(r: Reader, record: Record, body: Callable[[Activation], Any]) -> Region:
     """Read the body with parameters in place of arguments."""
     params = [Value(t, n) for n, t in _param_types(record)]
-    record.arrays = []
+    record.arrays, record.tried = [], []
     record.changes.begin()
 
     def array(t: Any, v: Value) -> Array:
@@ -362,6 +366,7 @@ def _finish(r: Reader, record: Record, region: Region) -> None:
         graph = _with_extra(graph, record)
     r.graphs[record.name] = graph
     record.done = True
+    check_tried(r, graph, record.tried)
     _check_lost(r, record)
     if record.provisional or any(v not in r.entry for v in record.extra):
         r.records.remove(record)  # or it reads values of this very place: elsewhere it is built anew

@@ -7,7 +7,8 @@ import pytest
 
 import irad
 
-TWICE = np.array([0, 3, 3, -17, -3, 14, 14, 1, -1, 5, 5, 5, 5, 16, 2, 0, 9])  # of 17 rows; some several times, next to each other too
+# Of 17 rows; some several times, next to each other too.
+TWICE = np.array([0, 3, 3, -17, -3, 14, 14, 1, -1, 5, 5, 5, 5, 16, 2, 0, 9])
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 8, 17])

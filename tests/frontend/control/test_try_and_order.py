@@ -178,6 +178,48 @@ def test_a_loop_head_that_raises_is_refused() -> None:
         irad.compile(f)(4.0)
 
 
+def summed(k: int, x: float) -> float:
+    if x > 0.9:
+        raise ValueError(k)
+    return x if k < 1 else summed(k - 1, x + 0.2) + x
+
+
+def backed_off(k: int, x: float) -> float:
+    if x > 0.9:
+        raise ValueError(k)
+    if k < 1:
+        return x
+    try:
+        return backed_off(k - 1, x + 0.2) + x
+    except ValueError:
+        return -x
+
+
+def test_what_a_recursive_function_raises_is_not_let_through() -> None:
+    def f(x: float, n: int) -> float:
+        try:
+            return summed(n, x)
+        except ValueError:
+            return -1.0
+
+    with pytest.raises(irad.UnsupportedError, match="in a recursive function"):
+        irad.compile(f)(0.7, 5)
+    with pytest.raises(irad.UnsupportedError, match="in a recursive function"):
+        irad.compile(backed_off)(0.7, 5)
+
+
+def test_what_a_recursive_function_raises_of_other_kinds_goes_through() -> None:
+    def f(x: float, n: int) -> float:
+        try:
+            return summed(n, x)
+        except KeyError:
+            return -1.0
+
+    agrees(f, -0.9, 5)
+    with pytest.raises(ValueError, match="2"):
+        irad.compile(f)(0.5, 4)
+
+
 # ---- the target of an augmented assignment is read first ----------------------------------------------------------
 
 
