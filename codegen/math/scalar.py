@@ -198,6 +198,7 @@ def _extremum(pred: str, nan_from: int) -> Callable[..., Any]:
 
 rule("maximum")(_extremum("gt", 0))
 rule("minimum")(_extremum("lt", 0))
+rule("limit")(_extremum("lt", 0))
 rule("fmax")(_extremum("gt", 1))
 rule("fmin")(_extremum("lt", 1))
 RULES["select"] = lambda E, args, dtype: E.select(*args)

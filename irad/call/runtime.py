@@ -23,7 +23,7 @@ from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
 from irad.core.once import import_later
-from irad.core.room import LAST, MESSAGE, Outgrown, one_size
+from irad.core.room import LAST, MESSAGE, Outgrown, checked_extents, one_size
 from irad.core.room import at as room_at
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
@@ -168,17 +168,20 @@ class Cache:
         return s, leaves, rest
 
     def _made(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *live: Any) -> Any:
-        """A new specialisation; with loops written out in which the sizes of arrays change, if it cannot be made otherwise."""
+        """A new specialisation. If memory cannot be bounded: one that checks extents that data decide, or in which loops are written
+        out in which the sizes of arrays change."""
         try:
             return self.make(fn, args, kwargs, self.options, *live)
         except UnsupportedError as e:
             if not e.message.startswith(NO_BOUND):
                 raise
-            try:
-                with one_size():
-                    return self.make(fn, args, kwargs, self.options, *live)
-            except IradError:
-                raise e from None
+            for other in (checked_extents, one_size):
+                try:
+                    with other():
+                        return self.make(fn, args, kwargs, self.options, *live)
+                except IradError:
+                    pass
+            raise
 
     def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)

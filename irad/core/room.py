@@ -1,4 +1,5 @@
-"""Room for lists that grow in loops which nothing bounds: so many bytes in a version of a function, and more in the next one.
+"""Room for lists that grow in loops which nothing bounds, and for arrays of a size that data decides: so many bytes in a version of
+a function, and more in the next one.
 
 A version has room for so many elements, and checks where a trip ends that they are not exceeded. If they are, the call begins
 again in a version with more room (irad.call.runtime), so what a list takes grows with what it holds. `at` says how much room
@@ -11,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-MESSAGE = "a list that grows in a loop needs more room"  # of the check
+MESSAGE = "a list that grows in a loop, or an array whose size is computed from data, needs more room"  # of the check
 LAST = 4  # the level after which there is no more
 ONCE = 2  # the level to begin with where a call cannot begin again: it prints, or calls Python
 
 _level: ContextVar[int] = ContextVar("room", default=0)
 _sizes: ContextVar[bool] = ContextVar("sizes", default=True)
+_checked: ContextVar[bool] = ContextVar("checked", default=False)
 
 
 class Outgrown(BaseException):
@@ -33,6 +35,11 @@ def room(level: int, itemsize: int) -> int:
     return max(64, 2 ** (15 + 4 * level) // itemsize)
 
 
+def extent(level: int) -> int:
+    """How large the extent of an array may be that data decides."""
+    return 2 ** (9 + 4 * level)
+
+
 @contextmanager
 def at(level: int) -> Iterator[None]:
     """While versions are made that have the room of a level."""
@@ -41,6 +48,21 @@ def at(level: int) -> Iterator[None]:
         yield
     finally:
         _level.reset(before)
+
+
+def extents_checked() -> bool:
+    """Are extents of new arrays, computed from data, checked against the room, in versions that are made now?"""
+    return _checked.get()
+
+
+@contextmanager
+def checked_extents() -> Iterator[None]:
+    """While versions are made in which they are: those that nothing else bounds."""
+    before = _checked.set(True)
+    try:
+        yield
+    finally:
+        _checked.reset(before)
 
 
 def sizes_vary() -> bool:

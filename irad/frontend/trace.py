@@ -13,6 +13,7 @@ from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.core.promotion import of_numpy_2
 from irad.core.room import ONCE, Outgrown, level
+from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
@@ -70,7 +71,7 @@ def trace(
         if notes is not None:
             notes.forget("mode")
         try:
-            with _deep_stack(), of_numpy_2():
+            with _deep_stack(), of_numpy_2(), room_at(room):
                 return attempt.run(label)
         except Restart as again:
             fixed |= again.static

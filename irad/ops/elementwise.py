@@ -293,6 +293,8 @@ minimum = elementwise(
     "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True,
     intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
+limit = elementwise("limit", np.minimum, kinds="i", cheap=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+                    doc="the smaller one: an extent and its bound, which stays where a check before it says that it is met")  # fmt: skip
 fmax = elementwise("fmax", np.fmax, _share(_or_nan(lambda x, y: x > y, False)), kinds="biuf", doc="the other one if one is NaN")
 fmin = elementwise("fmin", np.fmin, _share(_or_nan(lambda x, y: x < y, False)), kinds="biuf", doc="the other one if one is NaN")
 

@@ -16,7 +16,21 @@ from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES, Dim, affine, is_complex, is_float
 
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
-_EXACT = {"const", "maximum", "minimum", "select", "broadcast", "reshape", "transpose", "index", "concat", "cast", "max", "min"}
+_EXACT = {
+    "const",
+    "maximum",
+    "minimum",
+    "limit",
+    "select",
+    "broadcast",
+    "reshape",
+    "transpose",
+    "index",
+    "concat",
+    "cast",
+    "max",
+    "min",
+}
 _DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
 
 

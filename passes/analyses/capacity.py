@@ -75,6 +75,8 @@ class _Capacity:
         self.facts.extents(graph.params)
         self._record(graph.params, owner)
         for node in graph.nodes:
+            self.facts.extents(node.outputs)
+        for node in graph.nodes:
             if node.op.name in _LEARN:
                 _LEARN[node.op.name](self, node)
         for node in graph.nodes:
@@ -90,7 +92,6 @@ class _Capacity:
                 self.records.pushed(node, self.facts)
             elif node.op.name == "pop":
                 self.records.popped(node, self.facts)
-            self.facts.extents(node.outputs)
             self._record(node.outputs, node)
 
     def _selected(self, node: Node) -> None:

@@ -21,6 +21,46 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     return counts, edges
 
 
+@written("numpy.histogram_bin_edges")
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """np.histogram_bin_edges of a number of bins."""
+    return _edges(np.ravel(a), bins, range)
+
+
+@written("numpy.histogramdd")
+def histogramdd(sample, bins=10, range=None, density=None, weights=None):
+    """np.histogramdd: for each column a number of bins or edges; weighted sums have slopes."""
+    columns = [np.ravel(c) for c in sample] if isinstance(sample, (list, tuple)) else list(np.atleast_2d(sample.T))
+    many = [bins] * len(columns) if np.ndim(bins) == 0 else bins
+    if len(many) != len(columns):
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    limits = [None] * len(columns) if range is None else range
+    edges = [_edges(x, b, limit) for x, b, limit in zip(columns, many, limits)]
+    w = np.ones(columns[0].shape) if weights is None else np.ravel(weights)
+    where, inside = [], np.ones(columns[0].shape, bool)
+    for x, e in zip(columns, edges):
+        where.append(np.clip(np.searchsorted(e, x, side="right") - 1, 0, len(e) - 2))
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+    counts = np.zeros(tuple([len(e) - 1 for e in edges]))
+    np.add.at(counts, tuple(where), np.where(inside, w, 0.0))
+    if density:
+        total = np.sum(counts)
+        for k, e in enumerate(edges):
+            counts = counts / np.reshape(np.diff(e), [-1 if k == j else 1 for j in np.arange(len(edges))])
+        counts = counts / total
+    return counts, tuple(edges)
+
+
+@written("numpy.histogram2d")
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+    """np.histogram2d."""
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    both = [bins, bins] if np.ndim(bins) == 1 and len(bins) not in (1, 2) else bins
+    counts, edges = histogramdd([x, y], both, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
 def _edges(x, bins, limits):
     """Bin edges: given, or equally spaced over the given range or the data's own."""
     if isinstance(bins, str):

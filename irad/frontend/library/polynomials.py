@@ -54,6 +54,42 @@ def polyint(p, m=1, k=None):
     return x
 
 
+@written("numpy.roots")
+def roots(p):
+    """np.roots: eigenvalues of the companion matrix. ValueError for a first coefficient of 0: the number of roots would depend on data."""
+    c = np.ravel(p)
+    if np.ndim(p) != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    if c.dtype.kind not in "fc":
+        c = c.astype(np.float64)
+    if len(c) < 2:
+        return np.zeros(0, c.dtype)
+    if c[0] == 0:
+        raise ValueError(
+            "np.roots of a polynomial whose first coefficient is 0: leave it out, compiled code gives as many roots as its length says"
+        )
+    companion = np.diag(np.ones(len(c) - 2, c.dtype), -1)
+    companion[0, :] = -c[1:] / c[0]
+    return np.linalg.eigvals(companion)
+
+
+@written("numpy.polydiv")
+def polydiv(u, v):
+    """np.polydiv: the quotient, and the remainder without the small coefficients in front, whose number depends on data."""
+    dividend, divisor = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    w = dividend[0] + divisor[0]
+    m, n = len(dividend) - 1, len(divisor) - 1
+    q = np.zeros((max(m - n + 1, 1),), w.dtype)
+    r = dividend.astype(w.dtype)
+    for k in range(0, m - n + 1):
+        d = r[k] / divisor[0]
+        q[k] = d
+        r[k : k + n + 1] -= d * divisor
+    small = np.isclose(r, 0.0, rtol=1e-14)
+    small[-1] = False
+    return q, r[np.argmin(small) :]
+
+
 @written("numpy.vander")
 def vander(x, N=None, increasing=False):
     """np.vander: powers by repeated multiplication."""

@@ -11,6 +11,7 @@ from irad.frontend.numpy.gather import as_indices
 from irad.frontend.numpy.reduce import max_of
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import Arr, lift, static_int
+from irad.frontend.values.extents import of_new_array
 from irad.frontend.values.index import add_at
 from irad.ops import elementwise as ew
 from irad.ops.array import any_
@@ -45,4 +46,4 @@ def _bins_needed(v: Value, least: int) -> Dim:
     top = max_of(Arr(v), initial=-1).value
     size = ew.maximum(top + 1, least)
     bound(size, least, hi + 1)
-    return affine_of(size)
+    return of_new_array(affine_of(size))

@@ -32,6 +32,7 @@ from irad.frontend.values.arr import (
     size_of,
     static_int,
 )
+from irad.frontend.values.extents import of_new_array
 from irad.frontend.values.index import mask_indices, setitem
 from irad.ops import elementwise as ew
 from irad.ops.array import any_, dim_value, iota, reshape_to
@@ -54,7 +55,7 @@ def checked_shape(shape: Any) -> tuple[Dim, ...]:
             bound(v, 0, hi)
             if isinstance(d, Extent) and len(d.terms) == 1 and d.terms[0][1] == 1:
                 bound(d.terms[0][0], -d.const, hi)
-    return dims
+    return tuple(map(of_new_array, dims))
 
 
 def _splat(value: int, *names: str) -> Callable[..., Arr]:
@@ -168,7 +169,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     a, b, k = as_dim(start), as_dim(stop), static_int(step, "the step of np.arange")
     if k == 0:
         raise IradValueError("Maximum allowed size exceeded: the step is 0")
-    n = _steps(b - a, k)
+    n = of_new_array(_steps(b - a, k))
     ramp = Arr(iota(type=Type("i64", (n,)), axis=0))
     scaled = ramp if k == 1 else apply_ufunc("multiply", ramp, k)
     out = scaled if a == 0 else apply_ufunc("add", scaled, Arr(dim_value(a)))
@@ -190,7 +191,7 @@ def linspace(
     *, device: Any = None,
 ) -> Any:  # fmt: skip
     """np.linspace: start + k*step; the last element is `stop` itself, as in NumPy."""
-    n = as_dim(num, "the number of samples")
+    n = of_new_array(as_dim(num, "the number of samples"))
     if dim_interval(n)[1] < 0:
         raise IradValueError(f"Number of samples, {num}, must be non-negative.")
     div = n - 1 if endpoint else n

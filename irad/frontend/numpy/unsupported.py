@@ -8,12 +8,9 @@ from irad.errors import UnsupportedError
 from irad.frontend.registry import TABLE, Builder, find
 
 _GROUPS = {
-    "the number of different values depends on the data, so the result has no shape: sort, and compare neighbours": (
-        "unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d setxor1d trim_zeros"
+    "its order, or its named tuple, is NumPy's own: np.unique, with return_index, return_inverse and return_counts": (
+        "unique_all unique_counts unique_inverse unique_values"
     ),
-    "the shape of the result depends on the data: give the bins as an array to np.histogram": "histogram_bin_edges histogram2d histogramdd",
-    "roots are eigenvalues: np.linalg.eigvals of the companion matrix": "roots",
-    "the quotient's degree depends on the data": "polydiv",
     "bytes have no derivative and no arithmetic here: convert before": (
         "packbits unpackbits frombuffer fromfile fromstring fromregex genfromtxt load loadtxt from_dlpack"
     ),

@@ -10,16 +10,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from irad.core import room
 from irad.core.ir import Builder, Graph, Value, emit
 from irad.core.types import Dim
 from irad.errors import ShapeError
 from irad.ops.array import Slice, broadcast, dim_value, index
 from irad.ops.control import if_, raise_if
 from irad.ops.core import effects
-from irad.ops.elementwise import eq, ne, select
+from irad.ops.elementwise import eq, limit, ne, select
 from irad.ops.intervals import affine_of, definition, dim_interval
 
+_UNBOUNDED = 2**40  # extents that may be as large: no memory is so
 _STEPS = 64  # nodes compared for one question
+
+
+def of_new_array(d: Dim) -> Dim:
+    """An extent that a new array is given. One that nothing bounds is checked against the room there is, where versions do that."""
+    if isinstance(d, int) or not room.extents_checked() or dim_interval(d)[1] < _UNBOUNDED:
+        return d
+    most, n = room.extent(room.level()), dim_value(d)
+    raise_if(n > most, exc=room.Outgrown.__name__, message=room.MESSAGE, keeps=())
+    return affine_of(limit(n, most))
 
 
 def equal(a: Dim, b: Dim) -> bool:

@@ -27,6 +27,7 @@ from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import affine_of, bound, dim_interval, interval
 
 _LARGEST = 2**63 - 1
+_FAR = 2**62  # no extent is larger
 
 
 def _out_of_bounds(i: Any, axis: int, n: Any) -> str:
@@ -139,25 +140,30 @@ def static_gather(a: np.ndarray, n: Dim, axis: int) -> Value:
     return constant(np.where(a < 0, a + n, a), "i64")
 
 
-def _clamped(x: Any, n: Dim, what: str) -> Dim:
-    """A slice bound as Python's slices read it: negative counts from the end, then clipped to 0..n."""
+def _from_front(x: Any, n: Dim, what: str) -> Dim:
+    """A slice bound, counted from the front: negative ones count from the end. It may lie outside of 0..n."""
     d = as_dim(x, what)
-    if isinstance(d, int) and isinstance(n, int):
-        return min(max(d + n if d < 0 else d, 0), n)
     lo, hi = dim_interval(d)
     if hi < 0:
-        d = d + n
-        lo, hi = dim_interval(d)
-    elif lo < 0:
-        v = dim_value(d)
-        wrapped = select(v < 0, v + dim_value(n), v)
-        d = affine_of(wrapped)
-        lo, hi = dim_interval(d)
+        return d + n
     if lo < 0:
-        d = affine_of(ew.maximum(dim_value(d), 0))
-    if dim_interval(n - d)[0] < 0:
-        d = affine_of(ew.minimum(dim_value(d), dim_value(n)))
+        v = dim_value(d)
+        return affine_of(select(v < 0, v + dim_value(n), v))
     return d
+
+
+def _at_least_none(d: Dim) -> Dim:
+    """max(d, 0)."""
+    if isinstance(d, int):
+        return max(d, 0)
+    return d if _at_least_zero(d) else affine_of(ew.maximum(dim_value(d), 0))
+
+
+def _at_most_all(d: Dim, n: Dim) -> Dim:
+    """min(d, n)."""
+    if isinstance(d, int) and isinstance(n, int):
+        return min(d, n)
+    return d if _at_least_zero(n - d) else affine_of(ew.minimum(dim_value(d), dim_value(n)))
 
 
 def resolve_slice(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
@@ -173,9 +179,13 @@ def resolve_slice(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
         return (r.start if len(r) else 0), len(r), step
     if step < 0:
         return _resolve_down(s, n, step)
-    start = 0 if s.start is None else _clamped(s.start, n, "the start of a slice")
-    stop = n if s.stop is None else _clamped(s.stop, n, "the stop of a slice")
-    return start, _count(stop - start, step), step
+    start = 0 if s.start is None else _from_front(s.start, n, "the start of a slice")
+    stop = n if s.stop is None else _at_most_all(_from_front(s.stop, n, "the stop of a slice"), n)
+    # A stop below 0, or a start beyond n, leaves nothing as it is: so x[1:] and x[:-1] are of one length without more ado.
+    first, inside = _at_least_none(start), _at_least_zero(n - start)
+    if dim_interval(stop)[0] < -_FAR or dim_interval(first)[1] > _FAR:  # their difference must not wrap around
+        stop = _at_least_none(stop)
+    return first if inside else _at_most_all(first, n), _count(stop - first, step), step
 
 
 def _resolve_down(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
