@@ -46,26 +46,43 @@ def zipped(r: Reader, *iterables: Any, strict: bool = False) -> Stream:
 
 
 def _along(r: Reader, its: list[Any], k: int, consume: Consume, around: Around) -> Any:
-    """Go over iterator number k, and along the others, up to the end of the shortest."""
-    others = [rest(r, it) for j, it in enumerate(its) if j != k]
-    lengths = [seq.length for seq in others]
-    end = lengths[0] if len(lengths) == 1 else r.call(min, [lengths])
-    place = Name(r.state.made(Env({"at": 0})), "at")
+    """Go over iterator number k, and along the others, up to the end of the shortest.
 
-    def one(x: Any) -> Any:
+    Where one before it has ended, it is not asked again; where one after it has, it has been: what it does then is done.
+    """
+    others = [rest(r, it) for j, it in enumerate(its) if j != k]
+    before, after = (_shortest(r, [seq.length for seq in seqs]) for seqs in (others[:k], others[k:]))
+    env = r.state.made(Env({"at": 0, "stop": True}))
+    place, stop = Name(env, "at"), Name(env, "stop")
+
+    def taken(x: Any) -> None:
         at = place.get()
         row = [element(seq, at) for seq in others]
         r.state.assign(place, r.operator("add", at, 1))
-        return disjunction(consume((*row[:k], x, *row[k:])), r.truth(r.operator("ge", place.get(), end)))
+        left = consume((*row[:k], x, *row[k:]))
+        r.state.assign(stop, disjunction(left, r.truth(r.operator("ge", place.get(), before))) if others[:k] else left)
+
+    def one(x: Any) -> Any:
+        over = r.truth(r.operator("ge", place.get(), after)) if others[k:] else False
+        r.state.assign(stop, True)
+        if isinstance(over, Arr):
+            branch(r, over, lambda: None, lambda: taken(x))
+        elif not over:
+            taken(x)
+        return stop.get()
 
     def run() -> None:
         as_stream(its[k]).each(one, around)  # type: ignore[union-attr]
 
-    some = r.truth(r.operator("gt", end, 0))
+    some = r.truth(r.operator("gt", before, 0)) if others[:k] else True
     if isinstance(some, Arr):
         branch(r, some, run, lambda: None)
     elif some:
         run()
+
+
+def _shortest(r: Reader, lengths: list[Any]) -> Any:
+    return r.call(min, [lengths]) if len(lengths) > 1 else lengths[0] if lengths else None
 
 
 def _taken(r: Reader, x: Any) -> Any:

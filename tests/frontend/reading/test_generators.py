@@ -813,3 +813,32 @@ def test_what_generators_cannot_do(f: Callable[..., Any], words: str) -> None:
     with pytest.raises(UnsupportedError, match=words) as e:
         irad.compile(f)(R.random(3))
     assert "test_generators.py" in str(e.value)
+
+
+def counting(xs: Any, w: Any) -> Any:
+    for x in xs:
+        yield x
+        w[0] += 1.0
+    w[1] = 7.0
+
+
+def first_of_two(xs: Any, ys: Any) -> Any:
+    w, s = np.zeros(2), 0.0
+    for a, b in zip(counting(xs, w), ys):
+        s += a * b
+    return s, w
+
+
+def second_of_three(xs: Any, ys: Any) -> Any:
+    w, s = np.zeros(2), 0.0
+    for a, b, c in zip(xs[:3], counting(xs, w), ys):
+        s += a * b * c
+    return s, w
+
+
+@pytest.mark.parametrize("n", [0, 2, 3, 4, 6])
+@pytest.mark.parametrize("f", [first_of_two, second_of_three])
+def test_zip_asks_in_order(f: Any, n: int) -> None:
+    xs, ys = np.arange(1.0, 5.0), np.arange(2.0, 2.0 + n)
+    for got, want in zip(irad.compile(f)(xs, ys), f(xs, ys)):
+        np.testing.assert_array_equal(got, want)
