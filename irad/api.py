@@ -167,6 +167,7 @@ def compile(
     donate: Which = (),
     check: str | None = None,
     memory_budget: int | None = None,
+    dynamic: bool | Which = None,
     **others: Any,
 ) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.
@@ -190,10 +191,10 @@ def compile(
     numbers = numbers_of(argnums)
     if f is None:
         given: dict[str, Any] = {"static": static, "threads": threads, "fastmath": fastmath, "donate": donate, "check": check}
-        return functools.partial(compile, argnums=argnums, memory_budget=memory_budget, **given)
+        return functools.partial(compile, argnums=argnums, memory_budget=memory_budget, dynamic=dynamic, **given)
     if isinstance(f, dict):
-        if (static, donate) != (None, ()):
-            raise IradValueError("static and donate are for Python functions, not for graphs")
+        if (static, donate, dynamic) != (None, (), None):
+            raise IradValueError("static, donate and dynamic are for Python functions, not for graphs")
         compiled = import_later("irad.call.textual").compiled
         return compiled(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
     if not callable(f):
@@ -201,7 +202,7 @@ def compile(
             f"compile wants a function or a graph, not {type(f).__name__}; write irad.compile(f)(x), not irad.compile(f(x))"
         )
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
-    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget))
+    return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget, dynamic))
 
 
 def _plain(f: Any) -> Any:

@@ -41,11 +41,13 @@ class Given(TypedDict, total=False):
     donate: Which
     check: str | None
     memory_budget: int | None
+    dynamic: bool | Which
 
 
 @dataclass(eq=False, frozen=True)
 class Options:
-    """Equal options are one object. `static`, `donate`: positions and names of arguments."""
+    """Equal options are one object. `static`, `donate`, `dynamic`: positions and names of arguments; `dynamic` may
+    be True, for all of them, or None, for what varies."""
 
     threads: int | None = None
     fastmath: frozenset[str] = frozenset()
@@ -53,15 +55,16 @@ class Options:
     donate: tuple[int | str, ...] = ()
     check: str | None = None
     memory_budget: int | None = None
+    dynamic: bool | tuple[int | str, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _interned, (self.threads, self.fastmath, self.static, self.donate, self.check, self.memory_budget)
+        return _interned, (self.threads, self.fastmath, self.static, self.donate, self.check, self.memory_budget, self.dynamic)
 
     def without_donation(self) -> Options:
         """For what keeps its arguments."""
         if not self.donate:
             return self
-        return _interned(self.threads, self.fastmath, self.static, (), self.check, self.memory_budget)
+        return _interned(self.threads, self.fastmath, self.static, (), self.check, self.memory_budget, self.dynamic)
 
 
 @functools.cache
@@ -72,19 +75,28 @@ def _interned(
     donate: tuple[int | str, ...],
     check: str | None,
     memory_budget: int | None,
+    dynamic: bool | tuple[int | str, ...] | None,
 ) -> Options:
-    return Options(threads, fastmath, static, donate, check, memory_budget)
+    return Options(threads, fastmath, static, donate, check, memory_budget, dynamic)
 
 
-DEFAULT = _interned(None, frozenset(), (), (), None, None)
+DEFAULT = _interned(None, frozenset(), (), (), None, None, None)
 
 
 def options(
-    f: Any, threads: Any, fastmath: Any, static: Which, donate: Which, check: Any = None, memory_budget: Any = None
+    f: Any,
+    threads: Any,
+    fastmath: Any,
+    static: Which,
+    donate: Which,
+    check: Any = None,
+    memory_budget: Any = None,
+    dynamic: bool | Which = None,
 ) -> Options:
     """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
     which = _arguments(f, static, "static"), _arguments(f, donate, "donate")
-    return _interned(_threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget))
+    sizes = dynamic if dynamic is None or isinstance(dynamic, bool) else _arguments(f, dynamic, "dynamic")
+    return _interned(_threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget), sizes)
 
 
 def _memory_budget(budget: Any) -> int | None:

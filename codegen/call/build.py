@@ -34,7 +34,7 @@ from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
 from irad.codegen.transform.manager import kernel_forms
-from irad.core.ir import Program, Value, types
+from irad.core.ir import Graph, Program, Value, types
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.once import import_later
@@ -131,7 +131,7 @@ def build(
     exports = [PACKED, *(k.name for k in lowered.kernels), *([SIGNAL] if SIGNAL in text else [])]
     library = load(text, exports, lowered.symbols)
     params, results = outside or (types(entry.params), types(entry.results))
-    made = made_results(entry.results, results, capacity or {})
+    made = made_results(entry, results, capacity or {})
     given = (_interface(lowered), library, tuple(params), tuple(results), made, entry.memo.get("donated", {}), lowered)
     if check:
         may_change = entry.memo.get("given", frozenset())
@@ -169,8 +169,9 @@ def _note_threads(notes: Notes, kernels: Sequence[kf.Kernel]) -> None:
         notes.add("threads", "one thread: no loop has enough independent work to share out", threads=1)
 
 
-def made_results(values: Sequence[Value], outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
+def made_results(entry: Graph, outside: Sequence[Type], capacity: Mapping[Value, int]) -> tuple[Made, ...]:
     """How each result of the native code is made; tapes are no such."""
+    values = entry.results
     pairs = list(zip_longest(values, outside))
     seen = [v for v in values if v.type != TAPE]
     made = []
@@ -182,7 +183,12 @@ def made_results(values: Sequence[Value], outside: Sequence[Type], capacity: Map
             made.append(Made(v.type.dims[: t.rank], t.numpy))  # an extent may have become known since it was traced
             continue
         dims = [d if isinstance(d, Extent) else Extent(d, ()) for d in v.type.shape[: t.rank]]
-        places = tuple((d.const, tuple((seen.index(s), c) for s, c in d.terms)) for d in dims)
+        before = all(s in entry.params for s in v.type.symbols)
+        among = list(entry.params) if before else seen
+        places = tuple((d.const, tuple((among.index(s), c) for s, c in d.terms)) for d in dims)
+        if before:
+            made.append(Made((), t.numpy, places, True))
+            continue
         size = capacity[v] // (1 if v.type.rank == t.rank else 2)  # of a complex array, which is one of pairs here
         made.append(Made((size,), t.numpy, places))
     return tuple(made)

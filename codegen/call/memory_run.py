@@ -42,7 +42,7 @@ class CheckedNative(NativeCode):
         assert isinstance(context, CheckedContext)
         own = [_Zone.of(x) for x in args]
         given = {k: own[j].array for k, j in self.donated.items()}
-        zones = [_Zone(m.shape, m.dtype) if k not in given else None for k, m in enumerate(self.made)]
+        zones = [_Zone(m.sized(args), m.dtype) if k not in given else None for k, m in enumerate(self.made)]
         out = [given[k] if z is None else z.array for k, z in enumerate(zones)]
         addresses = [*(_address(z.array) for z in own), *map(_address, out)]
         code = self._function(self._arguments(*addresses, *context.pointers))
@@ -52,7 +52,7 @@ class CheckedNative(NativeCode):
             if z is not None and not z.intact():
                 raise MemoryCheckError(f"memory before or after result {k} was overwritten")
         results = [
-            x.copy() if z is not None else args[self.donated[k]].reshape(m.shape) if x.shape != m.shape else args[self.donated[k]]
+            x.copy() if z is not None else args[self.donated[k]].reshape(m.sized(args))
             for k, (x, m, z) in enumerate(zip(out, self.made, zones))
         ]
         if code:

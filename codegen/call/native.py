@@ -75,18 +75,26 @@ class TapeMemory:
 @dataclass
 class Made:
     """How the array of a result is made: of `shape`, or where extents are known at run time, cut to `dims`: affine functions
-    (constant, ((number of the result that holds it, coefficient), ...)) of other results."""
+    (constant, ((number of the result that holds it, coefficient), ...)) of other results. `before`: of arguments, not of results; it
+    is made of that shape then."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
     dims: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] | None = None
+    before: bool = False
 
     def of(self, a: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:
-        if self.dims is None:
-            return a
-        shape = tuple(max(0, c + sum(k * int(results[j]) for j, k in terms)) for c, terms in self.dims)
-        a.resize(shape, refcheck=False)
+        if self.dims is not None and not self.before:
+            a.resize(self._extents(results), refcheck=False)
         return a
+
+    def sized(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """The shape to make it of in a call with these arguments."""
+        return self._extents(args) if self.before else self.shape
+
+    def _extents(self, values: Sequence[Any]) -> tuple[int, ...]:
+        assert self.dims is not None
+        return tuple(max(0, c + sum(k * int(values[j]) for j, k in terms)) for c, terms in self.dims)
 
 
 @dataclass(eq=False)
@@ -116,7 +124,8 @@ class NativeCode:
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.packed)
         self._arguments = ctypes.c_int64 * self.argc
         self._fresh = [(m.shape, m.dtype) for m in self.made]
-        self._cut = len(self.made) != len(self.outputs) or any(m.dims is not None for m in self.made)
+        self._cut = len(self.made) != len(self.outputs) or any(m.dims is not None and not m.before for m in self.made)
+        self._sized = any(m.before for m in self.made)
 
     @property
     def kernel_text(self) -> str:
@@ -165,7 +174,8 @@ class NativeCode:
         return freed
 
     def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
-        out = [self.allocate(shape, dtype) for shape, dtype in self._fresh] if not self.donated else self._out(args)
+        plain = not self.donated and not self._sized
+        out = [self.allocate(shape, dtype) for shape, dtype in self._fresh] if plain else self._out(args)
         code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
         if code:
             if kept is not None:
@@ -174,10 +184,11 @@ class NativeCode:
         return [m.of(a, out) for m, a in zip(self.made[: len(self.outputs)], out)] if self._cut else out
 
     def _out(self, args: Sequence[Any]) -> list[np.ndarray]:
-        """Memory for the results, some of it that of donated arguments."""
+        """Memory for the results, some of it that of donated arguments, or as large as those say."""
         out = []
-        for k, (shape, dtype) in enumerate(self._fresh):
-            given = args[self.donated[k]] if k in self.donated else self.allocate(shape, dtype)
+        for k, made in enumerate(self.made):
+            shape = made.sized(args)
+            given = args[self.donated[k]] if k in self.donated else self.allocate(shape, made.dtype)
             out.append(given if given.shape == shape else given.reshape(shape))
         return out
 

@@ -48,7 +48,7 @@ def dump(native: NativeCode, locs: Mapping[Loc | None, int], about: Mapping[str,
         "tapes": [sorted(face.tape_params.items()), sorted(face.tape_writes), sorted(face.tape_results.items())],
         "constants": [[c.dtype.str, list(c.shape)] for c in face.constants],
         "raises": [_raised(r, locs) for r in face.raises],
-        "made": [[m.shape, m.dtype.str, m.dims] for m in native.made],
+        "made": [[m.shape, m.dtype.str, m.dims, m.before] for m in native.made],
         "donated": sorted(native.donated.items()),
         "exports": list(native.library.exports),
         "symbols": symbols,
@@ -76,7 +76,7 @@ def load(data: bytes, locs: Locs, outside: Signature) -> NativeCode | None:
         tape_results=dict(results),
         raises=[ErrorCode(exc, text, tuple(dtypes), locs[at], tuple(keeps)) for exc, text, dtypes, at, keeps in head["raises"]],
     )
-    made = tuple(Made(tuple(shape), np.dtype(d), _dims(dims)) for shape, d, dims in head["made"])
+    made = tuple(Made(tuple(shape), np.dtype(d), _dims(dims), before) for shape, d, dims, before in head["made"])
     return NativeCode(face, library, tuple(outside[0]), tuple(outside[1]), made, dict(head["donated"]))
 
 

@@ -256,13 +256,32 @@ class Conditions:
         self.captures = [
             Parameter(c.path, first + k, c, ("capture", k), Condition("typed", c.path, c)) for k, c in enumerate(traced.captures)
         ]
+        self.extents = traced.extents
+        self.constant = [  # (leaf, axis, extent) of arrays that have run-time extents beside
+            (k, axis, d)
+            for k, info in enumerate(traced.in_leaves[:leaves])
+            if info.alias is None and not info.type.static
+            for axis, d in enumerate(info.type.shape)
+            if isinstance(d, int)
+        ]
         self.dynamic = [p.target[1] for p in self.leaves if isinstance(p, Parameter)]
         asked = [c if isinstance(c, Condition) else c.condition for c in (*self.leaves, *self.outside, *self.captures)]
         self.asked = [c for c in asked if c is not None]
 
     def holds(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
         """Do a call's static values, aliases and captured state fit?"""
+        if self.extents and not self._sizes(leaves):
+            return False
         return all(c.holds(fn, leaves, rest) for c in self.asked) and self._distinct(leaves)
+
+    def _sizes(self, leaves: Leaves) -> bool:
+        """Do the shapes of arrays with run-time extents fit?"""
+        for e in self.extents:
+            (k, axis), *others = e.places
+            n = leaves[k].shape[axis]
+            if not e.low <= n <= e.high or any(leaves[k].shape[axis] != n for k, axis in others):
+                return False
+        return all(leaves[k].shape[axis] == d for k, axis, d in self.constant)
 
     def _distinct(self, leaves: Leaves) -> bool:
         """An array given twice needs a specialisation that knows it, if anything is written.
@@ -276,7 +295,8 @@ class Conditions:
 
     def arguments(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> list[np.ndarray]:
         """Arrays for the native code's parameters."""
-        values = [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
+        sizes = [leaves[k].shape[axis] for (k, axis), *_ in (e.places for e in self.extents)]
+        values = sizes + [leaves[k] for k in self.dynamic] + [c.get(fn, rest) for c in self.traced.captures]
         return [_contiguous(v, t) for v, t in zip(values, self.params)]
 
     def write_leaves(self, places: Places) -> None:

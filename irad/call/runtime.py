@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from irad.call.conditions import Leaves
+from irad.call.extents import any_size, named, refused
 from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
@@ -31,10 +32,12 @@ from irad.errors import NO_BOUND, IradError, UnsupportedError, shortened
 from irad.frontend.trace import acts
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Path
+from irad.frontend.values.traced import Sizes
 from irad.options import DEFAULT, Options
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
 SHAPES = 8  # versions that differ in shapes only, at which there is a warning
+ARENA = 1 << 28  # bytes that code for sizes far above what there is may work in
 TRIED = 8  # programs that a call tries before it takes the path in Python
 
 
@@ -104,6 +107,7 @@ class Cache:
         self.cell: list[Any] = [entry.table(self.call, ())]
         self.seconds: dict[Any, float] = {}  # specialisation -> how long it took to make
         self.warned = False
+        self._sized = False  # are there versions for all sizes?
         self.room = 0  # the level of the room for lists that nothing bounds
         self.lock = threading.RLock()
         _every.add(self)
@@ -150,17 +154,19 @@ class Cache:
             leaves, tree = flatten((args, kwargs))
             rest = statics(tree)
         key = (tree, *map(leaf_key, leaves))
-        s = self._known(key, fn, leaves, rest)
+        s = self._known(key, fn, leaves, rest) or self._any_size(fn, leaves, tree, rest)
         if s is not None:
             self._prefer(s, fn)
             return s, leaves, rest
         with self.lock:
-            s = self._known(key, fn, leaves, rest)  # another thread may have made it meanwhile
-            if s is None:
+            s = self._known(key, fn, leaves, rest) or self._any_size(fn, leaves, tree, rest)
+            if s is None:  # else another thread has made it meanwhile
                 live = self._live(key, fn, rest)
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
-                    s = self._made(fn, args, kwargs, *([live] if live else ()))
+                    s = self._for_all_sizes(fn, args, kwargs, leaves, tree)
+                    key = key if s is None else any_size(tree, leaves)
+                    s = s or self._made(fn, args, kwargs, *([live] if live else ()))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
                 if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
@@ -182,6 +188,29 @@ class Cache:
                 except IradError:
                     pass
             raise
+
+    def _any_size(self, fn: Any, leaves: Leaves, tree: TreeDef, rest: Sequence[Any]) -> Any:
+        """The version for all sizes that these arguments fit."""
+        return self._known(any_size(tree, leaves), fn, leaves, rest) if self._sized else None
+
+    def _for_all_sizes(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Leaves, tree: TreeDef) -> Any:
+        """A version in which extents are parameters; None if none are to be, or if it cannot be made."""
+        if self.code is None or not self.options.dynamic or any_size(tree, leaves) is None:
+            return None
+        axes = named(fn, self.options, args, kwargs, leaves, tree)
+        if not axes:
+            return None
+        try:
+            s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes))
+            if s.native.interface.arena > ARENA:
+                s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes, close=True))
+        except Exception as e:  # whatever it is: the version for these shapes alone says it if it is the function's
+            refused(fn, e)
+            return None
+        if not s.traced.extents:
+            return None
+        self._sized = True
+        return s
 
     def _known(self, key: Any, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
         return next((s for s in tuple(self.entries.get(key, ())) if s.holds(fn, leaves, rest)), None)

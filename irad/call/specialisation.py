@@ -27,7 +27,7 @@ from irad.frontend.arguments import definition
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import Path
-from irad.frontend.values.traced import GIVEN, Result, Traced, record_of, with_own
+from irad.frontend.values.traced import GIVEN, Result, Sizes, Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves, takes
@@ -210,22 +210,23 @@ def specialise(
     options: Options = DEFAULT,
     live: frozenset[Path] = frozenset(),
     static: frozenset[int] | None = None,
+    extents: Sizes | None = None,
 ) -> Specialisation:
     """Trace and compile a function. Captured ints of `live` that shape arrays, or that must be known, stay constants.
 
     `static`: leaves that are constants, if the options do not say it. A keyword `out` that is none of the function's: see
-    irad.call.into.
+    irad.call.into. `extents`: axes of leaves whose extents are known at run time only.
     """
     if "out" in kwargs and not takes(fn, "out"):
         return import_later("irad.call.into").specialise_into(fn, args, kwargs, options)  # type: ignore[no-any-return]
     if static is None:
         static = static_leaves(fn, options, args, kwargs)
-    trial = lambda live: _with_live(fn, args, kwargs, static, live)
+    trial = lambda live: _with_live(fn, args, kwargs, static, live) if not extents else None
     traced = trial(live) if live else None
     if traced is None and len(live) > 1:
         live = frozenset(path for path in live if trial(frozenset([path])))
         traced = trial(live)
-    traced = traced or trace(fn, args, kwargs, static=static)
+    traced = traced or trace(fn, args, kwargs, static=static, extents=extents)
     try:
         return Specialisation(traced, options, leaves_of(fn, options.donate, args, kwargs))
     except UnsupportedError as e:  # found after the passes, which keep no place for every node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Structured, field_type, why_not
 from irad.core.tree import Static, TreeDef, leaf_fields, structured_nodes
-from irad.core.types import type_of
+from irad.core.types import I64, Type, affine, type_of
 from irad.errors import IradTypeError, Loc
 from irad.frontend.control.templates import structure
 from irad.frontend.reader import OWN, Reader
@@ -25,8 +26,16 @@ from irad.frontend.values.objects import (
     Array,
     Cell,
 )
-from irad.frontend.values.traced import GIVEN, Leaf, Spec
+from irad.frontend.values.traced import GIVEN, Leaf, RunTime, Sizes, Spec
+from irad.ops.control import raise_if
+from irad.ops.elementwise import gt, logical_or, lt
 from irad.ops.intervals import bound
+
+
+SMALL = 32  # extents below are for code of their own: what cuts some elements off of larger ones has a length in closed form
+LARGE = 1 << 20  # elements of arrays, up to which code is for larger ones, too
+_NAMES = "nmklpq"
+_OUTSIDE = "an array has an extent of {}, which this code is not for"
 
 
 class Arguments:
@@ -36,14 +45,20 @@ class Arguments:
     structured arrays among them.
     """
 
-    def __init__(self, r: Reader, fn: Any, leaves: list[Any], in_tree: TreeDef, fixed: frozenset[Any]):
+    def __init__(
+        self, r: Reader, fn: Any, leaves: list[Any], in_tree: TreeDef, fixed: frozenset[Any], sizes: Sizes | None = None
+    ):
         self.r, self.fn, self.leaves, self.in_tree, self.fixed = r, fn, leaves, in_tree, fixed
+        self.asked = sizes
+        self.extents: list[RunTime] = []
+        self.sizes: dict[tuple[int, int], Value] = {}  # axes of leaves whose extents are parameters
         self.infos: list[Leaf] = []
         self.objects: list[Any] = []
         self.records: list[Structured] = []
 
     def given(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments, as the function that is read gets them."""
+        self._extents()
         self._leaves()
         taken = iter([self._static(x, Path(k)) for k, x in enumerate(statics(self.in_tree))])
         args, kwargs = _with_statics(self.in_tree, taken).unflatten(self.objects)
@@ -52,6 +67,40 @@ class Arguments:
         for name, x in kwargs.items():
             self._inputs(x, Path(GIVEN, (("item", 1), ("item", name))))
         return list(args), dict(kwargs)
+
+    def _extents(self) -> None:
+        """Parameters for the extents that are known at run time only; a check says in the program itself between what they are."""
+        groups: dict[int, list[tuple[int, int]]] = {}
+        for k, axis in sorted(self.asked.axes if self.asked is not None else ()):
+            groups.setdefault(self.leaves[k].shape[axis], []).append((k, axis))
+        groups = {n: at for n, at in groups.items() if not any(("extent", place) in self.fixed for place in at)}
+        highest = self._highest(groups)
+        for n, places in groups.items():
+            name = _NAMES[len(self.extents)] if len(self.extents) < len(_NAMES) else f"n{len(self.extents)}"
+            low, high = (2, SMALL - 1) if n < SMALL else (SMALL, highest[n])
+            value = Value(I64, name)
+            raise_if(logical_or(lt(value, low), gt(value, high)), value, exc="ValueError", message=_OUTSIDE)
+            bound(value, low, high)
+            self.r.leaf_of[value] = ("extent", places[0])
+            self.r.params.append(value)
+            self.extents.append(RunTime(tuple(places), low, high, name))
+            self.sizes |= dict.fromkeys(places, value)
+
+    def _highest(self, groups: dict[int, list[tuple[int, int]]]) -> dict[int, int]:
+        """The greatest extents that there is to be code for, by extents: powers of two, more than twice of what there is; and more
+        where the arrays of such extents are small, and `close` is not asked for."""
+        found = {n: 1 << (2 * n - 1).bit_length() for n in groups}
+        shapes = {self.leaves[k].shape for at in groups.values() for k, _ in at}
+        while groups and not (self.asked and self.asked.close):
+            found = {n: 2 * high for n, high in found.items()}
+            if any(math.prod(found.get(n, n) for n in shape) > LARGE for shape in shapes):
+                return {n: high // 2 for n, high in found.items()}
+        return found
+
+    def _type(self, k: int, t: Type) -> Type:
+        """The type of a leaf, its run-time extents in it."""
+        shape = [affine(0, {self.sizes[k, j]: 1}) if (k, j) in self.sizes else d for j, d in enumerate(t.shape)]
+        return t.with_shape(tuple(shape)) if t.shape else t
 
     def _leaves(self) -> None:
         names = _leaf_names(self.fn, self.in_tree, len(self.leaves))
@@ -96,7 +145,7 @@ class Arguments:
         kind = _kind(x)
         try:
             found = field_type(x) if field and isinstance(x, np.ndarray) else None
-            t = x.type if isinstance(x, Spec) else found or type_of(x)
+            t = x.type if isinstance(x, Spec) else self._type(k, found or type_of(x))
         except (TypeError, OverflowError) as e:
             raise IradTypeError(f"argument {name}: {refusal(x) or e}").at(definition(self.fn)) from None
         value = Value(t, name)

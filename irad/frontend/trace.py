@@ -29,7 +29,7 @@ from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
 from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
-from irad.frontend.values.traced import Mutation, Result, Spec, Traced, Write
+from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
 from irad.frontend.values.unfit import unfit
 from irad.ops.control import raise_if
 from irad.ops.core import effects
@@ -49,12 +49,14 @@ def trace(
     name: str = "",
     notes: Notes | None = None,
     rows: bool = True,
+    extents: Sizes | None = None,
 ) -> Traced:
     """Read `fn` for arguments like these.
 
     Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the
     program; others become so where the program's structure depends on them. `live`: paths of captured ints that
-    change from call to call. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. Raises `IradError` kinds at the user's line for what is not supported; exceptions
+    change from call to call. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`: axes of
+    argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the same. Raises `IradError` kinds at the user's line for what is not supported; exceptions
     that the user's own static code raises come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
@@ -66,7 +68,7 @@ def trace(
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
         asked = Restart(frozenset(fixed), frozenset(unroll), frozenset(tracked), frozenset(recursive), room)
-        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows)
+        attempt = _Attempt(fn, leaves, in_tree, asked, live, rows, extents)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
@@ -96,7 +98,7 @@ def _deep_stack() -> Iterator[None]:
 class _Attempt:
     """One reading of a function, with some numbers fixed and some loops written out."""
 
-    def __init__(self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool):
+    def __init__(self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool, sizes: Sizes | None):
         fixed = asked.static
         self.rows = rows
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed
@@ -105,7 +107,7 @@ class _Attempt:
         self.reader = SourceReader(captures, asked)
         self.reader.shares = _IN_PLACE not in fixed
         self.reader.frames.append(outermost())
-        self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed)
+        self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params
         self.shared: dict[
             int, tuple[Cell, Result]
@@ -117,6 +119,7 @@ class _Attempt:
         with Builder() as b:
             b.kept = r.kept.now
             args, kwargs = self.arguments.given()
+            self.checked = len(b.nodes)
             r.captures.note(self.fn, Path())
             try:
                 out = r.call(self.fn, args, kwargs)
@@ -156,7 +159,7 @@ class _Attempt:
         stored into an array of the caller."""
         if not of_the_program(e):
             return False
-        if not self.reader.kept.contents() and not any(effects(n) != "none" for n in b.nodes):
+        if not self.reader.kept.contents() and not any(effects(n) != "none" for n in b.nodes[self.checked :]):
             return False
         raise_as(self.reader, e)
         return True
@@ -299,6 +302,7 @@ class _Attempt:
             dict(self.reader.exceptions),
             tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
             tuple(replace(w, results=tuple(map(fixed, w.results))) for w in writes),
+            tuple(self.arguments.extents),
         )
 
     def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:

@@ -53,6 +53,7 @@ def capacities(graph: Graph, records: Records | None = None) -> dict[Value, int]
     if all(v.type.static for v in _values(graph)):
         return {}
     capacity = _Capacity(graph, records or Records({graph.name: graph}))
+    capacity.facts.checked_first(graph)
     capacity.graph(graph, None)
     return capacity.sizes
 

@@ -235,6 +235,14 @@ class Facts:
             self.learn(e)
             self.learn(-e)
 
+    def checked_first(self, graph: Graph) -> None:
+        """What checks at the beginning of a function say, before there is any array but its arguments."""
+        for n in graph.nodes:
+            if any(v.type.shape for v in n.outputs) or n.regions:
+                return
+            if n.op.name == "raise_if":
+                self.assume(n.inputs[0], False)
+
     def learn(self, e: Dim) -> None:
         """From here on `e <= 0`."""
         if isinstance(e, int):

@@ -1,6 +1,7 @@
 """Run-time extents of results become results themselves, after the others: the caller must know how long an array is.
 
-`f(x) = x[:n]` returns an array of which only the first elements mean something, and n. The first pass after derivatives.
+`f(x) = x[:n]` returns an array of which only the first elements mean something, and n. What the caller has given as a parameter it
+knows. The first pass after derivatives.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ def result_extents(program: Program) -> Program:
     """The program whose entry also returns the values that the types of its results mention."""
     name, entry = next(iter(program.items()))
     needed = dict.fromkeys(s for v in entry.results for s in v.type.symbols)
-    missing = [s for s in needed if s not in entry.results]
+    missing = [s for s in needed if s not in entry.results and s not in entry.params]
     if not missing:
         return program
     return {**program, name: entry.replace(results=(*entry.results, *missing))}

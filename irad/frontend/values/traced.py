@@ -43,6 +43,25 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Axes of argument leaves whose extents are to be known at run time only. `close`: the code need not be for sizes far above."""
+
+    axes: frozenset[tuple[int, int]]
+    close: bool = False
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """An extent that is a parameter of the program: of the argument leaves and axes in `places`, all of which are equal in a call, and
+    at least `low` and at most `high`. `name`: what it is called in types."""
+
+    places: tuple[tuple[int, int], ...]
+    low: int
+    high: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Result:
     """One leaf of the result: `kind` "ndarray", "generic", "int", "float", "complex" or "bool", at `index` of the graph's results;
 
@@ -83,7 +102,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Traced:
-    """A traced function. Parameters of the entry graph: dynamic argument leaves in order, then captures.
+    """A traced function. Parameters of the entry graph: run-time extents, dynamic argument leaves in order, then captures.
 
     `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
     `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object.
@@ -101,6 +120,7 @@ class Traced:
     exceptions: Mapping[str, type[BaseException] | BaseException] = field(default_factory=dict)
     identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
     writes: tuple[Write, ...] = ()
+    extents: tuple[RunTime, ...] = ()
 
     @property
     def graph(self) -> Graph:

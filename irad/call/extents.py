@@ -1,0 +1,56 @@
+"""Which extents of the arguments are parameters of the code: those that `irad.compile(dynamic=)` names, or that have varied.
+
+Extents 0 and 1 never are, as broadcasting depends on them, nor those of arrays that are not contiguous.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irad.core.tree import TreeDef, leaf_fields
+from irad.errors import IradError
+from irad.options import Options, leaves_of, takes
+
+Axes = frozenset[tuple[int, int]]  # of argument leaves
+NONE: Axes = frozenset()
+
+
+def rank_key(x: Any) -> Any:
+    """As `irad.call.runtime.leaf_key`, of an array any extents but 0 and 1; None for one that is code of its own."""
+    if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray or not x.flags.c_contiguous:
+            return None
+        return x.dtype, tuple(min(n, 2) for n in x.shape)
+    return x.dtype if isinstance(x, np.generic) else type(x)
+
+
+def any_size(tree: TreeDef, leaves: Sequence[Any]) -> Any:
+    """The key of versions for all sizes; None if there can be none."""
+    kinds = [rank_key(x) for x in leaves]
+    return None if None in kinds else ("any size", tree, *kinds)
+
+
+def named(fn: Any, given: Options, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any], tree: TreeDef) -> Axes:
+    """The axes that the option names, of a call."""
+    if "out" in kwargs and not takes(fn, "out"):
+        return NONE
+    which: Iterable[int] = range(len(leaves)) if given.dynamic is True else leaves_of(fn, given.dynamic, args, kwargs)
+    fields = leaf_fields(tree)
+    return frozenset(
+        (k, axis)
+        for k in which
+        if isinstance(leaves[k], np.ndarray) and fields[k] is None
+        for axis, n in enumerate(leaves[k].shape)
+        if n > 1
+    )
+
+
+def refused(fn: Any, e: Exception) -> None:
+    """Say once that a function is compiled for each shape by itself, though it was to be for all sizes."""
+    name = getattr(fn, "__name__", "a function")
+    why = f"{e.message}{f' ({e.loc})' if e.loc else ''}" if isinstance(e, IradError) else f"{type(e).__name__}: {e}"
+    warnings.warn(f"{name} is compiled for each shape by itself, as it cannot be for all sizes: {why}", UserWarning, stacklevel=2)
