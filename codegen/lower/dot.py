@@ -7,7 +7,6 @@ free and its contracted axes as two groups that lie together in memory, in eithe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
@@ -29,9 +28,8 @@ def _dot(f: KernelBuilder, node: Node) -> None:
     (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
     free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
     free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-    size = lambda v, axes: prod(int(v.type.shape[k]) for k in axes)  # type: ignore[arg-type]
-    m, n, k, batch = size(a, free_a), size(b, free_b), size(a, ca), size(a, ba)
-    if not m * n * batch:
+    m, n, k, batch = _size(f, a, free_a), _size(f, b, free_b), _size(f, a, ca), _size(f, a, ba)
+    if not m or not n or not batch:
         return
     if not k:
         fill(f, out, Const(0, out.type.dtype))
@@ -41,8 +39,27 @@ def _dot(f: KernelBuilder, node: Node) -> None:
     at = integer(t)
     views = [_view(f, v, at * s, s) for v, s in ((a, m * k), (b, k * n), (out, m * n))]
     stmts: list[kf.Stmt] = [*views, *_product(f, out.type.dtype, [v.name for v in views], (m, n, k), trans)]
-    f.block.append(kf.For(t, "seq", 0, batch, stmts))
+    f.block += _unless_empty(f, out, k, [kf.For(t, "seq", 0, batch, stmts)])
     note_product(f, node, (m, n, k), batch, f.out.outside.blas() is not None)
+
+
+def _size(f: KernelBuilder, v: Value, axes: Sequence[int]) -> Integer:
+    """Elements along some axes."""
+    size: Integer = 1
+    for k in axes:
+        size = size * f.dim(v.type.shape[k])
+    return size
+
+
+def _unless_empty(f: KernelBuilder, out: Value, k: Integer, product: list[kf.Stmt]) -> list[kf.Stmt]:
+    """The product; where nothing turns out to be summed over, zeros: no leading dimension of a BLAS may be 0."""
+    if isinstance(k, int) and out.type.static:
+        return product
+    some: kf.Operand = Const(True, "bool")
+    for size in (k, *(f.dim(d) for d in out.type.shape)):
+        if not isinstance(size, int):
+            some = f.let(Apply("logical_and", (some, f.let(Apply("lt", (Const(0, "i64"), size)), "bool", "some"))), "bool", "some")
+    return [kf.If(some, product, f.within(lambda: fill(f, out, Const(0, out.type.dtype))))]
 
 
 def _first(x: Sequence[int], y: Sequence[int]) -> bool:
@@ -50,13 +67,13 @@ def _first(x: Sequence[int], y: Sequence[int]) -> bool:
     return bool(x) and (not y or min(x) < min(y)) and bool(y)
 
 
-def _view(f: KernelBuilder, v: Value, offset: Integer, size: int) -> kf.View:
+def _view(f: KernelBuilder, v: Value, offset: Integer, size: Integer) -> kf.View:
     place = f.address(v)
     return kf.View(f.fresh("mat"), place.buf, (size,), place.offset + offset)
 
 
 def _product(
-    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]
+    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[Integer, Integer, Integer], trans: tuple[bool, bool]
 ) -> list[kf.Stmt]:
     (a, b, c), (m, n, k) = bufs, mnk
     found = f.out.outside.blas()
@@ -64,14 +81,14 @@ def _product(
         return _loops(f, dtype, bufs, mnk, trans)
     f.out.symbols.update(found.symbols)
     ld = (m if trans[0] else k, k if trans[1] else n, n)
-    if m * n * k < SHARED or max(m, n) < 2 * PANEL:
-        return found.gemm(dtype, a, b, c, mnk, ld, trans=trans, name=f.fresh("blas"))
-    return _panels(f, found, dtype, bufs, mnk, ld, trans)
+    if isinstance(m, int) and isinstance(n, int) and isinstance(k, int) and m * n * k >= SHARED and max(m, n) >= 2 * PANEL:
+        return _panels(f, found, dtype, bufs, (m, n, k), ld, trans)
+    return found.gemm(dtype, a, b, c, mnk, ld, trans=trans, name=f.fresh("blas"))
 
 
 def _panels(
-    f: KernelBuilder, found: blas.Blas, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], ld: tuple[int, int, int],
-    trans: tuple[bool, bool],
+    f: KernelBuilder, found: blas.Blas, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int],
+    ld: tuple[Integer, Integer, Integer], trans: tuple[bool, bool],
 ) -> list[kf.Stmt]:  # fmt: skip
     """A large product as a parallel loop over panels of rows, or of columns: each is a product on one thread."""
     (a, b, c), (m, n, k), name = bufs, mnk, f.fresh("blas")
@@ -91,13 +108,15 @@ def _panels(
 
 
 def _loops(
-    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[int, int, int], trans: tuple[bool, bool]
+    f: KernelBuilder, dtype: str, bufs: Sequence[str], mnk: tuple[Integer, Integer, Integer], trans: tuple[bool, bool]
 ) -> list[kf.Stmt]:
     """C[i,:] = sum over k of A[i,k] B[k,:], lanes along the row."""
     (a, b, c), (m, n, k) = bufs, mnk
     i, j, p, x, y, z = (f.fresh(s) for s in "ijkxyz")
     I, J, P = integer(i), integer(j), integer(p)
-    lanes = min(64 // f.itemsize(dtype), 1 << (n - 1).bit_length())
+    lanes = 64 // f.itemsize(dtype)
+    if isinstance(n, int):
+        lanes = min(lanes, 1 << (n - 1).bit_length())
     at_a, at_b = (P * m + I if trans[0] else I * k + P), (J * k + P if trans[1] else P * n + J)
     clear = kf.For(j, "vec", 0, n, [kf.Store(c, (I * n + J,), Const(0, dtype))], lanes=lanes)
     row: list[kf.Stmt] = [

@@ -87,7 +87,7 @@ def note_contraction(f: KernelBuilder, c: Contraction) -> None:
     )  # fmt: skip
 
 
-def note_product(f: KernelBuilder, node: Node, mnk: Sequence[int], batch: int, blas: bool) -> None:
+def note_product(f: KernelBuilder, node: Node, mnk: Sequence[Integer], batch: Integer, blas: bool) -> None:
     """A contraction that is not fused."""
     if f.out.notes is None:
         return

@@ -178,6 +178,9 @@ class _Attempt:
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)
         loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)
         unknown = [v for v in sources if v not in leaf_of and v not in r.loop_of]
+        extents = frozenset(leaf_of[v] for v in leaf_of if leaf_of[v][0] == "extent")
+        if (unknown or not sources) and extents:  # whatever it is about: without extents at run time it may be done
+            return Restart(extents)
         if (
             not sources
             or unknown

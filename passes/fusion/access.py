@@ -22,6 +22,7 @@ from irad.passes.fusion.windows import only_units, static_position
 
 Position = tuple[Dim, ...]
 
+UNKNOWN = 64  # what an extent known at run time only counts
 SMALL_DOT = 2048  # multiplications: below this a contraction is cheaper as a loop than as a call
 
 
@@ -97,7 +98,7 @@ def _classify_dot(node: Node) -> Member | None:
     space, at_a, at_b = dot_axes(node)
     free_a = [k for k in range(a.rank) if k not in (*ca, *ba)]
     free_b = [k for k in range(b.rank) if k not in (*cb, *bb)]
-    large = all(isinstance(d, int) for d in space) and prod(d for d in space if isinstance(d, int)) > SMALL_DOT
+    large = prod(d if isinstance(d, int) else UNKNOWN for d in space) > SMALL_DOT
     if free_a and free_b and large and ca and a.dtype in ("f32", "f64"):
         return None
     rows = (*(at_a[k] for k in ba), *(at_a[k] for k in free_a), *(at_b[k] for k in free_b))

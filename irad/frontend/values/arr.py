@@ -23,7 +23,7 @@ from irad.frontend.values.fits import check_fits, check_scalar, check_whole
 from irad.ops.array import Slice, concat, dim_value, index, reshape_to
 from irad.ops.array import broadcast_to as broadcast_value
 from irad.ops.constant import const, scalar
-from irad.ops.elementwise import cast_to, minimum
+from irad.ops.elementwise import cast_to, minimum, mul
 from irad.ops.intervals import affine_of, bound, dim_interval, int_range, interval
 
 
@@ -189,12 +189,13 @@ def show_shape(shape: Sequence[Dim]) -> str:
 
 
 def size_of(shape: Iterable[Dim]) -> Dim:
-    """Number of elements. Raises UnsupportedError where it is a product of two run-time extents."""
+    """Number of elements; a product of two run-time extents is a number by itself."""
     total: Dim = 1
     for d in shape:
         if isinstance(d, Extent) and isinstance(total, Extent):
-            raise UnsupportedError("an array with two run-time extents has no number of elements in closed form here")
-        total = total * d if isinstance(d, int) else d * total  # type: ignore[operator]
+            total = affine_of(mul(dim_value(total), dim_value(d)))
+        else:
+            total = total * d if isinstance(d, int) else d * total  # type: ignore[operator]
     return total
 
 
