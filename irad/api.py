@@ -9,7 +9,7 @@ What few programs need is imported by the functions that need it, when they are 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from irad.call.attached import call
@@ -167,7 +167,7 @@ def compile(
     donate: Which = (),
     check: str | None = None,
     memory_budget: int | None = None,
-    dynamic: bool | Which = None,
+    dynamic: bool | Which | Mapping[int | str, int | Iterable[int]] = None,
     **others: Any,
 ) -> Any:
     """Compile a Python function of NumPy arrays and numbers, or a textual graph that `load` has read.

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -30,6 +30,7 @@ FLAGS = {
 CHECKS = ("memory", "none")  # what compiled code may check beside what it computes; docs/options.md says how
 
 Which = int | str | Iterable[int | str] | None  # arguments, by position or name
+Sizes = bool | tuple[tuple[int | str, tuple[int, ...] | None], ...] | None  # arguments and axes of them, None for all
 
 
 class Given(TypedDict, total=False):
@@ -41,13 +42,13 @@ class Given(TypedDict, total=False):
     donate: Which
     check: str | None
     memory_budget: int | None
-    dynamic: bool | Which
+    dynamic: bool | Which | Mapping[int | str, int | Iterable[int]]
 
 
 @dataclass(eq=False, frozen=True)
 class Options:
-    """Equal options are one object. `static`, `donate`, `dynamic`: positions and names of arguments; `dynamic` may
-    be True, for all of them, or None, for what varies."""
+    """Equal options are one object. `static`, `donate`: positions and names of arguments; `dynamic`: those with axes,
+    True for all of them, or None for what varies."""
 
     threads: int | None = None
     fastmath: frozenset[str] = frozenset()
@@ -55,7 +56,7 @@ class Options:
     donate: tuple[int | str, ...] = ()
     check: str | None = None
     memory_budget: int | None = None
-    dynamic: bool | tuple[int | str, ...] | None = None
+    dynamic: Sizes = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _interned, (self.threads, self.fastmath, self.static, self.donate, self.check, self.memory_budget, self.dynamic)
@@ -75,7 +76,7 @@ def _interned(
     donate: tuple[int | str, ...],
     check: str | None,
     memory_budget: int | None,
-    dynamic: bool | tuple[int | str, ...] | None,
+    dynamic: Sizes,
 ) -> Options:
     return Options(threads, fastmath, static, donate, check, memory_budget, dynamic)
 
@@ -91,12 +92,29 @@ def options(
     donate: Which,
     check: Any = None,
     memory_budget: Any = None,
-    dynamic: bool | Which = None,
+    dynamic: Any = None,
 ) -> Options:
     """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
     which = _arguments(f, static, "static"), _arguments(f, donate, "donate")
-    sizes = dynamic if dynamic is None or isinstance(dynamic, bool) else _arguments(f, dynamic, "dynamic")
-    return _interned(_threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget), sizes)
+    return _interned(
+        _threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget), _sizes(f, dynamic)
+    )
+
+
+def _sizes(f: Any, dynamic: Any) -> Sizes:
+    """The option `dynamic`."""
+    if dynamic is None or isinstance(dynamic, bool):
+        return dynamic
+    names = _arguments(f, dynamic, "dynamic")
+    if not isinstance(dynamic, Mapping):
+        return tuple((k, None) for k in names)
+    found: list[tuple[int | str, tuple[int, ...] | None]] = []
+    for k in names:
+        axes = [dynamic[k]] if isinstance(dynamic[k], int) else list(dynamic[k])
+        if any(not isinstance(a, int) or isinstance(a, bool) for a in axes):
+            raise IradTypeError(f"dynamic: an axis of {k!r}, or several, not {dynamic[k]!r}")
+        found.append((k, tuple(axes)))
+    return tuple(found)
 
 
 def _memory_budget(budget: Any) -> int | None:

@@ -98,6 +98,63 @@ define i64 @op_store(ptr %c, ptr %x, ptr %p, i64 %n) {
   ret i64 %s
 }
 
+; An extent into word n: p[0] and p[1] products of a word and a number, which follow; 0 if that is negative.
+define i64 @op_size(ptr %c, ptr %x, ptr %p, i64 %n) {
+begin:
+  %const = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %count = load i64, ptr %p1
+  %terms = getelementptr i64, ptr %p, i64 2
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %begin ], [ %next, %term ]
+  %sum = phi i64 [ %const, %begin ], [ %more, %term ]
+  %again = icmp slt i64 %k, %count
+  br i1 %again, label %term, label %end
+term:
+  %at = shl i64 %k, 1
+  %wp = getelementptr i64, ptr %terms, i64 %at
+  %word = load i64, ptr %wp
+  %fp = getelementptr i64, ptr %wp, i64 1
+  %factor = load i64, ptr %fp
+  %vp = getelementptr i64, ptr %c, i64 %word
+  %v = load i64, ptr %vp
+  %product = mul i64 %v, %factor
+  %more = add i64 %sum, %product
+  %next = add i64 %k, 1
+  br label %loop
+end:
+  %negative = icmp slt i64 %sum, 0
+  %size = select i1 %negative, i64 0, i64 %sum
+  %q = getelementptr i64, ptr %c, i64 %n
+  store i64 %size, ptr %q
+  ret i64 0
+}
+
+; A new array as p says (descriptor, rank, word) of the extents from word n on; its data into that word.
+define i64 @op_new_sized(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %d = load ptr, ptr %p
+  call void @Py_IncRef(ptr %d)
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %rank64 = load i64, ptr %p1
+  %rank = trunc i64 %rank64 to i32
+  %dims = getelementptr i64, ptr %c, i64 %n
+  %o = call ptr @PyArray_NewFromDescr(ptr @PyArray_Type, ptr %d, i32 %rank, ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  %failed = icmp eq ptr %o, null
+  br i1 %failed, label %no, label %ok
+ok:
+  %ap = getelementptr %array, ptr %o, i32 0, i32 2
+  %data = load ptr, ptr %ap
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %word = load i64, ptr %p2
+  %q = getelementptr ptr, ptr %c, i64 %word
+  store ptr %data, ptr %q
+  %s = call i64 @put(ptr %c, ptr %o)
+  ret i64 %s
+no:
+  ret i64 2
+}
+
 define i64 @op_again(ptr %c, ptr %x, ptr %p, i64 %n) {
   %s = call i64 @keep(ptr %c, ptr %x)
   ret i64 %s

@@ -22,7 +22,7 @@ import numpy as np
 
 from irad.codegen import llvm_files
 from irad.codegen.call import memory
-from irad.codegen.call.native import Context, NativeCode
+from irad.codegen.call.native import Context, Dims, NativeCode
 from irad.codegen.interface import python_address
 from irad.codegen.jit import Library, load_kept
 from irad.core.lazy_dataclass import dataclass
@@ -211,7 +211,8 @@ class Program:
         self.native, self.raiser = native, raiser
         self.argc = native.argc
         self.raiser_word = _ARGV + (1 + _CELL) * self.argc
-        self.first = self.raiser_word + 1
+        self.sizes = self.raiser_word + 1  # words for the extents of results
+        self.first = self.sizes + sum(t.rank for t in native.outputs if not t.static)
         self.depth = self.registers = 0
         self.kept: list[Any] = [native, raiser]
         self.spread: dict[int, Strided] = {}  # kernel argument -> the strided array of which it is a copy
@@ -291,8 +292,16 @@ class Program:
     def array(self, register: int, t: Type, arg: int, writeable: bool = False) -> None:
         """The array in a register is kernel argument `arg`, of type t, contiguous."""
         flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if writeable else 0)
-        words = [id(t.numpy), t.numpy.num, t.rank, flags, *(int(d) for d in t.shape if isinstance(d, int))]
+        words = [id(t.numpy), t.numpy.num, t.rank, flags, *(d if isinstance(d, int) else -1 for d in t.shape)]
         self.op("array", register, self.table(words), self.argument(arg))
+
+    def extent(self, register: int, axis: int, low: int, high: int, arg: int) -> None:
+        """The extent of the array in a register along an axis, which is in this range, is kernel argument `arg`."""
+        self.op("extent", register, self.table([axis, low, high]), self.cell(arg))
+
+    def same_extent(self, register: int, axis: int, arg: int) -> None:
+        """The extent of the array in a register along an axis is kernel argument `arg`."""
+        self.op("same_extent", register, self.table([axis]), self.cell(arg))
 
     def like(self, register: int, t: Type) -> None:
         """The array in a register is of type t, wherever it lies; nothing is read of it."""
@@ -340,6 +349,15 @@ class Program:
         """A fresh array of type t for kernel argument `arg`."""
         words = [id(t.numpy), t.rank, *(int(d) for d in t.shape if isinstance(d, int))]
         return self.push("new", 0, self.table(words), self.argument(arg))
+
+    def new_sized(self, t: Type, dims: Dims, arg: int) -> int:
+        """A fresh array for kernel argument `arg`, whose extents are affine functions of kernel arguments."""
+        first = self.sizes
+        self.sizes += len(dims)
+        for k, (const, terms) in enumerate(dims):
+            words = [const, len(terms), *(w for j, c in terms for w in (self.cell(j), c))]
+            self.op("size", 0, self.table(words), first + k)
+        return self.push("new_sized", 0, self.table([id(t.numpy), t.rank, self.argument(arg)]), first)
 
     def run(self) -> None:
         """The kernel runs."""

@@ -227,7 +227,7 @@ no:
   ret i64 1
 }
 
-; An array as p says (descriptor, type number, rank, flags, extents); its data into word n.
+; An array as p says (descriptor, type number, rank, flags, extents, of which those that are -1 may be any); its data into word n.
 define i64 @op_array(ptr %c, ptr %x, ptr %p, i64 %n) {
   %t = call ptr @type_of(ptr %x)
   %is = icmp eq ptr %t, @PyArray_Type
@@ -283,7 +283,9 @@ extent:
   %wp = getelementptr i64, ptr %want_dims, i64 %k
   %want = load i64, ptr %wp
   %k1 = add i64 %k, 1
-  %same = icmp eq i64 %ext, %want
+  %equal = icmp eq i64 %ext, %want
+  %any = icmp eq i64 %want, -1
+  %same = or i1 %equal, %any
   br i1 %same, label %next, label %no
 next:
   br label %loop
@@ -295,6 +297,41 @@ yes:
   ret i64 0
 no:
   ret i64 1
+}
+
+; The extent of array x along axis p[0] is p[1] to p[2]; it goes into word n.
+define i64 @op_extent(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %e = call i64 @extent(ptr %x, ptr %p)
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %low = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %high = load i64, ptr %p2
+  %below = icmp slt i64 %e, %low
+  %above = icmp sgt i64 %e, %high
+  %outside = or i1 %below, %above
+  %q = getelementptr i64, ptr %c, i64 %n
+  store i64 %e, ptr %q
+  %s = zext i1 %outside to i64
+  ret i64 %s
+}
+
+; The extent of array x along axis p[0] is the one in word n.
+define i64 @op_same_extent(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %e = call i64 @extent(ptr %x, ptr %p)
+  %q = getelementptr i64, ptr %c, i64 %n
+  %wanted = load i64, ptr %q
+  %differs = icmp ne i64 %e, %wanted
+  %s = zext i1 %differs to i64
+  ret i64 %s
+}
+
+define internal i64 @extent(ptr %x, ptr %p) {
+  %axis = load i64, ptr %p
+  %sp = getelementptr %array, ptr %x, i32 0, i32 4
+  %dims = load ptr, ptr %sp
+  %ep = getelementptr i64, ptr %dims, i64 %axis
+  %e = load i64, ptr %ep
+  ret i64 %e
 }
 
 ; A Python float into word n.

@@ -72,6 +72,9 @@ class TapeMemory:
             _free(int(self.words[0]))
 
 
+Dims = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+
+
 @dataclass
 class Made:
     """How the array of a result is made: of `shape`, or where extents are known at run time, cut to `dims`: affine functions
@@ -80,7 +83,7 @@ class Made:
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    dims: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] | None = None
+    dims: Dims | None = None
     before: bool = False
 
     def of(self, a: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:

@@ -55,7 +55,7 @@ def _call(s: kf.Call) -> float:
 
 
 def _trips(s: kf.For) -> float:
-    trips = kf.trips(s)
+    trips = kf.most_trips(s)
     return trips if s.kind != "vec" or trips == inf else -(-trips // s.lanes)
 
 

@@ -213,6 +213,7 @@ class For:
     mix: bool = False  # interleave the bodies
     full: bool = False  # vec with constant bounds: straight line
     twice: bool = False  # vec: iterations may run twice: of constant bounds, the last vector may start within the one before it
+    most: int | None = None  # trips (of a vec loop: elements) that it makes at most, where only the run counts them
 
 
 @dataclass
@@ -349,6 +350,12 @@ def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt
         else change(s)
         for s in body
     ]
+
+
+def most_trips(s: For) -> float:
+    """As `trips`; where they are known at run time only, the most that there are."""
+    found = trips(s)
+    return float(s.most) if found == inf and s.most is not None else found
 
 
 def trips(s: For) -> float:

@@ -153,9 +153,10 @@ class _Parser:
             self.name(s.target), self.name(c.func), self.index(c.args[0]), self.index(c.args[1]), [],
             self.integer(c.args[2]) if len(c.args) > 2 else 1,
             kw.pop("W", 1), kw.pop("U", 1), bool(kw.pop("mix", 0)), bool(kw.pop("full", 0)), bool(kw.pop("twice", 0)),
+            kw.pop("most", None),
         )  # fmt: skip
         if kw:
-            raise self.fail(s.iter, f"a loop has the options W, U, mix, full and twice, it has no {', '.join(map(str, kw))}")
+            raise self.fail(s.iter, f"a loop has the options W, U, mix, full, twice and most, it has no {', '.join(map(str, kw))}")
         loop.body = self.block(s.body)
         return loop
 

@@ -67,7 +67,8 @@ def _loop(s: kf.For) -> str:
         args.append(str(s.step))
     args += [
         f"{k}={int(v)}"
-        for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False), ("twice", s.twice, False))
+        for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False), ("twice", s.twice, False),
+                            ("most", s.most, None))
         if v != default
     ]
     return f"{s.kind}({', '.join(args)})"

@@ -72,10 +72,12 @@ class BlockedNest(Nest):
         n = number(self.extents[-1])
         scalars = [m for kind, nodes in self.stages if kind == "scalar" for m in nodes]
         heavy = any(m.op.cost >= HEAVY for m in scalars)
-        if not heavy or not on("blocks") or not self._only_row_sums() or n is None or len(self.extents) != 1 or n < 8:
+        if not heavy or not on("blocks") or not self._only_row_sums() or len(self.extents) != 1 or n is not None and n < 8:
             return 1
         width = max((_row_bytes(m) for m in self.body.nodes if m.op is loop), default=8)
         most = max(8, min(MAX_BLOCK, L1_SHARE // width))
+        if n is None:
+            return most - most % 8
         if n <= most:
             return n
         for step in (64, 32, 16, 8):  # whole vectors for the scalar stages, if the rows divide so
@@ -104,8 +106,7 @@ class BlockedNest(Nest):
     # ---- one block -------------------------------------------------------------------------------------------
 
     def lower(self) -> None:
-        f, n = self.f, number(self.extents[0])
-        assert n is not None
+        f, n = self.f, self.extents[0]
         self.accumulate: dict[Value, Address] = {}
         self.totals: dict[int, str] = {}
         self.tiles: dict[Value, tuple[str, int]] = {}
@@ -114,10 +115,10 @@ class BlockedNest(Nest):
             self._prepare(j, r)
         self._columns()
         i0 = f.fresh("i0")
-        main = n - n % self.block
-        f.block.append(kf.For(i0, "seq", 0, main, f.within(lambda: self._run(integer(i0), self.block)), step=self.block))
-        if main < n:
-            self._run(integer(main), n - main)
+        rest = n % self.block if isinstance(n, int) else integer(f.let(Apply("remainder", (n, Const(self.block, "i64"))), "i64", "rest"))
+        f.block.append(kf.For(i0, "seq", 0, n - rest, f.within(lambda: self._run(integer(i0), self.block)), step=self.block))
+        if rest != 0:
+            self._run(n - rest, rest)
         self._finish()
 
     def _prepare(self, j: int, r: LoopResult) -> None:
@@ -127,7 +128,7 @@ class BlockedNest(Nest):
         elif v.type.shape and r.out.kind == "add":
             f.address(r.dests[0])
             lanes = REGISTER // v.type.numpy.itemsize
-            if v.type.rank == 1 and v.type.size <= MAX_TILE * lanes and len(self._maker(v).attrs["outs"]) == 1:
+            if v.type.rank == 1 and v.type.static and v.type.size <= MAX_TILE * lanes and len(self._maker(v).attrs["outs"]) == 1:
                 self.tiles[v] = (f.fresh("tile"), lanes)
                 self._total(j, r)
             else:
@@ -180,7 +181,7 @@ class BlockedNest(Nest):
         self.f.head.append(kf.Buffer(name, v.type.dtype, (self.block,)))
         self.columns[v] = name
 
-    def _run(self, start: Integer, rows: int) -> None:
+    def _run(self, start: Integer, rows: Integer) -> None:
         f = self.f
         for column in self.columns.values():
             f.begin_at(Address(column), self.block)
@@ -197,7 +198,7 @@ class BlockedNest(Nest):
             stmts = f.within(stage)
             if kind == "scalar":
                 lanes = self._lanes(nodes, rows)
-                f.block.append(kf.For(i, "vec", 0, rows, stmts, lanes=lanes, full=rows <= 2 * lanes))
+                f.block.append(kf.For(i, "vec", 0, rows, stmts, lanes=lanes, full=isinstance(rows, int) and rows <= 2 * lanes))
             else:
                 f.block.append(kf.For(i, "seq", 0, rows, stmts))
         for j, r in enumerate(self.results):
@@ -279,11 +280,11 @@ class BlockedNest(Nest):
             kf.Store(place.buf, (place.offset + i,), y, add=True),
         ])  # fmt: skip
 
-    def _lanes(self, nodes: Sequence[Node], rows: int) -> int:
+    def _lanes(self, nodes: Sequence[Node], rows: Integer) -> int:
         widest = max((v.type.numpy.itemsize for n in nodes for v in n.outputs), default=8)
         heavy = any(m.op.cost >= HEAVY for m in nodes)
         lanes = REGISTER // widest * (4 if heavy else 1)
-        while lanes > 1 and lanes // 2 >= rows:
+        while isinstance(rows, int) and lanes > 1 and lanes // 2 >= rows:
             lanes //= 2
         return lanes
 

@@ -10,6 +10,7 @@ from irad.codegen.kernel.cost import polled
 from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
+from irad.codegen.transform.bounded import bounded
 from irad.codegen.transform.interchange import interchanged
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
@@ -95,6 +96,10 @@ def _outlined(kernels: Kernels, job: Job) -> Kernels:
 
 
 _ROWS = (
+    KernelPass(
+        "bounded", "Loops say how many trips they make at most, where checks at the beginning of the kernel bound them.",
+        lambda kernels, job: [bounded(k) for k in kernels], lambda job: True, too_late=("shared", "polled"),
+    ),
     KernelPass(
         "reserved", "Loops of known trips make room on a tape once; their records are at affine places.",
         lambda kernels, job: [reserved(k) for k in kernels],

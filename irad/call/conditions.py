@@ -219,7 +219,7 @@ class Parameter:
             p.number(at, kind, t, self.number, int32)
         elif kind != "ndarray" or strides is None:
             raise NoProgram
-        elif contiguous(t, strides):
+        elif not t.static or contiguous(t, strides):
             p.array(at, t, self.number, self.target in places.written)
         else:
             p.strided(at, t, self.number, strides, self.target in places.written)
@@ -303,6 +303,11 @@ class Conditions:
         """Add the operations for the leaves of the arguments to a program."""
         for c in self.leaves:
             c.write(places)
+        for number, e in enumerate(self.extents):
+            (k, axis), *others = e.places
+            places.program.extent(places.at(k), axis, e.low, e.high, number)
+            for k, axis in others:
+                places.program.same_extent(places.at(k), axis, number)
 
     def write_outside(self, places: Places) -> None:
         """Add the operations for outside state to a program."""

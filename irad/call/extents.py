@@ -36,17 +36,25 @@ def any_size(tree: TreeDef, leaves: Sequence[Any]) -> Any:
 
 def named(fn: Any, given: Options, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any], tree: TreeDef) -> Axes:
     """The axes that the option names, of a call."""
-    if "out" in kwargs and not takes(fn, "out"):
+    if not given.dynamic or "out" in kwargs and not takes(fn, "out"):
         return NONE
-    which: Iterable[int] = range(len(leaves)) if given.dynamic is True else leaves_of(fn, given.dynamic, args, kwargs)
+    if given.dynamic is True:
+        which: list[tuple[int, Any]] = [(k, None) for k in range(len(leaves))]
+    else:
+        which = [(k, axes) for name, axes in given.dynamic for k in leaves_of(fn, (name,), args, kwargs)]
+    return frozenset((k, axis) for k, axes in which for axis in _axes(leaves[k], axes)) & possible(leaves, tree)
+
+
+def _axes(x: Any, axes: tuple[int, ...] | None) -> Iterable[int]:
+    rank = np.ndim(x)
+    return range(rank) if axes is None else (a % rank for a in axes if -rank <= a < rank)
+
+
+def possible(leaves: Sequence[Any], tree: TreeDef) -> Axes:
+    """All axes that may have extents at run time: of more than one element, of arrays that are no fields of records."""
     fields = leaf_fields(tree)
-    return frozenset(
-        (k, axis)
-        for k in which
-        if isinstance(leaves[k], np.ndarray) and fields[k] is None
-        for axis, n in enumerate(leaves[k].shape)
-        if n > 1
-    )
+    arrays = [(k, x) for k, x in enumerate(leaves) if isinstance(x, np.ndarray) and fields[k] is None]
+    return frozenset((k, axis) for k, x in arrays for axis, n in enumerate(x.shape) if n > 1)
 
 
 def refused(fn: Any, e: Exception) -> None:

@@ -47,7 +47,10 @@ class Writer:
         root: Path = CALLED,
         donated: Mapping[int, int] = MappingProxyType({}),
     ):
-        if traced.writes or native.tapes or not native.direct or any(not t.static for t in (*native.params, *native.outputs)):
+        if traced.writes or native.tapes or not native.direct:
+            raise NoProgram
+        sized = any(not t.static for t in (*native.params, *native.outputs))
+        if sized and (traced.mutated or donated or any(not t.static and not m.before for t, m in zip(native.outputs, native.made))):
             raise NoProgram
         self.traced, self.native, self.root = traced, native, root
         self.infos = traced.in_leaves[: args.size + kwargs.size]
@@ -103,6 +106,10 @@ class Writer:
                 self.arrays[k] = self._donated_array(k, out)
             elif k in written and self.traced.parameter(written[k].target) not in p.spread:
                 p.buffer(self.inputs + k, _bytes(out))
+            elif not out.static:
+                dims = self.native.made[k].dims
+                assert dims is not None
+                self.arrays[k] = p.new_sized(out, dims, self.inputs + k)
             elif out.shape or k in returned or k in written:
                 self.arrays[k] = p.new(out, self.inputs + k)
         p.run()
