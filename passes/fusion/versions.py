@@ -139,16 +139,20 @@ class _Block:
     def swaps(self, x: Value) -> bool:
         """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
         (irad.passes.memory.pingpong), and all reads are best made of the old one."""
-        while x in self.made and self.made[x].op in STORES and len(self.made[x].inputs) == 2:
+        while x in self.made and self.made[x].op in STORES and self.anywhere(self.made[x]):
             x = self.made[x].inputs[0]
         if x not in self.source.params:
             return False
         while x not in self.source.results:
             stores = [n for n in self.after.get(x, ()) if n.op in STORES and n.inputs[0] is x]
-            if len(stores) != 1 or len(stores[0].inputs) != 2:
+            if len(stores) != 1 or not self.anywhere(stores[0]):
                 return False
             x = stores[0].out
         return True
+
+    def anywhere(self, store: Node) -> bool:
+        """Is the place of a store the same in all trips?"""
+        return not any(v in self.made or v in self.source.params for v in store.inputs[2:])
 
     def floating(self, read: Node) -> tuple[list[Node], list[Node]]:
         """The read and what is computed from it element by element, in order; and what reads those at a place of its own."""

@@ -51,9 +51,9 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     """
     if not p.type.shape or body.results.count(result) > 1 or p in body.results:
         return []
-    stores = lambda n: n.op is loop or n.op is empty or n.op is update and one_place(n.attrs["spec"])
-    made = {v: n for n in body.nodes if stores(n) for v in n.outputs}
     inside = {*body.params, *(v for n in body.nodes for v in n.outputs)}
+    stores = lambda n: n.op is loop or n.op is empty or n.op is update and _one_place(n, inside)
+    made = {v: n for n in body.nodes if stores(n) for v in n.outputs}
     count = uses(body)
     sites: list[tuple[Node, int]] = []
     v = result
@@ -71,7 +71,9 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
             return []
         j = n.outputs.index(v)
         out = n.attrs["outs"][j]
-        if out.extra or out.kind not in ("store", "add") or n.inputs.count(n.inputs[j]) > 1:
+        if out.kind not in ("store", "add") or n.inputs.count(n.inputs[j]) > 1:
+            return []
+        if out.extra and (out.kind == "add" or not _extras(n, j).isdisjoint(inside | _bound(n))):
             return []
         sites.append((n, j))
         v = n.inputs[j]
@@ -79,6 +81,23 @@ def _stencil(body: Graph, p: Value, result: Value) -> list[tuple[Node, int]]:
     if len(sites) > 1 and any(n.attrs["outs"][j].kind == "add" for n, j in loops):
         return []
     return sites if any(p in captures(n.regions[0]) for n, _ in loops) else []
+
+
+def _one_place(n: Node, inside: set[Value]) -> bool:
+    """Does an update store one element, at the same place in all trips?"""
+    return all(isinstance(s, int) or s == "i" for s in n.attrs["spec"]) and inside.isdisjoint(n.inputs[2:])
+
+
+def _extras(n: Node, j: int) -> set[Value]:
+    """The parts of positions of an out that the body yields beside the value."""
+    at = sum(o.width + o.extra for o in n.attrs["outs"][:j]) + n.attrs["outs"][j].width
+    return set(n.regions[0].results[at : at + n.attrs["outs"][j].extra])
+
+
+def _bound(n: Node) -> set[Value]:
+    """What is made in the body of a loop."""
+    (body,) = n.regions
+    return {*body.params, *(v for m in body.nodes for v in m.outputs)}
 
 
 def _reads_elsewhere(sites: list[tuple[Node, int]], p: Value) -> bool:
