@@ -184,6 +184,7 @@ def compile(
     memory and never computes with what was not written (slow; to find faults of irad), "none" does not; None: as the environment
     variable IRAD_CHECK says. `memory_budget`: bytes that the values which a loop keeps for its backward may take; loops that would
     need more keep fewer states and run parts again. None: a few MiB, beyond which a loop runs once more.
+    `dynamic`: True, arguments, or a dict of arguments and axes: extents that each call passes, for which code is not made anew.
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
     """

@@ -96,9 +96,7 @@ def options(
 ) -> Options:
     """The options for a function, checked. Raises IradTypeError or IradValueError, naming the option that is wrong."""
     which = _arguments(f, static, "static"), _arguments(f, donate, "donate")
-    return _interned(
-        _threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget), _sizes(f, dynamic)
-    )
+    return _interned(_threads(threads), flags(fastmath), *which, _check(check), _memory_budget(memory_budget), _sizes(f, dynamic))
 
 
 def _sizes(f: Any, dynamic: Any) -> Sizes:
@@ -110,7 +108,7 @@ def _sizes(f: Any, dynamic: Any) -> Sizes:
         return tuple((k, None) for k in names)
     found: list[tuple[int | str, tuple[int, ...] | None]] = []
     for k in names:
-        axes = [dynamic[k]] if isinstance(dynamic[k], int) else list(dynamic[k])
+        axes = list(dynamic[k]) if isinstance(dynamic[k], Iterable) else [dynamic[k]]
         if any(not isinstance(a, int) or isinstance(a, bool) for a in axes):
             raise IradTypeError(f"dynamic: an axis of {k!r}, or several, not {dynamic[k]!r}")
         found.append((k, tuple(axes)))

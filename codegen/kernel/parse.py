@@ -156,7 +156,9 @@ class _Parser:
             kw.pop("most", None),
         )  # fmt: skip
         if kw:
-            raise self.fail(s.iter, f"a loop has the options W, U, mix, full, twice and most, it has no {', '.join(map(str, kw))}")
+            raise self.fail(
+                s.iter, f"a loop has the options W, U, mix, full, twice and most, it has no {', '.join(map(str, kw))}"
+            )
         loop.body = self.block(s.body)
         return loop
 

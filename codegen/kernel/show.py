@@ -67,10 +67,11 @@ def _loop(s: kf.For) -> str:
         args.append(str(s.step))
     args += [
         f"{k}={int(v)}"
-        for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False), ("twice", s.twice, False),
-                            ("most", s.most, None))
+        for k, v, default in (("U", s.unroll, 1), ("mix", s.mix, False), ("full", s.full, False), ("twice", s.twice, False))
         if v != default
     ]
+    if s.most is not None:
+        args.append(f"most={s.most}")
     return f"{s.kind}({', '.join(args)})"
 
 

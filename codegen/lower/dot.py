@@ -58,7 +58,9 @@ def _unless_empty(f: KernelBuilder, out: Value, k: Integer, product: list[kf.Stm
     some: kf.Operand = Const(True, "bool")
     for size in (k, *(f.dim(d) for d in out.type.shape)):
         if not isinstance(size, int):
-            some = f.let(Apply("logical_and", (some, f.let(Apply("lt", (Const(0, "i64"), size)), "bool", "some"))), "bool", "some")
+            some = f.let(
+                Apply("logical_and", (some, f.let(Apply("lt", (Const(0, "i64"), size)), "bool", "some"))), "bool", "some"
+            )
     return [kf.If(some, product, f.within(lambda: fill(f, out, Const(0, out.type.dtype))))]
 
 

@@ -115,7 +115,11 @@ class BlockedNest(Nest):
             self._prepare(j, r)
         self._columns()
         i0 = f.fresh("i0")
-        rest = n % self.block if isinstance(n, int) else integer(f.let(Apply("remainder", (n, Const(self.block, "i64"))), "i64", "rest"))
+        rest = (
+            n % self.block
+            if isinstance(n, int)
+            else integer(f.let(Apply("remainder", (n, Const(self.block, "i64"))), "i64", "rest"))
+        )
         f.block.append(kf.For(i0, "seq", 0, n - rest, f.within(lambda: self._run(integer(i0), self.block)), step=self.block))
         if rest != 0:
             self._run(n - rest, rest)

@@ -87,7 +87,7 @@ def _range(e: Apply, ranges: Ranges) -> Interval:
     if e.op in ("minimum", "maximum") and others:
         pick = min if e.op == "minimum" else max
         return pick(lo, others[0][0]), pick(hi, others[0][1])
-    if e.op in ("remainder", "floor_divide") and others and others[0][0] == others[0][1] and others[0][0] > 0 and lo >= 0:
-        k = others[0][0]
-        return (0, min(hi, k - 1)) if e.op == "remainder" else (lo // k, hi // k)
-    return WHOLE
+    if not others or others[0][0] != others[0][1] or others[0][0] <= 0:
+        return WHOLE
+    k = others[0][0]
+    return (0, min(hi, k - 1) if lo >= 0 else k - 1) if e.op == "remainder" else (lo // k, hi // k)

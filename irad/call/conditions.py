@@ -257,10 +257,10 @@ class Conditions:
             Parameter(c.path, first + k, c, ("capture", k), Condition("typed", c.path, c)) for k, c in enumerate(traced.captures)
         ]
         self.extents = traced.extents
-        self.constant = [  # (leaf, axis, extent) of arrays that have run-time extents beside
+        self.constant = [  # (leaf, axis, extent), where the key of a specialisation does not tell shapes
             (k, axis, d)
             for k, info in enumerate(traced.in_leaves[:leaves])
-            if info.alias is None and not info.type.static
+            if self.extents and info.alias is None and info.kind == "ndarray"
             for axis, d in enumerate(info.type.shape)
             if isinstance(d, int)
         ]

@@ -36,12 +36,13 @@ def any_size(tree: TreeDef, leaves: Sequence[Any]) -> Any:
 
 def named(fn: Any, given: Options, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any], tree: TreeDef) -> Axes:
     """The axes that the option names, of a call."""
-    if not given.dynamic or "out" in kwargs and not takes(fn, "out"):
+    wanted = given.dynamic
+    if not wanted or "out" in kwargs and not takes(fn, "out"):
         return NONE
-    if given.dynamic is True:
+    if isinstance(wanted, bool):
         which: list[tuple[int, Any]] = [(k, None) for k in range(len(leaves))]
     else:
-        which = [(k, axes) for name, axes in given.dynamic for k in leaves_of(fn, (name,), args, kwargs)]
+        which = [(k, axes) for name, axes in wanted for k in leaves_of(fn, (name,), args, kwargs)]
     return frozenset((k, axis) for k, axes in which for axis in _axes(leaves[k], axes)) & possible(leaves, tree)
 
 

@@ -50,7 +50,9 @@ class Writer:
         if traced.writes or native.tapes or not native.direct:
             raise NoProgram
         sized = any(not t.static for t in (*native.params, *native.outputs))
-        if sized and (traced.mutated or donated or any(not t.static and not m.before for t, m in zip(native.outputs, native.made))):
+        if sized and (
+            traced.mutated or donated or any(not t.static and not m.before for t, m in zip(native.outputs, native.made))
+        ):
             raise NoProgram
         self.traced, self.native, self.root = traced, native, root
         self.infos = traced.in_leaves[: args.size + kwargs.size]

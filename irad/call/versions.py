@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irad.call.runtime import Cache, cache_for
-from irad.core.lazy_dataclass import dataclass
+from irad.core.lazy_dataclass import dataclass, field
+from irad.frontend.values.traced import Leaf
 from irad.options import parameters
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -18,12 +19,14 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 @dataclass(frozen=True)
 class Version:
     """One version of a function. `of`: what is computed ("value", "grad"...); `arguments`: types of the arrays and numbers, values of
-    constants; `seconds`: how long it took to make, or to load; `size`: bytes of machine code, as an object file."""
+    constants; `seconds`: how long it took to make, or to load; `size`: bytes of machine code, as an object file; `extents`: those that
+    are known at run time only, by their names in the types, with the least and the greatest that the version is for."""
 
     of: str
     arguments: tuple[str, ...]
     seconds: float
     size: int
+    extents: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def _caches(c: Any) -> dict[str, Cache]:
@@ -47,8 +50,13 @@ def versions(of: str, cache: Cache) -> Iterator[Version]:
     """Those in a cache, the last added last."""
     for found in list(cache.entries.values()):
         for s in reversed(found):
-            leaves = tuple(str(i.type) if i.param is not None else repr(i.value) for i in s.traced.in_leaves if i.alias is None)
-            yield Version(of, leaves, cache.seconds.get(s, 0.0), len(s.native.library.object))
+            leaves = tuple(_shown(i) for i in s.traced.in_leaves if i.alias is None)
+            extents = {e.name: (e.low, e.high) for e in s.traced.extents}
+            yield Version(of, leaves, cache.seconds.get(s, 0.0), len(s.native.library.object), extents)
+
+
+def _shown(leaf: Leaf) -> str:
+    return leaf.type.show(lambda v: str(v.hint)) if leaf.param is not None else repr(leaf.value)
 
 
 def warn(fn: Any, cache: Cache, key: Any) -> None:

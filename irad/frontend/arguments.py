@@ -31,7 +31,6 @@ from irad.ops.control import raise_if
 from irad.ops.elementwise import gt, logical_or, lt
 from irad.ops.intervals import bound
 
-
 SMALL = 32  # extents below are for code of their own: what cuts some elements off of larger ones has a length in closed form
 LARGE = 1 << 20  # elements of arrays, up to which code is for larger ones, too
 _NAMES = "nmklpq"

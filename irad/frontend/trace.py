@@ -98,7 +98,9 @@ def _deep_stack() -> Iterator[None]:
 class _Attempt:
     """One reading of a function, with some numbers fixed and some loops written out."""
 
-    def __init__(self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool, sizes: Sizes | None):
+    def __init__(
+        self, fn: Any, leaves: list[Any], in_tree: TreeDef, asked: Restart, live: frozenset[Path], rows: bool, sizes: Sizes | None
+    ):
         fixed = asked.static
         self.rows = rows
         self.fn, self.leaves, self.in_tree, self.fixed = fn, leaves, in_tree, fixed

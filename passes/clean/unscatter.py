@@ -265,9 +265,7 @@ def _spec(piece: Box, units: Sequence[bool] | None = None) -> tuple[int | str | 
         apart = any(not isinstance(p, int) for p, _ in piece)
         units = [apart and q - p == 1 for p, q in piece]
     place = lambda p: p if isinstance(p, int) else None
-    return tuple(
-        (p if isinstance(p, int) else "i") if unit else Slice(place(p), q - p) for (p, q), unit in zip(piece, units)
-    )
+    return tuple((p if isinstance(p, int) else "i") if unit else Slice(place(p), q - p) for (p, q), unit in zip(piece, units))
 
 
 def _area(piece: Box) -> int:

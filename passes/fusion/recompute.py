@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irad.core.affine import symbol
-from irad.core.ir import Graph, Node, Program, Value, captured, defs, map_regions, reads
+from irad.core.affine import substitute, symbol
+from irad.core.ir import Builder, Graph, Node, Program, Value, captured, defs, map_regions, reads
 from irad.core.notes import Notes
-from irad.ops.array import index, one_place
+from irad.core.types import affine
+from irad.ops.array import dim_value, index
 from irad.ops.constant import const
 from irad.ops.loop import Map, load, loop
 from irad.passes.rewrite import Env, give_last
 
 MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
 MAX_READS = 3  # times that it is computed, in all
+UNKNOWN = 1 << 20
 LARGE = 2048  # elements: a smaller producer stays in cache, where reading it back is as cheap
 
 
@@ -62,7 +64,7 @@ def _note(notes: Notes, n: Node, readers: list[int] | None) -> None:
 
 def _is_cheap(n: Node) -> bool:
     """A large loop that only stores what little it computes, at the position it stands at."""
-    if n.op is not loop or not all(isinstance(d, int) for d in n.attrs["extents"]) or prod(n.attrs["extents"]) < LARGE:
+    if n.op is not loop or _size(n) < LARGE:
         return False
     (body,) = n.regions
     params, rank = set(body.params), len(body.params)
@@ -108,8 +110,13 @@ def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:
 
 
 def _is_element(n: Node) -> bool:
-    """Does it read one element, at a known position?"""
-    return n.op is index and one_place(n.attrs["spec"])
+    """Does it read one element?"""
+    return n.op is index and all(isinstance(s, int) or s == "i" for s in n.attrs["spec"])
+
+
+def _size(n: Node) -> int:
+    """Positions of a loop; an extent known at run time only counts as a large one."""
+    return prod(substitute(d, lambda _: UNKNOWN) for d in n.attrs["extents"])
 
 
 def _loads(n: Node, made: set[Value]) -> list[Node] | None:
@@ -122,8 +129,7 @@ def _loads(n: Node, made: set[Value]) -> list[Node] | None:
 
 def _share(reader: Node, producer: Node) -> float:
     """The share of the producer's positions that one read in the reader's body comes to."""
-    extents = reader.attrs.get("extents", ())
-    return min(1.0, prod(extents) / prod(producer.attrs["extents"])) if all(isinstance(d, int) for d in extents) else 1.0
+    return min(1.0, (_size(reader) if reader.op is loop else 1) / _size(producer))
 
 
 class _Inliner:
@@ -182,14 +188,20 @@ def _inlined(producer: Node, consumer: Node) -> list[Node]:
 
 def _element(producer: Node, read: Node) -> list[Node]:
     """One element of what the producer makes, computed without its loop."""
-    inliner = _Inliner(producer)
-    place = Map(tuple((p,) for p in read.attrs["spec"]))
-    inliner.result(producer.outputs.index(read.inputs[0]), (), place)
-    nodes = [_index(m) if m.op is load else m for m in inliner.nodes]
+    inliner, (_, *at) = _Inliner(producer), read.inputs
+    operands = iter(map(symbol, at))
+    place = Map.of([s if isinstance(s, int) else next(operands) for s in read.attrs["spec"]], at)
+    inliner.result(producer.outputs.index(read.inputs[0]), tuple(at), place)
+    nodes = [n for m in inliner.nodes for n in (_index(m) if m.op is load else [m])]
     give_last(nodes, read.outputs)
     return nodes
 
 
-def _index(m: Node) -> Node:
-    """A load at a known position, as it is written outside loops."""
-    return m.replace(op=index, attrs={"spec": tuple(row[-1] for row in m.attrs["map"].rows)}, regions=())
+def _index(m: Node) -> list[Node]:
+    """A load at one position, as it is written outside loops."""
+    x, *at = m.inputs
+    forms = m.attrs["map"].at([affine(0, {v: 1}) for v in at])
+    with Builder(m.loc, deriv=m.deriv) as b:
+        starts = [dim_value(d) for d in forms if not isinstance(d, int)]
+    spec = tuple(d if isinstance(d, int) else "i" for d in forms)
+    return [*b.nodes, m.replace(op=index, inputs=(x, *starts), attrs={"spec": spec}, regions=())]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, map_regions, uses
-from irad.ops.array import one_place, update
+from irad.ops.array import update
 from irad.ops.constant import empty
 from irad.ops.loop import Out, load, loop
 from irad.ops.regions import Loop, is_loop

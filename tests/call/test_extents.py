@@ -1,0 +1,243 @@
+"""One version of a function for all sizes of its arguments."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.call.runtime import cache_for
+
+SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200)
+Case = tuple[Callable[..., Any], Callable[[int, Any], tuple[Any, ...]], Any]
+
+
+def elements(x: Any) -> Any:
+    return np.sum(np.sin(x) * x) / x.size + np.mean(x)
+
+
+def stencil(u: Any) -> Any:
+    for _ in range(3):
+        v = u.copy()
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u = v
+    return np.sum(u * u)
+
+
+def shifted(x: Any) -> Any:
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def trips(x: Any) -> Any:
+    y, s = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        s = 0.5 * s + np.sin(x[i])
+        y[i] = s * i
+    return np.sum(y * y)
+
+
+def orders(x: Any) -> Any:
+    return np.sum(np.sort(x) * np.arange(len(x))) + np.sum(np.cumsum(np.concatenate([x, x[::-1]])) ** 2)
+
+
+def products(x: Any, w: Any) -> Any:
+    h = np.tanh(x @ w)
+    return np.sum(np.max(h, axis=1)) + np.mean(h.sum(axis=0))
+
+
+def squares(a: Any, x: Any) -> Any:
+    return x @ a @ x + np.sum(np.outer(x, x) * a)
+
+
+def solves(a: Any, x: Any) -> Any:
+    return np.sum(np.linalg.solve(a, x) ** 2)
+
+
+def chosen(x: Any) -> Any:
+    return np.sum(x[x > 0] ** 2) + np.sum(np.where(x > 0.5, x, 0.1 * x))
+
+
+def _vector(n: int, r: Any) -> tuple[Any, ...]:
+    return (r.standard_normal(n),)
+
+
+def _matrix(n: int, r: Any) -> tuple[Any, ...]:
+    return r.standard_normal((n, n)) + 2 * n * np.eye(n), r.standard_normal(n)
+
+
+CASES: list[Case] = [
+    (elements, _vector, 0),
+    (stencil, _vector, 0),
+    (shifted, _vector, 0),
+    (trips, _vector, 0),
+    (orders, _vector, 0),
+    (chosen, _vector, 0),
+    (products, lambda n, r: (r.standard_normal((n, 20)), r.standard_normal((20, 9))), (0, 1)),
+    (squares, _matrix, (0, 1)),
+]
+
+
+def _leaves(x: Any) -> list[np.ndarray]:
+    return [a for part in x for a in _leaves(part)] if isinstance(x, tuple) else [np.asarray(x)]
+
+
+def _alike(x: Any, y: Any) -> None:
+    for a, b in zip(_leaves(x), _leaves(y), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        assert np.allclose(a, b, rtol=1e-9, atol=1e-9 * (1 + np.abs(b).max(initial=0)))
+
+
+def _by_differences(f: Any, args: tuple[Any, ...], k: int, along: np.ndarray) -> float:
+    """The slope of f along a direction of argument k."""
+    moved = lambda h: f(*(x + h * along if j == k else x for j, x in enumerate(args)))
+    return float((moved(1e-6) - moved(-1e-6)) / 2e-6)
+
+
+@pytest.fixture(autouse=True)
+def _no_warning() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize("check", ["none", "memory"])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c[0].__name__)
+def test_values_and_gradients_at_many_sizes(case: Case, check: str) -> None:
+    f, arguments, by = case
+    c = irad.compile(f, argnums=by, dynamic=True, check=check)
+    for n in SIZES if check == "none" else (2, 9, 33, 65):
+        args = arguments(n, np.random.default_rng(n))
+        value, grads = c.value_and_grad(*args)
+        assert np.isclose(value, f(*args), rtol=1e-9)
+        for k, g in enumerate(grads if isinstance(by, tuple) else (grads,)):
+            along = np.random.default_rng(n + 1).standard_normal(g.shape)
+            assert np.isclose(np.sum(g * along), _by_differences(f, args, k, along), rtol=2e-4, atol=1e-4)
+    assert len(c.versions) <= 3 and all(v.extents for v in c.versions)
+
+
+def test_sizes_of_one_version_and_what_it_lists() -> None:
+    c = irad.compile(lambda x, y: (x[1:] * y[:-1], x.sum()), dynamic=True)
+    for n in (40, 1000, 33, 32, 5000):
+        x = np.arange(float(n))
+        for _ in range(3):  # through Python code, and without
+            _alike(c(x, x + 1), (x[1:] * x[1:], x.sum()))
+    (v,) = c.versions
+    assert v.arguments == ("f64[n]", "f64[n]") and v.extents["n"][0] == 32 and v.extents["n"][1] > 5000
+    programs = cache_for(c.__wrapped__, c.options).programs
+    assert [p is not None for p in programs.values()] == [True]
+    c.clear()
+    assert c.versions == []
+
+
+def test_sizes_beyond_those_of_a_version_make_another() -> None:
+    c = irad.compile(lambda x, y: x.sum() + y.sum(), dynamic=True)
+    y = np.zeros((1000, 900))
+    assert c(np.ones((40, 50)), y) == 2000
+    (v,) = c.versions
+    n = v.extents["n"][1] + 1
+    assert c(np.ones((n, 50)), y) == 50 * n and len(c.versions) == 2
+
+
+def test_extents_0_and_1_are_apart() -> None:
+    c = irad.compile(lambda x, y: x + y, dynamic=True)
+    x = np.arange(40.0)
+    for a, b in ((x, x + 1), (x, x[:1]), (x[:1], x), (x[:1], x[:1]), (x[:0], x[:0]), (x[:0], x[:1])):
+        assert np.array_equal(c(a, b), a + b)
+    of = {v.arguments for v in c.versions}
+    assert of == {(a, b) for a in ("f64[n]", "f64[1]") for b in ("f64[n]", "f64[1]")} | {
+        ("f64[0]", "f64[0]"),
+        ("f64[0]", "f64[1]"),
+    }
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        c(x, x[:39])
+
+
+def test_equal_extents_are_one_where_they_are_equal_in_the_first_call() -> None:
+    c = irad.compile(lambda a, b: np.sum(a, axis=0) + np.sum(b, axis=0), dynamic=True)
+    shapes = (((40, 50), (40, 50)), ((40, 50), (41, 50)), ((60, 70), (80, 70)), ((41, 52), (41, 52)))
+    for s, t in shapes:
+        a, b = np.ones(s), np.ones(t)
+        assert np.array_equal(c(a, b), np.sum(a, axis=0) + np.sum(b, axis=0))
+    assert [v.arguments for v in c.versions] == [("f64[n,m]", "f64[n,m]"), ("f64[n,m]", "f64[k,m]")]
+
+
+def test_axes_by_name() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return np.sum(x @ w)
+
+    for dynamic in ({"x": 0}, {0: (0,)}, {"x": -2}, {0: [0, -2]}):
+        c = irad.compile(f, dynamic=dynamic)
+        assert c(np.ones((40, 50)), np.ones(50)) == 2000 and c(np.ones((41, 50)), np.ones(50)) == 2050
+        assert [v.arguments for v in c.versions] == [("f64[n,50]", "f64[50]")]
+    c = irad.compile(f, dynamic="w")
+    assert c(np.ones((40, 50)), np.ones(50)) == 2000
+    assert [v.arguments for v in c.versions] == [("f64[40,50]", "f64[n]")]
+    assert irad.compile(f, dynamic=False)(np.ones((40, 50)), np.ones(50)) == 2000
+
+
+def test_wrong_names_and_axes() -> None:
+    with pytest.raises(irad.IradValueError, match="dynamic: <lambda> has no argument 'y'; it takes x"):
+        irad.compile(lambda x: x, dynamic="y")
+    with pytest.raises(irad.IradTypeError, match="dynamic: an axis of 'x', or several, not 1.5"):
+        irad.compile(lambda x: x, dynamic={"x": 1.5})
+    with pytest.raises(irad.IradValueError, match="static, donate and dynamic are for Python functions"):
+        irad.compile({}, dynamic=True)
+
+
+def test_what_shapes_the_program_is_constant() -> None:
+    """Where Python needs an extent, code is made for each."""
+    c = irad.compile(lambda x, y: np.sum(x.reshape(2, len(x) // 2)[0] * y[0]), dynamic=True)
+    for n in (40, 44):
+        assert c(np.ones(n), np.ones(50)) == n // 2
+    assert [v.arguments for v in c.versions] == [("f64[40]", "f64[n]"), ("f64[44]", "f64[n]")]
+
+
+def test_libraries_that_want_constant_sizes_get_them() -> None:
+    c = irad.compile(solves, argnums=(0, 1), dynamic=True)
+    s = irad.compile(solves, argnums=(0, 1), dynamic=False)
+    for n in (4, 33):
+        a = _matrix(n, np.random.default_rng(n))
+        _alike(c.value_and_grad(*a), s.value_and_grad(*a))
+
+
+def test_branches_on_extents_are_taken_in_each_call() -> None:
+    c = irad.compile(lambda x: x.sum() if len(x) % 2 == 0 else (x**2).sum(), dynamic=True)
+    for n in (40, 41, 42, 43):
+        x = np.full(n, 2.0)
+        assert c(x) == (4.0 if n % 2 else 2.0) * n
+    assert len(c.versions) == 1
+
+
+def test_arrays_that_are_changed_and_layouts() -> None:
+    def f(x: Any) -> Any:
+        x[1:] += x[:-1]
+        return x.sum()
+
+    c = irad.compile(f, dynamic=True)
+    for n in (40, 51, 33):
+        for make in (lambda n: np.arange(float(n)), lambda n: np.arange(2.0 * n)[::2]):
+            x, y = make(n), make(n)
+            assert c(x) == f(y) and np.array_equal(x, y)
+
+
+def test_structures_dtypes_and_transforms() -> None:
+    def f(p: Any) -> Any:
+        return np.sum(p["a"] * p["b"][0]) + np.sum(np.abs(p["z"]) ** 2)
+
+    g = irad.grad(irad.compile(f, dynamic=True))
+    v = irad.vmap(irad.compile(lambda x: np.sum(x * x), dynamic=True))
+    for n in (40, 50):
+        p = {"a": np.arange(n) / 7, "b": [np.ones(n, np.float32)], "z": np.ones((n, 33)) * (1 + 2j)}
+        _alike(tuple(g(p)[k] for k in "az"), (np.ones(n), 2 * p["z"].conj()))
+        assert np.array_equal(v(np.full((n, 34), 2.0)), np.full(n, 136.0))
+
+
+def test_pickled() -> None:
+    c = pickle.loads(pickle.dumps(irad.compile(elements, dynamic={"x": 0})))
+    assert c.options.dynamic == (("x", (0,)),)
+    assert np.isclose(c(np.ones(40)), elements(np.ones(40)))
