@@ -199,9 +199,8 @@ def compile(
         compiled = import_later("irad.call.textual").compiled
         return compiled(f, numbers, options(None, threads, fastmath, None, None, check, memory_budget))
     if not callable(f):
-        raise IradTypeError(
-            f"compile wants a function or a graph, not {type(f).__name__}; write irad.compile(f)(x), not irad.compile(f(x))"
-        )
+        what = type(f).__name__
+        raise IradTypeError(f"compile wants a function or a graph, not {what}; write irad.compile(f)(x), not irad.compile(f(x))")
     plain = f.__wrapped__ if isinstance(f, Compiled) else f
     return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget, dynamic))
 

@@ -52,7 +52,7 @@ class CheckedNative(NativeCode):
             if z is not None and not z.intact():
                 raise MemoryCheckError(f"memory before or after result {k} was overwritten")
         results = [
-            x.copy() if z is not None else args[self.donated[k]].reshape(m.sized(args))
+            x.copy() if z is not None else args[self.donated[k]].reshape(m.shape) if x.shape != m.shape else args[self.donated[k]]
             for k, (x, m, z) in enumerate(zip(out, self.made, zones))
         ]
         if code:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from irad.call.conditions import Leaves
-from irad.call.extents import any_size, named, refused
 from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
@@ -165,7 +164,7 @@ class Cache:
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
                     s = self._for_all_sizes(fn, args, kwargs, leaves, tree)
-                    key = key if s is None else any_size(tree, leaves)
+                    key = key if s is None else _extents().any_size(tree, leaves)
                     s = s or self._made(fn, args, kwargs, *([live] if live else ()))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
@@ -191,13 +190,13 @@ class Cache:
 
     def _any_size(self, fn: Any, leaves: Leaves, tree: TreeDef, rest: Sequence[Any]) -> Any:
         """The version for all sizes that these arguments fit."""
-        return self._known(any_size(tree, leaves), fn, leaves, rest) if self._sized else None
+        return self._known(_extents().any_size(tree, leaves), fn, leaves, rest) if self._sized else None
 
     def _for_all_sizes(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Leaves, tree: TreeDef) -> Any:
         """A version in which extents are parameters; None if none are to be, or if it cannot be made."""
-        if self.code is None or not self.options.dynamic or any_size(tree, leaves) is None:
+        if self.code is None or not self.options.dynamic or _extents().any_size(tree, leaves) is None:
             return None
-        axes = named(fn, self.options, args, kwargs, leaves, tree)
+        axes = _extents().named(fn, self.options, args, kwargs, leaves, tree)
         if not axes:
             return None
         try:
@@ -205,7 +204,7 @@ class Cache:
             if s.native.interface.arena > ARENA:
                 s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes, close=True))
         except Exception as e:  # whatever it is: the version for these shapes alone says it if it is the function's
-            refused(fn, e)
+            _extents().refused(fn, e)
             return None
         if not s.traced.extents:
             return None
@@ -269,6 +268,11 @@ class Cache:
     def _install(self) -> None:
         found = [p for p in reversed(self.programs.values()) if p is not None]
         self.cell[0] = entry.table(self.call, found[:TRIED])
+
+
+def _extents() -> Any:
+    """Code for all sizes: few programs need it."""
+    return import_later("irad.call.extents")
 
 
 _caches: OrderedDict[Any, Cache] = OrderedDict()

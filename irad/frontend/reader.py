@@ -224,8 +224,7 @@ class Reader:
     def from_arguments(self, x: Arr) -> bool:
         """Is a number computed from scalar arguments and captures alone?"""
         scalars = {c.value for c in self.captures.params.values() if not c.type.shape}
-        number = lambda v: v in self.leaf_of and self.leaf_of[v][0] != "extent"
-        return all(number(v) or v in scalars for v in self.sources_of_number(x.value))
+        return all(self.leaf_of.get(v, ("extent",))[0] != "extent" or v in scalars for v in self.sources_of_number(x.value))
 
     def may_be_known(self, x: Arr) -> bool:
         """Is a number computed from whole numbers of the arguments and captures, and from counters of loops, alone?"""
