@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.call import runtime
 from irad.call.runtime import cache_for
 
 SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200)
@@ -96,6 +98,16 @@ def _by_differences(f: Any, args: tuple[Any, ...], k: int, along: np.ndarray) ->
     """The slope of f along a direction of argument k."""
     moved = lambda h: f(*(x + h * along if j == k else x for j, x in enumerate(args)))
     return float((moved(1e-6) - moved(-1e-6)) / 2e-6)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten() -> Iterator[None]:
+    """Tests that count what a process holds do not meet these functions."""
+    before = set(runtime._caches)
+    yield
+    for key in set(runtime._caches) - before:
+        del runtime._caches[key]
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
