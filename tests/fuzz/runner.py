@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import re
 import select
@@ -24,7 +25,8 @@ from tests.fuzz.case import Case
 from tests.support import ROOT
 
 LAST_WORDS = 40  # lines
-HANGS = 120.0  # seconds; a machine under load is slow
+HANGS = 120.0  # seconds of the processor: a machine under load is slow
+WAITS = 10 * HANGS  # seconds of the clock: a process that waits for what never comes takes no time
 
 
 def generators() -> list[str]:
@@ -52,7 +54,7 @@ class Worker:
         try:
             p.stdin.write(json.dumps(request) + "\n")
             p.stdin.flush()
-            line = p.stdout.readline() if select.select([p.stdout], [], [], seconds)[0] else None
+            line = p.stdout.readline() if self._answers(seconds) else None
         except BrokenPipeError:
             line = ""
         if line:
@@ -61,6 +63,15 @@ class Worker:
         words = self.close()
         what = f"no answer in {seconds:g} s" if line is None else f"the process ended with {p.returncode}"
         return {"fault": what, "text": f"{what}\n{words}"}
+
+    def _answers(self, seconds: float) -> bool:
+        """Does the process answer within so many seconds of its own time?"""
+        assert self.process is not None
+        began, until = _busy(self.process.pid), time.monotonic() + WAITS
+        while not select.select([self.process.stdout], [], [], 1.0)[0]:
+            if _busy(self.process.pid) - began > seconds or time.monotonic() > until:
+                return False
+        return True
 
     def close(self) -> str:
         """End the process; what it said last on standard error."""
@@ -80,6 +91,15 @@ class Worker:
             words = "".join(self.errors.readlines()[-LAST_WORDS:])
             self.errors.close()
         return words
+
+
+def _busy(pid: int) -> float:
+    """Seconds of the processor that a process has taken; of the clock, where the system does not say it that way."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.monotonic()
 
 
 @dataclass
