@@ -50,8 +50,9 @@ _more = [
     "numpy.einsum", "numpy.fft", "numpy.bincount", "library.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
     "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "library.sets", "numpy.unsupported",
 ]  # fmt: skip
-# The same for modules of SciPy, once the user has imported them.
-_scipy = {
+# The same for modules of SciPy and numpy.testing, once the user has imported them.
+_parts = {
+    "numpy.testing": ["library.testing"],
     "scipy.special": ["scipy.special"],
     "scipy.linalg": ["scipy.linalg", "library.matrices"],
     "scipy.stats": ["library.stats"],
@@ -84,7 +85,7 @@ def _of_numpy(fn: Any) -> bool:
     return str(getattr(fn, "__module__", "")).split(".")[0] in ("numpy", "scipy")
 
 
-def _part_of_scipy(fn: Any) -> str:
+def _part_of(fn: Any) -> str:
     """The module that a function belongs to; SciPy's ufuncs do not say where they are from."""
     return "scipy.special" if isinstance(fn, np.ufunc) else str(getattr(fn, "__module__", ""))
 
@@ -93,13 +94,13 @@ def load_all(fn: Any = None) -> bool:
     """Register the functions of the modules that are not imported yet, and what has been imported of SciPy: all, or that part which
     `fn` belongs to. Were there any?"""
     with COMPILER:
-        part = "" if fn is None else _part_of_scipy(fn)
-        more, found = list(_more), [n for n in _scipy if n in sys.modules and (fn is None or part.startswith(n))]
+        part = "" if fn is None else _part_of(fn)
+        more, found = list(_more), [n for n in _parts if n in sys.modules and (fn is None or part.startswith(n))]
         for name in more:
             import_module(f"irad.frontend.{name}")
         _more.clear()
         for name in found:
-            for part in _scipy.pop(name):
+            for part in _parts.pop(name):
                 import_module(f"irad.frontend.{part}")
         return bool(more or found)
 

@@ -164,7 +164,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 # modules that are imported when a function of these is met
 _LATER = {
     "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
-    "numpy.testing": "numpy.testing", "numpy.random": "reading.random_draws", "random": "reading.python_random",
+    "numpy.random": "reading.random_draws", "random": "reading.python_random",
     **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.errors import IradError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend import library
 from irad.frontend.numpy import table
 from irad.frontend.registry import NAMES, TABLE, Written
@@ -21,6 +21,8 @@ from tests.support.numpy_cases import RNG, A, F, I, N, V
 
 table.load_all()
 WRITTEN = {name: TABLE[fn].fn for name, fn in NAMES.items() if isinstance(TABLE.get(fn), Written) and name.startswith("np.")}
+ASSERTIONS = {name: WRITTEN.pop(name) for name in list(WRITTEN) if name.startswith("np.testing.")}
+REFUSED = [name for name, f in ASSERTIONS.items() if f.__name__ == "refused"]
 C = A + 1j * A[::-1]
 W = RNG.uniform(0.1, 1.0, 4)
 
@@ -104,6 +106,33 @@ def test_it_is_the_function_that_it_stands_for(name: str) -> None:
             assert np.shape(w) == np.shape(g), (args, kwargs)
             assert np.asarray(w).dtype == np.asarray(g).dtype, (args, kwargs)
             np.testing.assert_allclose(g, w, rtol=1e-6 if np.asarray(w).dtype == np.float32 else 1e-12, atol=1e-14)
+
+
+def fails(fn: Any, *args: Any) -> bool:
+    try:
+        fn(*args)
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", sorted(ASSERTIONS.keys() - REFUSED))
+def test_assertions_fail_where_numpys_do(name: str) -> None:
+    pairs = [(A, A), (A, A + 1e-9), (A, A + 1.0), (A, A[0]), (N, N), (1.0, A), (V, list(V)), (2.0, 2.0), (np.inf, np.inf)]
+    if name == "np.testing.assert_equal":
+        pairs += [({"a": A}, {"a": A}), ({"a": A}, {"b": A}), ([1.0, A], (1.0, A)), ("x", "y"), (None, None)]
+    if name == "np.testing.assert_approx_equal":
+        pairs = [(x, y) for x, y in pairs if np.ndim(x) == np.ndim(y) == 0] + [(1.0, 1.0000001), (0.0, 0.0), (np.nan, np.nan)]
+    if name == "np.testing.assert_":
+        pairs = [(True, ""), (False, "no")]
+    for args in pairs:
+        assert fails(ASSERTIONS[name], *args) == fails(NAMES[name], *args), args
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_assertions_are_refused(name: str) -> None:
+    with pytest.raises(UnsupportedError, match="compare with assert_allclose"):
+        ASSERTIONS[name](ValueError, len)
 
 
 def test_the_library_is_numpy() -> None:
