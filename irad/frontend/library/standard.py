@@ -227,6 +227,41 @@ def nsmallest(n, iterable, key=None):
 # ---- math and statistics ---------------------------------------------------------------------------------------------------
 
 
+@_stands_for("math.isclose")
+def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    """math.isclose."""
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    limit = np.fmax(rel_tol * np.fmax(abs(a), abs(b)), abs_tol)
+    return bool((a == b) | np.isfinite(a) & np.isfinite(b) & (abs(a - b) <= limit))
+
+
+@_stands_for("math.dist")
+def dist(p, q):
+    """math.dist."""
+    if len(p) != len(q):
+        raise ValueError("both points must have the same number of dimensions")
+    return math.hypot(*[a - b for a, b in zip(p, q)])
+
+
+@_stands_for("math.remainder")
+def remainder(x, y):
+    """math.remainder: x - n*y for the integer n nearest to x/y, exactly."""
+    size, step = abs(float(x)), abs(float(y))
+    low = math.fmod(size, step)
+    high = step - low
+    tie = low - 2.0 * np.fmod(0.5 * (size - low), step)
+    near = np.where(low < high, low, np.where(low > high, -high, tie))
+    return float(np.where(np.isinf(y) & np.isfinite(x), x, np.copysign(1.0, x) * near))
+
+
+@_stands_for("math.ulp")
+def ulp(x):
+    """math.ulp."""
+    size = abs(float(x))
+    return float(np.where(np.isinf(size), size, np.spacing(size)))
+
+
 @_stands_for("math.fsum")
 def fsum(seq):
     """math.fsum by Neumaier's compensated sum, as a float."""

@@ -13,12 +13,30 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.errors import IradTypeError, UnsupportedError
-from irad.frontend.python.numbers import BUILTINS, builtin
+from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift, static_value
 from irad.frontend.values.objects import describe, is_traced_deep
 from irad.ops import elementwise as ew
 from irad.ops.control import raise_if
+
+Builder = Callable[..., Any]
+Check = Callable[[Sequence[Any], Any], None]
+
+
+def _traced(*natives: Any) -> Callable[[Builder], Builder]:
+    """Register what stands for functions of math where a number is traced; else they run themselves."""
+
+    def register(f: Builder) -> Builder:
+        for native in natives:
+            BUILTINS[native] = functools.partial(_either, native, f)
+        return f
+
+    return register
+
+
+def _either(native: Any, f: Builder, r: Reader, *xs: Any) -> Any:
+    return f(r, *xs) if is_traced_deep(xs) else native(*map(r.operand, xs))
 
 
 def _float(r: Reader, x: Any) -> Any:
@@ -49,22 +67,24 @@ def _check_range(xs: Sequence[Any], out: Any, exc: str = "OverflowError", messag
     _raise(bad, exc, message)
 
 
-def _math(name: str, ufunc: Any, *checks: Callable[[Sequence[Any], Any], None]) -> None:
+def _checked(r: Reader, xs: Sequence[Any], out: Any, *checks: Check) -> Arr:
+    """A result as a Python float, after some checks of the numbers that it was computed of."""
+    value = Arr(_value(out), True)
+    for check in checks:
+        check(xs, value)
+    return value
+
+
+def _math(name: str, ufunc: Any, *checks: Check) -> None:
     """Register a function of as many floats as the ufunc has."""
-    native = getattr(math, name, None)
-    if native is None:  # newer than this Python
-        return
+    native = getattr(math, name)
 
+    @_traced(native)
     def apply(r: Reader, *xs: Any) -> Any:
-        if not is_traced_deep(xs) or len(xs) != ufunc.nin:
-            return native(*(r.operand(x) if not is_traced_deep(x) else 0.0 for x in xs))  # also for Python's own TypeError
+        if len(xs) != ufunc.nin:
+            return native(*[0.0] * len(xs))  # for Python's own TypeError
         floats = [_float(r, x) for x in xs]
-        out = Arr(r.call(ufunc, floats).value, True)
-        for check in checks:
-            check(floats, out)
-        return out
-
-    BUILTINS[native] = apply
+        return _checked(r, floats, r.call(ufunc, floats), *checks)
 
 
 _pole = functools.partial(_check_range, exc="ValueError", message="math domain error")
@@ -84,86 +104,42 @@ for _name, _ufunc in {"atanh": np.arctanh, "log1p": np.log1p, "log2": np.log2, "
     _math(_name, _ufunc, _check_domain, _pole)
 
 
-@builtin(math.log)
+@_traced(math.log)
 def log(r: Reader, x: Any, *base: Any) -> Any:
     """math.log(x), math.log(x, base)."""
-    if not is_traced_deep((x, *base)) or len(base) > 1:
-        return math.log(*(r.operand(v) if not is_traced_deep(v) else 1.0 for v in (x, *base)))
+    if len(base) > 1:
+        return math.log(1.0, *[1.0] * len(base))  # for Python's own TypeError
     parts = []
     for v in (x, *base):
         f = _float(r, v)
-        out = Arr(r.call(np.log, [f]).value, True) if isinstance(f, Arr) else math.log(f)
-        if isinstance(out, Arr):
-            _check_domain([f], out)
-            _pole([f], out)
-        parts.append(out)
+        parts.append(_checked(r, [f], r.call(np.log, [f]), _check_domain, _pole) if isinstance(f, Arr) else math.log(f))
     return parts[0] if not base else r.operator("truediv", *parts)
 
 
-@builtin(math.pow)
+@_traced(math.pow)
 def pow_(r: Reader, x: Any, y: Any) -> Any:
-    if not is_traced_deep((x, y)):
-        return math.pow(r.operand(x), r.operand(y))
     a, b = _float(r, x), _float(r, y)
-    out = Arr(r.call(np.power, [a, b]).value, True)
-    _check_domain([a, b], out)
+    out = _checked(r, [a, b], r.call(np.power, [a, b]), _check_domain)
     zero = ew.eq(_value(a), _value(0.0))
     _raise(zero & (ew.isinf(_value(out)) & ew.isfinite(_value(b))), "ValueError", "math domain error")
     _check_range([a, b], out)
     return out
 
 
-@builtin(math.hypot)
+@_traced(math.hypot)
 def hypot(r: Reader, *coordinates: Any) -> Any:
-    if not is_traced_deep(coordinates):
-        return math.hypot(*map(r.operand, coordinates))
     total: Any = None
     for x in coordinates:
         f = _float(r, x)
         total = r.call(np.fabs if total is None else np.hypot, [f] if total is None else [total, f])
-    return Arr(lift(total, "f64").value, True)
+    return Arr(_value(total), True)
 
 
-@builtin(math.dist)
-def dist(r: Reader, p: Any, q: Any) -> Any:
-    a, b = r.items(p), r.items(q)
-    if len(a) != len(b):
-        raise ValueError("both points must have the same number of dimensions")
-    return hypot(r, *(r.operator("sub", _float(r, x), _float(r, y)) for x, y in zip(a, b)))
-
-
-@builtin(math.remainder)
-def remainder(r: Reader, x: Any, y: Any) -> Any:
-    """x - n*y for the integer n nearest to x/y, exactly."""
-    if not is_traced_deep((x, y)):
-        return math.remainder(r.operand(x), r.operand(y))
-    a, b = _float(r, x), _float(r, y)
-    size, step = r.call(np.fabs, [a]), r.call(np.fabs, [b])
-    low = r.call(np.fmod, [size, step])
-    _check_domain([a, b], low)
-    high = r.operator("sub", step, low)
-    odd = r.call(np.fmod, [r.operator("mul", 0.5, r.operator("sub", size, low)), step])
-    tie = r.operator("sub", low, r.operator("mul", 2.0, odd))
-    near = r.call(np.where, [r.operator("gt", low, high), r.operator("neg", high), tie])
-    near = r.call(np.where, [r.operator("lt", low, high), low, near])
-    out = r.operator("mul", r.call(np.copysign, [1.0, a]), near)
-    kept = r.call(np.logical_and, [r.call(np.isinf, [b]), r.call(np.isfinite, [a])])
-    return _float(r, r.call(np.where, [kept, a, out]))
-
-
-def _special(name: str, op: Any, *checks: Callable[[Sequence[Any], Any], None]) -> None:
-    native = getattr(math, name)
-
+def _special(name: str, op: Any, *checks: Check) -> None:
+    @_traced(getattr(math, name))
     def apply(r: Reader, x: Any) -> Any:
-        if not is_traced_deep(x):
-            return native(r.operand(x))
         f = _float(r, x)
-        out = Arr(op(_value(f)), True)
-        for check in checks:
-            check([f], out)
-        return out
-
-    BUILTINS[native] = apply
+        return _checked(r, [f], Arr(op(_value(f))), *checks)
 
 
 def _check_gamma(xs: Sequence[Any], out: Any) -> None:
@@ -197,100 +173,55 @@ def _check_whole(xs: Sequence[Any], out: Any) -> None:
 
 _special("gamma", _gamma, _check_whole)
 
-
-@builtin(math.ulp)
-def ulp(r: Reader, x: Any) -> Any:
-    if not is_traced_deep(x):
-        return math.ulp(r.operand(x))
-    size = r.call(np.fabs, [_float(r, x)])
-    infinite = r.call(np.isinf, [size])
-    return _float(r, r.call(np.where, [infinite, size, r.call(np.spacing, [size])]))
-
-
 # ---- tests, parts and integers --------------------------------------------------------------------------------------------
 
 
-def _test(native: Any, ufunc: Any) -> None:
-    def test(r: Reader, x: Any) -> Any:
-        if not is_traced_deep(x):
-            return native(r.operand(x))
-        return Arr(r.call(ufunc, [_float(r, x)]).value, True)
-
-    BUILTINS[native] = test
+def _test(name: str) -> None:
+    _traced(getattr(math, name))(lambda r, x: Arr(r.call(getattr(np, name), [_float(r, x)]).value, True))
 
 
-def _rounding(native: Any, ufunc: Any) -> None:
+def _rounding(name: str) -> None:
+    @_traced(getattr(math, name))
     def apply(r: Reader, x: Any) -> Any:
-        if not is_traced_deep(x):
-            return native(r.operand(x))
         if isinstance(x, Arr) and x.weak and x.name == "i64":
             return x
-        return BUILTINS[int](r, _float(r, r.call(ufunc, [_float(r, x)])))
-
-    BUILTINS[native] = apply
+        return BUILTINS[int](r, _float(r, r.call(getattr(np, name), [_float(r, x)])))
 
 
 for _name in ("isnan", "isinf", "isfinite"):
-    _test(getattr(math, _name), getattr(np, _name))
+    _test(_name)
 for _name in ("floor", "ceil", "trunc"):
-    _rounding(getattr(math, _name), getattr(np, _name))
+    _rounding(_name)
 
 
-@builtin(math.isclose)
-def isclose(r: Reader, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
-    if not is_traced_deep((a, b, rel_tol, abs_tol)):
-        return math.isclose(r.operand(a), r.operand(b), rel_tol=rel_tol, abs_tol=abs_tol)
-    for tolerance in (rel_tol, abs_tol):
-        negative = r.operator("lt", tolerance, 0.0)
-        _raise(lift(negative, "bool").value, "ValueError", "tolerances must be non-negative")
-    x, y = _float(r, a), _float(r, b)
-    size = lambda v: r.call(np.fabs, [v])
-    gap = size(r.operator("sub", x, y))
-    limit = r.call(np.fmax, [r.operator("mul", rel_tol, r.call(np.fmax, [size(x), size(y)])), abs_tol])
-    finite = r.call(np.logical_and, [r.call(np.isfinite, [x]), r.call(np.isfinite, [y])])
-    near = r.call(np.logical_and, [finite, r.operator("le", gap, limit)])
-    return r.truth(r.call(np.logical_or, [r.operator("eq", x, y), near]))
-
-
-@builtin(math.frexp)
+@_traced(math.frexp)
 def frexp(r: Reader, x: Any) -> Any:
-    if not is_traced_deep(x):
-        return math.frexp(r.operand(x))
     mantissa, exponent = r.call(np.frexp, [_float(r, x)])
     return _float(r, mantissa), BUILTINS[int](r, exponent)
 
 
-@builtin(math.modf)
+@_traced(math.modf)
 def modf(r: Reader, x: Any) -> Any:
-    if not is_traced_deep(x):
-        return math.modf(r.operand(x))
     return tuple(_float(r, part) for part in r.call(np.modf, [_float(r, x)]))
 
 
-@builtin(math.ldexp)
+@_traced(math.ldexp)
 def ldexp(r: Reader, x: Any, i: Any) -> Any:
-    if not is_traced_deep((x, i)):
-        return math.ldexp(r.operand(x), r.operand(i))
     f = _float(r, x)
-    out = Arr(lift(r.call(np.ldexp, [f, i]), "f64").value, True)
-    _check_range([f], out)
-    return out
+    return _checked(r, [f], r.call(np.ldexp, [f, i]), _check_range)
 
 
 def _of_ints(native: Any, pair: Callable[[Reader, Any, Any], Any], empty: int) -> None:
     """gcd and lcm of any number of ints."""
 
+    @_traced(native)
     def apply(r: Reader, *xs: Any) -> Any:
-        if not is_traced_deep(xs):
-            return native(*map(r.operand, xs))
         total: Any = empty
         for x in xs:
             if isinstance(x, Arr) and x.name[0] not in "iub" or isinstance(x, float):
                 raise IradTypeError(f"math.{native.__name__} wants integers, got {describe(x)}")
             total = pair(r, total, BUILTINS[int](r, x))
         return total
-
-    BUILTINS[native] = apply
 
 
 def _gcd(r: Reader, x: Any, y: Any) -> Any:
