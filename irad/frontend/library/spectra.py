@@ -9,88 +9,37 @@ from irad.errors import UnsupportedError
 from irad.frontend.registry import written
 
 
-@written("scipy.fft.fft")
-def fft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.fft."""
-    return np.fft.fft(x, n, axis, norm)
+def _as_numpy(name, transform, axes):
+    """scipy.fft.NAME, and the like of scipy.fftpack, which knows no norm: of one axis, or of several."""
+
+    if axes == -1:
+
+        @written(f"scipy.fft.{name}")
+        def call(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
+            return transform(x, n, axis, norm)
+
+        @written(*([f"scipy.fftpack.{name}"] if name in _OLD else []))
+        def old(x, n=None, axis=-1, overwrite_x=False):
+            return transform(x, n, axis)
+
+    else:
+
+        @written(f"scipy.fft.{name}")
+        def call(x, s=None, axes=axes, norm=None, overwrite_x=False, workers=None, *, plan=None):
+            return transform(x, s, axes, norm)
+
+        @written(*([f"scipy.fftpack.{name}"] if name in _OLD else []))
+        def old(x, shape=None, axes=axes, overwrite_x=False):
+            return transform(x, shape, axes)
 
 
-@written("scipy.fft.ifft")
-def ifft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.ifft."""
-    return np.fft.ifft(x, n, axis, norm)
-
-
-@written("scipy.fft.rfft")
-def rfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.rfft."""
-    return np.fft.rfft(x, n, axis, norm)
-
-
-@written("scipy.fft.irfft")
-def irfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.irfft."""
-    return np.fft.irfft(x, n, axis, norm)
-
-
-@written("scipy.fft.hfft")
-def hfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.hfft."""
-    return np.fft.hfft(x, n, axis, norm)
-
-
-@written("scipy.fft.ihfft")
-def ihfft(x, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.ihfft."""
-    return np.fft.ihfft(x, n, axis, norm)
-
-
-@written("scipy.fft.fft2")
-def fft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.fft2."""
-    return np.fft.fft2(x, s, axes, norm)
-
-
-@written("scipy.fft.ifft2")
-def ifft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.ifft2."""
-    return np.fft.ifft2(x, s, axes, norm)
-
-
-@written("scipy.fft.fftn")
-def fftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.fftn."""
-    return np.fft.fftn(x, s, axes, norm)
-
-
-@written("scipy.fft.ifftn")
-def ifftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.ifftn."""
-    return np.fft.ifftn(x, s, axes, norm)
-
-
-@written("scipy.fft.rfft2")
-def rfft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.rfft2."""
-    return np.fft.rfft2(x, s, axes, norm)
-
-
-@written("scipy.fft.irfft2")
-def irfft2(x, s=None, axes=(-2, -1), norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.irfft2."""
-    return np.fft.irfft2(x, s, axes, norm)
-
-
-@written("scipy.fft.rfftn")
-def rfftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.rfftn."""
-    return np.fft.rfftn(x, s, axes, norm)
-
-
-@written("scipy.fft.irfftn")
-def irfftn(x, s=None, axes=None, norm=None, overwrite_x=False, workers=None, *, plan=None):
-    """scipy.fft.irfftn."""
-    return np.fft.irfftn(x, s, axes, norm)
+_OLD = ("fft", "ifft", "fft2", "ifft2")
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _as_numpy(_name, getattr(np.fft, _name), -1)
+for _name in ("fft2", "ifft2", "rfft2", "irfft2"):
+    _as_numpy(_name, getattr(np.fft, _name), (-2, -1))
+for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
+    _as_numpy(_name, getattr(np.fft, _name), None)
 
 
 @written("scipy.fft.fftshift")
@@ -103,30 +52,6 @@ def fftshift(x, axes=None):
 def ifftshift(x, axes=None):
     """scipy.fft.ifftshift."""
     return np.fft.ifftshift(x, axes)
-
-
-@written("scipy.fftpack.fft")
-def old_fft(x, n=None, axis=-1, overwrite_x=False):
-    """scipy.fftpack.fft."""
-    return np.fft.fft(x, n, axis)
-
-
-@written("scipy.fftpack.ifft")
-def old_ifft(x, n=None, axis=-1, overwrite_x=False):
-    """scipy.fftpack.ifft."""
-    return np.fft.ifft(x, n, axis)
-
-
-@written("scipy.fftpack.fft2")
-def old_fft2(x, shape=None, axes=(-2, -1), overwrite_x=False):
-    """scipy.fftpack.fft2."""
-    return np.fft.fft2(x, shape, axes)
-
-
-@written("scipy.fftpack.ifft2")
-def old_ifft2(x, shape=None, axes=(-2, -1), overwrite_x=False):
-    """scipy.fftpack.ifft2."""
-    return np.fft.ifft2(x, shape, axes)
 
 
 def _last(x, n, axis):
