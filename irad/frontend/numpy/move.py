@@ -1,4 +1,4 @@
-"""NumPy functions that repeat or re-order elements: tile, repeat, flip, rot90, roll."""
+"""NumPy functions that repeat or re-order elements: tile, repeat, roll."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Type, is_int
-from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.make import arange
 from irad.frontend.numpy.reduce import sum_of
 from irad.frontend.numpy.scan import cumsum_of
-from irad.frontend.numpy.shape import axis_list, ravel, swapaxes
+from irad.frontend.numpy.shape import ravel
 from irad.frontend.numpy.sort import searchsorted
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import (
@@ -22,7 +22,6 @@ from irad.frontend.values.arr import (
     lift,
     materialise,
     normalize_axis,
-    shape_of,
     show_shape,
     static_int,
     static_value,
@@ -90,51 +89,6 @@ def _by_counts(x: Arr, k: int, repeats: Arr) -> Arr:
         raise_if(any_(counts.value < 0, axes=(0,)), exc="ValueError", message="repeats may not contain negative values.")
     places = arange(sum_of(counts))
     return getitem(x, (slice(None),) * k + (searchsorted(cumsum_of(counts), places, side="right"),))
-
-
-def flip_axis(x: Arr, k: int) -> Arr:
-    """One axis in reverse order."""
-    n = x.shape[k]
-    return Arr(x.value if n == 0 else slice_axis(x.value, k, n - 1, n, -1))
-
-
-@numpy("flip", view=True)
-def flip(m: Any, axis: Any = None) -> Arr:
-    """np.flip."""
-    x = lift(m)
-    for k in range(x.ndim) if axis is None else axis_list(axis, x.ndim, "axis"):
-        x = flip_axis(x, k)
-    return Arr(x.value)
-
-
-@numpy("fliplr", view=True)
-def fliplr(m: Any) -> Arr:
-    """np.fliplr."""
-    if len(shape_of(m)) < 2:
-        raise IradValueError("Input must be >= 2-d.")
-    return flip(m, 1)
-
-
-@numpy("flipud", view=True)
-def flipud(m: Any) -> Arr:
-    """np.flipud."""
-    if not shape_of(m):
-        raise IradValueError("Input must be >= 1-d.")
-    return flip(m, 0)
-
-
-@numpy("rot90", view=True)
-def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Arr:
-    """np.rot90."""
-    x, times = lift(m), static_int(k, "k") % 4
-    i, j = (normalize_axis(a, x.ndim) for a in axes)
-    if i == j:
-        raise IradValueError("Axes must be different.")
-    if times == 0:
-        return Arr(x.value)
-    if times == 2:
-        return flip(x, (i, j))
-    return swapaxes(flip(x, j), i, j) if times == 1 else flip(swapaxes(x, i, j), j)
 
 
 @numpy("roll")

@@ -1,4 +1,8 @@
-"""NumPy functions that give an array another shape or another order of axes."""
+"""NumPy functions that give an array another shape, or turn it: some axes backwards, then all of them in another order.
+
+What turns an array is said once, for values and for views: from the number of axes and NumPy's arguments, which axes are reversed,
+and the order in which they stand then.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from irad.core.affine import divisible
 from irad.core.types import Dim, Extent
 from irad.errors import IradValueError, ShapeError, UnsupportedError
-from irad.frontend.registry import attribute, method, numpy
+from irad.frontend.registry import ATTRIBUTES, METHODS, VIEWS, method, numpy
 from irad.frontend.values.arr import (
     Arr,
     as_dim,
@@ -19,13 +23,12 @@ from irad.frontend.values.arr import (
     lift,
     materialise,
     normalize_axis,
-    shape_of,
     show_shape,
     size_of,
     static_int,
     static_value,
 )
-from irad.ops.array import reshape_to, transpose_to
+from irad.ops.array import reshape_to, slice_axis, transpose_to
 
 
 def shape_argument(shape: Any) -> tuple[Dim, ...]:
@@ -97,87 +100,148 @@ def flatten(a: Any, order: str = "C") -> Arr:
     return ravel(a, order)
 
 
-def permute(x: Arr, perm: Sequence[int]) -> Arr:
-    """Axes in another order."""
-    return Arr(transpose_to(x.value, tuple(perm)))
+# ---- turning ------------------------------------------------------------
+
+Turn = tuple[Sequence[int], Sequence[int] | None]  # the axes that are reversed; the order of all (None: as it is)
+FUNCTIONS: dict[str, Callable[..., Turn]] = {}  # by their paths in NumPy
+NAMES: dict[str, Callable[..., Turn]] = {}  # methods and attributes
 
 
-@numpy("transpose", "permute_dims", view=True)
-def transpose(a: Any, axes: Any = None) -> Arr:
-    """np.transpose."""
-    x = lift(a)
-    if axes is None:
-        return permute(x, reversed(range(x.ndim)))  # type: ignore[arg-type]
-    perm = [normalize_axis(k, x.ndim) for k in static_value(axes, "axes")]
-    if sorted(perm) != list(range(x.ndim)):
-        raise IradValueError("axes don't match array" if len(perm) != x.ndim else "repeated axis in transpose")
-    return permute(x, perm)
+def turned(x: Arr, backwards: Sequence[int], order: Sequence[int] | None) -> Arr:
+    """x with some axes reversed, and then in another order."""
+    v = x.value
+    for k in backwards:
+        n = v.type.shape[k]
+        v = v if n == 0 else slice_axis(v, k, n - 1, n, -1)
+    return Arr(v if order is None else transpose_to(v, tuple(order)))
 
 
-@method("transpose", view=True)
-def transpose_method(a: Any, *axes: Any) -> Arr:
-    """x.transpose(), x.transpose(1, 0), x.transpose((1, 0))."""
-    if not axes or axes == (None,):
-        return transpose(a)
-    return transpose(a, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+def _turns(*paths: str, method: str = "", attribute: str = "") -> Callable[[Callable[..., Turn]], Callable[..., Arr]]:
+    def register(f: Callable[..., Turn]) -> Callable[..., Arr]:
+        def builder(*args: Any, **named: Any) -> Arr:
+            x = lift(args[0] if args else named.pop(next((k for k in ("a", "m", "x") if k in named), "a")))
+            return turned(x, *f(x.ndim, *args[1:], **named))
 
+        builder.__name__, builder.__doc__ = f.__name__, f.__doc__
+        numpy(*paths, view=True)(builder)
+        FUNCTIONS.update(dict.fromkeys(paths, f))
+        for name, table in ((method, METHODS), (attribute, ATTRIBUTES)):
+            if name:
+                table[name], NAMES[name] = builder, f
+                VIEWS.add(name)
+        return builder
 
-@attribute("T", view=True)
-def t_attribute(a: Any) -> Arr:
-    """x.T."""
-    return transpose(a)
-
-
-@numpy("matrix_transpose", "linalg.matrix_transpose", view=True)
-@attribute("mT", view=True)
-def matrix_transpose(x: Any, /) -> Arr:
-    """x.mT: the last two axes exchanged."""
-    if len(shape_of(x)) < 2:
-        raise IradValueError(f"matrix transpose with ndim < 2 is undefined; the array has {len(shape_of(x))}")
-    return swapaxes(x, -1, -2)
-
-
-@numpy("swapaxes", method="swapaxes", view=True)
-def swapaxes(a: Any, axis1: Any, axis2: Any) -> Arr:
-    """np.swapaxes."""
-    x = lift(a)
-    i, j = normalize_axis(axis1, x.ndim, "axis1"), normalize_axis(axis2, x.ndim, "axis2")
-    perm = list(range(x.ndim))
-    perm[i], perm[j] = j, i
-    return permute(x, perm)
+    return register
 
 
 def axis_list(axes: Any, ndim: int, what: str) -> list[int]:
+    """One axis or several, which must differ."""
     out = [normalize_axis(k, ndim, what) for k in (axes if isinstance(axes, (tuple, list)) else (axes,))]
     if len(set(out)) < len(out):
         raise IradValueError(f"repeated axis in `{what}` argument")
     return out
 
 
-@numpy("moveaxis", view=True)
-def moveaxis(a: Any, source: Any, destination: Any) -> Arr:
+# ---- another order -------------------------------------------------------------------------------------------------------
+
+
+@_turns("transpose", "permute_dims")
+def transpose(n: int, axes: Any = None) -> Turn:
+    """np.transpose."""
+    if axes is None:
+        return (), range(n)[::-1]
+    order = [normalize_axis(k, n) for k in static_value(axes, "axes")]
+    if sorted(order) != list(range(n)):
+        raise IradValueError("axes don't match array" if len(order) != n else "repeated axis in transpose")
+    return (), order
+
+
+@_turns(method="transpose", attribute="T")
+def transpose_method(n: int, *axes: Any) -> Turn:
+    """x.T, x.transpose(), x.transpose(1, 0), x.transpose((1, 0))."""
+    alone = len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list)))
+    return FUNCTIONS["transpose"](n, axes[0] if alone else axes or None)
+
+
+@_turns("swapaxes", method="swapaxes")
+def swapaxes(n: int, axis1: Any, axis2: Any) -> Turn:
+    """np.swapaxes."""
+    i, j = normalize_axis(axis1, n, "axis1"), normalize_axis(axis2, n, "axis2")
+    order = list(range(n))
+    order[i], order[j] = j, i
+    return (), order
+
+
+@_turns("matrix_transpose", "linalg.matrix_transpose", attribute="mT")
+def matrix_transpose(n: int) -> Turn:
+    """x.mT: the last two axes exchanged."""
+    if n < 2:
+        raise IradValueError(f"matrix transpose with ndim < 2 is undefined; the array has {n}")
+    return FUNCTIONS["swapaxes"](n, -1, -2)
+
+
+@_turns("moveaxis")
+def moveaxis(n: int, source: Any, destination: Any) -> Turn:
     """np.moveaxis."""
-    x = lift(a)
-    src, dst = axis_list(source, x.ndim, "source"), axis_list(destination, x.ndim, "destination")
+    src, dst = axis_list(source, n, "source"), axis_list(destination, n, "destination")
     if len(src) != len(dst):
         raise IradValueError("`source` and `destination` arguments must have the same number of elements")
-    perm = [k for k in range(x.ndim) if k not in src]
+    order = [k for k in range(n) if k not in src]
     for d, s in sorted(zip(dst, src)):
-        perm.insert(d, s)
-    return permute(x, perm)
+        order.insert(d, s)
+    return (), order
 
 
-@numpy("rollaxis", view=True)
-def rollaxis(a: Any, axis: Any, start: Any = 0) -> Arr:
+@_turns("rollaxis")
+def rollaxis(n: int, axis: Any, start: Any = 0) -> Turn:
     """np.rollaxis: the axis before position `start`."""
-    x = lift(a)
-    k, to = normalize_axis(axis, x.ndim), static_int(start, "start")
-    if not -x.ndim <= to <= x.ndim:
-        raise IradValueError(f"start arg requires {-x.ndim} <= start < {x.ndim + 1}, but {to} was passed in")
-    to = to + x.ndim if to < 0 else to
-    perm = [j for j in range(x.ndim) if j != k]
-    perm.insert(to - 1 if k < to else to, k)
-    return permute(x, perm)
+    k, to = normalize_axis(axis, n), static_int(start, "start")
+    if not -n <= to <= n:
+        raise IradValueError(f"start arg requires {-n} <= start < {n + 1}, but {to} was passed in")
+    to = to + n if to < 0 else to
+    order = [j for j in range(n) if j != k]
+    order.insert(to - 1 if k < to else to, k)
+    return (), order
+
+
+# ---- backwards -----------------------------------------------------------------------------------------------------------
+
+
+@_turns("flip")
+def flip(n: int, axis: Any = None) -> Turn:
+    """np.flip."""
+    return range(n) if axis is None else axis_list(axis, n, "axis"), None
+
+
+@_turns("fliplr")
+def fliplr(n: int) -> Turn:
+    """np.fliplr."""
+    if n < 2:
+        raise IradValueError("Input must be >= 2-d.")
+    return (1,), None
+
+
+@_turns("flipud")
+def flipud(n: int) -> Turn:
+    """np.flipud."""
+    if n < 1:
+        raise IradValueError("Input must be >= 1-d.")
+    return (0,), None
+
+
+@_turns("rot90")
+def rot90(n: int, k: Any = 1, axes: Any = (0, 1)) -> Turn:
+    """np.rot90."""
+    times = static_int(k, "k") % 4
+    i, j = (normalize_axis(a, n) for a in axes)
+    if i == j:
+        raise IradValueError("Axes must be different.")
+    if times % 2 == 0:
+        return (i, j) if times else (), None
+    return ((j,) if times == 1 else (i,)), FUNCTIONS["swapaxes"](n, i, j)[1]
+
+
+# ---- axes of extent 1, broadcasts ------------------------------------------------------------
 
 
 @numpy("expand_dims", view=True)

@@ -13,7 +13,9 @@ import numpy as np
 from irad.core.types import Dim, Type, is_complex, real_dtype
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.control.holders import references
+from irad.frontend.numpy import shape as shapes
 from irad.frontend.numpy.join import cuts
+from irad.frontend.numpy.shape import Turn
 from irad.frontend.numpy.table import METHODS, TABLE
 from irad.frontend.reader import Reader
 from irad.frontend.registry import find
@@ -252,108 +254,32 @@ def flatten(r: Reader, a: Array, order: str = "C") -> Any:
 BY_NAME["flatten"] = flatten
 
 
-@register("transpose", "permute_dims")
-def transpose(r: Reader, a: Array, axes: Any = None) -> Any:
-    n = len(a.shape)
-    perm = range(n)[::-1] if axes is None else [_axis(k, n) for k in r.items(axes)]
-    return transposed(a, perm)
+def _turning(turn: Callable[..., Turn]) -> View:
+    def view(r: Reader, a: Array, *args: Any, **named: Any) -> Any:
+        backwards, order = turn(len(a.shape), *map(r.operand, args), **{k: r.operand(x) for k, x in named.items()})
+        if order is None or backwards:
+            a = at(r, a, tuple(slice(None, None, -1 if k in backwards else None) for k in range(len(a.shape))))
+        return a if order is None else transposed(a, order)
+
+    return view
 
 
-def transpose_method(r: Reader, a: Array, *axes: Any) -> Any:
-    flat = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
-    return transpose(r, a, flat)
-
-
-BY_NAME["transpose"] = transpose_method
-BY_NAME["T"] = lambda r, a: transposed(a, range(len(a.shape))[::-1])
-
-
-@register("matrix_transpose", "linalg.matrix_transpose")
-def matrix_transpose(r: Reader, x: Array) -> Any:
-    return swapaxes(r, x, -1, -2)
-
-
-BY_NAME["mT"] = matrix_transpose
-
-
-def _axis(k: Any, n: int) -> int:
-    return normalize_axis(k, n)
-
-
-@register("swapaxes", method=True)
-def swapaxes(r: Reader, a: Array, axis1: Any, axis2: Any) -> Any:
-    perm = list(range(len(a.shape)))
-    i, j = _axis(axis1, len(perm)), _axis(axis2, len(perm))
-    perm[i], perm[j] = perm[j], perm[i]
-    return transposed(a, perm)
-
-
-@register("moveaxis")
-def moveaxis(r: Reader, a: Array, source: Any, destination: Any) -> Any:
-    n = len(a.shape)
-    many = lambda k: [_axis(i, n) for i in (k if isinstance(k, (tuple, list)) else (k,))]
-    src, dst = many(source), many(destination)
-    order = [k for k in range(n) if k not in src]
-    for d, s in sorted(zip(dst, src)):
-        order.insert(d, s)
-    return transposed(a, order)
-
-
-@register("rollaxis")
-def rollaxis(r: Reader, a: Array, axis: Any, start: Any = 0) -> Any:
-    n = len(a.shape)
-    k = _axis(axis, n)
-    start = start + n if start < 0 else start
-    order = [j for j in range(n) if j != k]
-    order.insert(start - (k < start), k)
-    return transposed(a, order)
-
-
-def _flipped(r: Reader, a: Array, axes: Sequence[int]) -> Array:
-    return at(r, a, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(len(a.shape))))
-
-
-@register("flip")
-def flip(r: Reader, m: Array, axis: Any = None) -> Any:
-    n = len(m.shape)
-    axes = range(n) if axis is None else [_axis(k, n) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-    return _flipped(r, m, list(axes))
-
-
-@register("fliplr")
-def fliplr(r: Reader, m: Array) -> Any:
-    return _flipped(r, m, [1])
-
-
-@register("flipud")
-def flipud(r: Reader, m: Array) -> Any:
-    return _flipped(r, m, [0])
-
-
-@register("rot90")
-def rot90(r: Reader, m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
-    n = len(m.shape)
-    i, j = (_axis(a, n) for a in axes)
-    if k % 4 == 0:
-        return at(r, m, Ellipsis)
-    if k % 4 == 2:
-        return _flipped(r, _flipped(r, m, [i]), [j])
-    if k % 4 == 1:
-        return swapaxes(r, _flipped(r, m, [j]), i, j)
-    return _flipped(r, swapaxes(r, m, i, j), [j])
+for _name, _turn in shapes.FUNCTIONS.items():
+    register(_name)(_turning(_turn))
+BY_NAME.update((name, _turning(turn)) for name, turn in shapes.NAMES.items())
 
 
 @register("unstack")
 def unstack(r: Reader, x: Array, /, *, axis: int = 0) -> Any:
     if not x.shape:
         raise IradValueError("Input array must be at least 1-d.")
-    moved = moveaxis(r, x, axis, 0)
+    moved = FUNCTIONS[np.moveaxis](r, x, axis, 0)
     return tuple(r.getitem(moved, k) for k in range(static_int(from_dim(moved.shape[0]), "the extent of the axis of np.unstack")))
 
 
 @register("split", "array_split")
 def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, *, even: bool = False) -> Any:
-    k = _axis(axis, len(ary.shape))
+    k = normalize_axis(axis, len(ary.shape))
     given = isinstance(indices_or_sections, (list, tuple, Array))
     bounds = r.items(indices_or_sections) if given else cuts(indices_or_sections, ary.shape[k], even)
     edges = [0, *(i if isinstance(i, Arr) else int(i) for i in bounds), None]
