@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irad.codegen.emit.values import Values
 from irad.codegen.llvm_text import LLVM, Val, suffix, type_text
+from irad.codegen.math.values import Values
 from irad.core.types import is_float
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from irad.codegen.emit.effects import Changed
 from irad.codegen.emit.index import Cell, Iv, Names
 from irad.codegen.emit.memory import Memory
-from irad.codegen.emit.values import Values
 from irad.codegen.llvm_text import Scope, Val
+from irad.codegen.math.values import Values
 from irad.core.affine import Integer, symbol
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import IradError

@@ -12,9 +12,9 @@ from typing import Any
 
 from irad.codegen.emit.across import Across
 from irad.codegen.emit.index import LANE, Cell, Names
-from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Fold, Index
 from irad.codegen.llvm_text import Val, type_text
+from irad.codegen.math.values import Values
 from irad.core.affine import coefficient, constant, symbol
 from irad.core.types import bits, is_float
 from irad.errors import IradError

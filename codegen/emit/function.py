@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irad.codegen.emit.values import Values
 from irad.codegen.llvm_text import Val
+from irad.codegen.math.values import Values
 
 LINE = 64  # bytes of a cache line
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from irad.codegen.emit.folds import Rule
 from irad.codegen.emit.function import OpenFunction
-from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Apply, Kernel, Let, walk
 from irad.codegen.llvm_text import Val, type_text
 from irad.codegen.math.poly import FUNCTIONS
+from irad.codegen.math.values import Values
 
 _INLINED = 24  # uses of a function in a module that are inlined at most
 

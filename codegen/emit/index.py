@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from irad.codegen.emit.across import Across
-from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import Const, Index, Operand
 from irad.codegen.llvm_text import MEMORY, Val
+from irad.codegen.math.values import Values
 from irad.core.affine import Affine, Integer, constant, strides, substitute, symbol, terms
 from irad.errors import IradError
 

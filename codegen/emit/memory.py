@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from irad.codegen.emit.across import Across
 from irad.codegen.emit.index import Buf, Names
-from irad.codegen.emit.values import Values
 from irad.codegen.kernel.form import For, Index, Let, Load, Store, integer
 from irad.codegen.llvm_text import MEMORY, Val, suffix, type_text
+from irad.codegen.math.values import Values
 from irad.core.affine import factors, terms
 from irad.core.types import bits, is_float
 from irad.errors import IradError

@@ -1,63 +1,18 @@
-"""What the polynomial kernels are written against: the emitter's interface, and small helpers over it."""
+"""Small helpers over the builder (irad.codegen.math.values), for the rules and polynomials that are written against it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from irad.codegen.math.values import Values
 from irad.core.types import bits
-
-
-class Emitter(Protocol):
-    """The emitter. Its values are opaque but for `dtype`; uniform and per-lane ones mix freely. Equal operations on equal
-    operands are emitted once.
-
-    `add`, `sub` and `mul` are integer or float by dtype and wrap or round: no fast-math flags. Comparisons are ordered
-    but for `ne`, and signed or unsigned by dtype; floats also have `uno`, `ord`, `ult`, `ule`, `ugt`, `uge`.
-    """
-
-    lanes: int
-    mask: Any  # the active lanes, or None if all are
-
-    def const(self, value: Any, dtype: str) -> Any: ...
-    def add(self, a: Any, b: Any) -> Any: ...
-    def sub(self, a: Any, b: Any) -> Any: ...
-    def mul(self, a: Any, b: Any) -> Any: ...
-    def fdiv(self, a: Any, b: Any) -> Any: ...
-    def sdiv(self, a: Any, b: Any) -> Any: ...
-    def udiv(self, a: Any, b: Any) -> Any: ...
-    def srem(self, a: Any, b: Any) -> Any: ...
-    def urem(self, a: Any, b: Any) -> Any: ...
-    def neg(self, a: Any) -> Any: ...
-    def and_(self, a: Any, b: Any) -> Any: ...
-    def or_(self, a: Any, b: Any) -> Any: ...
-    def xor(self, a: Any, b: Any) -> Any: ...
-    def shl(self, a: Any, b: Any) -> Any: ...
-    def lshr(self, a: Any, b: Any) -> Any: ...
-    def ashr(self, a: Any, b: Any) -> Any: ...
-    def fma(self, a: Any, b: Any, c: Any) -> Any: ...
-    def intrinsic(self, name: str, *args: Any) -> Any: ...
-    def cmp(self, pred: str, a: Any, b: Any) -> Any: ...
-    def select(self, c: Any, a: Any, b: Any) -> Any: ...
-    def bitcast(self, a: Any, dtype: str) -> Any: ...
-    def convert(self, a: Any, dtype: str) -> Any: ...
-    def convert_sat(self, a: Any, dtype: str) -> Any: ...
-
-    def rare(self, cond: Any, symbol: str, args: Sequence[Any], fast: Sequence[Any]) -> tuple[Any, ...]:
-        """`fast`, but in the lanes where `cond` holds the results of the outlined function `symbol` (see poly_rare).
-
-        To be emitted as a branch that is never taken in ordinary use: if `cond` holds in any lane, `cond` (as bytes),
-        `args` and `fast` are stored to scratch, `symbol(cond, *args, *fast, lanes)` overwrites the results, and they are
-        loaded again.
-        """
-        ...
-
 
 # ---- constants, bits ----------------------------------------------------------------------------------------------
 
 
-def c(E: Emitter, like: Any, value: float) -> Any:
+def c(E: Values, like: Any, value: float) -> Any:
     """A float constant of the dtype of `like`."""
     return E.const(value, like.dtype)
 
@@ -67,16 +22,16 @@ def int_of(x: Any) -> str:
     return f"i{bits(x.dtype)}"
 
 
-def ic(E: Emitter, like: Any, value: int) -> Any:
+def ic(E: Values, like: Any, value: int) -> Any:
     """An integer constant as wide as the float `like`."""
     return E.const(value, f"i{bits(like.dtype)}")
 
 
-def to_bits(E: Emitter, x: Any) -> Any:
+def to_bits(E: Values, x: Any) -> Any:
     return E.bitcast(x, int_of(x))
 
 
-def from_bits(E: Emitter, i: Any) -> Any:
+def from_bits(E: Values, i: Any) -> Any:
     return E.bitcast(i, "f32" if bits(i.dtype) == 32 else "f64")
 
 
@@ -97,7 +52,7 @@ def pick(x: Any, f64: Any, f32: Any) -> Any:
 # ---- arithmetic ---------------------------------------------------------------------------------------------------
 
 
-def horner(E: Emitter, x: Any, coefs: Sequence[float]) -> Any:
+def horner(E: Values, x: Any, coefs: Sequence[float]) -> Any:
     """The polynomial with coefficients `coefs`, highest power first, in fused multiply-adds."""
     r = c(E, x, coefs[0])
     for k in coefs[1:]:
@@ -105,23 +60,23 @@ def horner(E: Emitter, x: Any, coefs: Sequence[float]) -> Any:
     return r
 
 
-def fabs(E: Emitter, x: Any) -> Any:
+def fabs(E: Values, x: Any) -> Any:
     return E.intrinsic("fabs", x)
 
 
-def below(E: Emitter, x: Any, limit: float) -> Any:
+def below(E: Values, x: Any, limit: float) -> Any:
     """min(x, limit), NaN if x is NaN (the constant stands first: one instruction on x86)."""
     k = c(E, x, limit)
     return E.select(E.cmp("lt", k, x), k, x)
 
 
-def above(E: Emitter, x: Any, limit: float) -> Any:
+def above(E: Values, x: Any, limit: float) -> Any:
     """max(x, limit), NaN if x is NaN."""
     k = c(E, x, limit)
     return E.select(E.cmp("gt", k, x), k, x)
 
 
-def with_sign(E: Emitter, x: Any, sign: Any) -> Any:
+def with_sign(E: Values, x: Any, sign: Any) -> Any:
     return E.intrinsic("copysign", x, sign)
 
 
@@ -130,13 +85,13 @@ def round_magic(x: Any, shift: int = 0) -> float:
     return 1.5 * 2.0 ** mantissa_bits(x) + shift
 
 
-def two_prod(E: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
+def two_prod(E: Values, a: Any, b: Any) -> tuple[Any, Any]:
     """a*b as an unevaluated sum of two floats, exactly."""
     p = E.mul(a, b)
     return p, E.fma(a, b, E.neg(p))
 
 
-def fast_two_sum(E: Emitter, a: Any, b: Any) -> tuple[Any, Any]:
+def fast_two_sum(E: Values, a: Any, b: Any) -> tuple[Any, Any]:
     """a+b as an unevaluated sum of two floats, exactly, if |a| >= |b| or a is 0 (Dekker)."""
     s = E.add(a, b)
     return s, E.sub(b, E.sub(s, a))

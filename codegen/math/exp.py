@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from irad.codegen.math.base import (
-    Emitter,
+    Values,
     above,
     below,
     bias,
@@ -52,7 +52,7 @@ EXP2_F32 = (
 )  # fmt: skip
 
 
-def multiple(E: Emitter, x: Any, shift: int) -> tuple[Any, Any, Any]:
+def multiple(E: Values, x: Any, shift: int) -> tuple[Any, Any, Any]:
     """(bits whose low part is n + shift, n, x - n ln 2) with n = rint(x / ln 2); ln 2 to one word, the rest exact."""
     magic = c(E, x, round_magic(x, shift))
     t = E.fma(x, c(E, x, LOG2E), magic)
@@ -60,18 +60,18 @@ def multiple(E: Emitter, x: Any, shift: int) -> tuple[Any, Any, Any]:
     return to_bits(E, t), n, E.fma(n, c(E, x, -pick(x, LN2_F64, LN2_F32)[0]), x)
 
 
-def exponent(E: Emitter, n: Any) -> Any:
+def exponent(E: Values, n: Any) -> Any:
     """2**(n - bias) from an integer n, whose high bits do not matter."""
     return from_bits(E, E.shl(n, E.const(23 if n.dtype == "i32" else 52, n.dtype)))
 
 
-def scaled(E: Emitter, y: Any, n: Any) -> Any:
+def scaled(E: Values, y: Any, n: Any) -> Any:
     """y * 2**(n - 2 bias) in two steps, so that the result may overflow or be subnormal, rounded once."""
     half = E.lshr(n, E.const(1, n.dtype))
     return E.mul(E.mul(y, exponent(E, half)), exponent(E, E.sub(n, half)))
 
 
-def exp(E: Emitter, x: Any) -> Any:
+def exp(E: Values, x: Any) -> Any:
     high, low = pick(x, (710.0, -746.0), (89.0, -105.0))
     bits, n, r = multiple(E, above(E, below(E, x, high), low), 2 * bias(x))
     r = E.fma(n, c(E, x, -pick(x, LN2_F64, LN2_F32)[1]), r)
@@ -79,7 +79,7 @@ def exp(E: Emitter, x: Any) -> Any:
     return scaled(E, E.add(q, c(E, x, 1.0)), bits)
 
 
-def exp2(E: Emitter, x: Any) -> Any:
+def exp2(E: Values, x: Any) -> Any:
     high, low = pick(x, (1025.0, -1080.0), (129.0, -155.0))
     x = above(E, below(E, x, high), low)
     magic = c(E, x, round_magic(x, 2 * bias(x)))
@@ -88,7 +88,7 @@ def exp2(E: Emitter, x: Any) -> Any:
     return scaled(E, E.fma(horner(E, r, pick(x, EXP2_F64, EXP2_F32)), r, c(E, x, 1.0)), to_bits(E, t))
 
 
-def minus_one(E: Emitter, x: Any, drop: int) -> Any:
+def minus_one(E: Values, x: Any, drop: int) -> Any:
     """(exp(x) - 1) / 2**drop for x so bounded that 2**(n - drop) is a normal number.
 
     s (1 + r + p) - s' is summed as s p + (s r + (s - s')), p holding the rounding error of r too.
@@ -100,17 +100,17 @@ def minus_one(E: Emitter, x: Any, drop: int) -> Any:
     return _assemble(E, r, p, exponent(E, bits), 0.5**drop)
 
 
-def _assemble(E: Emitter, r: Any, p: Any, s: Any, one: float) -> Any:
+def _assemble(E: Values, r: Any, p: Any, s: Any, one: float) -> Any:
     return E.fma(s, p, E.fma(s, r, E.sub(s, c(E, r, one))))
 
 
-def expm1(E: Emitter, x: Any) -> Any:
+def expm1(E: Values, x: Any) -> Any:
     high, low = pick(x, (709.79, -40.0), (88.73, -20.0))
     half = minus_one(E, above(E, below(E, x, high), low), 1)  # 2**1024 does not exist, half of it does
     return with_sign(E, E.add(half, half), x)
 
 
-def tanh(E: Emitter, x: Any) -> Any:
+def tanh(E: Values, x: Any) -> Any:
     """expm1(2a) / (expm1(2a) + 2) with a = |x|: one exponential, one division, right near 0 too.
 
     One word of ln 2 will do: n is at most 58, and the larger n, the less the quotient feels the error.
@@ -122,13 +122,13 @@ def tanh(E: Emitter, x: Any) -> Any:
     return with_sign(E, E.fdiv(e, E.add(e, c(E, x, 2.0))), x)
 
 
-def _quarter(E: Emitter, x: Any) -> tuple[Any, Any]:
+def _quarter(E: Values, x: Any) -> tuple[Any, Any]:
     """(exp(a) - 1) / 4 and exp(-a) with a = |x|, up to where cosh(a) overflows; shared by sinh and cosh."""
     quarter = minus_one(E, below(E, fabs(E, x), pick(x, 710.5, 89.5)), 2)
     return quarter, E.fdiv(c(E, x, 1.0), E.fma(c(E, x, 4.0), quarter, c(E, x, 1.0)))
 
 
-def sinh(E: Emitter, x: Any) -> Any:
+def sinh(E: Values, x: Any) -> Any:
     """(e + e / (e + 1)) / 2 with e = expm1(|x|); at least |x|, which a quarter of a subnormal e would lose."""
     quarter, inverse = _quarter(E, x)
     half, a = E.fma(quarter, inverse, quarter), fabs(E, x)
@@ -136,7 +136,7 @@ def sinh(E: Emitter, x: Any) -> Any:
     return with_sign(E, E.select(E.cmp("lt", s, a), a, s), x)
 
 
-def cosh(E: Emitter, x: Any) -> Any:
+def cosh(E: Values, x: Any) -> Any:
     """(e + 1 + 1 / (e + 1)) / 2 with e = expm1(|x|)."""
     quarter, inverse = _quarter(E, x)
     return E.add(E.add(quarter, quarter), E.fma(c(E, x, 0.5), inverse, c(E, x, 0.5)))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irad.codegen.math.base import INF, NAN, Emitter, c, fabs, from_bits, horner, ic, pick, to_bits, with_sign
+from irad.codegen.math.base import INF, NAN, c, fabs, from_bits, horner, ic, pick, to_bits, with_sign
 from irad.codegen.math.log import log1p_positive
+from irad.codegen.math.values import Values
 
 # (arcsin(r)/r - 1) / r**2 in r**2 <= 0.25
 ASIN_F64 = (
@@ -33,7 +34,7 @@ QUARTER_PI_F32 = (0.785398185253143310546875, -2.1855694143368964e-08)
 TAN_PI_8 = math.sqrt(2) - 1
 
 
-def _arcsin_parts(E: Emitter, x: Any) -> tuple[Any, Any, Any]:
+def _arcsin_parts(E: Values, x: Any) -> tuple[Any, Any, Any]:
     """(r, r z P(z), |x| > 1/2): r is |x|, or sqrt((1 - |x|) / 2) where |x| > 1/2; NaN where |x| > 1."""
     a, half = fabs(E, x), c(E, x, 0.5)
     large = E.cmp("gt", a, half)
@@ -42,7 +43,7 @@ def _arcsin_parts(E: Emitter, x: Any) -> tuple[Any, Any, Any]:
     return r, E.mul(E.mul(r, z), horner(E, z, pick(x, ASIN_F64, ASIN_F32))), large
 
 
-def arcsin(E: Emitter, x: Any) -> Any:
+def arcsin(E: Values, x: Any) -> Any:
     r, p, large = _arcsin_parts(E, x)
     quarter, low = pick(x, QUARTER_PI_F64, QUARTER_PI_F32)
     # pi/2 - 2 (r + p) as pi/4 + (pi/4 - 2 r) - 2 p
@@ -52,7 +53,7 @@ def arcsin(E: Emitter, x: Any) -> Any:
     return with_sign(E, E.select(large, from_one, E.add(r, p)), x)
 
 
-def arccos(E: Emitter, x: Any) -> Any:
+def arccos(E: Values, x: Any) -> Any:
     r, p, large = _arcsin_parts(E, x)
     quarter, low = pick(x, QUARTER_PI_F64, QUARTER_PI_F32)
     two, negative = c(E, x, 2.0), E.cmp("lt", x, c(E, x, 0.0))
@@ -64,7 +65,7 @@ def arccos(E: Emitter, x: Any) -> Any:
     return E.select(large, E.select(negative, near_minus_one, twice), near_zero)
 
 
-def arctan(E: Emitter, x: Any) -> Any:
+def arctan(E: Values, x: Any) -> Any:
     """In three ranges of a = |x|: a; pi/4 + arctan((a - 1) / (a + 1)); pi/2 - arctan(1 / a)."""
     a, one, zero = fabs(E, x), c(E, x, 1.0), c(E, x, 0.0)
     low_range = E.cmp("le", a, c(E, x, TAN_PI_8))
@@ -77,13 +78,13 @@ def arctan(E: Emitter, x: Any) -> Any:
     return with_sign(E, _from_quarters(E, t, E.mul(steps, c(E, x, quarter)), E.mul(steps, c(E, x, rest))), x)
 
 
-def _from_quarters(E: Emitter, t: Any, high: Any, low: Any) -> Any:
+def _from_quarters(E: Values, t: Any, high: Any, low: Any) -> Any:
     """high + low + arctan(t) for |t| <= tan(pi/8)."""
     z = E.mul(t, t)
     return E.add(high, E.add(t, E.fma(E.mul(t, z), horner(E, z, pick(t, ATAN_F64, ATAN_F32)), low)))
 
 
-def arctan2(E: Emitter, y: Any, x: Any) -> Any:
+def arctan2(E: Values, y: Any, x: Any) -> Any:
     """arctan on |y| / |x| with one division, for x < 0 pi minus that; y's sign last.
 
     Two infinities count as equal numbers; huge operands are scaled down, so that their sum is
@@ -112,7 +113,7 @@ def arctan2(E: Emitter, y: Any, x: Any) -> Any:
     return with_sign(E, angle, y)
 
 
-def _log1p_or_log(E: Emitter, u: Any, a: Any) -> Any:
+def _log1p_or_log(E: Values, u: Any, a: Any) -> Any:
     """log1p(u), but log(2 a) where a is so large that u might overflow and 1 is nothing beside a; inf at inf."""
     large = E.cmp("gt", a, c(E, a, pick(a, 2.0**60, 2.0**30)))
     r = log1p_positive(E, E.select(large, a, u))
@@ -120,7 +121,7 @@ def _log1p_or_log(E: Emitter, u: Any, a: Any) -> Any:
     return E.select(E.cmp("eq", a, c(E, a, INF)), a, r)
 
 
-def arcsinh(E: Emitter, x: Any) -> Any:
+def arcsinh(E: Values, x: Any) -> Any:
     """log1p(a + a*a / (1 + sqrt(1 + a*a))), a = |x|."""
     a, one = fabs(E, x), c(E, x, 1.0)
     root = E.intrinsic("sqrt", E.fma(a, a, one))
@@ -129,14 +130,14 @@ def arcsinh(E: Emitter, x: Any) -> Any:
     return with_sign(E, E.select(E.cmp("uno", x, x), x, r), x)
 
 
-def arccosh(E: Emitter, x: Any) -> Any:
+def arccosh(E: Values, x: Any) -> Any:
     """log1p(t + sqrt(t*t + 2 t)), t = x - 1; NaN below 1."""
     t = E.sub(x, c(E, x, 1.0))
     u = E.add(t, E.intrinsic("sqrt", E.fma(t, t, E.add(t, t))))
     return E.select(E.cmp("ge", x, c(E, x, 1.0)), _log1p_or_log(E, u, x), c(E, x, NAN))
 
 
-def arctanh(E: Emitter, x: Any) -> Any:
+def arctanh(E: Values, x: Any) -> Any:
     """log1p(2 a / (1 - a)) / 2, a = |x|; inf at 1, NaN above."""
     a, one = fabs(E, x), c(E, x, 1.0)
     u = E.fdiv(E.add(a, a), E.sub(one, a))

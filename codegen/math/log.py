@@ -13,7 +13,7 @@ from typing import Any
 from irad.codegen.math.base import (
     INF,
     NAN,
-    Emitter,
+    Values,
     bias,
     c,
     fast_two_sum,
@@ -48,7 +48,7 @@ LOG10_F64 = (0.4342944819032518, 1.098319650216765e-17, 3.01029995663611771306e-
 LOG10_F32 = (0.4342944920063018798828125, -1.01030504715726e-08, 0.301029205322265625, 7.9034151668e-07)
 
 
-def split(E: Emitter, x: Any, subnormal: bool = True) -> tuple[Any, Any]:
+def split(E: Values, x: Any, subnormal: bool = True) -> tuple[Any, Any]:
     """(k, m) with x = 2**k m, m in [sqrt(1/2), sqrt(2)), for finite x > 0, subnormals only if asked; k is a float."""
     width = mantissa_bits(x)
     up = width + 2
@@ -64,7 +64,7 @@ def split(E: Emitter, x: Any, subnormal: bool = True) -> tuple[Any, Any]:
     return k, m
 
 
-def parts(E: Emitter, f: Any, plus: Any = None) -> tuple[Any, Any]:
+def parts(E: Values, f: Any, plus: Any = None) -> tuple[Any, Any]:
     """(h, t + plus) with h = f*f/2 and log(1 + f) = f - (h - t), for sqrt(1/2) <= 1 + f <= sqrt(2)."""
     if f.dtype == "f32":
         z = E.mul(f, f)
@@ -76,26 +76,26 @@ def parts(E: Emitter, f: Any, plus: Any = None) -> tuple[Any, Any]:
     return h, E.mul(left, right) if plus is None else E.fma(left, right, plus)
 
 
-def natural(E: Emitter, k: Any, f: Any) -> Any:
+def natural(E: Values, k: Any, f: Any) -> Any:
     """k log(2) + log(1 + f)."""
     high, low = pick(f, LN2_F64, LN2_F32)
     h, t = parts(E, f, E.mul(k, c(E, f, low)))
     return E.fma(k, c(E, f, high), E.sub(f, E.sub(h, t)))
 
 
-def special(E: Emitter, x: Any, r: Any, pole: float = 0.0) -> Any:
+def special(E: Values, x: Any, r: Any, pole: float = 0.0) -> Any:
     """r, but -inf at the pole, NaN below it, inf at inf."""
     at = c(E, x, pole)
     r = E.select(E.cmp("gt", x, at), r, E.select(E.cmp("eq", x, at), c(E, x, -INF), c(E, x, NAN)))
     return E.select(E.cmp("eq", x, c(E, x, INF)), x, r)
 
 
-def log(E: Emitter, x: Any) -> Any:
+def log(E: Values, x: Any) -> Any:
     k, m = split(E, x)
     return special(E, x, natural(E, k, E.sub(m, c(E, x, 1.0))))
 
 
-def _other_base(E: Emitter, x: Any, inverse: float, inverse_low: float, high: float, low: float) -> Any:
+def _other_base(E: Values, x: Any, inverse: float, inverse_low: float, high: float, low: float) -> Any:
     k, m = split(E, x)
     f = E.sub(m, c(E, x, 1.0))
     h, t = parts(E, f)
@@ -109,15 +109,15 @@ def _other_base(E: Emitter, x: Any, inverse: float, inverse_low: float, high: fl
     return special(E, x, E.add(s, E.add(d, e)))
 
 
-def log2(E: Emitter, x: Any) -> Any:
+def log2(E: Values, x: Any) -> Any:
     return _other_base(E, x, *pick(x, LOG2_F64, LOG2_F32))
 
 
-def log10(E: Emitter, x: Any) -> Any:
+def log10(E: Values, x: Any) -> Any:
     return _other_base(E, x, *pick(x, LOG10_F64, LOG10_F32))
 
 
-def log1p_positive(E: Emitter, x: Any) -> Any:
+def log1p_positive(E: Values, x: Any) -> Any:
     """log(1 + x) for finite x > -1; the sign of a zero is lost.
 
     The rounding error of 1 + x, scaled with its exponent, is given back to f.
@@ -132,5 +132,5 @@ def log1p_positive(E: Emitter, x: Any) -> Any:
     return natural(E, k, E.fma(error, from_bits(E, scale), E.sub(m, one)))
 
 
-def log1p(E: Emitter, x: Any) -> Any:
+def log1p(E: Values, x: Any) -> Any:
     return special(E, x, with_sign(E, log1p_positive(E, x), x), -1.0)

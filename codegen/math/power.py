@@ -13,7 +13,7 @@ from irad.codegen.math import log as poly_log
 from irad.codegen.math.base import (
     INF,
     NAN,
-    Emitter,
+    Values,
     above,
     below,
     bias,
@@ -40,7 +40,7 @@ TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 ATANH_SHORT = (0.23583628555561306, 0.2853723798748431, 0.40000336177702595, 0.6666666564170908)
 
 
-def _log_two_words(E: Emitter, x: Any) -> tuple[Any, Any]:
+def _log_two_words(E: Values, x: Any) -> tuple[Any, Any]:
     """log(x) for finite x > 0 as high + low, to some 2**-66 of it."""
     k, m = poly_log.split(E, x)
     one = c(E, x, 1.0)
@@ -64,7 +64,7 @@ def _log_two_words(E: Emitter, x: Any) -> tuple[Any, Any]:
     return b, E.add(E.add(a_low, b_low), E.add(rest, v_low))
 
 
-def _positive_f64(E: Emitter, x: Any, y: Any) -> Any:
+def _positive_f64(E: Values, x: Any, y: Any) -> Any:
     """x**y for finite x > 0."""
     y = above(E, below(E, y, 2.0**66), -(2.0**66))
     high, low = _log_two_words(E, x)
@@ -80,7 +80,7 @@ def _positive_f64(E: Emitter, x: Any, y: Any) -> Any:
     return poly_exp.scaled(E, E.add(q, c(E, x, 1.0)), n)
 
 
-def _positive_f32(E: Emitter, x: Any, y: Any) -> Any:
+def _positive_f32(E: Values, x: Any, y: Any) -> Any:
     """x**y for finite x > 0, through float64."""
     x, y = E.convert(x, "f64"), above(E, below(E, E.convert(y, "f64"), 2.0**66), -(2.0**66))
     k, m = poly_log.split(E, x)
@@ -95,7 +95,7 @@ def _positive_f32(E: Emitter, x: Any, y: Any) -> Any:
     return E.convert(E.fma(s, q, s), "f32")
 
 
-def pow(E: Emitter, x: Any, y: Any) -> Any:
+def pow(E: Values, x: Any, y: Any) -> Any:
     """C's pow with all its special cases (IEEE 754, 9.2.1)."""
     a, zero, one, inf = fabs(E, x), c(E, x, 0.0), c(E, x, 1.0), c(E, x, INF)
     r = _positive_f32(E, a, y) if x.dtype == "f32" else _positive_f64(E, a, y)
@@ -111,7 +111,7 @@ def pow(E: Emitter, x: Any, y: Any) -> Any:
     return E.select(E.or_(E.cmp("eq", y, zero), E.cmp("eq", x, one)), one, r)
 
 
-def cbrt(E: Emitter, x: Any) -> Any:
+def cbrt(E: Values, x: Any) -> Any:
     """x y*y with y = |x|**(-1/3) from its leading bits, then one step of Newton's method on the root itself."""
     a = fabs(E, x)
     tiny = E.cmp("lt", a, c(E, x, pick(x, 2.0**-1022, 2.0**-126)))
@@ -135,12 +135,12 @@ def cbrt(E: Emitter, x: Any) -> Any:
     return E.select(ordinary, with_sign(E, r, x), x)
 
 
-def _cube_residual(E: Emitter, v: Any, y: Any) -> Any:
+def _cube_residual(E: Values, v: Any, y: Any) -> Any:
     """1 - v y**3."""
     return E.fma(E.neg(E.mul(E.mul(v, y), y)), y, c(E, v, 1.0))
 
 
-def hypot(E: Emitter, x: Any, y: Any) -> Any:
+def hypot(E: Values, x: Any, y: Any) -> Any:
     """sqrt(x*x + y*y), scaled by a power of two where a square would over- or underflow; inf if either is, even beside NaN."""
     if x.dtype == "f32":
         u, v = E.convert(x, "f64"), E.convert(y, "f64")

@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irad.codegen.math.base import INF, NAN, Emitter, c, fabs, pick, with_sign
+from irad.codegen.math.base import INF, NAN, c, fabs, pick, with_sign
 from irad.codegen.math.poly import FUNCTIONS
+from irad.codegen.math.values import Values
 from irad.core.types import bits, is_float, is_signed
 
-Rule = Callable[[Emitter, list[Any], str], Any]
+Rule = Callable[[Values, list[Any], str], Any]
 RULES: dict[str, Rule] = {}
 
 
 def _through_f32(rule: Rule) -> Rule:
     """The rule with float16 operands and result in float32."""
 
-    def wide(E: Emitter, args: list[Any], dtype: str) -> Any:
+    def wide(E: Values, args: list[Any], dtype: str) -> Any:
         if all(a.dtype != "f16" for a in args):
             return rule(E, args, dtype)
         args = [E.convert(a, "f32") if a.dtype == "f16" else a for a in args]
@@ -43,7 +44,7 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-def _not(E: Emitter, a: Any) -> Any:
+def _not(E: Values, a: Any) -> Any:
     return E.xor(a, E.const(True if a.dtype == "bool" else -1, a.dtype))
 
 
@@ -51,12 +52,12 @@ def _not(E: Emitter, a: Any) -> Any:
 
 
 @rule("add")
-def add(E: Emitter, x: Any, y: Any) -> Any:
+def add(E: Values, x: Any, y: Any) -> Any:
     return E.or_(x, y) if x.dtype == "bool" else E.add(x, y)
 
 
 @rule("mul")
-def mul(E: Emitter, x: Any, y: Any) -> Any:
+def mul(E: Values, x: Any, y: Any) -> Any:
     return E.and_(x, y) if x.dtype == "bool" else E.mul(x, y)
 
 
@@ -66,32 +67,32 @@ rule("neg")(lambda E, x: E.neg(x))
 
 
 @rule("szmul")
-def szmul(E: Emitter, x: Any, y: Any) -> Any:
+def szmul(E: Values, x: Any, y: Any) -> Any:
     zero = c(E, x, 0.0)
     return E.select(E.cmp("ne", x, zero), E.mul(x, y), zero)
 
 
 @rule("szmul2")
-def szmul2(E: Emitter, x: Any, y: Any) -> Any:
+def szmul2(E: Values, x: Any, y: Any) -> Any:
     zero = c(E, x, 0.0)
     return E.select(E.and_(E.cmp("ne", x, zero), E.cmp("ne", y, zero)), E.mul(x, y), zero)
 
 
 @rule("szdiv")
-def szdiv(E: Emitter, x: Any, y: Any) -> Any:
+def szdiv(E: Values, x: Any, y: Any) -> Any:
     zero = c(E, x, 0.0)
     return E.select(E.cmp("ne", x, zero), E.fdiv(x, y), zero)
 
 
 @rule("abs")
-def abs_(E: Emitter, x: Any) -> Any:
+def abs_(E: Values, x: Any) -> Any:
     if is_float(x.dtype):
         return fabs(E, x)
     return E.select(E.cmp("lt", x, E.const(0, x.dtype)), E.neg(x), x) if is_signed(x.dtype) else x
 
 
 @rule("sign")
-def sign(E: Emitter, x: Any) -> Any:
+def sign(E: Values, x: Any) -> Any:
     zero, one = E.const(0, x.dtype), E.const(1, x.dtype)
     up = E.select(E.cmp("gt", x, zero), one, zero)
     if is_float(x.dtype):
@@ -102,7 +103,7 @@ def sign(E: Emitter, x: Any) -> Any:
 # ---- division and remainders ----------------------------------------------------------------------------------------
 
 
-def _quotient(E: Emitter, x: Any, y: Any) -> Any:
+def _quotient(E: Values, x: Any, y: Any) -> Any:
     """x / y towards zero, for integers y != 0 and, if signed, y != -1: up to 32 bits exactly in floats, which have lanes."""
     if bits(x.dtype) == 64:
         return E.sdiv(x, y) if is_signed(x.dtype) else E.udiv(x, y)
@@ -111,7 +112,7 @@ def _quotient(E: Emitter, x: Any, y: Any) -> Any:
     return E.convert(E.convert(q, "i32"), x.dtype) if bits(x.dtype) < 32 else E.convert(q, x.dtype)
 
 
-def _int_divmod(E: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
+def _int_divmod(E: Values, x: Any, y: Any) -> tuple[Any, Any]:
     """Quotient towards zero and remainder; both 0 where y is 0, and INT_MIN / -1 wraps."""
     zero, one = E.const(0, x.dtype), E.const(1, x.dtype)
     undefined = E.cmp("eq", y, zero)
@@ -124,13 +125,13 @@ def _int_divmod(E: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
     return q, E.select(undefined, zero, E.sub(x, E.mul(q, y)))
 
 
-def _rounds_up(E: Emitter, y: Any, r: Any) -> Any:
+def _rounds_up(E: Values, y: Any, r: Any) -> Any:
     """Where the quotient towards zero is not the floor: r is not 0 and has not the sign of y."""
     zero = E.const(0, y.dtype)
     return E.and_(E.cmp("ne", r, zero), E.cmp("lt", E.xor(r, y), zero))
 
 
-def _float_fmod(E: Emitter, x: Any, y: Any) -> Any:
+def _float_fmod(E: Values, x: Any, y: Any) -> Any:
     """Exact: one fused step where the quotient has fewer bits than the mantissa, else long division out of line."""
     a, b, zero = fabs(E, x), fabs(E, y), c(E, x, 0.0)
     ratio = E.fdiv(a, b)
@@ -141,7 +142,7 @@ def _float_fmod(E: Emitter, x: Any, y: Any) -> Any:
     return E.rare(far, f"irad.fmod_{x.dtype}", [x, y], [r])[0]
 
 
-def _float_divmod(E: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
+def _float_divmod(E: Values, x: Any, y: Any) -> tuple[Any, Any]:
     """npy_divmod of NumPy's npy_math, operation by operation."""
     zero, one = c(E, x, 0.0), c(E, x, 1.0)
     r = _float_fmod(E, x, y)
@@ -158,7 +159,7 @@ def _float_divmod(E: Emitter, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @rule("floor_divide")
-def floor_divide(E: Emitter, x: Any, y: Any) -> Any:
+def floor_divide(E: Values, x: Any, y: Any) -> Any:
     if is_float(x.dtype):
         return _float_divmod(E, x, y)[0]
     q, r = _int_divmod(E, x, y)
@@ -166,7 +167,7 @@ def floor_divide(E: Emitter, x: Any, y: Any) -> Any:
 
 
 @rule("remainder")
-def remainder(E: Emitter, x: Any, y: Any) -> Any:
+def remainder(E: Values, x: Any, y: Any) -> Any:
     if is_float(x.dtype):
         return _float_divmod(E, x, y)[1]
     r = _int_divmod(E, x, y)[1]
@@ -174,7 +175,7 @@ def remainder(E: Emitter, x: Any, y: Any) -> Any:
 
 
 @rule("fmod")
-def fmod(E: Emitter, x: Any, y: Any) -> Any:
+def fmod(E: Values, x: Any, y: Any) -> Any:
     return _float_fmod(E, x, y) if is_float(x.dtype) else _int_divmod(E, x, y)[1]
 
 
@@ -184,7 +185,7 @@ def fmod(E: Emitter, x: Any, y: Any) -> Any:
 def _extremum(pred: str, nan_from: int) -> Callable[..., Any]:
     """max or min by `pred`, the second operand at a tie; where operand `nan_from` is NaN the first."""
 
-    def choose(E: Emitter, x: Any, y: Any) -> Any:
+    def choose(E: Values, x: Any, y: Any) -> Any:
         if x.dtype == "bool":
             return E.or_(x, y) if pred == "gt" else E.and_(x, y)
         best = E.select(E.cmp(pred, x, y), x, y)
@@ -205,7 +206,7 @@ RULES["select"] = lambda E, args, dtype: E.select(*args)
 
 
 @rule("heaviside")
-def heaviside(E: Emitter, x: Any, h: Any) -> Any:
+def heaviside(E: Values, x: Any, h: Any) -> Any:
     zero, one = c(E, x, 0.0), c(E, x, 1.0)
     step = E.select(E.cmp("lt", x, zero), zero, E.select(E.cmp("gt", x, zero), one, h))
     return E.select(E.cmp("uno", x, x), x, step)
@@ -217,7 +218,7 @@ for _name in ("floor", "ceil", "trunc", "rint", "sqrt", "copysign"):
     rule(_name)(lambda E, *xs, _name=_name: E.intrinsic(_name, *xs))
 
 
-def _nextafter(E: Emitter, args: list[Any], dtype: str) -> Any:
+def _nextafter(E: Values, args: list[Any], dtype: str) -> Any:
     """By the order of the bits; float16 in its own format."""
     x, y = args
     integer = f"i{bits(dtype)}"
@@ -237,7 +238,7 @@ rule("isinf")(lambda E, x: E.cmp("eq", fabs(E, x), c(E, x, INF)))
 rule("isfinite")(lambda E, x: E.cmp("lt", fabs(E, x), c(E, x, INF)))
 
 
-def _signbit(E: Emitter, args: list[Any], dtype: str) -> Any:
+def _signbit(E: Values, args: list[Any], dtype: str) -> Any:
     integer = f"i{bits(args[0].dtype)}"
     return E.cmp("lt", E.bitcast(args[0], integer), E.const(0, integer))
 
@@ -246,7 +247,7 @@ RULES["signbit"] = _signbit
 
 # ---- comparison, logic, bits ----------------------------------------------------------------------------------------
 
-_BOOL_COMPARE: dict[str, Callable[[Emitter, Any, Any], Any]] = {
+_BOOL_COMPARE: dict[str, Callable[[Values, Any, Any], Any]] = {
     "lt": lambda E, x, y: E.and_(_not(E, x), y),
     "le": lambda E, x, y: E.or_(_not(E, x), y),
     "gt": lambda E, x, y: E.and_(x, _not(E, y)),
@@ -263,20 +264,20 @@ rule("logical_xor", "bitwise_xor")(lambda E, x, y: E.xor(x, y))
 rule("logical_not", "invert")(_not)
 
 
-def _in_width(E: Emitter, n: Any) -> Any:
+def _in_width(E: Values, n: Any) -> Any:
     """Where 0 <= n < width."""
     unsigned = f"u{bits(n.dtype)}"
     return E.cmp("lt", E.bitcast(n, unsigned), E.const(bits(n.dtype), unsigned))
 
 
 @rule("left_shift")
-def left_shift(E: Emitter, x: Any, n: Any) -> Any:
+def left_shift(E: Values, x: Any, n: Any) -> Any:
     zero, ok = E.const(0, x.dtype), _in_width(E, n)
     return E.select(ok, E.shl(x, E.select(ok, n, zero)), zero)
 
 
 @rule("right_shift")
-def right_shift(E: Emitter, x: Any, n: Any) -> Any:
+def right_shift(E: Values, x: Any, n: Any) -> Any:
     ok = _in_width(E, n)
     if is_signed(x.dtype):
         return E.ashr(x, E.select(ok, n, E.const(bits(x.dtype) - 1, x.dtype)))
@@ -287,7 +288,7 @@ def right_shift(E: Emitter, x: Any, n: Any) -> Any:
 # ---- powers, exponentials, special functions ------------------------------------------------------------------------
 
 
-def _int_pow(E: Emitter, x: Any, n: Any) -> Any:
+def _int_pow(E: Values, x: Any, n: Any) -> Any:
     """x**n modulo 2**width for n >= 0, by squaring: the odd part of the powers has the period 2**(width - 2)."""
     width, one, zero = bits(x.dtype), E.const(1, x.dtype), E.const(0, x.dtype)
     even, result, square = E.cmp("eq", E.and_(x, one), zero), one, x
@@ -299,7 +300,7 @@ def _int_pow(E: Emitter, x: Any, n: Any) -> Any:
 
 
 @rule("pow")
-def pow_(E: Emitter, x: Any, y: Any) -> Any:
+def pow_(E: Values, x: Any, y: Any) -> Any:
     return FUNCTIONS["pow"](E, x, y) if is_float(x.dtype) else _int_pow(E, x, y)
 
 
@@ -309,7 +310,7 @@ for _name, _function in FUNCTIONS.items():
 
 
 @rule("expit")
-def expit(E: Emitter, x: Any) -> Any:
+def expit(E: Values, x: Any) -> Any:
     """From exp(-|x|), so that neither side overflows; the terms are those of its derivative."""
     e, one = FUNCTIONS["exp"](E, E.neg(fabs(E, x))), c(E, x, 1.0)
     q = E.fdiv(one, E.add(one, e))
@@ -317,7 +318,7 @@ def expit(E: Emitter, x: Any) -> Any:
 
 
 def _logaddexp(exp: str, factor: float) -> Callable[..., Any]:
-    def rule(E: Emitter, x: Any, y: Any) -> Any:
+    def rule(E: Values, x: Any, y: Any) -> Any:
         largest = E.select(E.cmp("gt", x, y), x, y)
         gap = E.neg(fabs(E, E.sub(x, y)))
         gap = E.select(E.cmp("eq", x, y), c(E, x, 0.0), gap)  # inf - inf
@@ -332,7 +333,7 @@ rule("logaddexp2")(_logaddexp("exp2", 1.4426950408889634))
 
 
 def _times_log(log: str) -> Callable[..., Any]:
-    def rule(E: Emitter, x: Any, y: Any) -> Any:
+    def rule(E: Values, x: Any, y: Any) -> Any:
         zero = c(E, x, 0.0)
         none = E.and_(E.cmp("eq", x, zero), E.cmp("ord", y, y))
         return E.select(none, zero, E.mul(x, FUNCTIONS[log](E, y)))
@@ -346,7 +347,7 @@ rule("xlog1py")(_times_log("log1p"))
 # ---- casts ----------------------------------------------------------------------------------------------------------
 
 
-def cast(E: Emitter, args: list[Any], dtype: str) -> Any:
+def cast(E: Values, args: list[Any], dtype: str) -> Any:
     """NumPy's astype; a float out of the range of an integer saturates, NaN gives 0."""
     (x,) = args
     if x.dtype == dtype:

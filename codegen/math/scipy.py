@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from irad.codegen.math.base import Emitter
+from irad.codegen.math.values import Values
 from irad.core.once import import_later, once
 from irad.errors import UnsupportedError
 from irad.ops.scipy_special import ARITY, PREFIX
@@ -24,7 +24,7 @@ def rule(op: str) -> Callable[..., Any]:
     """The scalar rule of an op: in double precision, whatever its operands are."""
     name = op.removeprefix(PREFIX)
 
-    def call(E: Emitter, args: list[Any], dtype: str) -> Any:
+    def call(E: Values, args: list[Any], dtype: str) -> Any:
         wide = [E.convert(a, "f64") for a in args]
         return E.convert(E.rare(E.const(True, "bool"), OUTLINED + name, wide, [wide[0]])[0], dtype)
 

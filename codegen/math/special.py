@@ -14,7 +14,8 @@ from typing import Any
 
 from irad.codegen.math import exp as poly_exp
 from irad.codegen.math import log as poly_log
-from irad.codegen.math.base import INF, NAN, Emitter, below, bias, c, fabs, horner, pick, with_sign
+from irad.codegen.math.base import INF, NAN, below, bias, c, fabs, horner, pick, with_sign
+from irad.codegen.math.values import Values
 
 # erf(x)/x - 1 in x**2, |x| <= 1 (float32: 0.9)
 ERF_F64 = (
@@ -75,7 +76,7 @@ SIN_PI = (
 # ---- the error function ---------------------------------------------------------------------------------------------
 
 
-def erf(E: Emitter, x: Any) -> Any:
+def erf(E: Values, x: Any) -> Any:
     a, one = fabs(E, x), c(E, x, 1.0)
     near = E.fma(horner(E, E.mul(x, x), pick(x, ERF_F64, ERF_F32)), x, x)
     t = E.sub(below(E, a, pick(x, 5.93, 3.95)), c(E, x, 1.25))
@@ -86,7 +87,7 @@ def erf(E: Emitter, x: Any) -> Any:
     return with_sign(E, E.select(E.cmp("gt", a, c(E, x, pick(x, 1.0, 0.9))), far, near), x)
 
 
-def erfc(E: Emitter, x: Any) -> Any:
+def erfc(E: Values, x: Any) -> Any:
     """1 - erf near 0; beyond, the product (1 + d) exp(-h) g(t) / (a + 3) with h + l = a*a exactly.
 
     d takes back what h, 1 / (a + 3) and a + 3 were rounded by. float32 goes through float64, where none of it matters.
@@ -98,7 +99,7 @@ def erfc(E: Emitter, x: Any) -> Any:
 
 
 def _erfc(
-    E: Emitter,
+    E: Values,
     x: Any,
     near_coefs: Sequence[float],
     far_coefs: Sequence[float],
@@ -130,26 +131,26 @@ def _erfc(
 # ---- the gamma family -----------------------------------------------------------------------------------------------
 
 
-def _in_f64(function: Callable[[Emitter, Any], Any]) -> Callable[[Emitter, Any], Any]:
-    def either(E: Emitter, x: Any) -> Any:
+def _in_f64(function: Callable[[Values, Any], Any]) -> Callable[[Values, Any], Any]:
+    def either(E: Values, x: Any) -> Any:
         return E.convert(function(E, E.convert(x, "f64")), "f32") if x.dtype == "f32" else function(E, x)
 
     either.__doc__ = function.__doc__
     return either
 
 
-def _sin_pi(E: Emitter, f: Any) -> Any:
+def _sin_pi(E: Values, f: Any) -> Any:
     return E.mul(f, horner(E, E.mul(f, f), SIN_PI))
 
 
-def _reflected(E: Emitter, x: Any) -> tuple[Any, Any, Any]:
+def _reflected(E: Values, x: Any) -> tuple[Any, Any, Any]:
     """(x < 0, 1 - x there and x elsewhere, f = x - rint(x))."""
     negative = E.cmp("lt", x, c(E, x, 0.0))
     w = E.select(negative, E.sub(c(E, x, 1.0), x), x)
     return negative, w, E.sub(x, E.intrinsic("rint", x))
 
 
-def _gammaln_positive(E: Emitter, w: Any) -> Any:
+def _gammaln_positive(E: Values, w: Any) -> Any:
     """log(gamma(w)), w >= 0, right to a few ULP at its zeros 1 and 2 too: steps to [1.5, 2.5], or Stirling from 8 on."""
     one = c(E, w, 1.0)
     u, origin, product = w, c(E, w, 2.0), one
@@ -172,7 +173,7 @@ def _gammaln_positive(E: Emitter, w: Any) -> Any:
 
 
 @_in_f64
-def gammaln(E: Emitter, x: Any) -> Any:
+def gammaln(E: Values, x: Any) -> Any:
     """log |gamma(x)|; for x < 0 -log(|sin(pi x)| / pi) - gammaln(1 - x), inf at the poles; -inf at -inf, as SciPy."""
     negative, w, f = _reflected(E, x)
     r, s = _gammaln_positive(E, w), fabs(E, _sin_pi(E, f))
@@ -182,14 +183,14 @@ def gammaln(E: Emitter, x: Any) -> Any:
     return E.select(E.cmp("eq", x, E.neg(inf)), x, E.select(negative, mirrored, r))
 
 
-def _pairs(E: Emitter, w: Any) -> tuple[Any, list[Any]]:
+def _pairs(E: Values, w: Any) -> tuple[Any, list[Any]]:
     """2w + 7 and the products (w + k)(w + 7 - k), k = 0..3, for the sums over w, ..., w + 7."""
     y = E.mul(w, E.add(w, c(E, w, 7.0)))
     return E.add(E.add(w, w), c(E, w, 7.0)), [y, *(E.add(y, c(E, w, k)) for k in (6.0, 10.0, 12.0))]
 
 
 @_in_f64
-def digamma(E: Emitter, x: Any) -> Any:
+def digamma(E: Values, x: Any) -> Any:
     """psi(w + 8) less the sum of the reciprocals of w, ..., w + 7 below 8; psi(1 - x) - pi cot(pi x) for x < 0."""
     negative, w, f = _reflected(E, x)
     small = E.cmp("lt", w, c(E, x, 8.0))
@@ -209,7 +210,7 @@ def digamma(E: Emitter, x: Any) -> Any:
 
 
 @_in_f64
-def trigamma(E: Emitter, x: Any) -> Any:
+def trigamma(E: Values, x: Any) -> Any:
     """psi'(w + 8) plus the sum of the squared reciprocals below 8; (pi / sin(pi x))**2 - psi'(1 - x) for x < 0."""
     negative, w, f = _reflected(E, x)
     small = E.cmp("lt", w, c(E, x, 8.0))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irad.codegen.math.base import (
-    Emitter,
+    Values,
     c,
     fabs,
     from_bits,
@@ -54,7 +54,7 @@ TAN_SHORT = (
 )  # fmt: skip
 
 
-def reduced(E: Emitter, x: Any) -> tuple[Any, Any]:
+def reduced(E: Values, x: Any) -> tuple[Any, Any]:
     """(r, q): x = n pi/2 + r, |r| <= pi/4, q an integer whose low two bits are n's."""
     magic = c(E, x, round_magic(x))
     t = E.fma(x, c(E, x, 2 / math.pi), magic)
@@ -66,45 +66,45 @@ def reduced(E: Emitter, x: Any) -> tuple[Any, Any]:
     return r, q
 
 
-def _sin_cos(E: Emitter, r: Any) -> tuple[Any, Any]:
+def _sin_cos(E: Values, r: Any) -> tuple[Any, Any]:
     z = E.mul(r, r)
     s = E.fma(E.mul(r, z), horner(E, z, pick(r, SIN_F64, SIN_F32)), r)
     k = E.fma(z, E.fma(z, horner(E, z, pick(r, COS_F64, COS_F32)), c(E, r, -0.5)), c(E, r, 1.0))
     return with_sign(E, s, r), k  # the sum of -0.0 and 0.0 is 0.0
 
 
-def _is_odd(E: Emitter, q: Any) -> Any:
+def _is_odd(E: Values, q: Any) -> Any:
     one = E.const(1, q.dtype)
     return E.cmp("eq", E.and_(q, one), one)
 
 
-def _flip(E: Emitter, v: Any, q: Any, bit: int) -> Any:
+def _flip(E: Values, v: Any, q: Any, bit: int) -> Any:
     """v, negated where `bit` of q is set."""
     width = mantissa_bits(v) + (8 if v.dtype == "f32" else 11)
     sign = E.and_(E.shl(q, ic(E, v, width - bit)), ic(E, v, -(1 << width)))
     return from_bits(E, E.xor(to_bits(E, v), sign))
 
 
-def sin(E: Emitter, x: Any) -> Any:
+def sin(E: Values, x: Any) -> Any:
     r, q = reduced(E, x)
     s, k = _sin_cos(E, r)
     return _flip(E, E.select(_is_odd(E, q), k, s), q, 1)
 
 
-def cos(E: Emitter, x: Any) -> Any:
+def cos(E: Values, x: Any) -> Any:
     r, q = reduced(E, x)
     s, k = _sin_cos(E, r)
     return _flip(E, E.select(_is_odd(E, q), s, k), E.add(q, ic(E, x, 1)), 1)
 
 
-def tan(E: Emitter, x: Any) -> Any:
+def tan(E: Values, x: Any) -> Any:
     """A polynomial of its own: a quotient of sine and cosine would be off by up to 3 ULP. float32 goes through float64."""
     if x.dtype == "f32":
         return E.convert(_tan(E, E.convert(x, "f64"), TAN_SHORT), "f32")
     return _tan(E, x, TAN_F64)
 
 
-def _tan(E: Emitter, x: Any, coefs: Sequence[float]) -> Any:
+def _tan(E: Values, x: Any, coefs: Sequence[float]) -> Any:
     r, q = reduced(E, x)
     z, one = E.mul(r, r), c(E, r, 1.0)
     t = with_sign(E, E.fma(E.mul(r, z), horner(E, z, coefs), r), r)

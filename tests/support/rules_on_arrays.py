@@ -14,9 +14,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from irad.codegen.emit.values import Values
 from irad.codegen.llvm_text import MEMORY, Val, type_text
 from irad.codegen.math import rare
+from irad.codegen.math.values import Values
 from irad.core.types import DTYPES
 
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.special
 from mpmath import mpf
 
-from irad.codegen.emit.values import Values
 from irad.codegen.math.poly import ABSOLUTE, FUNCTIONS, ULP
+from irad.codegen.math.values import Values
 from irad.core.types import DTYPES
 from irad.ops import special
 from tests.support import ROOT

@@ -1,4 +1,4 @@
-"""The builder that scalar rules and polynomials are written against (irad.codegen.math.base.Builder).
+"""The builder that scalar rules and polynomials are written against.
 
 Placement is hoisting and CSE at once: a pure operation goes to the outermost open scope that has all its operands
 (never out of a conditional block, where it might be costly for nothing), and each scope keeps a table from the text of
@@ -10,7 +10,7 @@ broadcasts. No operation has fast-math flags, except `contract` where `flags` sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.codegen.llvm_text import LLVM, Scope, Val, literal, suffix, type_text
@@ -23,8 +23,23 @@ _UCMP = {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge", "eq": "eq", "ne": "
 _IMMEDIATE = {"ctlz": ", i1 false", "cttz": ", i1 false", "abs": ", i1 false"}  # the flag "poison where the result is odd": no
 
 
+Binary = Callable[["Values", Val, Val], Val]
+
+
+def _instruction(ins: str) -> Binary:
+    """A method for an instruction of two operands."""
+    return lambda self, a, b: self._binary(ins, a, b)
+
+
+def _division(ins: str) -> Binary:
+    return lambda self, a, b: self._divide(ins, a, b)
+
+
 class Values:
-    """The builder: arithmetic on values. Names of its methods are the contract with irad.codegen.math.scalar and poly."""
+    """The builder: arithmetic on values. Equal operations on equal operands are emitted once.
+
+    `add`, `sub` and `mul` are integer or float by dtype, and wrap or round.
+    """
 
     def __init__(self) -> None:
         self.scopes = [Scope("entry", frozenset(), 0, 0)]
@@ -156,9 +171,6 @@ class Values:
     def mul(self, a: Val, b: Val) -> Val:
         return self._binary(self._fmul if a.dtype[0] == "f" else "mul", a, b)
 
-    def fdiv(self, a: Val, b: Val) -> Val:
-        return self._binary("fdiv", a, b)
-
     def _divide(self, ins: str, a: Val, b: Val) -> Val:
         """Integer division traps, so it is never moved."""
         if a.lanes != b.lanes:
@@ -168,35 +180,9 @@ class Values:
             table[rhs] = self.here(rhs, a.dtype, a.lanes)
         return table[rhs]
 
-    def sdiv(self, a: Val, b: Val) -> Val:
-        return self._divide("sdiv", a, b)
-
-    def udiv(self, a: Val, b: Val) -> Val:
-        return self._divide("udiv", a, b)
-
-    def srem(self, a: Val, b: Val) -> Val:
-        return self._divide("srem", a, b)
-
-    def urem(self, a: Val, b: Val) -> Val:
-        return self._divide("urem", a, b)
-
-    def and_(self, a: Val, b: Val) -> Val:
-        return self._binary("and", a, b)
-
-    def or_(self, a: Val, b: Val) -> Val:
-        return self._binary("or", a, b)
-
-    def xor(self, a: Val, b: Val) -> Val:
-        return self._binary("xor", a, b)
-
-    def shl(self, a: Val, b: Val) -> Val:
-        return self._binary("shl", a, b)
-
-    def lshr(self, a: Val, b: Val) -> Val:
-        return self._binary("lshr", a, b)
-
-    def ashr(self, a: Val, b: Val) -> Val:
-        return self._binary("ashr", a, b)
+    fdiv, and_, or_, xor = map(_instruction, ("fdiv", "and", "or", "xor"))
+    shl, lshr, ashr = map(_instruction, ("shl", "lshr", "ashr"))
+    sdiv, udiv, srem, urem = map(_division, ("sdiv", "udiv", "srem", "urem"))
 
     def neg(self, a: Val) -> Val:
         if a.dtype[0] == "f":
