@@ -15,7 +15,7 @@ from irad.core.ir import Builder, Value
 from irad.core.room import room, sizes_vary
 from irad.core.types import Dim, Type
 from irad.frontend.control.filling import holes
-from irad.frontend.control.templates import Bad, Composite, Grower, Grown, Null, Opt, Sized, Template, mutable, structure
+from irad.frontend.control.templates import Bad, Composite, Grower, Grown, Sized, Template, mutable, structure, walk
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
 from irad.ops.intervals import dim_interval
@@ -154,19 +154,9 @@ class OfLoop(Grower):
 
 def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x) -> Iterator[tuple[Grown, list[Any]]]:
     """The lists that grow in a thing of a template, and what they hold."""
-    x = content(x)
-    if isinstance(x, (Maybe, Nullable)):
-        x = x.value
-    if isinstance(t, Grown):
-        if type(x) is t.cls:
-            yield t, x  # type: ignore[misc]
-    elif isinstance(t, (Opt, Null)):
-        yield from grown_parts(t.child, x, content)
-    elif isinstance(t, Composite):
-        found = structure(x)
-        if found is not None and len(found[2]) == len(t.kids):
-            for k, part in zip(t.kids, found[2]):
-                yield from grown_parts(k, part, content)
+    for part, (held,) in walk(t, x, content=content):
+        if isinstance(part, Grown) and type(held) is part.cls:
+            yield part, held  # type: ignore[misc]
 
 
 class Taken:
@@ -207,13 +197,6 @@ class Taken:
 
 def lock_taken(t: Template, x: Any, made: Any, taken: dict[int, Any], lock: Callable[[Any], None]) -> None:
     """Lock the containers of `made`, which stands for x from now on, that stand for ones that were taken."""
-    x, made = (y.value if isinstance(y, (Maybe, Nullable)) else y for y in (x, made))
-    if isinstance(t, (Opt, Null)):
-        lock_taken(t.child, x, made, taken, lock)
-    elif isinstance(t, Composite):
-        if id(x) in taken:
-            lock(made)
-        found, other = structure(x), structure(made)
-        if found is not None and other is not None:
-            for k, a, b in zip(t.kids, found[2], other[2]):
-                lock_taken(k, a, b, taken, lock)
+    for part, (old, new) in walk(t, x, made):
+        if isinstance(part, Composite) and id(old) in taken and new is not None:
+            lock(new)

@@ -15,7 +15,7 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import names_of, references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure
+from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure, walk
 from irad.frontend.control.tracked import CarriedArray, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -45,18 +45,11 @@ def held(
 
 def containers(t: Template, init: Any, final: Any) -> Iterator[tuple[Composite | Grown, Any, Any]]:
     """The lists, dicts and objects of a carried variable: template, what it is before the loop and after a trip (None: not there)."""
-    init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
-    if isinstance(t, (Opt, Null)):
-        yield from containers(t.child, init, final)
-    elif isinstance(t, Grown):
-        yield t, *(x if type(x) is t.cls else None for x in (init, final))  # type: ignore[misc]
-    elif isinstance(t, Composite):
-        sides = [structure(x) for x in (init, final)]
-        if t.cls is not tuple:
-            yield t, *(x if s is not None else None for x, s in zip((init, final), sides))  # type: ignore[misc]
-        kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]
-        for k, a, b in zip(t.kids, *kids):
-            yield from containers(k, a, b)
+    for part, found in walk(t, init, final):
+        if isinstance(part, Grown):
+            yield part, *(x if type(x) is part.cls else None for x in found)  # type: ignore[misc]
+        elif isinstance(part, Composite) and part.cls is not tuple:
+            yield part, *(None if structure(x) is None else x for x in found)  # type: ignore[misc]
 
 
 _TAKEN = (

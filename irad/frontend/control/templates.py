@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irad.core.foreign import is_instance, own_names
@@ -208,15 +208,25 @@ def bare(t: Template) -> Template:
     return t
 
 
+def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x) -> Iterator[tuple[Template, tuple[Any, ...]]]:
+    """A template and those in it, each with what stands there in some things that have the template (None: nothing).
+
+    `content(x)`: what a container holds now.
+    """
+    things = tuple([x.value if isinstance(x, (Maybe, Nullable)) else x for x in map(content, things)])
+    yield t, things
+    if isinstance(t, (Opt, Null)):
+        yield from walk(t.child, *things, content=content)
+    elif isinstance(t, Composite):
+        nothing, sides = [None] * len(t.kids), map(structure, things)
+        kids = [s[2] if s is not None and len(s[2]) == len(nothing) else nothing for s in sides]
+        for k, *parts_ in zip(t.kids, *kids):
+            yield from walk(k, *parts_, content=content)
+
+
 def arrays_in(t: Template) -> Iterator[Ary]:
     """The templates of the arrays in a template."""
-    if isinstance(t, Ary):
-        yield t
-    elif isinstance(t, (Opt, Null)):
-        yield from arrays_in(t.child)
-    elif isinstance(t, Composite):
-        for k in t.kids:
-            yield from arrays_in(k)
+    return (part for part, _ in walk(t) if isinstance(part, Ary))
 
 
 MOST_STRINGS = 32
@@ -233,10 +243,7 @@ def one_of(options: tuple[str, ...]) -> Template:
 
 def disagrees(t: Template) -> str:
     """Why some part of a template is not one thing, else ""."""
-    if isinstance(t, Bad):
-        return t.message
-    kids = (t.child,) if isinstance(t, (Opt, Null)) else t.kids if isinstance(t, Composite) else ()
-    return next(filter(None, map(disagrees, kids)), "")
+    return next((part.message for part, _ in walk(t) if isinstance(part, Bad)), "")
 
 
 def show(t: Any) -> str:
