@@ -12,8 +12,9 @@ from typing import Self
 from irad.codegen.kernel.form import integer
 from irad.codegen.lower.graph import KernelBuilder
 from irad.codegen.schedule.elements import REGISTER, LoopResult, results
+from irad.codegen.schedule.packed import coefficient_of
 from irad.codegen.schedule.register_tile import LATENCY, Room, choose_tile
-from irad.core.affine import Integer, coefficient, symbols, terms
+from irad.core.affine import Integer, symbols
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.ops.loop import load, loop
@@ -189,14 +190,14 @@ class ContractionForm:
             if (name in a.axes) == (name in b.axes):
                 return None
             side = a if name in a.axes else b
-            coefs = [coef(self.position(n), name) for n in side.nodes if n.op is load]
+            coefs = [coefficient_of(self.position(n), name) for n in side.nodes if n.op is load]
             if any(c not in (0, 1) for c in coefs):
                 return None
         n, lanes = self.extents[k], REGISTER // self.f.itemsize(self.sums[0].node.outputs[0].type.dtype)
         size = prod(self.extents)
         vectors = size * sum(s.terms for s in self.sums) / n * -(-n // lanes)
-        steps = [coef(self.target(r), name) for r in self.results]
-        steps += [coef(self.position(m), name) for m in self.epilogue if m.op is load]
+        steps = [coefficient_of(self.target(r), name) for r in self.results]
+        steps += [coefficient_of(self.position(m), name) for m in self.epilogue if m.op is load]
         return -vectors / 2 - SCATTER * size * sum(c not in (0, 1) for c in steps)
 
     def _collapse(self) -> None:
@@ -240,17 +241,10 @@ def _merge_axes(
     while k + 1 < len(names):
         a, b, n = names[k], names[k + 1], extents[k + 1]
         fits = params[k] not in plain and params[k + 1] not in plain
-        if fits and all(coef(x, a) == coef(x, b) * n for x in accesses()):
+        if fits and all(coefficient_of(x, a) == coefficient_of(x, b) * n for x in accesses()):
             f.env[params[k]] = 0
             extents[k + 1] *= extents[k]
             del params[k], names[k], extents[k]
             k = max(k - 1, 0)
         else:
             k += 1
-
-
-def coef(a: Integer, name: str) -> float:
-    """Coefficient of an axis in a flat position; NaN where it is not a number (a run-time stride)."""
-    if any(type(s) is tuple and name in s for s, _ in terms(a)):
-        return float("nan")
-    return coefficient(a, name)

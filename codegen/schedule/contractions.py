@@ -18,9 +18,10 @@ from math import prod
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Const, integer
 from irad.codegen.lower.graph import Address, KernelBuilder
-from irad.codegen.schedule.contraction_form import ContractionForm, InnerSum, coef
+from irad.codegen.schedule.contraction_form import ContractionForm, InnerSum
 from irad.codegen.schedule.loops import element
 from irad.codegen.schedule.notes import note_contraction
+from irad.codegen.schedule.packed import coefficient_of
 from irad.core.affine import Integer
 from irad.core.ir import Node
 from irad.ops.loop import load
@@ -176,7 +177,7 @@ class Contraction(ContractionForm):
         if len(s.vector.nodes) > len(loads):
             return True
         item = self.f.itemsize(loads[0].inputs[0].type.dtype)
-        pitch = coef(self.position(loads[0]), s.names[-1])
+        pitch = coefficient_of(self.position(loads[0]), s.names[-1])
         return pitch * item % PITCH == 0 and rows >= 8 * tile
 
     def _panel_at(self, s: InnerSum, width: int) -> Integer:

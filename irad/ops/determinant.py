@@ -32,7 +32,7 @@ from irad.ops.elementwise import (
     szmul,
 )
 from irad.ops.linalg import inverse_transposed, lu
-from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, mm, mmh, mt, square
+from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, inner, mm, mmh, mt, over_matrices, square
 from irad.ops.spectral import svd
 
 
@@ -43,17 +43,6 @@ def _scalars(t: Type) -> Type:
 def _infer_det(a: Type) -> tuple[Type, ...]:
     square(a, "det")
     return (_scalars(a),)
-
-
-def over_matrices(v: Value, like: Value) -> Value:
-    """A number per matrix, at each of its places."""
-    return broadcast(v, shape=like.type.shape, dims=tuple(range(v.type.rank)))
-
-
-def _product(x: Value, y: Value) -> Value:
-    """The inner product of matrices."""
-    k = x.type.rank
-    return sum_(szmul(x, y), axes=(k - 2, k - 1))
 
 
 def _sign_and_log(a: Value) -> tuple[Value, Value]:
@@ -94,7 +83,7 @@ def _vjp_det(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _jvp_det(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
     da = tan.get(a)
-    return [None if da is None else _product(da, cofactor(a))]
+    return [None if da is None else inner(da, cofactor(a))]
 
 
 det = Op("det", _infer_det, lambda a: np.linalg.det(a), _vjp_det, _jvp_det, extra={"expand": lambda a: (_det_by_lu(a),)},
@@ -284,7 +273,7 @@ def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     da = tan.get(a)
     if da is None:
         return [None, None]
-    t = _product(da, inverse_transposed(a))
+    t = inner(da, inverse_transposed(a))
     if not is_complex(a.type.dtype):
         return [None, t]
     turn = imag(t)

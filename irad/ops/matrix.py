@@ -15,16 +15,27 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Dim, Type, is_complex
 from irad.errors import IradTypeError, ShapeError
-from irad.ops.array import broadcast, dot, index, iota, transpose_to, update_add, zeros
+from irad.ops.array import broadcast, dot, index, iota, sum_, transpose_to, update_add, zeros
 from irad.ops.complex import conj, real
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to, eq, ge, gt, select
+from irad.ops.elementwise import cast_to, eq, ge, gt, select, szmul
 
 
 def mm(a: Value, b: Value, ta: bool = False, tb: bool = False) -> Value:
     """Products of stacked matrices; `ta`, `tb`: of the transposed ones."""
     k = a.type.rank - 2
     return dot(a, b, contract=((k if ta else k + 1,), (k + 1 if tb else k,)), batch=(tuple(range(k)),) * 2)
+
+
+def over_matrices(v: Value, like: Value) -> Value:
+    """A number per matrix, at each of its places."""
+    return broadcast(v, shape=like.type.shape, dims=tuple(range(v.type.rank)))
+
+
+def inner(x: Value, y: Value) -> Value:
+    """The inner product of matrices."""
+    k = x.type.rank
+    return sum_(szmul(x, y), axes=(k - 2, k - 1))
 
 
 def mt(x: Value) -> Value:

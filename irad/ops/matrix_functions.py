@@ -26,7 +26,7 @@ from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, max_, sum_
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import add, logical_and, plus, select, sub, szmul
-from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, mm, mmh
+from irad.ops.matrix import along_columns, along_rows, diagonal, from_diagonal, hermitian_part, hmm, inner, mm, mmh, over_matrices
 from irad.ops.slopes import formula
 from irad.ops.spectral import off_diagonal, read_symmetric, to_triangle
 
@@ -225,7 +225,7 @@ def _vjp(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
             adj.add(e, function_of(p.of, p.table[: len(p.directions) + 1], [*p.directions[:k], ct, *p.directions[k + 1 :]]))
     for c, table in zip(was.of.scalars, p.by_scalars):
         if ad.active(c):
-            adj.add(c, _inner(ct, function_of(p.of, table, p.directions)))
+            adj.add(c, inner(ct, function_of(p.of, table, p.directions)))
 
 
 def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
@@ -242,17 +242,8 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     for dc, table in zip(dcs, p.by_scalars):
         if dc is not None:
             slope = function_of(p.of, table, p.directions)
-            out = plus(out, szmul(_over_matrices(dc, slope), slope))
+            out = plus(out, szmul(over_matrices(dc, slope), slope))
     return [out]
-
-
-def _inner(x: Value, y: Value) -> Value:
-    k = x.type.rank
-    return sum_(szmul(x, y), axes=(k - 2, k - 1))
-
-
-def _over_matrices(v: Value, like: Value) -> Value:
-    return broadcast(v, shape=like.type.shape, dims=tuple(range(v.type.rank)))
 
 
 matrix_function = Op("matrix_function", _infer, lambda m, *rest, order, scalars, lower, mixed, whole: np.array(m), _vjp, _jvp,
@@ -290,7 +281,7 @@ def _vjp_sum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
         _whole(node)
     if ad.active(was.of.a):
         g = function_of(p.of, p.table[1:])
-        adj.add(was.of.a, to_triangle(szmul(_over_matrices(ct, g), g), node.attrs["lower"]))
+        adj.add(was.of.a, to_triangle(szmul(over_matrices(ct, g), g), node.attrs["lower"]))
     for c, table in zip(was.of.scalars, p.by_scalars):
         if ad.active(c):
             adj.add(c, szmul(ct, sum_of_function(p.of, table)))
@@ -301,7 +292,7 @@ def _jvp_sum(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if any(tan.get(x) is not None for x in (p.of.a, *p.of.scalars)):
         _whole(node)
     if (da := tan.get(p.of.a)) is not None:
-        out = _inner(read_symmetric(da, node.attrs["lower"]), function_of(p.of, p.table[1:]))
+        out = inner(read_symmetric(da, node.attrs["lower"]), function_of(p.of, p.table[1:]))
     for c, table in zip(p.of.scalars, p.by_scalars):
         if (dc := tan.get(c)) is not None:
             out = plus(out, szmul(dc, sum_of_function(p.of, table)))

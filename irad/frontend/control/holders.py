@@ -19,6 +19,7 @@ from irad.frontend.control.templates import structure
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
+from irad.frontend.values.reach import full
 from irad.frontend.values.state import Name, Place
 
 _ENDS = (
@@ -92,7 +93,7 @@ def _inside(x: Any) -> Iterable[Any]:
     if isinstance(x, Closure):  # not all have them: a pullback holds values only
         return [getattr(x, name, None) for name in ("env", "defaults", "kw_defaults")]
     if isinstance(x, types.FunctionType):
-        return [*(c.cell_contents for c in x.__closure__ or () if _full(c)), x.__defaults__, x.__kwdefaults__]
+        return [*(c.cell_contents for c in x.__closure__ or () if full(c)), x.__defaults__, x.__kwdefaults__]
     if isinstance(x, types.MethodType):
         return [x.__self__]
     if isinstance(x, functools.partial):
@@ -106,13 +107,6 @@ def _inside(x: Any) -> Iterable[Any]:
 def _slots(cls: type) -> Iterable[str]:
     found = vars(cls).get("__slots__", ())
     return (found,) if isinstance(found, str) else found
-
-
-def _full(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 def is_known(r: Reader, obj: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -213,13 +213,15 @@ def assume_no_return() -> Dead:
 
 def undecided(region: Region) -> bool:
     """Does a region not return only because what a recursive function returns is not known yet?"""
-    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for m in region.nodes for n in _within(m))
+    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for n in nodes_within(region.nodes))
 
 
-def _within(n: Node) -> Iterator[Node]:
-    yield n
-    for g in n.regions:
-        yield from walk(g)
+def nodes_within(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Nodes, and those in their regions."""
+    for n in nodes:
+        yield n
+        for g in n.regions:
+            yield from walk(g)
 
 
 def dead_end(region: Region, what: str) -> Exception:

@@ -19,7 +19,7 @@ from irad.errors import Loc, UnsupportedError
 from irad.frontend.activations import Final, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
-from irad.frontend.control.regions import Dead, absorb, as_python, run_region
+from irad.frontend.control.regions import Dead, absorb, as_python, nodes_within, run_region
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Reader, Restart, statement
 from irad.frontend.values.arr import Arr
@@ -278,14 +278,6 @@ def check_tried(r: Reader, graph: Graph, tried: list[tuple[type[BaseException], 
         for cls, loc in tried if n.op is raise_if else ():
             if not _not_of_python(n) and issubclass(_kind(r, n), cls):
                 raise UnsupportedError(CAUGHT, loc)
-
-
-def nodes_within(nodes: list[Node]) -> Iterator[Node]:
-    """Nodes, and those in their regions."""
-    for n in nodes:
-        yield n
-        for g in n.regions:
-            yield from walk(g)
 
 
 def _kind(r: Reader, n: Node) -> type[BaseException]:

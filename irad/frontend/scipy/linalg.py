@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value, build, emit
-from irad.core.types import I64, is_complex
+from irad.core.types import I64
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.linalg_norm import norm
@@ -19,9 +19,7 @@ from irad.ops import elementwise as ew
 from irad.ops import linalg as ops
 from irad.ops import matrix
 from irad.ops.array import broadcast, dim_value, index, iota, max_, update
-from irad.ops.complex import conj
 from irad.ops.control import for_
-from irad.ops.determinant import over_matrices
 from irad.ops.elementwise import cast_to, select
 
 _TRANS = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
@@ -34,13 +32,9 @@ def _transposed(trans: Any) -> bool:
     return _TRANS[trans]
 
 
-def _conj(v: Value) -> Value:
-    return conj(v) if is_complex(v.type.dtype) else v
-
-
 def _adjoint(trans: Any, run: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
     """What solves by the conjugate transpose where `trans` says so, from what solves by the transpose."""
-    return (lambda x, y: _conj(run(x, _conj(y)))) if trans in (2, "C") else run
+    return (lambda x, y: matrix.cj(run(x, matrix.cj(y)))) if trans in (2, "C") else run
 
 
 def solve(a: Any, b: Any, lower: Any = False, *_: Any, assume_a: Any = None, transposed: Any = False, **options: Any) -> Arr:
@@ -162,12 +156,12 @@ def expm(A: Any) -> Arr:
     levels = select(levels <= _SQUARINGS, levels, 0)  # an infinite or NaN matrix
     times = cast_to(levels, "i64")
     scale = ew.exp2(-cast_to(times, t.dtype))
-    x = _pade(a * over_matrices(scale, a))
+    x = _pade(a * matrix.over_matrices(scale, a))
     trips = max_(times, axes=tuple(range(times.type.rank))) if times.type.rank else times
 
     def square(k: Value, x: Value) -> Value:
         more = (broadcast(k, shape=times.type.shape, dims=()) if times.type.shape else k) < times
-        return select(over_matrices(more, x), matrix.mm(x, x), x)
+        return select(matrix.over_matrices(more, x), matrix.mm(x, x), x)
 
     return Arr(emit(for_, trips, x, regions=[build([I64, t], square)])[0])
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from irad.frontend.values.reach import codes
+
 FILE = "<stdin>"
 _FAR = 5000  # how many lines of the history are looked at
 _MORE = 50  # lines after the last one of a lambda's code, to the end of its statement
@@ -62,7 +64,7 @@ def _may_be(code: types.CodeType, line: str) -> bool:
 
 def _statement(code: types.CodeType, lines: list[str]) -> list[str]:
     """The lines of a statement that holds the code, which begins it; none if they do not parse."""
-    last = max(line for c in _codes(code) for _, _, line in c.co_lines() if line)
+    last = max(line for c in codes(code) for _, _, line in c.co_lines() if line)
     for end in range(last, min(last + _MORE, len(lines)) + 1):
         try:
             ast.parse("".join(lines[:end]))
@@ -70,13 +72,6 @@ def _statement(code: types.CodeType, lines: list[str]) -> list[str]:
             continue
         return lines[:end]
     return []
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            yield from _codes(c)
 
 
 def _named(part: str, lines: list[str]) -> str:

@@ -90,7 +90,7 @@ class Reach:
 
     def _function(self, fn: types.FunctionType) -> None:
         names, free = set[str](), set[str]()
-        for code in _codes(fn.__code__):
+        for code in codes(fn.__code__):
             names |= {*code.co_names}
             self.writes = self.writes or any(isinstance(c, tuple) and "out" in c for c in code.co_consts)
             for i in dis.get_instructions(code):
@@ -110,7 +110,7 @@ class Reach:
         self._todo += [fn.__globals__[n] for n in free if n in fn.__globals__ and not self._skipped_module(fn.__globals__[n])]
         modules = [v for v in map(fn.__globals__.get, free) if isinstance(v, types.ModuleType) and not self._skipped(v.__name__)]
         self._todo += [vars(m)[n] for m in modules for n in names if n in vars(m)]
-        self._todo += [c.cell_contents for c in fn.__closure__ or () if _full(c)]
+        self._todo += [c.cell_contents for c in fn.__closure__ or () if full(c)]
         self._todo += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
 
     def _skipped(self, module: str | None) -> bool:
@@ -134,11 +134,12 @@ class Reach:
         return ("attr", key) in self.stores if kind == "attr" else ("item", None) in self.stores
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Code, and that of the functions in it."""
     yield code
     for c in code.co_consts:
         if isinstance(c, types.CodeType):
-            yield from _codes(c)
+            yield from codes(c)
 
 
 def _package(fn: Any) -> str:
@@ -154,7 +155,8 @@ def _installed(module: str | None) -> bool:
     return is_library(module) or "site-packages" in file
 
 
-def _full(cell: types.CellType) -> bool:
+def full(cell: types.CellType) -> bool:
+    """Does a cell hold anything?"""
     try:
         return cell.cell_contents is not None
     except ValueError:
