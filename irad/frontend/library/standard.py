@@ -35,9 +35,8 @@ def _are_numbers(xs):
     return len(xs) > 0 and all(isinstance(x, (int, float, np.number)) for x in xs)
 
 
-@_stands_for("_bisect.bisect_right", "bisect.bisect_right", "_bisect.bisect", "bisect.bisect")
-def bisect_right(a, x, lo=0, hi=None, *, key=None):
-    """bisect.bisect_right: the first position whose element is greater than x."""
+def _found(a, lo, hi, key, before):
+    """The first position from lo on whose element is not `before` what is looked for."""
     if lo < 0:
         raise ValueError("lo must be non-negative")
     if hi is None:
@@ -45,28 +44,23 @@ def bisect_right(a, x, lo=0, hi=None, *, key=None):
     a = _searched(a)
     while lo < hi:
         mid = (lo + hi) // 2
-        if x < (a[mid] if key is None else key(a[mid])):
-            hi = mid
-        else:
+        if before(a[mid] if key is None else key(a[mid])):
             lo = mid + 1
+        else:
+            hi = mid
     return lo
+
+
+@_stands_for("_bisect.bisect_right", "bisect.bisect_right", "_bisect.bisect", "bisect.bisect")
+def bisect_right(a, x, lo=0, hi=None, *, key=None):
+    """bisect.bisect_right: the first position whose element is greater than x."""
+    return _found(a, lo, hi, key, lambda y: not x < y)
 
 
 @_stands_for("_bisect.bisect_left", "bisect.bisect_left")
 def bisect_left(a, x, lo=0, hi=None, *, key=None):
     """bisect.bisect_left: the first position whose element is not less than x."""
-    if lo < 0:
-        raise ValueError("lo must be non-negative")
-    if hi is None:
-        hi = len(a)
-    a = _searched(a)
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if (a[mid] if key is None else key(a[mid])) < x:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
+    return _found(a, lo, hi, key, lambda y: y < x)
 
 
 def _insert(a, x, at):

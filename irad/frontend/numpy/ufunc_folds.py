@@ -14,11 +14,10 @@ from irad.frontend.numpy.elementwise import LOWER, apply_ufunc, convert
 from irad.frontend.numpy.join import stack
 from irad.frontend.numpy.reduce import keep
 from irad.frontend.numpy.scan import part
-from irad.frontend.numpy.ufunc_methods import add_method
+from irad.frontend.numpy.ufunc_methods import add_method, own_dtype
 from irad.frontend.registry import TABLE
 from irad.frontend.values.arr import (
     Arr,
-    irad_dtype,
     lift,
     materialise,
     normalize_axes,
@@ -50,14 +49,6 @@ def _combined(name: str, x: Value, y: Value, dtype: str) -> Value:
     return convert(apply_ufunc(name, Arr(x), Arr(y)), dtype).value
 
 
-def _own_dtype(name: str, x: Arr, dtype: Any) -> Arr:
-    """x in the dtype in which the ufunc combines its elements."""
-    if dtype is not None:
-        return convert(x, irad_dtype(dtype))
-    one = Arr(const(value=1, type=Type(x.name)))
-    return convert(x, apply_ufunc(name, one, one).name)
-
-
 def _fold(name: str, v: Value, start: Value | None) -> Value:
     """start op v[0] op v[1] ..., from the left."""
     n, first = v.type.shape[0], 0 if start is not None else 1
@@ -78,7 +69,7 @@ def _reduce(name: str) -> Callable[..., Arr]:
     def call(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
     ) -> Arr:  # fmt: skip
-        x = _own_dtype(name, lift(array), dtype)
+        x = own_dtype(name, lift(array), dtype)
         axes = normalize_axes(axis, x.ndim)
         if len(axes) != 1:
             raise IradValueError(f"reduction operation '{name}' is not reorderable, so at most one axis may be specified")
@@ -97,7 +88,7 @@ def _reduce(name: str) -> Callable[..., Arr]:
 
 def _accumulate(name: str) -> Callable[..., Arr]:
     def call(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Arr:
-        x = _own_dtype(name, lift(array), dtype)
+        x = own_dtype(name, lift(array), dtype)
         k = normalize_axis(axis, x.ndim)
         order = (k, *(j for j in range(x.ndim) if j != k))
         v = transpose_to(x.value, order)

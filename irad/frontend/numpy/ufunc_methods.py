@@ -27,14 +27,8 @@ def _axis0(reduction: Callable[..., Arr], takes_dtype: bool) -> Callable[..., Ar
     """A reduction with the signature of ufunc.reduce, whose axis defaults to 0."""
 
     def call(
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NONE,
-        where: Any = True,
-    ) -> Arr:
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    ) -> Arr:  # fmt: skip
         given = {} if initial is _NONE or initial is None else {"initial": initial}
         if takes_dtype:
             return reduction(array, axis, dtype, None, keepdims, where=where, **given)
@@ -48,6 +42,11 @@ def _operand(name: str, array: Any, dtype: Any) -> Arr:
     x = lift(array)
     if name.startswith("logical_"):
         return Arr(truth(x.value))
+    return own_dtype(name, x, dtype)
+
+
+def own_dtype(name: str, x: Arr, dtype: Any) -> Arr:
+    """x in the dtype in which the ufunc combines its elements."""
     if dtype is not None:
         return convert(x, irad_dtype(dtype))
     one = Arr(const(value=1, type=Type(x.name)))
@@ -63,14 +62,8 @@ def _tree_reduce(name: str) -> Callable[..., Arr]:
     """Reduction by an associative ufunc that has no op of its own: halves combined until one element is left."""
 
     def call(
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NONE,
-        where: Any = True,
-    ) -> Arr:
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    ) -> Arr:  # fmt: skip
         x = _operand(name, array, dtype)
         axes = normalize_axes(axis, x.ndim)
         shape = x.shape
