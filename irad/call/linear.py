@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.pullback import Joint, VjpSpecialisation, cotangent_type, surely_there
+from irad.call.pullback import Joint, Pullback, VjpSpecialisation, cotangent_type, surely_there
 from irad.core.structured import field_type
 from irad.core.tree import flatten
 from irad.core.types import Type, type_of
@@ -63,7 +63,7 @@ class LinearSpecialisation(VjpSpecialisation):
 
     given = "the tuple of tangents"
 
-    def pullback(self, kept: Sequence[Any]) -> Any:
+    def pullback(self, kept: Sequence[Any]) -> Linear:
         """The derivative for what a forward has kept."""
         return Linear(self, list(kept))
 
@@ -71,18 +71,13 @@ class LinearSpecialisation(VjpSpecialisation):
         """Calls take tuples of tangents apart, in Python."""
 
 
-class Linear:
+class Linear(Pullback):
     """Tangents of the primals -> tangent of the result. May be called any number of times."""
 
-    __slots__ = ("_made", "_kept")
+    __slots__ = ()
+    what = "what linearize gives", "the function instead"
 
-    def __init__(self, made: LinearSpecialisation, kept: list[Any]):
-        self._made, self._kept = made, kept
-
-    def __reduce__(self) -> Any:
-        raise TypeError("what linearize gives cannot be pickled: it holds memory of this process; pickle the function instead")
-
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: Any) -> Any:  # type: ignore[override]
         """One tangent per primal, of its structure and shapes. Raises IradTypeError or ShapeError if they have others."""
         return self._made.pull(self._kept, tangents)
 

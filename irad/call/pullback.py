@@ -201,14 +201,13 @@ class Pullback:
     """Cotangent of the result -> tuple of cotangents of the primals. May be called any number of times."""
 
     __slots__ = ("_made", "_kept")
+    what = "a pullback", "the function, and call irad.vjp there"
 
     def __init__(self, made: VjpSpecialisation, kept: list[Any]):
         self._made, self._kept = made, kept
 
     def __reduce__(self) -> Any:
-        raise TypeError(
-            "a pullback cannot be pickled: it holds memory of this process; pickle the function, and call irad.vjp there"
-        )
+        raise TypeError("{} cannot be pickled: it holds memory of this process; pickle {}".format(*self.what))
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """`cotangent` has the structure and shapes of the result.

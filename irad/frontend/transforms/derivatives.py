@@ -144,9 +144,8 @@ def _gradient(
         cts = [cast_to(ct, v.type.dtype) for ct, v in zip(found, lin.primals)]
     else:
         floats = lin.float_results
-        seeds = [_seed(lin.graph.results[k].type, 1.0 if k == 0 else 0.0) for k in floats]
-        outs = emit(vjp, *lin.primals, *seeds, regions=[lin.graph], wrt=tuple(range(len(lin.primals))))
-        values, cts = list(outs[: len(lin.graph.results)]), list(outs[len(lin.graph.results) :])
+        seeds = [const(value=1.0 if k == 0 else 0.0, type=lin.graph.results[k].type) for k in floats]
+        values, cts = _pulled(lin, lin.graph, seeds)
     grads = arguments(lin, cts)
     return rebuilt(lin, values), grads[0] if single else tuple(grads)
 
@@ -160,8 +159,11 @@ def _check_real(r: Reader, args: list[Any], argnums: Any) -> None:
         )
 
 
-def _seed(t: Type, value: float) -> Value:
-    return const(value=value, type=t)
+def _pulled(lin: Linearised, graph: Graph, seeds: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    """The results of a linearised function, run by a graph, and the cotangents of its arguments for those of its results."""
+    outs = emit(vjp, *lin.primals, *seeds, regions=[graph], wrt=tuple(range(len(lin.primals))))
+    n = len(lin.graph.results)
+    return list(outs[:n]), list(outs[n:])
 
 
 def _check_scalar(lin: Linearised, has_aux: bool) -> None:
@@ -203,8 +205,7 @@ class Pullback(Closure):
         lin = self.lin
         cts = _like(r, ct, lin)
         seeds = [cts[k] for k in lin.float_results]
-        outs = emit(vjp, *lin.primals, *seeds, regions=[copy(self.again, {})], wrt=tuple(range(len(lin.primals))))
-        return tuple(arguments(lin, outs[len(lin.graph.results) :]))
+        return tuple(arguments(lin, _pulled(lin, copy(self.again, {}), seeds)[1]))
 
 
 def apply_pulled(r: Reader, fun: Any, primals: Any, ct: Any) -> Any:
@@ -212,9 +213,8 @@ def apply_pulled(r: Reader, fun: Any, primals: Any, ct: Any) -> Any:
     lin = linearise(r, fun, list(primals), {}, range(len(primals)))
     cts = _like(r, ct, lin)
     seeds = [cts[k] for k in lin.float_results]
-    outs = emit(vjp, *lin.primals, *seeds, regions=[lin.graph], wrt=tuple(range(len(lin.primals))))
-    n = len(lin.graph.results)
-    return rebuilt(lin, outs[:n]), tuple(arguments(lin, outs[n:]))
+    values, found = _pulled(lin, lin.graph, seeds)
+    return rebuilt(lin, values), tuple(arguments(lin, found))
 
 
 def silent(graph: Graph, what: str) -> Graph:
