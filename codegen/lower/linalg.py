@@ -212,15 +212,45 @@ def extents(v: Value) -> tuple[int, int, int]:
     return prod(batch), m, n  # type: ignore[return-value, arg-type]
 
 
+One = Callable[[Integer], None]
+Make = Callable[[Routines, Node, int, int], One]
+
+
+def routine(
+    *names: str, info: bool = False, empty: Callable[[KernelBuilder, Node], None] | None = None
+) -> Callable[[Make], Make]:
+    """Register what LAPACK does for some ops: `make(r, node, m, n)` gives what is done for matrix number t, where the matrices of the
+    last operand are m x n. `info`: the last result is LAPACK's; `empty` fills results where there is nothing to factorise."""
+
+    def register(make: Make) -> Make:
+        @rule(*names)
+        def lower(f: KernelBuilder, node: Node) -> None:
+            batch, m, n = extents(node.inputs[-1])
+            status = node.outputs[-1] if info else None
+            if empty is not None and not batch * m * n:
+                empty(f, node)
+            r = with_lapack(f, node, batch * m * n, status)
+            if r is None:
+                return
+            one = make(r, node, m, n)
+
+            def reported(t: Integer) -> None:
+                one(t)
+                if status is not None:
+                    r.report(status, t)
+
+            r.batched(batch, reported)
+
+        return make
+
+    return register
+
+
 # ---- LU and solves -----------------------------------------------------------------------------------------------------------------
 
 
-@rule("lu", "lu_parts")
-def _lu(f: KernelBuilder, node: Node) -> None:
-    batch, n, _ = extents(node.inputs[0])
-    r = with_lapack(f, node, batch * n)
-    if r is None:
-        return
+@routine("lu", "lu_parts")
+def _lu(r: Routines, node: Node, n: int, width: int) -> One:
     (a,), (factors, (swaps,), (rows,)) = r.split(node.inputs, "z"), r.split(node.outputs, "z11")
     work, pivots = r.array(n * n), r.integers(n, "pivots")
 
@@ -230,7 +260,7 @@ def _lu(f: KernelBuilder, node: Node) -> None:
         r.move(r.columns(work, n), r.rows(factors, t, n, n), n, n)
         _row_order(r, pivots, r.matrix(swaps, t, n), r.matrix(rows, t, n), n)
 
-    r.batched(batch, one)
+    return one
 
 
 def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
@@ -248,13 +278,9 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
     f.block += [For(i, "seq", 0, n, [Store(rows, (i,), integer(i))]), For(k, "seq", 0, n, exchange)]
 
 
-@rule("solve", "solve_parts")
-def _solve(f: KernelBuilder, node: Node) -> None:
+@routine("solve", "solve_parts")
+def _solve(r: Routines, node: Node, n: int, k: int) -> One:
     """With the rows in order, two triangular solves; a transposed solve has the same steps the other way round."""
-    batch, n, k = extents(node.inputs[-1])
-    r = with_lapack(f, node, batch * n * k)
-    if r is None:
-        return
     (_, factors, (rows,), b), (out,) = r.split(node.inputs, "zz1z"), r.split(node.outputs, "z")
     trans, wide = node.attrs["trans"], k * r.width
     work = r.array(n * k) if trans else ""
@@ -274,7 +300,7 @@ def _solve(f: KernelBuilder, node: Node) -> None:
             r.call("trsm", "R", "L", "N", "N", k, n, 1.0, Ptr(lu), n, Ptr(target), k)
         r.give(out, t, n, k, left)
 
-    r.batched(batch, one)
+    return one
 
 
 def _copied(r: Routines, source: str, target: str, n: int) -> None:
@@ -291,13 +317,9 @@ def _permuted(r: Routines, source: str, target: str, order: str, n: int, k: int,
     f.block.append(For(i, "seq", 0, n, [Let(o, "i64", Load(order, (i,))), For(j, "seq", 0, k, body)]))
 
 
-@rule("triangular_solve", "triangular_solve_parts")
-def _triangular_solve(f: KernelBuilder, node: Node) -> None:
+@routine("triangular_solve", "triangular_solve_parts")
+def _triangular_solve(r: Routines, node: Node, n: int, k: int) -> One:
     at = node.attrs
-    batch, n, k = extents(node.inputs[-1])
-    r = with_lapack(f, node, batch * n * k)
-    if r is None:
-        return
     (a, b), (out,) = r.split(node.inputs, "zz"), r.split(node.outputs, "z")
     flags = ("R", "U" if at["lower"] else "L", "T" if at["trans"] else "N", "U" if at["unit"] else "N")
     square, left = r.room((n, n), (n, k))
@@ -309,18 +331,13 @@ def _triangular_solve(f: KernelBuilder, node: Node) -> None:
         r.call("trsm", *flags, k, n, 1.0, Ptr(r.taken(a, t, n, n, square)), n, Ptr(target), k)
         r.give(out, t, n, k, left)
 
-    r.batched(batch, one)
+    return one
 
 
-@rule("cholesky", "cholesky_parts")
-def _cholesky(f: KernelBuilder, node: Node) -> None:
+@routine("cholesky", "cholesky_parts", info=True)
+def _cholesky(r: Routines, node: Node, n: int, width: int) -> One:
     """The lower triangle in rows is the upper one in columns: of A^T = U^H U, with L = U^T."""
-    info = node.outputs[-1]
-    batch, n, _ = extents(node.inputs[0])
-    r = with_lapack(f, node, batch * n, info)
-    if r is None:
-        return None
-    (a,), (out, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1")
+    (a,), (out, *_) = r.split(node.inputs, "z"), r.split(node.outputs, "z1")
     (left,) = r.room((n, n))
 
     def one(t: Integer) -> None:
@@ -329,9 +346,8 @@ def _cholesky(f: KernelBuilder, node: Node) -> None:
         r.move(r.rows(a, t, n, n), there, n, n, keep="lower")
         r.call("potrf", "U", n, Ptr(target), n, Ptr(r.info))
         r.give(out, t, n, n, left)
-        r.report(info, t)
 
-    return r.batched(batch, one)
+    return one
 
 
 def no_info(f: KernelBuilder, info: Value) -> None:

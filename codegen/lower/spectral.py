@@ -6,21 +6,15 @@ from collections.abc import Sequence
 
 from irad.codegen.kernel.form import Apply, Const, For, Let, Load, Stmt, Store, integer
 from irad.codegen.lower.control import fill
-from irad.codegen.lower.graph import KernelBuilder, rule
-from irad.codegen.lower.linalg import Places, Ptr, Routines, extents, with_lapack
+from irad.codegen.lower.graph import KernelBuilder
+from irad.codegen.lower.linalg import One, Places, Ptr, Routines, extents, routine
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value
 
 
-@rule("qr", "qr_parts")
-def _qr(f: KernelBuilder, node: Node) -> None:
-    batch, m, n = extents(node.inputs[0])
+@routine("qr", "qr_parts", empty=lambda f, node: _identities(f, node.outputs[: len(node.inputs)]))
+def _qr(r: Routines, node: Node, m: int, n: int) -> One:
     k = m if node.attrs["full"] else n
-    if not batch * m * n:
-        _identities(f, node.outputs[: len(node.inputs)])
-    r = with_lapack(f, node, batch * m * n)
-    if r is None:
-        return None
     (a,), (q, rr) = r.split(node.inputs, "z"), r.split(node.outputs, "zz")
     work, tau = r.array(m * k, "columns"), r.array(n, "tau")
     space, _, _ = r.workspace("geqrf", m, n, Ptr(work), m, Ptr(tau), "work", -1)
@@ -33,7 +27,7 @@ def _qr(f: KernelBuilder, node: Node) -> None:
         r.call("orgqr", m, k, n, Ptr(work), m, Ptr(tau), *more, Ptr(r.info))
         r.move(r.columns(work, m), r.rows(q, t, m, k), m, k)
 
-    return r.batched(batch, one)
+    return one
 
 
 def _identities(f: KernelBuilder, parts: Sequence[Value]) -> None:
@@ -58,17 +52,14 @@ def _rwork(m: int, n: int, vectors: bool) -> int:
     return max(5 * k * k + 7 * k, 2 * wide * k + 2 * k * k + k) if vectors else 7 * k
 
 
-@rule("svd", "svd_parts")
-def _svd(f: KernelBuilder, node: Node) -> None:
-    info = node.outputs[-1]
-    batch, m, n = extents(node.inputs[0])
-    if not batch * m * n:
-        width = len(node.inputs)
-        for parts in (node.outputs[:width], node.outputs[width + 1 : 2 * width + 1]):
-            _identities(f, parts)
-    r = with_lapack(f, node, batch * m * n, info)
-    if r is None:
-        return None
+def _no_vectors(f: KernelBuilder, node: Node) -> None:
+    width = len(node.inputs)
+    for parts in (node.outputs[:width], node.outputs[width + 1 : 2 * width + 1]):
+        _identities(f, parts)
+
+
+@routine("svd", "svd_parts", info=True, empty=_no_vectors)
+def _svd(r: Routines, node: Node, m: int, n: int) -> One:
     (a,), (u, (s,), vt, _) = r.split(node.inputs, "z"), r.split(node.outputs, "z1z1")
     columns, rows, k = int(u[0].type.shape[-1]), int(vt[0].type.shape[-2]), min(m, n)  # type: ignore[arg-type]
     work, left, right = r.array(m * n, "columns"), r.array(m * columns, "left"), r.array(rows * n, "right")
@@ -83,18 +74,13 @@ def _svd(f: KernelBuilder, node: Node) -> None:
         r.call("gesdd", *sizes, Ptr(r.matrix(s, t, k)), *sides, *space, *rwork, whole, Ptr(r.info))
         r.move(r.columns(left, m), r.rows(u, t, m, columns), m, columns)
         r.move(r.columns(right, rows), r.rows(vt, t, rows, n), rows, n)
-        r.report(info, t)
 
-    return r.batched(batch, one)
+    return one
 
 
-@rule("svdvals", "svdvals_parts")
-def _svdvals(f: KernelBuilder, node: Node) -> None:
-    s, info = node.outputs
-    batch, m, n = extents(node.inputs[0])
-    r = with_lapack(f, node, batch * m * n, info)
-    if r is None:
-        return None
+@routine("svdvals", "svdvals_parts", info=True)
+def _svdvals(r: Routines, node: Node, m: int, n: int) -> One:
+    s, _ = node.outputs
     (a,), k = r.split(node.inputs, "z"), min(m, n)
     work, none = r.array(m * n, "columns"), Ptr(r.array(1, "none"))
     rwork = [Ptr(r.reals(_rwork(m, n, False), "rwork"))] * (r.width - 1)
@@ -105,18 +91,13 @@ def _svdvals(f: KernelBuilder, node: Node) -> None:
         r.move(r.rows(a, t, m, n), r.columns(work, m), m, n)
         values = Ptr(r.matrix(s, t, k))
         r.call("gesdd", "N", m, n, Ptr(work), m, values, none, m, none, n, *space, *rwork, whole, Ptr(r.info))
-        r.report(info, t)
 
-    return r.batched(batch, one)
+    return one
 
 
-@rule("eigh", "eigvalsh", "eigh_parts", "eigvalsh_parts")
-def _eigh(f: KernelBuilder, node: Node) -> None:
-    w, *vectors, info = node.outputs
-    batch, n, _ = extents(node.inputs[0])
-    r = with_lapack(f, node, batch * n, info)
-    if r is None:
-        return None
+@routine("eigh", "eigvalsh", "eigh_parts", "eigvalsh_parts", info=True)
+def _eigh(r: Routines, node: Node, n: int, width: int) -> One:
+    w, *vectors, _info = node.outputs
     (a,) = r.split(node.inputs, "z")
     job, uplo, work = "V" if vectors else "N", "L" if node.attrs["lower"] else "U", r.array(n * n, "columns")
     reals = ("rwork", -1) * (r.width - 1)
@@ -128,22 +109,17 @@ def _eigh(f: KernelBuilder, node: Node) -> None:
         r.call("syevd", job, uplo, n, Ptr(work), n, values, *space, *rwork, *iwork, Ptr(r.info))
         if vectors:
             r.move(r.columns(work, n), r.rows(vectors, t, n, n), n, n)
-        r.report(info, t)
 
-    return r.batched(batch, one)
+    return one
 
 
 # ---- eigenvalues of general matrices ---------------------------------------------------------------------------------------------
 
 
-@rule("eig_parts", "eigvals_parts", "eig_of_real", "eigvals_of_real")
-def _eig(f: KernelBuilder, node: Node) -> None:
+@routine("eig_parts", "eigvals_parts", "eig_of_real", "eigvals_of_real", info=True)
+def _eig(r: Routines, node: Node, n: int, width: int) -> One:
     """geev. Of a real matrix, its eigenvalues come as parts, and of a pair of conjugate eigenvectors the parts as two columns."""
-    w, vectors, info = node.outputs[:2], node.outputs[2:-1], node.outputs[-1]
-    batch, n, _ = extents(node.inputs[0])
-    r = with_lapack(f, node, batch * n, info)
-    if r is None:
-        return None
+    w, vectors = node.outputs[:2], node.outputs[2:-1]
     work, right = (
         r.array(n * n, "columns"),
         r.array(n * (n + 1) if vectors else 1, "right"),
@@ -162,9 +138,8 @@ def _eig(f: KernelBuilder, node: Node) -> None:
             _unfolded(r, values[1], right, r.rows(vectors, t, n, n), n)
         elif vectors:
             r.move(r.columns(right, n), r.rows(vectors, t, n, n), n, n)
-        r.report(info, t)
 
-    return r.batched(batch, one)
+    return one
 
 
 def _unfolded(r: Routines, imaginary: str, packed: str, target: Places, n: int) -> None:
