@@ -6,45 +6,63 @@ from irad.errors import UnsupportedError
 from irad.frontend.registry import written
 
 
-def _norm(d, axis=-1):
-    return np.sqrt(np.sum(d * d, axis=axis))
+def _sum(x, w, keepdims=False):
+    """The sum along the last axis, with a weight for each term unless w is None."""
+    return np.sum(x if w is None else np.asarray(w) * x, -1, keepdims=keepdims)
 
 
-def _cosine(u, v):
-    return 1.0 - np.sum(u * v, -1) / np.sqrt(np.sum(u * u, -1) * np.sum(v * v, -1))
+def _mean(x, w, keepdims=False):
+    return np.mean(x, -1, keepdims=keepdims) if w is None else _sum(x, w, keepdims) / np.sum(np.asarray(w))
 
 
-def _centred(u):
-    return u - np.mean(u, -1, keepdims=True)
+def _cosine(u, v, w):
+    return 1.0 - _sum(u * v, w) / np.sqrt(_sum(u * u, w) * _sum(v * v, w))
 
 
-def _of(metric, u, v, options):
-    """The distance of vectors along the last axis."""
-    if metric in ("euclidean", "euclid"):
-        return _norm(u - v)
-    if metric == "sqeuclidean":
-        return np.sum((u - v) ** 2, -1)
-    if metric in ("cityblock", "manhattan"):
-        return np.sum(np.abs(u - v), -1)
-    if metric == "chebyshev":
-        return np.max(np.abs(u - v), -1)
-    if metric == "minkowski":
-        p = options.get("p", 2)
-        return np.sum(np.abs(u - v) ** p, -1) ** (1.0 / p)
-    if metric == "cosine":
-        return _cosine(u, v)
-    if metric == "correlation":
-        return _cosine(_centred(u), _centred(v))
-    if metric == "canberra":
-        size = np.abs(u) + np.abs(v)
-        return np.sum(np.where(size == 0, 0.0, np.abs(u - v) / np.where(size == 0, 1.0, size)), -1)
-    if metric == "braycurtis":
-        return np.sum(np.abs(u - v), -1) / np.sum(np.abs(u + v), -1)
+def _centred(u, w):
+    return u - _mean(u, w, True)
+
+
+def _minkowski(size, w, options):
+    """(sum of w |d|**p)**(1/p)."""
+    if len(options) > ("p" in options):
+        raise UnsupportedError("scipy.spatial.distance: of the options only p=, w= and VI= are supported")
+    p = options.get("p", 2)
+    if isinstance(p, (int, float)) and p == 2:
+        return np.sqrt(_sum(size * size, w))
+    if isinstance(p, (int, float)) and p == np.inf:
+        return np.max(size, -1) if w is None else np.max(size, -1, where=np.asarray(w) > 0, initial=0.0)
+    return _sum(size**p, w) ** (1.0 / p)
+
+
+def _of(metric, u, v, w=None, **options):
+    """The distance of vectors along the last axis, with a weight for each coordinate."""
     if metric == "mahalanobis" and options.get("VI") is not None:
         d = u - v
         return np.sqrt(np.sum(d @ np.asarray(options["VI"]) * d, -1))
+    if metric == "minkowski":
+        return _minkowski(np.abs(u - v), w, options)
+    if options:
+        raise UnsupportedError(f"scipy.spatial.distance with metric {metric!r}: no option but w= is supported")
+    if metric in ("euclidean", "euclid"):
+        return _minkowski(u - v, w, {})
+    if metric == "sqeuclidean":
+        return _sum((u - v) ** 2, w)
+    if metric in ("cityblock", "manhattan"):
+        return _sum(np.abs(u - v), w)
+    if metric == "chebyshev":
+        return _minkowski(np.abs(u - v), w, {"p": np.inf})
+    if metric == "cosine":
+        return _cosine(u, v, w)
+    if metric == "correlation":
+        return _cosine(_centred(u, w), _centred(v, w), w)
+    if metric == "canberra":
+        size = np.abs(u) + np.abs(v)
+        return _sum(np.where(size == 0, 0.0, np.abs(u - v) / np.where(size == 0, 1.0, size)), w)
+    if metric == "braycurtis":
+        return _sum(np.abs(u - v), w) / _sum(np.abs(u + v), w)
     if metric == "hamming":
-        return np.mean(u != v, -1)
+        return _mean(u != v, w)
     raise UnsupportedError(f"scipy.spatial.distance with metric {metric!r}: write it with NumPy's functions")
 
 
@@ -52,22 +70,26 @@ def _float(x):
     return np.asarray(x) + 0.0
 
 
+def _double(x):
+    return np.asarray(x).astype(np.float64)
+
+
 @written("scipy.spatial.distance.cdist", always=True)
 def cdist(XA, XB, metric="euclidean", **options):
-    """scipy.spatial.distance.cdist."""
+    """scipy.spatial.distance.cdist, in double precision as SciPy's."""
     if not isinstance(metric, str):
         raise UnsupportedError("scipy.spatial.distance.cdist of a function: write the loop")
-    return _of(metric, _float(XA)[:, None, :], _float(XB)[None, :, :], options)
+    return _of(metric, _double(XA)[:, None, :], _double(XB)[None, :, :], **options)
 
 
 @written("scipy.spatial.distance.pdist", always=True)
 def pdist(X, metric="euclidean", **options):
-    """scipy.spatial.distance.pdist."""
+    """scipy.spatial.distance.pdist, in double precision as SciPy's."""
     if not isinstance(metric, str):
         raise UnsupportedError("scipy.spatial.distance.pdist of a function: write the loop")
-    X = _float(X)
+    X = _double(X)
     i, j = np.triu_indices(len(X), 1)
-    return _of(metric, X[i], X[j], options)
+    return _of(metric, X[i], X[j], **options)
 
 
 @written("scipy.spatial.distance.squareform")
@@ -84,21 +106,29 @@ def squareform(X, force="no", checks=True):
     return out
 
 
-def _pair(metric, **fixed):
-    return lambda u, v, *more, **options: _of(metric, _float(u), _float(v), {**fixed, **options})
+def _pair(metric, given):
+    return lambda u, v, w=None: _of(metric, given(u), given(v), w)
 
 
-for _name in ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis", "hamming"):
-    written(f"scipy.spatial.distance.{_name}")(_pair(_name))
+for _name in ("sqeuclidean", "cityblock", "chebyshev", "cosine", "hamming"):
+    written(f"scipy.spatial.distance.{_name}")(_pair(_name, _float))
+for _name in ("euclidean", "canberra", "braycurtis"):
+    written(f"scipy.spatial.distance.{_name}")(_pair(_name, _double))
+
+
+@written("scipy.spatial.distance.correlation")
+def correlation(u, v, w=None, centered=True):
+    """scipy.spatial.distance.correlation."""
+    return _of("correlation" if centered else "cosine", _float(u), _float(v), w)
 
 
 @written("scipy.spatial.distance.minkowski")
 def minkowski(u, v, p=2, w=None):
     """scipy.spatial.distance.minkowski."""
-    return _of("minkowski", _float(u), _float(v), {"p": p})
+    return _of("minkowski", _double(u), _double(v), w, p=p)
 
 
 @written("scipy.spatial.distance.mahalanobis")
 def mahalanobis(u, v, VI):
     """scipy.spatial.distance.mahalanobis."""
-    return _of("mahalanobis", _float(u), _float(v), {"VI": VI})
+    return _of("mahalanobis", _float(u), _float(v), VI=VI)

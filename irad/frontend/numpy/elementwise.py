@@ -234,8 +234,6 @@ def ufunc_builder(name: str) -> Callable[..., Any]:
         subok: bool = True,
     ) -> Any:  # fmt: skip
         ufunc = getattr(np, name)
-        if len(xs) == ufunc.nin + ufunc.nout and out is None:
-            xs, out = xs[: ufunc.nin], xs[ufunc.nin]
         if len(xs) != ufunc.nin:
             raise IradTypeError(f"np.{name} takes {ufunc.nin} operands, {len(xs)} given")
         result = apply_ufunc(name, *xs, dtype=dtype)

@@ -27,6 +27,7 @@ from irad.frontend.python.text_pieces import METHODS as TEXT_METHODS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.reader import Reader
 from irad.frontend.reading.expressions import same_or_equal
+from irad.frontend.reading.given import method_by_name
 from irad.frontend.reading.logic import plain_contains
 from irad.frontend.reading.structured import call_node_method
 from irad.frontend.reading.subscripts import (
@@ -65,6 +66,7 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return call_node_method(r, x, m.name, args, kwargs)
     if not isinstance(x, (Array, Arr)):
         return _container_method(r, m, list(args), kwargs)
+    args, kwargs = method_by_name(m.name, list(args), kwargs)
     operands = [r.operand(a) for a in args]
     named = {k: r.operand(v) for k, v in kwargs.items() if k != "out"}
     if isinstance(x, Array) and isinstance(x, Either):

@@ -19,6 +19,7 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.elementwise import AT
 from irad.frontend.numpy.table import add_at, lookup, nearest
 from irad.frontend.reader import Reader
+from irad.frontend.reading.given import by_name, refuse_unused
 from irad.frontend.reading.methods import into
 from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.structured import call_structured
@@ -30,11 +31,17 @@ from irad.frontend.values.objects import Array, Either, Poison, describe, python
 from irad.frontend.values.result_layout import of_call
 
 
-def hashed(table: dict[Any, Any], fn: Any) -> Any:
+def is_hashable(fn: Any) -> bool:
+    """Can a function be a key? Objects that are called (np.poly1d) need not have a hash."""
     try:
-        return table.get(fn)
+        hash(fn)
     except TypeError:
-        return None
+        return False
+    return True
+
+
+def hashed(table: dict[Any, Any], fn: Any) -> Any:
+    return table.get(fn) if is_hashable(fn) else None
 
 
 # functions whose results of rank 0 are arrays, not NumPy scalars
@@ -57,11 +64,14 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     overridden = _overridden(r, fn, args, kwargs)
     if overridden is not NotImplemented:
         return overridden
+    args, kwargs = by_name(fn, builder, args, kwargs)
+    if builder is not None:
+        refuse_unused(_shown(fn), fn, builder, args, kwargs)
     if builder is None and isinstance(called := lookup(python_method(fn, "__call__")), Written):
         return call_written(r, called, [fn, *args], kwargs)  # an object of SciPy's
     if isinstance(builder, Written) and builder.always:
         return call_written(r, builder, args, kwargs)
-    structured = call_structured(r, fn, args, kwargs)
+    structured = call_structured(r, fn, args, kwargs) if is_hashable(fn) else NotImplemented
     if structured is not NotImplemented:
         return structured
     view = hashed(views.FUNCTIONS, fn)
@@ -210,16 +220,20 @@ def _is_numpy(fn: Any) -> bool:
     return isinstance(fn, np.ufunc) or str(module).split(".")[0] in ("numpy", "scipy") and not isinstance(fn, type)
 
 
-def _unknown(fn: Any) -> UnsupportedError:
+def _shown(fn: Any) -> str:
+    """A function's name as users write it, as far as it tells."""
     name = getattr(fn, "__name__", str(fn))
     module = str(getattr(fn, "__module__", "numpy") or "numpy")
     if isinstance(fn, np.ufunc) and getattr(np, name, None) is not fn:  # SciPy's say that they are NumPy's
         module = "scipy.special"
     owner = f"{fn.__self__.__name__}." if isinstance(getattr(fn, "__self__", None), np.ufunc) else ""
-    shown = f"{'np' if module.split('.')[0] == 'numpy' else module}.{owner}{name}"
-    close = nearest(name)
+    return f"{'np' if module.split('.')[0] == 'numpy' else module}.{owner}{name}"
+
+
+def _unknown(fn: Any) -> UnsupportedError:
+    close = nearest(getattr(fn, "__name__", str(fn)))
     hint = f"; near it: {', '.join(close)}" if close else "; docs/numpy.md lists those that are"
-    return UnsupportedError(f"{shown} of traced arrays is not supported{hint}")
+    return UnsupportedError(f"{_shown(fn)} of traced arrays is not supported{hint}")
 
 
 def _add_at(r: Reader, x: Any, key: Any, v: Any) -> None:

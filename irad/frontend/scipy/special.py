@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from irad.core.ir import Value
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc, convert
 from irad.frontend.numpy.functions import where
 from irad.frontend.numpy.reduce import max_of, sum_of
-from irad.frontend.registry import scipy
+from irad.frontend.registry import find, scipy
 from irad.frontend.values.arr import (
     Arr,
     broadcast_shapes,
@@ -19,6 +21,7 @@ from irad.frontend.values.arr import (
     in_f32,
     lift,
     materialise,
+    resolve,
     result_dtype,
     shape_of,
     static_int,
@@ -104,18 +107,20 @@ def _formula(name: str, lower: Callable[..., Value]) -> Callable[..., Arr]:
     def call(*xs: Any, out: Any = None, where: Any = True) -> Arr:
         if where is not True:
             raise UnsupportedError(f"scipy.special.{name} with where=: write np.where around it")
-        dtype = result_dtype(*[x if not _is_int(x) else 1.0 for x in xs])
-        dtype = "f32" if dtype in ("f16", "f32") else "f64"
+        result = _loop(name, xs)
+        dtype = "f32" if result == "f16" else result
         shape = broadcast_shapes(*map(shape_of, xs))
-        return Arr(lower(*(materialise(x, dtype, shape) for x in xs)))
+        return convert(Arr(lower(*(materialise(x, dtype, shape) for x in xs))), result)
 
     call.__name__ = name
     return call
 
 
-def _is_int(x: Any) -> bool:
-    """Integers count as float64, even narrow ones."""
-    return result_dtype(x)[0] != "f"
+def _loop(name: str, xs: Sequence[Any]) -> str:
+    """The dtype of the result: of the ufunc's first loop that takes the operands, which of float32 and Python's 2.0 may be float64."""
+    ufunc = find(f"scipy.special.{name}")
+    found = resolve(ufunc, *xs)[-1] if isinstance(ufunc, np.ufunc) else result_dtype(*xs)
+    return found if found[0] == "f" else "f64"
 
 
 # ---- sums of exponentials ----------------------------------------------------------------------------------------------
