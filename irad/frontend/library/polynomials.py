@@ -15,20 +15,6 @@ def polyval(p, x):
     return y
 
 
-@written("numpy.polynomial.polynomial.polyval")
-def polyval_ascending(x, c, tensor=True):
-    """np.polynomial.polynomial.polyval for one-dimensional coefficients, lowest power first."""
-    if np.ndim(c) != 1:
-        raise UnsupportedError("np.polynomial.polynomial.polyval with coefficients of several dimensions")
-    coefficients = np.asarray(c)
-    if coefficients.dtype.kind not in "fc":
-        coefficients = coefficients.astype(np.float64)
-    y = coefficients[-1] + np.asarray(x) * 0
-    for a in coefficients[-2::-1]:
-        y = a + y * x
-    return y
-
-
 @written("numpy.polyder")
 def polyder(p, m=1):
     """np.polyder of coefficients."""
@@ -154,8 +140,8 @@ def poly(seq_of_zeros):
 @written("numpy.polyfit")
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """np.polyfit: least squares with columns scaled to length 1, as NumPy."""
-    if full or cov:
-        raise UnsupportedError("np.polyfit with full or cov: use np.linalg.lstsq of np.vander")
+    if full:
+        raise UnsupportedError("np.polyfit with full=True: use np.linalg.lstsq of np.vander")
     at, right = np.asarray(x) + 0.0, np.asarray(y) + 0.0
     if at.ndim != 1 or right.ndim not in (1, 2) or len(right) != len(at):
         raise TypeError("np.polyfit wants a vector x, and y with one or two axes, the first one as long as x")
@@ -167,7 +153,21 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         right = (right.T * np.asarray(w)).T
     scale = np.sqrt(np.sum(left * left, 0))
     limit = np.finfo(at.dtype).eps * len(at) if rcond is None else rcond
-    return (np.linalg.lstsq(left / scale, right, limit)[0].T / scale).T
+    left = left / scale
+    found = np.linalg.lstsq(left, right, limit)
+    c = (found[0].T / scale).T
+    return (c, _covariance(left, found[1], scale, len(at), right.ndim, cov)) if cov else c
+
+
+def _covariance(left, residues, scale, n, ndim, cov):
+    """The covariance of fitted coefficients, from the variance of the residues unless cov is "unscaled"."""
+    base = np.linalg.inv(left.T @ left) / np.outer(scale, scale)
+    if isinstance(cov, str) and cov == "unscaled":
+        return base if ndim == 1 else base[:, :, None]
+    if n <= len(scale):
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    variance = residues / (n - len(scale))
+    return base * variance if ndim == 1 else base[:, :, None] * variance
 
 
 @written("numpy.matvec")

@@ -204,7 +204,10 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: An
 
 def _last_size(v: Value, at: list[int], sizes: list[int], given: bool) -> list[int]:
     """By default a half spectrum of m elements is that of 2(m - 1)."""
-    return sizes if given else [*sizes[:-1], 2 * (static_int(v.type.shape[at[-1]], "extent") - 1)]
+    size = sizes[-1] if given else 2 * (static_int(v.type.shape[at[-1]], "extent") - 1)
+    if size < 1:
+        raise IradValueError(f"Invalid number of FFT data points ({size}) specified.")
+    return [*sizes[:-1], size]
 
 
 @numpy("fft.irfft")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 
 from irad.core.ir import Value
-from irad.core.types import DTYPES, is_complex, is_float
+from irad.core.types import DTYPES, is_complex, is_float, is_int
 from irad.errors import IradTypeError, IradValueError, ShapeError
 from irad.frontend.numpy import complex_ufuncs
 from irad.frontend.numpy.elementwise import apply_ufunc, convert, truth
@@ -24,6 +24,7 @@ from irad.frontend.values.arr import (
     float_dtype,
     in_f32,
     is_traced,
+    is_weak,
     lift,
     materialise,
     result_dtype,
@@ -34,6 +35,7 @@ from irad.ops import complex as cx
 from irad.ops import elementwise as ew
 from irad.ops.bessel import bessel_i0
 from irad.ops.elementwise import full, select
+from irad.ops.intervals import int_range
 from irad.ops.slopes import horner
 
 
@@ -51,10 +53,29 @@ add, sub, mul, div = op("add"), op("subtract"), op("multiply"), op("divide")
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **_: Any) -> Arr:
     """np.clip: minimum(maximum(a, low), high). Where a equals a bound the slope is half, as for maximum and minimum."""
     low, high = a_min if min is None else min, a_max if max is None else max
+    low, high = _within(a, low, high)
     name = result_dtype(a, *(b for b in (low, high) if b is not None))
     v = lift(a, name)
     v = v if low is None else _bounded("maximum", v, low, name)
     return Arr((v if high is None else _bounded("minimum", v, high, name)).value)
+
+
+@cache
+def _takes_any_bound() -> bool:
+    """Does NumPy (from 2.1 on) take Python ints that the dtype cannot hold?"""
+    try:
+        return np.clip(np.zeros(1, np.uint8), 0, 300).dtype == np.uint8
+    except OverflowError:
+        return False
+
+
+def _within(a: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds of np.clip without those Python ints that no number of an integer dtype is beyond."""
+    if is_int(dtype_of(a)) and not is_weak(a) and _takes_any_bound():
+        least, most = int_range(dtype_of(a))
+        low = None if type(low) is int and low <= least else low
+        high = None if type(high) is int and high >= most else high
+    return low, high
 
 
 def _bounded(ufunc: str, x: Arr, limit: Any, dtype: str) -> Arr:

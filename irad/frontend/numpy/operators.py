@@ -52,9 +52,22 @@ _FAST_POWERS: dict[float, Callable[[Any], Arr]] = {
 }
 
 
+_BOOLS_SQUARED = (np.zeros(1, bool) ** 2).dtype  # int8 where NumPy squares them, int64 where it takes the power
+
+
 def power(x: Any, y: Any) -> Arr:
     """x ** y of arrays; like NumPy, a few static exponents of float arrays go to faster ufuncs with the same value."""
     static = isinstance(y, (int, float)) and not isinstance(y, (bool, np.generic))
+    if (
+        isinstance(x, Arr)
+        and x.name == "bool"
+        and x.ndim
+        and static
+        and isinstance(y, int)
+        and y == 2
+        and _BOOLS_SQUARED == np.int8
+    ):
+        return apply_ufunc("square", x)
     inexact = isinstance(x, Arr) and x.type.differentiable
     if static and isinstance(x, Arr) and (inexact or y == 2) and (x.ndim or y in (1, 2)) and y in _FAST_POWERS:
         if x.name != "bool" and (inexact or isinstance(y, int)):

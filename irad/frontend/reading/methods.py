@@ -13,6 +13,7 @@ from irad.core.foreign import base_items, base_method
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
+from irad.core.types import DTYPES
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
@@ -86,25 +87,25 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         out = of_operation(out, [x, *args, *kwargs.values()], m.name in KEEPING_METHODS)
     else:
         return _python_method_of_number(r, content, m.name, operands)
-    return into(r, kwargs.get("out"), out)
+    return into(r, kwargs.get("out"), out, m.name)
 
 
 _ARRAYS = {"astype", "copy", "reshape", "squeeze", "round", "clip", "view", "conj"}
 _PYTHON = {"is_integer", "bit_length", "conjugate"}
 
 
-def into(r: Reader, out: Any, result: Any) -> Any:
-    """The `out=` argument of a function: store the result there, and give that array."""
+def into(r: Reader, out: Any, result: Any, name: str) -> Any:
+    """The `out=` argument of the function `name`: store the result there, and give that array."""
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if target is None:
         return result
     if isinstance(target, tuple):
-        return tuple(into(r, t, x) for t, x in zip(target, result))
+        return tuple(into(r, t, x, name) for t, x in zip(target, result))
     if not isinstance(target, Array):
         raise IradTypeError(f"out= must be an array, got {describe(target)}")
     value = r.operand(result)
     if isinstance(value, Arr):
-        check_same_kind(value.name, target.type.dtype, "out")
+        check_same_kind(value.name, target.type.dtype, name, f"give out= an array of {DTYPES[value.name]}, or convert the result")
     store(r, target, Ellipsis, value)
     return target
 

@@ -83,20 +83,20 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         made = of_either(r, args, lambda *a: several(r, *a, **kwargs))
         if made is not NotImplemented:
             return made
-    out = kwargs.pop("out", None)
+    out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
     operands = [_function_operand(r, a, fn) for a in args]
     named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
     zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
     if not (is_traced(operands) or is_traced(named)) and not (hashed({f: True for f in _MAKERS}, fn) and _large(operands)):
-        return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d))
+        return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d), name)
     if builder is None:
         raise _unknown(fn)
     if isinstance(builder, Written):
-        return into(r, out, call_written(r, builder, args, kwargs))
+        return into(r, out, call_written(r, builder, args, kwargs), name)
     _fix_shape(r, fn, operands, named)
-    return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs))
+    return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs), name)
 
 
 def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -8,11 +8,14 @@ from typing import Any
 from irad.core.ir import Value, build, emit
 from irad.core.types import I64
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.numpy.elementwise import apply_ufunc
+from irad.frontend.numpy.complex import real
+from irad.frontend.numpy.elementwise import apply_ufunc, convert
 from irad.frontend.numpy.linalg_norm import norm
 from irad.frontend.numpy.linalg_solve import cholesky, det, factored, fail_if, inv, matrices, qr, with_columns
 from irad.frontend.numpy.linalg_spectral import pinv, svd, svdvals
+from irad.frontend.numpy.make import tril, triu
 from irad.frontend.numpy.reduce import max_of, sum_of
+from irad.frontend.numpy.shape import matrix_transpose
 from irad.frontend.registry import scipy
 from irad.frontend.values.arr import Arr, lift
 from irad.ops import elementwise as ew
@@ -38,10 +41,20 @@ def _adjoint(trans: Any, run: Callable[[Value, Value], Value]) -> Callable[[Valu
 
 
 def solve(a: Any, b: Any, lower: Any = False, *_: Any, assume_a: Any = None, transposed: Any = False, **options: Any) -> Arr:
-    """scipy.linalg.solve of general matrices, whatever `assume_a` says about them."""
-    if assume_a not in (None, "gen", "general"):
+    """scipy.linalg.solve: of positive definite matrices by their Cholesky factor, of others by LU factors.
+
+    What `assume_a` says decides which triangle is read: the lower one of symmetric matrices if `lower`, else the upper one.
+    """
+    lower = bool(lower)
+    if assume_a in ("lower triangular", "upper triangular"):
+        return solve_triangular(a, b, bool(transposed), lower=assume_a == "lower triangular")
+    if assume_a in ("pos", "positive definite"):
+        return cho_solve(cho_factor(a, lower), b)
+    if assume_a in ("sym", "symmetric", "her", "hermitian"):
+        a = _from_triangle(a, lower, assume_a in ("her", "hermitian"))
+    elif assume_a not in (None, "gen", "general"):
         raise UnsupportedError(
-            f"scipy.linalg.solve(assume_a={assume_a!r}): only general matrices; see also cho_solve and solve_triangular"
+            f"scipy.linalg.solve(assume_a={assume_a!r}): general, symmetric, Hermitian, positive definite or triangular"
         )
 
     def run(x: Value, y: Value) -> Value:
@@ -49,6 +62,19 @@ def solve(a: Any, b: Any, lower: Any = False, *_: Any, assume_a: Any = None, tra
         return ops.solve(x, factors, rows, y, trans=bool(transposed))
 
     return _columns(a, b, run)
+
+
+def _from_triangle(a: Any, lower: bool, hermitian: bool) -> Arr:
+    """The symmetric, or Hermitian, matrix of which one triangle is given."""
+    x = matrices(a, square=True)
+    kept = Arr(x)
+    rest = tril(kept, -1) if lower else triu(kept, 1)
+    middle = tril(triu(kept, 0), 0)
+    if hermitian and is_complex(kept.name):
+        turned, middle = matrix_transpose(Arr(conj(rest.value))), convert(real(middle), kept.name)
+    else:
+        turned = matrix_transpose(rest)
+    return apply_ufunc("add", apply_ufunc("add", rest, middle), turned)
 
 
 def _columns(a: Any, b: Any, run: Any) -> Arr:
@@ -203,11 +229,20 @@ def svd_(a: Any, full_matrices: Any = True, compute_uv: Any = True, **options: A
     return tuple(out) if compute_uv else out
 
 
+_ROOM = {"overwrite_a", "check_finite"}  # they change no result
+
+
 def _plain(function: Any, *names: str) -> Any:
-    """A function of numpy.linalg with the keyword arguments that matter to SciPy only left out."""
+    """A function of numpy.linalg that takes the keyword arguments `names`, and those that change nothing."""
 
     def call(a: Any, *args: Any, **options: Any) -> Any:
-        return function(a, *args, **{k: v for k, v in options.items() if k in names})
+        for k, v in options.items():
+            if k not in _ROOM and k not in names and v is not None:
+                raise UnsupportedError(
+                    f"scipy.linalg.{function.__name__} with {k}= is not supported in compiled code; leave it out"
+                )
+        kept = dict(zip(names, args[: len(names)]))
+        return function(a, **kept, **{k: v for k, v in options.items() if k in names})
 
     return call
 

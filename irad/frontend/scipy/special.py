@@ -44,8 +44,8 @@ def _logit(p: Value) -> Value:
 
 
 def _entr(x: Value) -> Value:
-    """-x log x; 0 at 0; -inf below."""
-    return select(x < 0, -math.inf, -ew.xlogy(x, x))
+    """-x log x; 0 at 0, not -0; -inf below."""
+    return select(x < 0, -math.inf, select(ew.eq(x, 0), full(0.0, x), -0.0) - ew.xlogy(x, x))
 
 
 def _rel_entr(x: Value, y: Value) -> Value:

@@ -319,12 +319,21 @@ def _mask_shape_check(mask: Arr, x: Arr) -> None:
         require_equal_dims(d, n, words, "IndexError")
 
 
-def check_same_kind(result: str, into: str, name: str) -> None:
-    """NumPy's rule for in-place operators. Raises IradTypeError if the result may not be cast to the array's dtype."""
+# operators as NumPy's errors name them, and as they are written
+_SHOWN = {
+    "add": ("add", "+"), "sub": ("subtract", "-"), "mul": ("multiply", "*"), "truediv": ("divide", "/"), "mod": ("remainder", "%"),
+    "floordiv": ("floor_divide", "//"), "pow": ("power", "**"), "matmul": ("matmul", "@"), "and_": ("bitwise_and", "&"),
+    "or_": ("bitwise_or", "|"), "xor": ("bitwise_xor", "^"), "lshift": ("left_shift", "<<"), "rshift": ("right_shift", ">>"),
+}  # fmt: skip
+
+
+def check_same_kind(result: str, into: str, name: str, hint: str = "") -> None:
+    """NumPy's rule for in-place operators and `out=`. Raises IradTypeError if the result may not be cast to the array's dtype."""
     if not np.can_cast(DTYPES[result], DTYPES[into], "same_kind"):
+        ufunc, symbol = _SHOWN.get(name, (name, name))
         raise IradTypeError(
-            f"Cannot cast ufunc '{name}' output from dtype('{DTYPES[result]}') to dtype('{DTYPES[into]}') "
-            f"with casting rule 'same_kind'; write x = x {name} ... or convert the operand"
+            f"Cannot cast ufunc '{ufunc}' output from dtype('{DTYPES[result]}') to dtype('{DTYPES[into]}') "
+            f"with casting rule 'same_kind'; {hint or f'write x = x {symbol} ... or convert the operand'}"
         )
 
 

@@ -104,6 +104,11 @@ CALLS: dict[str, list[Call]] = {
     "scipy.linalg.solve_banded": [(lambda a, b: scipy.linalg.solve_banded((1, 1), a, b), (M, V))],
     "scipy.linalg.solve_sylvester": [(lambda a, b, q: scipy.linalg.solve_sylvester(a, b, q), (M, M.T + 1, M + 2))],
     "scipy.linalg.cho_solve": [(lambda a, b: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a), b), (M, V))],
+    "scipy.special.hyp2f1": [(lambda x: scipy.special.hyp2f1(0.5, 1.5, 2.5, 0.5 * x), (V,))],
+    "np.poly1d.__call__": [(lambda x: np.poly1d([1.0, 2.0, 3.0])(x), (V,))],
+    "np.polynomial.Polynomial.__call__": [(lambda x: np.polynomial.Chebyshev([1.0, 2.0, 3.0])(x), (V,))],
+    "np.histogram2d": [(lambda x: np.histogram2d(V, V, 2, weights=x)[0] ** 2, (V,))],
+    "np.histogramdd": [(lambda x: np.histogramdd((V, V), 2, weights=x)[0] ** 2, (V,))],
     "scipy.linalg.lu_solve": [(lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (M, V))],
 }  # fmt: skip
 

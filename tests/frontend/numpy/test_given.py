@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.linalg
 import scipy.ndimage
 import scipy.optimize
 import scipy.signal
@@ -182,3 +183,70 @@ def test_dtypes_are_scipys() -> None:
         np.testing.assert_allclose(
             g, w, rtol=1e-6 if w.dtype == np.float32 else 1e-3 if w.dtype == np.float16 else 1e-7, atol=1e-7
         )
+
+
+def edges_of_clip(u: Any, m: Any) -> Any:
+    return np.clip(u, -1, 4550), np.clip(u, 0, 300), u.clip(-5, 7), np.clip(u, 3, 2**70), m**2, m**3
+
+
+def test_clip_takes_any_python_int() -> None:
+    """From NumPy 2.1 on a bound that no number of the dtype is beyond is none. The square of bools is int8 there, other powers int64."""
+    u, m = np.array([0, 5, 255], np.uint8), np.array([True, False])
+    try:
+        want = edges_of_clip(u, m)
+    except OverflowError:
+        pytest.skip("this NumPy raises")
+    for g, w in zip(irad.compile(edges_of_clip)(u, m), want):
+        assert g.dtype == w.dtype
+        np.testing.assert_array_equal(g, w)
+    with pytest.raises(OverflowError):
+        irad.compile(lambda u: np.clip(u, 0, -1))(u)
+
+
+def test_the_entropy_of_zero_is_no_negative_zero() -> None:
+    x = np.array([0.0, -0.0, 1.0, 0.5])
+    got = irad.compile(lambda x: special.entr(x))(x)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(special.entr(x)))
+    np.testing.assert_array_equal(irad.grad(lambda x: np.sum(special.entr(x)))(x), [np.inf, np.inf, -1.0, np.log(2) - 1])
+
+
+def test_names_of_operators_in_errors() -> None:
+    def halved(x: Any) -> Any:
+        x /= 2
+        return x
+
+    with pytest.raises(TypeError, match=r"ufunc 'divide' output from dtype\('float64'\).*write x = x / "):
+        irad.compile(halved)(np.array([1, 2]))
+    with pytest.raises(TypeError, match=r"ufunc 'add' output .* give out= an array of float64"):
+        irad.compile(lambda x, o: np.add(x, 1.5, out=o))(X[0], np.zeros(3, int))
+    with pytest.raises(ValueError, match="Invalid number of FFT data points"):
+        irad.compile(lambda x: np.fft.hfft(x))(np.ones(1))
+
+
+def solved(a: Any, b: Any) -> Any:
+    return [scipy.linalg.solve(a, b, low, assume_a=kind) for kind in ("pos", "sym", "her") for low in (False, True)]
+
+
+def test_solve_reads_the_triangle_that_is_named() -> None:
+    a, b = X @ X.T + 3 * np.eye(3), np.array([1.0, 2.0, 3.0])
+    upper = a + np.tril(np.ones((3, 3)), -1)
+    plain = np.linalg.solve(a, b)
+    for k, x in enumerate(irad.compile(solved)(a, b)):
+        np.testing.assert_allclose(x, plain, rtol=1e-12, err_msg=str(k))
+    np.testing.assert_allclose(irad.compile(lambda a: scipy.linalg.solve(a, b, assume_a="sym"))(upper), plain, rtol=1e-12)
+    z = upper + 1j * X
+    f = lambda z: scipy.linalg.solve(z, b, assume_a="her")
+    np.testing.assert_allclose(irad.compile(f)(z), f(z), rtol=1e-12)
+    with pytest.raises(UnsupportedError, match="pinv with atol="):
+        irad.compile(lambda a: scipy.linalg.pinv(a, atol=1e-3))(a)
+
+
+@pytest.mark.parametrize("kind", ["pos", "sym", "lower triangular"])
+def test_the_slope_of_solve_goes_to_the_triangle_that_is_read(kind: str) -> None:
+    a, b = X @ X.T + 3 * np.eye(3) + np.triu(np.ones((3, 3)), 1), np.array([1.0, 2.0, 3.0])
+    f = lambda a: np.sum(scipy.linalg.solve(a, b, lower=True, assume_a=kind))
+    assert np.isclose(irad.compile(f)(a), f(a), rtol=1e-12)
+    g = irad.grad(f)(a)
+    step = 1e-5 * np.eye(9).reshape(9, 3, 3)
+    np.testing.assert_allclose(g.ravel(), [(f(a + e) - f(a - e)) / 2e-5 for e in step], atol=1e-8)
+    assert np.all(g[np.triu_indices(3, 1)] == 0) and np.all(g[np.tril_indices(3)] != 0)

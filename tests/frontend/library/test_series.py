@@ -1,0 +1,83 @@
+"""numpy.polynomial, polynomials as objects, covariances of fits and histograms of several axes, natively against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial import Chebyshev, Polynomial, chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
+
+import irad
+
+X = np.array([0.3, -1.0, 2.0])
+C = np.array([1.0, 2.0, 3.0, 0.5])
+GRID = np.arange(6.0).reshape(2, 3)
+MODULES = {"poly": polynomial, "cheb": chebyshev, "leg": legendre, "herm": hermite, "herme": hermite_e, "lag": laguerre}
+P = np.poly1d([1.0, 2.0, 3.0])
+Q = Polynomial([1.0, 2.0, 3.0], domain=[-2, 3])
+T = Chebyshev([1.0, 0.5, 0.25, 2.0])
+
+
+def same(f: Any, *args: Any, rtol: float = 0.0) -> None:
+    got, want = irad.compile(f)(*args), f(*args)
+    got, want = (t if isinstance(t, (list, tuple)) else [t] for t in (got, want))
+    for g, w in zip(got, want, strict=True):
+        assert np.asarray(g).dtype == np.asarray(w).dtype
+        np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_series(name: str) -> None:
+    m = MODULES[name]
+    value, vander, two, grid = (getattr(m, f"{name}{k}") for k in ("val", "vander", "val2d", "grid2d"))
+    same(lambda x, c: (value(x, c), value(x, c[:1]), value(x, c[:2]), value(x, GRID), vander(x, 3), vander(x, 0)), X, C)
+    same(lambda x: (two(x, x + 1, GRID), grid(x, x[:2], GRID), value(x, GRID, tensor=False), value(x[0], [1, 2, 3])), X)
+    slope = irad.grad(lambda c: np.sum(value(X, c)))(C)
+    np.testing.assert_allclose(slope, vander(X, 3).sum(0), rtol=1e-14)
+    step = irad.compile(lambda t: value(t, C))(0.3 + 1e-30j).imag / 1e-30
+    assert np.isclose(irad.grad(lambda t: value(t, C))(0.3), step, rtol=1e-14)
+
+
+def test_polynomials_as_objects() -> None:
+    same(lambda x: (P(x), Q(x), T(x), P(x[0]), Q(x[0])), X)
+    np.testing.assert_allclose(
+        irad.grad(lambda x: np.sum(P(x) + Q(x) + T(x)))(X), P.deriv()(X) + Q.deriv()(X) + T.deriv()(X), rtol=1e-14
+    )
+    assert np.isclose(irad.hessian(lambda t: T(t))(0.3), T.deriv(2)(0.3), rtol=1e-13)
+
+
+def test_covariance_of_a_fit() -> None:
+    fit = lambda x, y: (
+        *np.polyfit(x, y, 1, cov=True),
+        *np.polyfit(x, y, 1, cov="unscaled"),
+        np.polyfit(x, np.stack((y, x), 1), 1, cov=True)[1],
+    )
+    x, y = np.arange(5.0), np.array([1.0, 2.0, 0.0, 4.0, 3.0])
+    same(fit, x, y, rtol=1e-12)
+    variance = lambda y: np.polyfit(x, y, 1, cov=True)[1][0, 0]
+    step = 1e-4
+    want = [(variance(y + step * e) - variance(y - step * e)) / (2 * step) for e in np.eye(5)]
+    np.testing.assert_allclose(irad.grad(variance)(y), want, rtol=1e-6)
+
+
+def counted(x: Any, y: Any, w: Any) -> Any:
+    e = np.array([0.0, 1.0, 2.0])
+    return [
+        *np.histogram2d(x, y, bins=[e, np.array([0.0, 0.5, 4.0])], weights=w), *np.histogram2d(x, y, bins=[0.0, 0.5, 1.0, 2.0]),
+        *np.histogram2d(x, y, (3, 2), [[0, 2], [0, 3]], True), *np.histogram2d(x, y, [2, e]), np.histogram_bin_edges(y, 4),
+        np.histogramdd(np.stack((x, y, x + y), 1), [e, 2, e], density=True)[0], np.histogramdd([x, y], 3)[1][1],
+    ]  # fmt: skip
+
+
+def test_histograms_of_several_axes() -> None:
+    """The last edge belongs to the last bin, NaN and what is outside to none."""
+    x, y = np.array([0.5, 1.5, 2.0, -1.0, 0.1, 1.0]), np.array([0.5, 0.5, 2.0, 0.3, 3.0, 1.0])
+    w = np.arange(1.0, 7.0)
+    same(counted, x, y, w, rtol=1e-15)
+    e = np.array([0.0, 1.0, 2.0])
+    same(lambda x: np.histogram2d(x, y, [e, e])[0], np.where(x < 0, np.nan, x))
+    found = irad.grad(lambda w: np.sum(np.histogram2d(x, y, [e, e], weights=w)[0] ** 2))(w)
+    np.testing.assert_allclose(found, [2.0, 4.0, 18.0, 0.0, 0.0, 18.0])
+    with pytest.raises(ValueError, match="monotonically"):
+        irad.compile(lambda x: np.histogram2d(x, y, [e[::-1], e]))(x)
