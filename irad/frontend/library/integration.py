@@ -119,7 +119,7 @@ def quad(func, a, b, args=(), full_output=0, epsabs=1.49e-8, epsrel=1.49e-8, lim
     for k in range(count):
         value, error = _rule(g, low + width * u[k], low + width * v[k])
         total, bound = total + value, bound + error
-    return sign * total, constant(bound)
+    return float(sign * total), float(constant(bound))
 
 
 def _intervals(g, epsabs, epsrel, limit):

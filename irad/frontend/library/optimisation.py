@@ -92,7 +92,7 @@ def brentq(f, a, b, args=(), xtol=2e-12, rtol=8.881784197001252e-16, maxiter=100
     if full_output:
         raise UnsupportedError("scipy.optimize.brentq with full_output")
     g = _with(f, args)
-    return _implicit(g, _brent(lambda x: constant(g(x)), constant(a), constant(b), xtol, rtol, maxiter))
+    return float(_implicit(g, _brent(lambda x: constant(g(x)), constant(a), constant(b), xtol, rtol, maxiter)))
 
 
 def _close(p, q, rtol, tol):

@@ -184,11 +184,31 @@ def vecmat(x1, x2, /, out=None, **_):
 
 @written("numpy.unravel_index")
 def unravel_index(indices, shape, order="C"):
-    """np.unravel_index, without a check of the bounds."""
-    if order != "C":
-        raise UnsupportedError("np.unravel_index(order='F')")
-    rest, out = np.asarray(indices, np.int64), []
-    for n in (shape if isinstance(shape, (tuple, list)) else (shape,))[::-1]:
+    """np.unravel_index."""
+    dims = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    rest, out, size = np.asarray(indices, np.int64), [], 1
+    for n in dims:
+        size = size * n
+    outside = (rest < 0) | (rest >= size)
+    if np.any(outside):
+        first = np.ravel(rest)[np.argmax(outside)]
+        raise ValueError(f"index {first} is out of bounds for array with size {size}")
+    for n in dims if order == "F" else dims[::-1]:
         out.append(rest % n)
         rest = rest // n
-    return tuple(out[::-1])
+    return tuple(out if order == "F" else out[::-1])
+
+
+@written("numpy.ravel_multi_index")
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    """np.ravel_multi_index."""
+    modes = [mode] * len(dims) if isinstance(mode, str) else mode
+    places, out = [], 0
+    for k, how, n in zip(multi_index, modes, dims):
+        k = np.asarray(k, np.int64)
+        if how == "raise" and np.any((k < 0) | (k >= n)):
+            raise ValueError("invalid entry in coordinates array")
+        places.append(k % n if how == "wrap" else np.clip(k, 0, n - 1) if how == "clip" else k)
+    for k, n in zip(places[::-1] if order == "F" else places, dims[::-1] if order == "F" else dims):
+        out = out * n + k
+    return out

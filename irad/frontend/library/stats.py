@@ -359,31 +359,43 @@ def sem(a, axis=0, ddof=1):
 
 
 @written("scipy.stats.gmean")
-def gmean(a, axis=0):
+def gmean(a, axis=0, dtype=None, weights=None):
     """scipy.stats.gmean."""
-    return np.exp(np.mean(np.log(a), axis))
+    x = np.asarray(a, dtype)
+    return np.exp(np.average(np.log(x), axis, weights))
 
 
 @written("scipy.stats.hmean")
-def hmean(a, axis=0):
+def hmean(a, axis=0, dtype=None, *, weights=None):
     """scipy.stats.hmean."""
-    return 1.0 / np.mean(1.0 / np.asarray(a), axis)
+    return 1.0 / np.average(1.0 / np.asarray(a, dtype), axis, weights)
 
 
-def _central(a, k, axis):
-    return np.mean((a - np.mean(a, axis, keepdims=True)) ** k, axis)
+def _moments_along(a, k, axis):
+    """The number of elements, the central moments 2 and k, the first one NaN where all elements are equal but for rounding."""
+    a = np.asarray(a) + 0.0
+    n = a.size if axis is None else a.shape[axis]
+    mean = np.mean(a, axis, keepdims=True)
+    second, rest = np.mean((a - mean) ** 2, axis), np.mean((a - mean) ** k, axis)
+    equal = second <= (np.finfo(a.dtype).eps * np.mean(a, axis)) ** 2
+    return n, np.where(equal, np.nan, second)[()], rest
 
 
 @written("scipy.stats.skew")
-def skew(a, axis=0):
-    """scipy.stats.skew, biased."""
-    return _central(a, 3, axis) / _central(a, 2, axis) ** 1.5
+def skew(a, axis=0, bias=True):
+    """scipy.stats.skew."""
+    n, second, third = _moments_along(a, 3, axis)
+    return third / second**1.5 * (1.0 if bias or n <= 2 else np.sqrt((n - 1.0) * n) / (n - 2.0))
 
 
 @written("scipy.stats.kurtosis")
-def kurtosis(a, axis=0, fisher=True):
-    """scipy.stats.kurtosis, biased."""
-    return _central(a, 4, axis) / _central(a, 2, axis) ** 2 - (3.0 if fisher else 0.0)
+def kurtosis(a, axis=0, fisher=True, bias=True):
+    """scipy.stats.kurtosis."""
+    n, second, fourth = _moments_along(a, 4, axis)
+    v = fourth / second**2
+    if not bias and n > 3:
+        v = ((n**2 - 1.0) * v - 3 * (n - 1) ** 2.0) / (n - 2) / (n - 3) + 3.0
+    return v - 3.0 if fisher else v
 
 
 @written("scipy.stats.entropy")

@@ -380,6 +380,13 @@ def frompyfunc_(r: Reader, func: Any, /, nin: int, nout: int, **kwargs: Any) -> 
 
 @builtin(np.errstate)
 def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
+    """Compiled code warns of nothing, which is what "ignore" says; nor does it raise or call."""
+    for k, v in kwargs.items():
+        if v in ("raise", "call"):
+            raise UnsupportedError(
+                f"np.errstate({k}={v!r}): compiled code tells of no floating-point errors; test the numbers: "
+                "if not np.all(np.isfinite(x)): raise FloatingPointError(...)"
+            )
     return np.errstate(**kwargs)
 
 

@@ -40,7 +40,9 @@ MAX_DEPTH = 400
 def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A Python function: read, or run by Python if it belongs to a library and everything is static."""
     if in_library(fn) and runs_plainly(args, kwargs):
-        return run_plainly(r, fn, args, kwargs)
+        known = run_plainly(r, fn, args, kwargs)
+        if known is not NotImplemented:
+            return known
     traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function

@@ -48,5 +48,9 @@ def _holds_function(x: Any) -> bool:
 
 
 def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A function of the library on numbers that are known."""
-    return r.wrap(fn(*map(r.operand, args), **{k: r.operand(v) for k, v in kwargs.items()}))
+    """A function of the library on numbers that are known; NotImplemented if it gives an object or a function.
+
+    Those hold arrays, which the program may read at places that it computes: they are made by reading.
+    """
+    out = fn(*map(r.operand, args), **{k: r.operand(v) for k, v in kwargs.items()})
+    return NotImplemented if _holds_function(out) else r.wrap(out)

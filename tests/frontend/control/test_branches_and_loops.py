@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+import irad
 from irad.core.interp import interpret
 from irad.core.ir import size, walk
-from irad.errors import IradError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.trace import trace
 from irad.ops.control import RaisedInGraph
 from tests.support.as_called import check
@@ -351,6 +352,16 @@ def asserts(x):
     assert np.all(x < 1000), f"too large: {x[0]}"
     with np.errstate(invalid="ignore"):
         return np.sqrt(x).sum()
+
+
+def raising(x):
+    with np.errstate(divide="raise"):
+        return 1 / x
+
+
+def test_errors_of_floats_are_not_raised() -> None:
+    with pytest.raises(UnsupportedError, match=r"np.errstate\(divide='raise'\).*test the numbers"):
+        irad.compile(raising)(np.ones(2))
 
 
 def tries(x):

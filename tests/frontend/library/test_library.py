@@ -39,7 +39,8 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "interp": [((A, [0.0, 0.5, 1.0], [1, 5, 2]), {"left": -1.0}), ((0.3, np.sort(V), V), {}), ((A, np.sort(V), V), {"period": 0.7})],
     "gradient": [((A,), {}), ((C, 0.5), {"axis": 1, "edge_order": 2}), ((A, [0.0, 1.0, 3.0], [0.0, 2.0, 5.0, 6.0]), {"edge_order": 2})],
     "polyval": [((V, A), {}), (([1, 2, 3], 2), {})],
-    "polynomial.polynomial.polyval": [((A, V), {}), ((2, [1, 2, 3]), {})],
+    "poly1d.__call__": [((np.poly1d([1.0, 2.0, 3.0]), A), {})],
+    "polynomial.Polynomial.__call__": [((np.polynomial.Chebyshev([1.0, 2.0, 3.0], [-2, 3]), A), {})],
     "polyder": [((V,), {}), (([1, 2, 3, 4], 2), {})],
     "polyint": [((V,), {}), ((V, 2, [1.0, 2.0]), {}), ((V,), {"m": 2, "k": 3.0})],
     "vander": [((V,), {}), (([1, 2, 3], 2), {"increasing": True}), ((V, 0), {})],
@@ -49,6 +50,10 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "matvec": [((A, V), {})],
     "vecmat": [((C[:, 0], C), {})],
     "unravel_index": [((np.arange(21), (3, 7)), {}), ((5, (2, 3, 4)), {})],
+    "ravel_multi_index": [(((I % 3, I % 7), (3, 7)), {}), (((I - 5, I), (3, 7)), {"mode": ("wrap", "clip"), "order": "F"})],
+    "histogram2d": [((V, A[0]), {}), ((V, V, [2, [0.0, 0.5, 1.0]]), {"weights": W}), ((V, V, 3, [[0, 1], [0, 2]], True), {})],
+    "histogramdd": [((A,), {"bins": 2}), (([V, V], 3), {})],
+    "histogram_bin_edges": [((A,), {}), ((A, 3, (0, 1)), {}), ((A, [0.0, 1.0]), {})],
     "histogram": [((A,), {}), ((F, 3, (0, 1)), {}), ((A, [-1.0, 0.0, 2.0]), {"weights": A}), ((I, 4), {"density": True})],
     "histogram_bin_edges": [((A, 4), {}), ((F, 3, (0, 1)), {})],
     "histogram2d": [((A[0], A[1]), {}), ((A[0], A[1], [2, 3]), {"weights": A[2]}), ((V, V, [-1.0, 0.0, 2.0]), {"density": True})],
@@ -77,6 +82,19 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((A, 2, "mean"), {"stat_length": 2}), ((I, {0: 1, -1: (2, 3)}), {}),
     ],
 }  # fmt: skip
+for _module, _short in {
+    "polynomial": "poly",
+    "chebyshev": "cheb",
+    "legendre": "leg",
+    "hermite": "herm",
+    "hermite_e": "herme",
+    "laguerre": "lag",
+}.items():
+    _path = f"polynomial.{_module}.{_short}"
+    CALLS[f"{_path}val"] = [((A, V), {}), ((2, [1, 2, 3]), {}), ((V, A), {}), ((V, A), {"tensor": False}), ((V, [3.0]), {})]
+    CALLS[f"{_path}val2d"] = [((V, V[::-1], A), {})]
+    CALLS[f"{_path}grid2d"] = [((V, V[:2], A), {})]
+    CALLS[f"{_path}vander"] = [((A, 3), {}), ((0.5, 0), {}), ((I, 1), {})]
 
 
 def by_numpy(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -68,6 +68,18 @@ def test_isin_and_unravel_index() -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def test_flat_indices_out_of_bounds() -> None:
+    there = irad.compile(lambda k: np.unravel_index(k, (3, 4)))
+    back = irad.compile(lambda i, j: np.ravel_multi_index((i, j), (3, 4)))
+    at = np.array([0, 7, 11])
+    np.testing.assert_array_equal(back(*there(at)), at)
+    for bad in (12, -1):
+        with pytest.raises(ValueError, match=f"index {bad} is out of bounds for array with size 12"):
+            there(np.array([3, bad, 99]))
+    with pytest.raises(ValueError, match="invalid entry in coordinates array"):
+        back(np.array([3]), np.array([0]))
+
+
 def test_put() -> None:
     def f(x: Any, v: Any) -> Any:
         y = x.copy()

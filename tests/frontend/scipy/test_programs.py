@@ -149,6 +149,25 @@ def test_steps_are_scipys(method: str) -> None:
         assert got.nsteps == len(si.solve_ivp(*given[:4], args=(1.1, 0.7)).t) - 1
 
 
+def made_inside(x: Any) -> Any:
+    """Objects made of numbers that are known, evaluated at points that are not."""
+    knots, values = [0.0, 1.0, 2.0, 4.0], np.array([1.0, 2.0, 0.0, 3.0])
+    kinds = [ip.interp1d(knots, values, kind=k)(x) for k in ("linear", "cubic", "nearest", "previous", "next")]
+    return [*kinds, ip.CubicSpline(knots, values)(x), ip.PchipInterpolator(knots, values)(x, 1)]
+
+
+def test_objects_made_of_known_numbers() -> None:
+    x = np.array([0.5, 1.0, 3.0])
+    np.testing.assert_allclose(irad.compile(made_inside)(x), made_inside(x), rtol=1e-12, atol=1e-14)
+
+
+def test_integrals_and_roots_are_pythons_floats() -> None:
+    """They leave a float32 array what it is."""
+    f = lambda x, a: (si.quad(lambda t: a * t, 0, 1)[0] * x, so.brentq(lambda t: t * t - a, 0, 3) * x)
+    for g in irad.compile(f)(np.ones(2, np.float32), 2.0):
+        assert g.dtype == np.float32
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="without t_eval"):
         irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y).y)(POINT)

@@ -159,6 +159,24 @@ def test_programs(f: Any) -> None:
     np.testing.assert_allclose(slope, [(f(p + h * e) - f(p - h * e)) / (2 * h) for e in np.eye(2)], rtol=1e-6, atol=1e-7)
 
 
+def unbiased(x: Any) -> Any:
+    w = np.arange(1.0, 5.0)
+    return [
+        st.skew(x, 0, False), st.kurtosis(x, 0, True, False), st.kurtosis(x, bias=False, fisher=False), st.skew(x, axis=None),
+        st.gmean(x, weights=w), st.hmean(x, weights=w), st.skew(x * 0 + 1.1),
+    ]  # fmt: skip
+
+
+def test_moments_that_are_corrected_or_weighted() -> None:
+    x = np.array([1.0, 2.0, 5.0, 4.0])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(irad.compile(unbiased)(x), unbiased(x), rtol=1e-13)
+    f = lambda x: st.skew(x, bias=False) + st.hmean(x, weights=np.arange(1.0, 5.0))
+    want = [(f(x + e) - f(x - e)) / 2e-6 for e in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(irad.grad(f)(x), want, rtol=1e-7)
+
+
 def test_tails_have_slopes() -> None:
     """Where the density underflows, and beyond the support."""
     x = np.array([-40.0, -5.0, 40.0])
