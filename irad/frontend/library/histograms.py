@@ -27,11 +27,16 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     return _edges(np.ravel(a), bins, range)
 
 
+def _several(bins):
+    """Is it a list, of numbers or edges or both, or an array?"""
+    return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
+
+
 @written("numpy.histogramdd")
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     """np.histogramdd: for each column a number of bins or edges; weighted sums have slopes."""
     columns = [np.ravel(c) for c in sample] if isinstance(sample, (list, tuple)) else list(np.atleast_2d(sample.T))
-    many = [bins] * len(columns) if np.ndim(bins) == 0 else bins
+    many = bins if _several(bins) else [bins] * len(columns)
     if len(many) != len(columns):
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     limits = [None] * len(columns) if range is None else range
@@ -56,7 +61,7 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """np.histogram2d."""
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
-    both = [bins, bins] if np.ndim(bins) == 1 and len(bins) not in (1, 2) else bins
+    both = [bins, bins] if _several(bins) and len(bins) not in (1, 2) else bins
     counts, edges = histogramdd([x, y], both, range, density, weights)
     return counts, edges[0], edges[1]
 

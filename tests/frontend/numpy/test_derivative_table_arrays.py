@@ -107,8 +107,6 @@ CALLS: dict[str, list[Call]] = {
     "scipy.special.hyp2f1": [(lambda x: scipy.special.hyp2f1(0.5, 1.5, 2.5, 0.5 * x), (V,))],
     "np.poly1d.__call__": [(lambda x: np.poly1d([1.0, 2.0, 3.0])(x), (V,))],
     "np.polynomial.Polynomial.__call__": [(lambda x: np.polynomial.Chebyshev([1.0, 2.0, 3.0])(x), (V,))],
-    "np.histogram2d": [(lambda x: np.histogram2d(V, V, 2, weights=x)[0] ** 2, (V,))],
-    "np.histogramdd": [(lambda x: np.histogramdd((V, V), 2, weights=x)[0] ** 2, (V,))],
     "scipy.linalg.lu_solve": [(lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (M, V))],
 }  # fmt: skip
 
