@@ -107,7 +107,7 @@ def _refuse_twice(name: str, given: Any, kwargs: dict[str, Any]) -> None:
 
 # Names of arguments that change no result: memory order and classes, room and checks, algorithms, tolerances that are always met.
 _NO_EFFECT = frozenset((
-    "order subok like device copy casting optimize overwrite_input hermitian kind assume_unique verbose writeable out where "
+    "order subok like device copy requirements casting optimize overwrite_input hermitian kind assume_unique verbose writeable out where "
     "overwrite_a overwrite_b overwrite_ab overwrite_x overwrite_data check_finite lapack_driver lwork workers plan blocksize prefilter "
     "lower checks seed method tol jac hess hessp options fprime fprime2 Dfun col_deriv vectorized xtol ftol gtol rtol maxfev max_nfev "
     "maxiter band epsfcn factor diag x_scale f_scale diff_step tr_solver tr_options jac_sparsity h0 hmax hmin ixpr mxstep mxhnil mxordn "

@@ -65,7 +65,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if overridden is not NotImplemented:
         return overridden
     args, kwargs = by_name(fn, builder, args, kwargs)
-    if builder is not None:
+    if isinstance(builder, Written):
         refuse_unused(_shown(fn), fn, builder, args, kwargs)
     if builder is None and isinstance(called := lookup(python_method(fn, "__call__")), Written):
         return call_written(r, called, [fn, *args], kwargs)  # an object of SciPy's
@@ -83,6 +83,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         made = of_either(r, args, lambda *a: several(r, *a, **kwargs))
         if made is not NotImplemented:
             return made
+    if builder is not None and not isinstance(builder, Written):
+        refuse_unused(_shown(fn), fn, builder, args, kwargs)
     out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
