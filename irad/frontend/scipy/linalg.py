@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value, build, emit
-from irad.core.types import I64
+from irad.core.types import I64, is_complex
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.complex import real
 from irad.frontend.numpy.elementwise import apply_ufunc, convert
@@ -71,7 +71,7 @@ def _from_triangle(a: Any, lower: bool, hermitian: bool) -> Arr:
     rest = tril(kept, -1) if lower else triu(kept, 1)
     middle = tril(triu(kept, 0), 0)
     if hermitian and is_complex(kept.name):
-        turned, middle = matrix_transpose(Arr(conj(rest.value))), convert(real(middle), kept.name)
+        turned, middle = matrix_transpose(apply_ufunc("conjugate", rest)), convert(real(middle), kept.name)
     else:
         turned = matrix_transpose(rest)
     return apply_ufunc("add", apply_ufunc("add", rest, middle), turned)

@@ -413,6 +413,7 @@ def test_every_entry_is_tested() -> None:
     names = [n.removeprefix("np.") for n in table.NAMES if n.startswith("np.")]  # SciPy's have files of their own
     outer = {n for n in names if n.endswith(".outer") and n.removesuffix(".outer") in words}
     outer |= {n for n in names if n.rsplit(".", 1)[-1] in METHODS}  # test_ufunc_methods.py walks them
+    outer |= {n for n in names if n.startswith("testing.")}  # test_library.py walks them
     outer |= {
         n for n in names if isinstance(table.lookup(table.NAMES[f"np.{n}"]), Written)
     }  # tests/frontend/library has a call of each
