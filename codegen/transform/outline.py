@@ -99,12 +99,12 @@ class _Outliner:
 
     def chunk(self, s: kf.For) -> int:
         """Iterations that a thread takes at once."""
-        most = max(1.0, kf.trips(s) / CHUNKS)
+        most = max(1.0, kf.most_trips(s) / CHUNKS)
         return int(max(1, min(CHUNK // max(1.0, min(work(s.body), CHUNK)), most)))
 
     def _folds(self, before: list[kf.Stmt], folds: Sequence[kf.Fold], s: kf.For, trip: str, tag: str) -> tuple[Any, Any, Any]:
         """Arrays for parts; the loop that combines them; what stands before and after the body of an iteration."""
-        count = int(kf.trips(s))
+        count, most = integer(s.hi) - integer(s.lo), int(kf.most_trips(s))
         head: list[kf.Stmt] = []
         tail: list[kf.Stmt] = []
         merge: list[kf.Stmt] = []
@@ -115,7 +115,7 @@ class _Outliner:
             loaded = []
             for k, d in enumerate(f.dtypes):
                 parts, part = f"{tag}_{f.name}_{k}", f"{tag}_{f.name}_{k}_part"
-                before.append(kf.Buffer(parts, d, (count,)))
+                before.append(kf.Buffer(parts, d, (most,)))
                 tail += [kf.Let(part, d, kf.Part(f.name, k)), kf.Store(parts, (trip,), part)]
                 merge.append(kf.Let(f"{part}_m", d, kf.Load(parts, (again,))))
                 loaded.append(f"{part}_m")

@@ -8,7 +8,8 @@ A loop qualifies if, for what its body writes (irad.codegen.kernel.independence)
   loop variable, those of one iteration differ by less than c, apart from a multiple of an H that spans all iterations
   (a mixed-radix number in which the loop variable is one digit).
 
-Chunks depend on sizes only, never on the number of threads, so the results are the same bits whatever runs them.
+Chunks depend on sizes only, never on the number of threads, so the results are the same bits whatever runs them. Of trips that only the
+run counts, so are the blocks; there are none if there are few trips.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from irad.core.types import DTYPES
 
 WORTH = 100e3  # ns of work from which on a loop is shared out
 BLOCK = 25e3  # ns of a block of a vec loop, or of a loop with folds
+MANY = 1024  # blocks of a loop without, whose trips only the run counts
 BLOCKS = 64  # blocks of a loop with folds: what merges in order at its end
 
 
@@ -53,7 +55,8 @@ class _Marker(Loops):
         if s.kind not in ("seq", "vec") or s.full or work([s]) < WORTH:
             return [s]
         found = self.independent(s, scope, ranges) if s.step > 0 and kf.trips(s) > 1 else None
-        if found and not (kf.trips(s) == inf and (s.kind == "vec" or found.folds or found.sums)):
+        plain = s.kind == "seq" and found and not found.folds and not found.sums
+        if found and (kf.trips(s) < inf or plain or s.most is not None):
             return self.par(s, found)
         return self.inside(s, scope, ranges)
 
@@ -64,6 +67,8 @@ class _Marker(Loops):
         own = replace(s, body=_renamed(s.body, new))
         if s.kind == "seq" and not found.folds and not found.sums:
             return [replace(own, kind="par", body=[*private, *own.body])]
+        if kf.trips(s) == inf:
+            return self.counted_later(s, own, private, found)
         trips = int(kf.trips(s))
         if s.kind == "vec" and not found.folds and not found.sums:
             return self.vectors(own, private, trips)
@@ -91,15 +96,52 @@ class _Marker(Loops):
         one = replace(s, lo=start, hi=start + s.lanes, full=True, unroll=1)
         return [kf.For(name, "par", 0, many, [*private, one]), *([rest] if trips % s.lanes else [])]
 
+    def counted_later(self, s: kf.For, own: kf.For, private: Sequence[kf.Stmt], found: Independent) -> list[kf.Stmt]:
+        """The same of a loop whose trips only the run counts: as many blocks as there is work for."""
+        unit = s.lanes if s.kind == "vec" else 1
+        least = max(1, int(BLOCK // max(1.0, work([replace(s, lo=0, hi=unit * s.step, most=None)]))))
+        most = self.most(found) if found.folds or found.sums else MANY
+        names = ("units", "enough", "few", "blocks", "some", "each", "size", "done")
+        units, enough, few, blocks, some, each, size, done = (self.fresh(f"{s.var}_{h}") for h in names)
+        number = lambda name, op, *args: kf.Let(name, "i64", kf.Apply(op, args))
+        const = lambda n: kf.Const(n, "i64")
+        count: list[kf.Stmt] = [
+            number(units, "floor_divide", integer(s.hi) - integer(s.lo), const(unit * s.step)),
+            number(enough, "floor_divide", units, const(least)),
+            number(few, "minimum", enough, const(most)),
+            number(blocks, "maximum", few, const(0)),
+            number(some, "maximum", blocks, const(1)),
+            number(each, "floor_divide", units, some),
+            number(size, "mul", each, const(unit * s.step)),
+            number(done, "mul", blocks, size),
+        ]
+        block, lo = self.fresh(f"{s.var}_block"), integer(s.lo)
+        before: list[kf.Stmt] = []
+        clear: list[kf.Stmt] = []
+        merge: list[kf.Stmt] = []
+        for a in found.sums:
+            own = self.add_up(a, own, block, most, (before, clear, merge), blocks)
+        start = lo + integer(block) * integer(size)
+        body: list[kf.Stmt] = [*private, *clear, replace(own, lo=start, hi=start + integer(size))]
+        rest = replace(s, lo=lo + integer(done))
+        return [*count, *before, kf.For(block, "par", 0, blocks, body, most=most), *merge, rest]
+
     def most(self, found: Independent) -> int:
         """Blocks that there may be: so many that the arrays which they add to stay small."""
         total = sum(a.size * DTYPES[a.dtype].itemsize for a in found.sums)
         return max(2, min(BLOCKS, SUMS // max(total, 1)))
 
     def add_up(
-        self, a: Sum, loop: kf.For, block: str, count: int, parts: tuple[list[kf.Stmt], list[kf.Stmt], list[kf.Stmt]]
+        self,
+        a: Sum,
+        loop: kf.For,
+        block: str,
+        count: int,
+        parts: tuple[list[kf.Stmt], list[kf.Stmt], list[kf.Stmt]],
+        blocks: str | None = None,
     ) -> kf.For:
-        """The loop with an array for each block in place of what it adds to; `parts`: statements before it, in it and after it."""
+        """The loop with an array for each block in place of what it adds to; `parts`: statements before it, in it and after it;
+        `blocks`: how many there are, where only the run says it."""
         before, clear, merge = parts
         sums, k, x = self.fresh(f"{a.buf}_sums"), self.fresh("k"), self.fresh("x")
         lanes = 64 // DTYPES[a.dtype].itemsize
@@ -111,7 +153,9 @@ class _Marker(Loops):
             kf.Let(x, a.dtype, kf.Load(sums, (at + integer(k),))),
             kf.Store(a.buf, (a.start + integer(k),), x, add=True),
         ]
-        merge.append(kf.For(block, "seq", 0, count, [kf.For(k, "vec", 0, a.size, added, lanes=lanes)]))
+        merge.append(
+            kf.For(block, "seq", 0, count if blocks is None else blocks, [kf.For(k, "vec", 0, a.size, added, lanes=lanes)])
+        )
         return replace(loop, body=_moved(loop.body, a.buf, sums, at - a.start))
 
 
