@@ -249,6 +249,18 @@ def test_structures_dtypes_and_transforms() -> None:
         assert np.array_equal(v(np.full((n, 34), 2.0)), np.full(n, 136.0))
 
 
+def test_threads_give_the_same_bits() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(x) * x), np.exp(x[1:]) - x[:-1], np.cumsum(x)
+
+    one, two = (irad.compile(f, dynamic=True, threads=k) for k in (1, 2))
+    for n in (50, 20_000, 70_001):
+        x = np.random.default_rng(n).standard_normal(n)
+        for a, b, c in zip(one(x), two(x), f(x)):
+            assert np.array_equal(a, b) and np.allclose(a, c, rtol=1e-11, atol=1e-10)
+    assert len(two.versions) == 1
+
+
 def test_pickled() -> None:
     c = pickle.loads(pickle.dumps(irad.compile(elements, dynamic={"x": 0})))
     assert c.options.dynamic == (("x", (0,)),)
