@@ -45,11 +45,14 @@ class _Verifier:
         self.kernel = kernel
         self.swaps = any(isinstance(s, kf.Swap) for s in kf.walk(kernel.body))
         self.scope: dict[str, Any] = {}
+        self.born: dict[str, int] = {}  # names in scope by when they were bound
+        self.changes: list[tuple[str, Any]] = []  # names that this block and those around it bound, or ended with what they were
         self.at: Any = None
         self.unwritten: set[str] = set()  # scratch buffers that nothing has been stored to
         self.vec: kf.For | None = None
-        self.outside: frozenset[str] = frozenset()  # names declared outside of the vec loop
-        self.enclosing: frozenset[str] = frozenset()  # names declared outside of the block
+        self.start = 0  # names declared outside of the vec loop are older
+        self.bound = 0
+        self.depth = 0  # blocks around
         self.table: dict[type, Callable[[Any], None]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
             kf.Var: self.var, kf.Assign: self.assign, kf.Fold: self.fold, kf.Combine: self.combine, kf.For: self.loop, kf.While: self.while_loop,
@@ -80,10 +83,16 @@ class _Verifier:
     @contextmanager
     def inner(self) -> Iterator[None]:
         """A block of its own: its names die at the end."""
-        keep, enclosing = dict(self.scope), self.enclosing
-        self.enclosing = frozenset(keep)
+        before = len(self.changes)
+        self.depth += 1
         yield
-        self.scope, self.enclosing = keep, enclosing
+        self.depth -= 1
+        while len(self.changes) > before:
+            name, what = self.changes.pop()
+            if what is None:
+                self.scope.pop(name)
+            else:
+                self.scope[name] = what
 
     # ---- names, operands, indices ----
 
@@ -91,6 +100,17 @@ class _Verifier:
         if name in self.scope:
             raise self.fail(f"`{name}` is bound twice")
         self.scope[name] = what
+        self.bound += 1
+        self.born[name] = self.bound
+        self.changes.append((name, None))
+
+    def end(self, name: str) -> None:
+        """A name is not in scope for the rest of the block."""
+        self.changes.append((name, self.scope.pop(name)))
+
+    def outside(self, name: str) -> bool:
+        """Is a name declared outside of the vec loop?"""
+        return name in self.scope and self.born[name] <= self.start
 
     def bind_statement(self, s: Any) -> None:
         self.bind(s.name, s)
@@ -161,7 +181,7 @@ class _Verifier:
             raise self.fail(f"fold `{e.fold}` has {len(f.dtypes)} components, there is no part {e.k}")
         self.tile(f, e.idx)
         self.expect(f"`{s.name}`", s.dtype, f.dtypes[e.k])
-        if self.vec and e.fold in self.outside and not f.shape and _combines(self.vec.body, e.fold):
+        if self.vec and self.outside(e.fold) and not f.shape and _combines(self.vec.body, e.fold):
             raise self.fail(f"fold `{e.fold}` is read in the vec loop that combines into it; read it after the loop")
 
     def tile(self, f: kf.Fold, idx: Sequence[Index]) -> None:
@@ -188,7 +208,7 @@ class _Verifier:
         self.index(s.size)
 
     def buffer(self, s: kf.Buffer) -> None:
-        if s.freed and (s.dtype != "i64" or self.enclosing):
+        if s.freed and (s.dtype != "i64" or self.depth):
             raise self.fail(f"buffer `{s.name}` is freed with the kernel: it holds an address (i64) and lies in no inner block")
         self.bind_statement(s)
         self.unwritten.add(s.name)
@@ -215,7 +235,7 @@ class _Verifier:
         self.expect(f"`{s.name}`", self.get(s.name, kf.Var).dtype, self.dtype(s.value))
         var = self.get(s.name, kf.Var)
         self.whole(var)
-        if self.vec and s.name in self.outside and self.vec.lanes > 1 and var.lanes == 1:
+        if self.vec and self.outside(s.name) and self.vec.lanes > 1 and var.lanes == 1:
             raise self.fail(
                 f"variable `{s.name}` is declared outside of vec loop `{self.vec.var}`, whose iterations carry only folds"
             )
@@ -255,18 +275,20 @@ class _Verifier:
         if self.vec:
             raise self.fail("a swap stands outside of vec loops")
         for name in stale:
-            del self.scope[name]
+            self.end(name)
 
     def end_views(self, body: Sequence[Stmt]) -> None:
         """Views of what a block swaps end before it: after the swap, and in the second trip of a loop, they would be of another buffer."""
         swapped = {n for s in kf.walk(body) if isinstance(s, kf.Swap) for n in (s.a, s.b)} if self.swaps else set()
         for name in self.views_of(swapped):
-            del self.scope[name]
+            self.end(name)
 
     def views_of(self, bufs: set[str]) -> set[str]:
         """Views in scope of these buffers, and views of those."""
+        if not bufs:
+            return set()
         found = {name for name, what in self.scope.items() if isinstance(what, kf.View) and what.buf in bufs}
-        return found | self.views_of(found) if found else found
+        return found | self.views_of(found)
 
     def call(self, s: kf.Call) -> None:
         for a in s.args:
@@ -318,7 +340,7 @@ class _Verifier:
             return self.nested(s.body, s.var)
         if self.vec:
             raise self.fail(f"vec loop `{s.var}` lies inside vec loop `{self.vec.var}`")
-        self.vec, self.outside = s, frozenset(self.scope)
+        self.vec, self.start = s, self.bound
         self.nested(s.body, s.var)
         self.vec = None
 

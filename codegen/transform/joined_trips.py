@@ -8,7 +8,7 @@ distribution", 1993), and the records of one trip are a small buffer in place of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Any, TypeGuard
 
@@ -44,14 +44,17 @@ class _Joiner(Loops):
     def block(self, body: Sequence[kf.Stmt], outside: Scope, ranges: Ranges) -> list[kf.Stmt]:
         out = super().block(body, outside, ranges)
         scope = {**outside, **{s.name: s for s in out if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold))}}
+        if not any(isinstance(s, kf.Deref) for s in scope.values()):
+            return out
+        pops, pushes = _Asked(_pops, scope), _Asked(_pushes, scope)
         done: set[int] = set()
         while True:
-            back = next((s for s in out if _pops(s, scope) and id(s) not in done), None)
+            back = next((s for s in out if id(s) not in done and pops(s)), None)
             if back is None:
                 return out
             done.add(id(back))
-            at = out.index(back)
-            for ahead in reversed([s for s in out[:at] if _pushes(s, scope)]):
+            at = _index(out, back)
+            for ahead in reversed([s for s in out[:at] if pushes(s)]):
                 try:
                     out = self.pair(out, ahead, back, scope, ranges)
                     break
@@ -105,6 +108,19 @@ def _pushes(s: kf.Stmt, scope: Scope) -> TypeGuard[kf.For]:
 
 def _pops(s: kf.Stmt, scope: Scope) -> TypeGuard[kf.For]:
     return isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 and any(True for _ in _loads(s, scope))
+
+
+class _Asked:
+    """A question about statements of one scope that is answered once for each."""
+
+    def __init__(self, test: Callable[[kf.Stmt, Scope], bool], scope: Scope):
+        self.test, self.scope = test, scope
+        self.known: dict[int, tuple[kf.Stmt, bool]] = {}  # by identity; the statement is kept, so that it stays its own
+
+    def __call__(self, s: kf.Stmt) -> TypeGuard[kf.For]:
+        if id(s) not in self.known:
+            self.known[id(s)] = s, self.test(s, self.scope)
+        return self.known[id(s)][1]
 
 
 def _stores(s: kf.Stmt, scope: Scope) -> Iterator[kf.Store]:

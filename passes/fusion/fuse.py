@@ -71,6 +71,8 @@ class Fusion:
             (node,) = group.nodes
             self.needed.update(reads(node))
             return [node]
+        for part in unit.parts:  # a constant, or a value at all places, has extents that nothing else may read
+            self.needed.update(symbols(*(part.space or ())))
         if self.notes is not None:
             self.said.append(note_unit(self.grouping, unit, self.needed))
         with Builder() as b:

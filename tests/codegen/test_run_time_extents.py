@@ -213,3 +213,14 @@ def test_a_selection_is_not_split_into_equal_parts() -> None:
 def test_phases_of_a_selection_and_of_a_period_that_is_an_argument() -> None:
     f = lambda x, p: np.unwrap(3 * x[x > 0], period=p)
     np.testing.assert_allclose(irad.compile(f)(SELECTED, 2.5), f(SELECTED, 2.5))
+
+
+def test_a_length_that_only_the_extents_of_a_value_at_all_places_read() -> None:
+    """Nothing but the loop over the rows knows how many of them there are."""
+    x = np.array([0.1, 0.7, 0.9])  # two are above 0.5
+    for f in (
+        lambda x: np.sum(np.full((len(x[x > 0.5]), 3), x) ** 2),
+        lambda x: np.sum(np.broadcast_to(x, (len(x[x > 0.5]), 3)) ** 2),
+        lambda x: np.sum(np.ones((len(x[x > 0.5]), 3)) * x**2),
+    ):
+        np.testing.assert_allclose(irad.grad(f)(x), 4 * x, rtol=1e-15)
