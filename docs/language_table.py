@@ -316,6 +316,13 @@ y = s * x[0]
 y = np.zeros(n * 2)
 y[:n] = s * x[:n]
 y = y.reshape(n, -1).sum(axis=1)
+
+# whole numbers from outside that decide shapes
+labels = np.array([0, 2, 1, 0])
+---
+y = np.zeros(labels.max() + 1)
+for k in range(len(y)):
+    y[k] = x[labels == k].sum() * s
 """,
     "Lists, dicts and other containers": r"""
 # lists that grow, `append`, `[-1]`, `len`
@@ -543,6 +550,18 @@ class Poly:
 ---
 p = Poly(s, x[0], x[1])
 y = p(x[2]) * len(p) + p[-1]
+
+# attributes of the class that are None at first
+class Best:
+    found = None
+    def see(self, v):
+        if self.found is None or v > self.found:
+            self.found = v
+---
+best = Best()
+for v in x:
+    best.see(v * s)
+y = best.found
 
 # attributes on some paths
 class Box:

@@ -19,14 +19,14 @@ from irad.errors import IradTypeError
 
 VALUES: tuple[type, ...] = (
     str, bytes, int, float, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, enum.Enum, re.Pattern, re.Match,
-    np.dtype, np.generic, np.errstate, np.finfo, np.iinfo, types.CodeType,
+    np.dtype, np.generic, np.errstate, np.finfo, np.iinfo, types.CodeType, types.GenericAlias, types.UnionType,
 )  # fmt: skip
 """Classes whose objects never change."""
 
 # The same of modules that not every program imports.
 _MORE_VALUES = {
     ("fractions", "Fraction"), ("decimal", "Decimal"), ("_pydecimal", "Decimal"), ("pathlib", "PurePath"), ("uuid", "UUID"),
-    ("pathlib._local", "PurePath"), *(("datetime", name) for name in ("date", "time", "timedelta", "tzinfo")),
+    ("pathlib._local", "PurePath"), ("typing", "_Final"), *(("datetime", name) for name in ("date", "time", "timedelta", "tzinfo")),
 }  # fmt: skip
 
 
@@ -43,10 +43,15 @@ CODE: tuple[type, ...] = (
 """Classes whose objects are code: which one it is, is what counts."""
 
 
+def is_in_class(cls: type, name: str) -> bool:
+    """Has a class or one of its bases something under a name? It may be None."""
+    return any(name in vars(k) for k in cls.__mro__)
+
+
 def is_foreign_array(x: Any) -> bool:
     """Is it another library's array (Torch on the CPU, JAX, ...) whose memory NumPy can look at?"""
     cls = type(x)
-    if isinstance(x, (np.ndarray, np.generic, type)) or cls.__module__ == "builtins":
+    if isinstance(x, (np.ndarray, np.generic, type, types.GenericAlias)) or cls.__module__ == "builtins":
         return False
     return hasattr(cls, "__dlpack__") or _has_interface(x)
 

@@ -211,8 +211,8 @@ class Reader:
 
     def needing_whole_numbers(self, e: IradError, x: Arr) -> IradError:
         """The error; if x is computed from whole numbers alone, it says that they must be known."""
-        sources = self.sources_of_number(x.value)
-        if all(v.type.dtype[0] in "iu" and not v.type.shape for v in sources):
+        sources, known = self.sources_of_number(x.value), self.captures.fixable()
+        if all(v.type.dtype[0] in "iu" and (not v.type.shape or v in known) for v in sources):
             e.sources = sources  # type: ignore[attr-defined]
         return e
 
@@ -234,11 +234,11 @@ class Reader:
         return bool(found) and all(v in self.loop_of or whole(v) for v in found)
 
     def decided_by(self, cond: Arr) -> frozenset[Value]:
-        """What a condition was computed from, if all of it may be known at compile time: a captured number, a whole number among the
-        arguments, a counter of a loop."""
-        scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
+        """What a condition was computed from, if all of it may be known at compile time: captured numbers and arrays of whole numbers,
+        a whole number among the arguments, a counter of a loop."""
+        fixable = self.captures.fixable()
         found = self.sources_of_number(cond.value)
-        known = lambda v: v in self.loop_of or v in scalars or (v in self.leaf_of and v.type.dtype[0] in "iub")
+        known = lambda v: v in self.loop_of or v in fixable or (v in self.leaf_of and v.type.dtype[0] in "iub")
         return frozenset(found) if all(map(known, found)) else frozenset()
 
     def sources_of_number(self, v: Value) -> set[Value]:

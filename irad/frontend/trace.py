@@ -171,11 +171,7 @@ class _Attempt:
         r = self.reader
         if isinstance(e, AliasError) and not r.doubtful <= r.tracked:
             return Restart(tracked=frozenset(r.doubtful))
-        leaf_of = r.leaf_of | {
-            c.value: ("capture", p)
-            for p, c in r.captures.params.items()
-            if not c.type.shape and p.steps[-1:] != (("stream", None),)
-        }
+        leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable().items()}
         sources = r.sources_of(e)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)
         loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)

@@ -142,5 +142,6 @@ def _branched(r: Reader, items: list[Any], at: Arr, first: int) -> Any:
     side: Callable[[list[Any], int], Callable[[], Any]] = lambda part, n: lambda: _branched(r, part, at, n)
     out = branch(r, r.operator("lt", at, first + half), side(items[:half], first), side(items[half:], first + half))
     if isinstance(out, Poison):
-        raise UnsupportedError(f"which item it is depends on data, and {out.message.removeprefix('it ')}")
+        error = UnsupportedError(f"which item it is depends on data, and {out.message.removeprefix('it ')}")
+        raise r.needing_whole_numbers(error, at)
     return out

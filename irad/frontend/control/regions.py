@@ -130,7 +130,7 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
     except Dead:
         del r.frames[depth:]
         return True, None
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         if not r.conditional or not of_the_program(e):
             raise
         del r.frames[depth:]
@@ -141,11 +141,22 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
 _OF_PYTHON = (IndexError, ZeroDivisionError, OverflowError)  # errors of irad that Python raises too, where the line is reached
 
 
-def of_the_program(e: Exception) -> bool:
+def of_the_program(e: BaseException) -> bool:
     """Would Python raise it, running the program (rather than irad, which cannot compile it)?"""
     if isinstance(e, IradError):
         return isinstance(e, _OF_PYTHON)
-    return not isinstance(e, (Emitted, RecursionError, NotImplementedError)) and not type(e).__module__.startswith("irad.")
+    if isinstance(e, (RecursionError, NotImplementedError)):  # irad's own come by other ways than a statement of the program
+        return getattr(e, _SAID, False)
+    return not isinstance(e, Emitted) and not type(e).__module__.startswith("irad.")
+
+
+_SAID = "_irad_said"  # an attribute of exceptions that a `raise` of the program names
+
+
+def said(e: BaseException) -> BaseException:
+    """The exception of a `raise` in the program."""
+    setattr(e, _SAID, True)
+    return e
 
 
 def as_python(e: BaseException) -> BaseException | None:
@@ -156,7 +167,7 @@ def as_python(e: BaseException) -> BaseException | None:
     return None if kind is None else kind(e.message)
 
 
-def raise_as(r: Reader, e: Exception) -> None:
+def raise_as(r: Reader, e: BaseException) -> None:
     """Emit an unconditional raise of what the program raised while it was read."""
     if isinstance(e, IradError):
         current().loc = e.loc or current().loc

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_instance, is_library, own_names
+from irad.core.foreign import base_items, is_in_class, is_instance, is_library, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, static_value
@@ -51,7 +51,7 @@ def rely_on(r: Reader, cls: type, name: str) -> None:
     if is_library(cls.__module__):
         return
     found, path = found_in_class(cls, name), r.captures.origin(cls)
-    if found is None:
+    if not is_in_class(cls, name):
         r.captures.guard(path, "lacks", name)
     elif isinstance(found, types.FunctionType):
         at = path.child("attr", name)

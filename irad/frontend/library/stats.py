@@ -81,6 +81,45 @@ def pmf(self, k, *args, **kwds):
     return np.exp(logpmf(self, k, *args, **kwds))
 
 
+# ---- the normal distribution without its checks, as programs call it to save time ------------------------------------------------------
+
+
+@written("scipy.stats._continuous_distns.norm_gen._pdf", always=True)
+def _norm_pdf(self, x):
+    """norm._pdf."""
+    return np.exp(-(x**2) / 2.0 - LOG_2PI / 2)
+
+
+@written("scipy.stats._continuous_distns.norm_gen._logpdf", always=True)
+def _norm_logpdf(self, x):
+    """norm._logpdf."""
+    return -(x**2) / 2.0 - LOG_2PI / 2
+
+
+@written("scipy.stats._continuous_distns.norm_gen._cdf", always=True)
+def _norm_cdf(self, x):
+    """norm._cdf."""
+    return sp.ndtr(x)
+
+
+@written("scipy.stats._continuous_distns.norm_gen._logcdf", always=True)
+def _norm_logcdf(self, x):
+    """norm._logcdf."""
+    return sp.log_ndtr(x)
+
+
+@written("scipy.stats._continuous_distns.norm_gen._sf", always=True)
+def _norm_sf(self, x):
+    """norm._sf."""
+    return sp.ndtr(-x)
+
+
+@written("scipy.stats._continuous_distns.norm_gen._ppf", always=True)
+def _norm_ppf(self, q):
+    """norm._ppf."""
+    return sp.ndtri(q)
+
+
 # ---- distribution functions --------------------------------------------------------------------------------------------------------
 
 

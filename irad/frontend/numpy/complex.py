@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irad.core.types import Type, is_complex
-from irad.errors import UnsupportedError
+import numpy as np
+
+from irad.core.types import DTYPES, Type, is_complex
 from irad.frontend.numpy.elementwise import apply_ufunc
+from irad.frontend.numpy.reduce import any_of
 from irad.frontend.registry import attribute, method, numpy
 from irad.frontend.values.arr import Arr, dtype_of, lift, materialise, shape_of
 from irad.ops import complex as cx
 from irad.ops.constant import const
+from irad.ops.control import raise_if
+
+_APART = "np.real_if_close of numbers whose imaginary parts are not close to 0, which NumPy leaves complex; write .real"
 
 
 @numpy("real", view=True)
@@ -72,7 +77,12 @@ def isrealobj(x: Any) -> bool:
 
 @numpy("real_if_close", view=True)
 def real_if_close(a: Any, tol: Any = 100) -> Arr:
-    """np.real_if_close of real numbers: the array itself. Raises UnsupportedError for complex ones."""
+    """np.real_if_close: of real numbers the array itself, of complex ones the real parts. ValueError is raised at run time where an
+    imaginary part is not close to 0, so that NumPy would leave the numbers complex."""
     if is_complex(dtype_of(a)):
-        raise UnsupportedError("np.real_if_close: the dtype of its result depends on the data; write .real")
+        x = lift(a)
+        eps = np.finfo(DTYPES[dtype_of(real(x))]).eps
+        near = apply_ufunc("less", apply_ufunc("absolute", imag(x)), tol * eps if tol > 1 else tol)
+        raise_if(any_of(apply_ufunc("logical_not", near)).value, exc="ValueError", message=_APART)
+        return real(x)
     return Arr(lift(a).value)

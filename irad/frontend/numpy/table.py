@@ -48,12 +48,12 @@ for _name in (
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
     "numpy.einsum", "numpy.fft", "numpy.bincount", "library.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
-    "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "library.series", "library.sets", "numpy.unsupported",
+    "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "library.series", "library.sets", "library.domains", "numpy.unsupported",
 ]  # fmt: skip
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {
     "numpy.testing": ["library.testing"],
-    "scipy.special": ["scipy.special"],
+    "scipy.special": ["scipy.special", "library.lambert"],
     "scipy.linalg": ["scipy.linalg", "library.matrices"],
     "scipy.stats": ["library.stats"],
     "scipy.integrate": ["library.integration"],

@@ -17,10 +17,14 @@ from irad.frontend.python.text_formats import percent_formatted
 from irad.frontend.python.texts import shown, template_of
 from irad.frontend.reader import Reader
 from irad.frontend.reading.host_calls import constant_operand, host_call, host_text, python_number
+from irad.frontend.reading.raises import raise_exception
 from irad.frontend.values.arr import static_value
-from irad.frontend.values.objects import Text, describe, is_traced_deep
+from irad.frontend.values.objects import Poison, Text, describe, is_traced_deep
 
 # ---- warnings -------------------------------------------------------------------------------------------------------
+
+
+_RECORDED = "compiled code does not keep the list of warnings of catch_warnings(record=True); put that around the call"
 
 
 class Filters(Stands):
@@ -28,14 +32,15 @@ class Filters(Stands):
 
     cls = warnings.catch_warnings
 
-    def __init__(self) -> None:
+    def __init__(self, record: bool = False) -> None:
         self.found: list[tuple[Any, ...]] = []
         self.conditional = 0
+        self.record = record  # the warnings of the block go into a list, which is not there to be read
 
     def call(self, r: Reader, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         self.conditional = r.conditional
         r.filters.append(self)
-        return None
+        return Poison(_RECORDED) if self.record else None
 
     def leave(self, r: Reader) -> None:
         r.filters.remove(self)
@@ -43,9 +48,7 @@ class Filters(Stands):
 
 @builtin(warnings.catch_warnings)
 def catch_warnings(r: Reader, *, record: bool = False, module: Any = None, action: Any = None, **rest: Any) -> Filters:
-    if record:
-        raise UnsupportedError("warnings.catch_warnings(record=True) in compiled code; put it around the call")
-    out = Filters()
+    out = Filters(bool(record))
     if action is not None:
         out.found.append((warnings.simplefilter, (action,), tuple(rest.items())))
     return out
@@ -69,6 +72,20 @@ for _fn in (warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnin
     builtin(_fn)(_filtering(_fn))
 
 
+def _is_error(filters: Sequence[tuple[Any, ...]], category: type[Warning]) -> bool:
+    """Do the filters of the program say that warnings of a class are errors, whatever their text?"""
+    for fn, args, kwargs in reversed(filters):
+        if fn is warnings.resetwarnings:
+            return False
+        names = ("action", "category") if fn is warnings.simplefilter else ("action", "message", "category")
+        given = dict(zip(names, args)) | dict(kwargs)
+        if len(args) > len(names) or given.keys() - {"action", "category"}:
+            return False
+        if issubclass(category, given.get("category", Warning)):
+            return given["action"] == "error"
+    return False
+
+
 @builtin(warnings.warn)
 def warn(r: Reader, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **other: Any) -> None:
     """A warning at run time, at the line of the call (`stacklevel` is not followed)."""
@@ -80,18 +97,21 @@ def warn(r: Reader, message: Any, category: Any = None, stacklevel: int = 1, sou
     loc, space = current().loc, r.frame.globals_of.__globals__
     file, line = (loc.file, loc.line) if loc is not None else ("<compiled>", 1)
     filters = [f for block in r.filters for f in block.found]
+    record = any(block.record for block in r.filters)
+    if _is_error(filters, category):
+        raise_exception(r, category(message))
 
     def act(text: str) -> None:
         registry = space.setdefault("__warningregistry__", {})
-        if not filters:
+        if not filters and not record:
             warnings.warn_explicit(text, category, file, line, space.get("__name__"), registry)
             return
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=record):
             for fn, args, kwargs in filters:
                 fn(*args, **dict(kwargs))
             warnings.warn_explicit(text, category, file, line, space.get("__name__"), {})
 
-    host_text(("warn", category, file, line, id(space), tuple(filters)), act, template_of(shown(r, message)))
+    host_text(("warn", category, file, line, id(space), tuple(filters), record), act, template_of(shown(r, message)))
 
 
 # ---- logging --------------------------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def _returned(r: Reader, frame: Activation, name: str) -> Any:
         value = value.value
     if isinstance(value, Poison):
         words = f"what {name} returns depends on data in its structure: {value.message}"
-        raise UnsupportedError(words, r.loc(frame.liveness.node))
+        raise value.error(name, words).at(r.loc(frame.liveness.node))
     if isinstance(done, Arr) and value is not None:  # at its end it returns None
         value = Nullable(value.value, conjunction(done, value.there)) if isinstance(value, Nullable) else Nullable(value, done)
     return replace(value, where=_lines(r, frame, done)) if isinstance(value, Nullable) else value

@@ -8,14 +8,22 @@ import sys
 import types
 from typing import Any
 
-from irad.core.foreign import CODE, is_container, is_instance, is_library, is_value, own_names
+from irad.core.foreign import CODE, is_container, is_in_class, is_instance, is_library, is_value, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import UNDEFINED, Maybe, Poison, describe, found_in_class, holds_traced, python_method
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Maybe,
+    Poison,
+    describe,
+    found_in_class,
+    holds_traced,
+    python_method,
+)
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.control import raise_if
 
@@ -171,7 +179,7 @@ def _usable(name: str, value: Any) -> Any:
 def _has_other(obj: Any, name: str) -> bool:
     """Does an object have an attribute, or may it, where its own is not there?"""
     found = found_in_class(type(obj), name)
-    there = found is not None and not isinstance(found, types.MemberDescriptorType)
+    there = is_in_class(type(obj), name) and not isinstance(found, types.MemberDescriptorType)
     return there or python_method(obj, "__getattr__") is not None
 
 
@@ -187,16 +195,16 @@ def _missing(obj: Any, name: str, deleted: bool = False) -> str:
 def _of_class(r: Reader, obj: Any, name: str) -> Any:
     """What the class of an object has under a name: methods, properties, other descriptors, data; `__getattr__` if nothing."""
     found = found_in_class(type(obj), name)
-    library = is_library(type(obj).__module__)
-    if isinstance(found, types.MemberDescriptorType):
-        found = None if is_instance(obj) else found
+    library, nothing = is_library(type(obj).__module__), not is_in_class(type(obj), name)
+    if isinstance(found, types.MemberDescriptorType) and is_instance(obj):
+        found, nothing = None, True
     if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and not library:
         r.captures.guard(r.captures.origin(type(obj)).child("attr", name), "is", found)
         return r.call(found.fget, [obj])
     if isinstance(found, types.FunctionType):
         note_method(r, obj, name, found)
         return types.MethodType(found, obj)
-    if found is None and is_instance(obj) and name != "__dict__":
+    if nothing and is_instance(obj) and name != "__dict__":
         return _asked(r, obj, name)
     if isinstance(found, functools.cached_property):
         return _cached(r, obj, name, found)
@@ -209,14 +217,15 @@ def _of_class(r: Reader, obj: Any, name: str) -> Any:
 
 def _data(r: Reader, obj: Any, name: str, found: Any, library: bool) -> Any:
     """Data of a class, and what is written in C."""
-    if found is not None and not hasattr(type(found), "__get__"):
+    there = is_in_class(type(obj), name)
+    if there and not hasattr(type(found), "__get__"):
         value = found
     else:
         value = getattr(obj, name)
     if isinstance(found, C_METHODS) or (library and is_value(obj)):
         return value
     path = place_of(r, obj)
-    if found is not None and not library and (callable(value) or not hasattr(type(found), "__get__")):
+    if there and not library and (callable(value) or not hasattr(type(found), "__get__")):
         # a static or class method, a function kept as data; data of the class
         shown = path is not None and name not in r.outside.names(obj) and name not in own_names(obj)
         at = path if shown and path is not None else r.captures.origin(type(obj))

@@ -293,14 +293,14 @@ def conditional(r: Reader, e: ast.IfExp) -> Any:
 
     out = branch(r, t, lambda: side(e.body, True), lambda: side(e.orelse, False))
     if isinstance(out, Poison):
-        raise UnsupportedError(f"the value of this conditional expression {out.message.removeprefix('it ')}")
+        raise out.error("", f"the value of this conditional expression {out.message.removeprefix('it ')}")
     return out
 
 
 def truth(r: Reader, x: Any) -> Any:
     """bool(x) as Python takes it: a bool, or a traced one."""
     if isinstance(x, Poison):
-        raise UnsupportedError(f"the truth of what {x.message.removeprefix('it ')}")
+        raise x.error("", f"the truth of what {x.message.removeprefix('it ')}")
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)

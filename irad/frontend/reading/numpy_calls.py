@@ -29,6 +29,7 @@ from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
 from irad.frontend.values.objects import Array, Either, Poison, describe, python_method
 from irad.frontend.values.result_layout import of_call
+from irad.ops.intervals import interval
 
 
 def is_hashable(fn: Any) -> bool:
@@ -125,12 +126,22 @@ _SHAPE_ARGUMENTS: dict[Any, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+def _fixable(r: Reader, x: Arr) -> bool:
+    """Is a number computed from what may be constants alone: scalar arguments, captured numbers and arrays of whole numbers?"""
+    known = r.captures.fixable()
+    return all(v in r.leaf_of or v in known for v in r.sources_of_number(x.value))
+
+
+_MANY = 1 << 31  # what no axis reaches: a number of unknown origin may be larger
+
+
 def _fix_shape(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """A shape that is computed from number arguments alone makes them static; other traced shapes are run-time extents."""
+    """A shape that is computed from number arguments alone makes them static, and one that nothing bounds captured arrays of whole
+    numbers that it is computed from; other traced shapes are run-time extents."""
     for k in hashed(_SHAPE_ARGUMENTS, fn) or ():
         x = kwargs.get(k) if isinstance(k, str) else args[k] if k < len(args) else None
         for n in x if isinstance(x, (tuple, list)) else (x,):
-            if isinstance(n, Arr) and r.from_arguments(n):
+            if isinstance(n, Arr) and (r.from_arguments(n) or (interval(n.value)[1] > _MANY and _fixable(r, n))):
                 raise NeedStatic(n, f"the shape that np.{fn.__name__} makes")
 
 
@@ -329,10 +340,10 @@ def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
     """arr[mask] = the first values, repeated as need be: element k of the places that hold gets number k."""
     flat = r.call(np.ravel, [r.call(np.asarray, [mask])])
     values = r.call(np.ravel, [r.call(np.asarray, [vals])])
-    (n,) = values.shape
+    (n,) = r.getattr(values, "shape")
     order = r.operator("sub", r.call(np.cumsum, [flat]), 1)
     chosen = r.getitem(values, r.call(np.remainder, [r.call(np.maximum, [order, 0]), n]))
-    r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, arr.shape]), arr]))
+    r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, r.getattr(arr, "shape")]), arr]))
 
 
 def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Any
+from typing import Any, NoReturn
 
 from irad.core.types import is_complex
 from irad.errors import UnsupportedError
 from irad.frontend.control.facts import learn
-from irad.frontend.control.regions import Dead, kept_exception, known_exception, raise_always
+from irad.frontend.control.regions import Dead, kept_exception, known_exception, raise_always, said
 from irad.frontend.python.texts import needs_reading, template_of, text_of
 from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
@@ -29,8 +29,13 @@ def raise_(r: Reader, s: ast.Raise) -> None:
         exc = exc()
     if not isinstance(exc, BaseException):
         raise TypeError("exceptions must derive from BaseException")
+    raise_exception(r, exc)
+
+
+def raise_exception(r: Reader, exc: BaseException) -> NoReturn:
+    """Raise what the program raises."""
     if not any(map(needs_reading, exc.args)):
-        raise exc  # a handler of the program may catch it; a branch or loop around raises it at run time
+        raise said(exc)  # a handler of the program may catch it; a branch or loop around raises it at run time
     name, template, operands = described(r, exc)
     raise_always(name, template, [o.value for o in operands])
     raise Dead

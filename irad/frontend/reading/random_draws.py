@@ -26,6 +26,7 @@ from irad.frontend.reading.random_streams import (
 from irad.frontend.reading.random_streams import stand_for as stand_for
 from irad.frontend.values.arr import Arr, broadcast_shapes, lift, normalize_axis, static_int
 from irad.frontend.values.objects import Array, is_traced_deep
+from irad.frontend.values.runs import has_run
 from irad.ops.control import raise_if
 from irad.ops.intervals import bound, interval
 
@@ -320,6 +321,11 @@ def permutation(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> Any:
 @draws("shuffle")
 def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     if isinstance(x, list):
+        if has_run(x):
+            raise UnsupportedError(
+                "a random order of a list that grew in a loop, whose length may depend on data; keep its items in arrays, and draw an "
+                "order of a known length (rng.permutation(n))"
+            )
         items = r.call(np.stack, [[r.call(np.asarray, [v]) for v in x]]) if x else None
         if items is not None:
             order = _order(r, s, "shuffle", len(x))

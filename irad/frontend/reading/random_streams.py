@@ -41,12 +41,18 @@ class RandomStream(Stands):
         self.number = number
 
     def attribute(self, r: Reader, name: str) -> Any:
-        if name in self.draws and hasattr(self.cls, name):
+        if self._draws(name):
             self.METHODS.setdefault(name, self.draws[name])
         return super().attribute(r, name)
 
+    def _draws(self, name: str) -> bool:
+        """Is it a method? NumPy's are there once their module is, which Python's `random` does not need."""
+        if self.draws is DRAWS:
+            import_later("irad.frontend.reading.random_draws")
+        return name in self.draws and hasattr(self.cls, name)
+
     def call(self, r: Reader, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if name not in self.draws or not hasattr(self.cls, name):
+        if not self._draws(name):
             raise UnsupportedError(f"{self.cls.__name__}.{name} is not supported in compiled code; call it outside")
         return self.draws[name](r, self, *args, **kwargs)
 

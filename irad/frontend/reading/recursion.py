@@ -19,26 +19,23 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
-import numpy as np
-
 from irad.core.ir import Graph, Node, Value, captures, current, emit, map_regions, substitute, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
-from irad.core.types import dtype_name
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
 from irad.frontend.control.list_rules import grown_parts
-from irad.frontend.control.merge import Joiner, elements_of, open_
+from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
-from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, equal, structure
+from irad.frontend.control.templates import Bad, Grown, Template, equal
 from irad.frontend.control.tries import check_tried
 from irad.frontend.reader import Reader, Restart
-from irad.frontend.reading.recursive_changes import Changes, opened, stays
-from irad.frontend.values.arr import Arr
+from irad.frontend.reading.kinds import circular, number_kind, signature
+from irad.frontend.reading.recursive_changes import Changes, opened
 from irad.frontend.values.kept import Home
-from irad.frontend.values.objects import Array, Maybe, Nullable, is_number, is_traced_deep
-from irad.frontend.values.runs import has_run, larger, most_of
+from irad.frontend.values.objects import Array, Maybe, is_number, is_traced_deep
+from irad.frontend.values.runs import larger, most_of
 from irad.frontend.values.state import Region
 from irad.ops.control import call as call_op
 from irad.ops.control import raise_if
@@ -89,48 +86,13 @@ class Record:
         return homes == self.homes and (not self.done or stored - mine == self.stored - mine)
 
 
-def signature(r: Reader, names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
-    """The types of arguments; `general`: Python numbers by type, not by value."""
-    return tuple((k, _kind(r, x, general)) for k, x in names.items())
-
-
-def _kind(r: Reader, x: Any, general: bool) -> Any:
-    if isinstance(x, Array):
-        return ("array", x.type)
-    if isinstance(x, Arr):
-        return ("number", x.name, x.weak)
-    if general and (number := _number(type(x))):
-        return number
-    if isinstance(x, Nullable):
-        return ("perhaps", _kind(r, x.value, general))
-    if has_run(x):
-        return ("list", _kind_of(elements_of(x, None)))
-    node = None if stays(r, x) else structure(x)
-    if node is not None:
-        return (node[0], str(node[1]), tuple(_kind(r, c, general) for c in node[2]))
-    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, type(None), np.generic)) else ("object", id(x))
-
-
-def _kind_of(t: Template | None) -> Any:
-    """The same of the elements of a list that stand in arrays."""
-    if isinstance(t, Num):
-        return ("number", t.dtype, t.weak)
-    if isinstance(t, Ary):
-        return ("array", t.type)
-    if isinstance(t, Grown):
-        return ("list", _kind_of(t.element))
-    if isinstance(t, Composite):
-        return (t.cls, str(t.meta), tuple(map(_kind_of, t.kids)))
-    return ("object", id(t))
-
-
 def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Activation], Any]) -> Any:
     """The result of a call that must not be inlined; NotImplemented for all others. `frame` has its arguments bound."""
     frame.signature = signature(r, frame.env.names)
     record = _known(r, frame)
     if record is None:
         general = signature(r, frame.env.names, True)
-        if not _calls_itself(r, frame, general):
+        if not _calls_itself(r, frame, general) or circular(general):
             _check_growth([f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
             return NotImplemented
         known = list(r.records), dict(r.graphs)
@@ -207,21 +169,12 @@ def _same_cell(a: CellType, b: CellType) -> bool:
         return False
 
 
-_PYTHON = {int: "i64", float: "f64", complex: "c128"}
-
-
-def _number(cls: type) -> tuple[str, str, bool] | None:
-    """The kind of the numbers of a class: dtype, and whether they are Python's. None for what is no number of the graph."""
-    name = dtype_name(cls) if issubclass(cls, np.generic) else _PYTHON.get(cls)
-    return ("number", name, not issubclass(cls, np.generic)) if name else None
-
-
 def _generalised(t: Any) -> Any:
     """A signature with Python numbers by type, in containers too."""
     if not isinstance(t, tuple):
         return t
     if len(t) == 3 and t[0] == "value":
-        return _number(t[1]) or t
+        return number_kind(t[1]) or t
     return tuple(map(_generalised, t))
 
 

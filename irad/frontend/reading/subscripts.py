@@ -29,6 +29,7 @@ from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, lift, static_int
 from irad.frontend.values.fits import check_scalar
+from irad.frontend.values.index import is_condition, is_index
 from irad.frontend.values.objects import (
     AliasError,
     Array,
@@ -146,25 +147,22 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
         return found[0]
     chosen_items = r.chosen_items()
     if chosen_items.one_kind(obj):
-        return chosen_items.number(r, obj, chosen_items.position(obj, key) if _is_index(key) else key)
+        return chosen_items.number(r, obj, chosen_items.position(obj, key) if is_index(key) else key)
     what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
     wanted = NeedStatic(key, what)
-    if isinstance(obj, (list, tuple, str)) and len(obj) and _is_index(key) and not r.may_be_known(key):
+    if isinstance(obj, (list, tuple, str)) and len(obj) and is_index(key) and not r.may_be_known(key):
         found = chosen_items.item(r, obj, key)
         if found is not None:
             return found[0]
     raise wanted
 
 
-def _is_index(key: Arr) -> bool:
-    """Does Python take a number as an index?"""
-    return not key.shape and (key.name[0] in "iu" or (key.name == "bool" and key.weak))
-
-
 def array_item(r: Reader, x: Array, key: Any) -> Any:
     """x[key]: a NumPy scalar, a view, or for index arrays and masks a copy."""
     if isinstance(x, Either):
         return settled(r, x, lambda a: array_item(r, a, key))
+    if is_condition(k := r.operand(key) if isinstance(key, Array) else key):
+        x, key = views.at(r, x, None), r.operand(r.call(np.reshape, [k, 1]))
     if not views.is_basic(key):
         found = _concrete(r, x, key, operator.getitem)
         return of_gather(r.wrap(getitem(r.operand(x), key) if found is None else found, zero_d=True), x, key)
@@ -202,6 +200,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
         return split(r, (obj, value), lambda x, v: r.setitem(x, key, v))
     if isinstance(obj, Array):
         k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
+        if is_condition(k):  # all elements or none
+            k, v = Ellipsis, r.operand(r.call(np.where, [key, value, obj]))
         if isinstance(value, Arr) and views.is_basic(k):
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)

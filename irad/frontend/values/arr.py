@@ -230,6 +230,8 @@ def static_int(x: Any, what: str) -> int:
     try:
         return x.__index__()
     except (AttributeError, TypeError):
+        if isinstance(x, Extent):
+            raise UnsupportedError(f"{what} must be known at compile time, and is a length that depends on data") from None
         raise IradTypeError(f"{what} must be an integer, not {type(x).__name__}") from None
 
 

@@ -44,6 +44,8 @@ from irad.ops.intervals import bound
 
 _PLAIN = (str, bytes, bool, type(None), type(Ellipsis), int)
 _PINNED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)  # guarded by identity wherever they are found
+_COMPARED = 1 << 16  # elements of an array that each call compares with what was there
+_SHAPING = "an array from outside is stored into, and its numbers decide a shape of the program: copy it, and store into the copy"
 RECORD = "a record given as an argument, or captured, is stored into: pass the array and the index, p[i]['x'] = ..."
 
 
@@ -223,6 +225,11 @@ class Captures:
             return self._foreign(obj, path)
         if is_container(obj):
             return self._container(obj, path)
+        if type(obj) is types.MappingProxyType:
+            self.guard(path, "type", type(obj))
+            held = self._container(dict(obj), path.child("dict"))
+            self._mirror(obj, held, path)
+            return held
         if is_stream(obj):
             self.guard(path, "type", type(obj))
             return import_later("irad.frontend.reading.random_draws").stand_for(
@@ -249,7 +256,7 @@ class Captures:
                 if not is_plain(obj) or obj.dtype.names is not None:
                     raise IradTypeError(f"{path}: {why_not(obj.dtype) if obj.dtype.names is not None else e}") from None
                 return self._text(obj, path)
-            return self._array(obj, path, t)
+            return self._known_array(obj, path) if path in self.frozen else self._array(obj, path, t)
         if path in self.frozen or (type(obj) is float and obj in (math.inf, -math.inf)):  # no limit: a flag more than a number
             self.guard(path, "eq", obj)
             return obj
@@ -270,6 +277,13 @@ class Captures:
         self.originals[id(frozen)] = obj
         self.mirrors[id(obj)] = frozen
         return frozen
+
+    def _known_array(self, obj: np.ndarray, path: Path) -> Array:
+        """An array of whole numbers that shape the program: it is known, and compared at each call."""
+        self.guard(path, "content", content(obj))
+        array = Array(Cell(np.array(obj), str(path)), frozen=_SHAPING).laid_out(strides_of(obj))
+        self._mirror(obj, array, path)
+        return array
 
     def _array(self, obj: Any, path: Path, t: Type, frozen: str = "") -> Array:
         value = self._param(path, t, False)
@@ -296,6 +310,12 @@ class Captures:
             t = field_type(x)
             found.append(self._fields(x, at, frozen) if t is None else self._array(x, at, t, frozen))
         return Structured(Layout(layout.dtype, layout.cls), found)
+
+    def fixable(self) -> dict[Value, Path]:
+        """What may be a constant where the program's structure needs it: numbers, and arrays of whole numbers that are compared
+        quickly (labels, connectivity, boundary conditions, masks)."""
+        small = lambda t: not t.shape or (t.dtype[0] in "iub" and t.static and t.size <= _COMPARED)
+        return {c.value: p for p, c in self.params.items() if small(c.type) and p.steps[-1:] != (("stream", None),)}
 
     def _param(self, path: Path, t: Type, weak: bool) -> Value:
         if path not in self.params:

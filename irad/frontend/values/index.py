@@ -18,6 +18,7 @@ from irad.frontend.registry import OPERATORS
 from irad.frontend.values.arr import (
     Arr,
     broadcast_shapes,
+    dtype_of,
     is_traced,
     lift,
     materialise,
@@ -83,6 +84,16 @@ class Plan:
 
 def _is_bool_array(k: Any) -> bool:
     return (isinstance(k, Arr) and k.name == "bool") or (isinstance(k, np.ndarray) and k.dtype == bool)
+
+
+def is_condition(k: Any) -> bool:
+    """Is an index a single bool? It stands for a mask with an axis of its own, in front."""
+    return isinstance(k, (bool, np.bool_)) or (isinstance(k, (Arr, np.ndarray)) and not shape_of(k) and dtype_of(k) == "bool")
+
+
+def is_index(key: Arr) -> bool:
+    """Does Python take a number as an index?"""
+    return not key.shape and (key.name[0] in "iu" or (key.name == "bool" and key.weak))
 
 
 def _normalize_item(k: Any) -> Any:

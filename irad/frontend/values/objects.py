@@ -280,8 +280,8 @@ class Poison:
     message: str
     sources: frozenset[Value] = frozenset()
 
-    def error(self, what: str) -> UnsupportedError:
-        e = (AliasError if self.message is STALE else UnsupportedError)(f"{what} cannot be used here: {self.message}")
+    def error(self, what: str, words: str = "") -> UnsupportedError:
+        e = (AliasError if self.message is STALE else UnsupportedError)(words or f"{what} cannot be used here: {self.message}")
         if self.sources:
             e.sources = set(self.sources)  # type: ignore[attr-defined]
         return e

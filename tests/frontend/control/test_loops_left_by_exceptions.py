@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -175,3 +176,36 @@ def test_what_the_elements_of_an_array_have_stored_stays(f) -> None:
     with pytest.raises(type(want.value), match=str(want.value)):
         irad.compile(f)(0.5, mine)
     assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", [NotImplementedError, RecursionError, SystemExit, RuntimeError])
+def test_what_is_raised_under_a_condition_is_raised_at_run_time(kind: type[BaseException]) -> None:
+    """Those too that Python, or irad, raises for other reasons."""
+
+    def f(x: float) -> float:
+        if x > 3:
+            raise kind("too large")
+        return x * x
+
+    def g(x: float) -> float:
+        try:
+            return f(x)
+        except kind:
+            return -x
+
+    assert irad.value_and_grad(f)(2.0) == (4.0, 4.0)
+    with pytest.raises(kind, match="too large"):
+        irad.compile(f)(4.0)
+    assert irad.value_and_grad(g)(2.0) == (4.0, 4.0)
+    assert irad.value_and_grad(g)(4.0) == (-4.0, -1.0)
+
+
+def test_exit() -> None:
+    def f(x: float) -> float:
+        if x > 3:
+            sys.exit("too large")
+        return x * x
+
+    assert irad.value_and_grad(f)(2.0) == (4.0, 4.0)
+    with pytest.raises(SystemExit, match="too large"):
+        irad.compile(f)(4.0)

@@ -377,3 +377,31 @@ def test_a_number_is_indexed_where_the_program_never_comes() -> None:
     assert irad.grad(f)(np.array([1.0, 2.0])).tolist() == [2.0, 0.0]
     with pytest.raises(TypeError):
         irad.compile(f)(np.array([1.0, -2.0]))
+
+
+def test_a_single_bool_is_a_mask_with_an_axis_in_front() -> None:
+    def stored(x: Any, b: float) -> Any:
+        y = x.copy()
+        y[b > 1] = 7
+        y[np.asarray(b > 5)] = x[::-1]
+        return y
+
+    def zero_d(v: float) -> Any:
+        h = np.asarray(v).copy()
+        h[np.asarray(np.isnan(h))] = 0
+        h[h > 1] = 2.0
+        return h * 3
+
+    def read(x: Any, b: float) -> Any:
+        return np.sum(x[b > 1] ** 2) + x[b > 1].shape[0]
+
+    x = np.array([1.0, 2.0, 3.0])
+    for b in (0.0, 2.0, 6.0):
+        np.testing.assert_array_equal(irad.compile(stored)(x, b), stored(x, b))
+        np.testing.assert_array_equal(irad.compile(read)(x, b), read(x, b))
+    for v in (np.nan, 3.0, 0.5):
+        assert irad.compile(zero_d)(v) == zero_d(v)
+    assert irad.grad(zero_d)(0.5) == 3.0
+    assert irad.grad(zero_d)(3.0) == 0.0
+    np.testing.assert_array_equal(irad.grad(read)(x, 2.0), 2 * x)
+    np.testing.assert_array_equal(irad.grad(lambda x: np.sum(stored(x, x[1])))(x), [0, 0, 0])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -468,3 +471,23 @@ def test_a_drawn_array_is_exchanged_in_a_loop() -> None:
     assert np.isclose(value, f(p, 7), rtol=1e-13)
     d = np.random.default_rng(1).random((6, 6)) * 1e-6
     assert np.isclose(np.sum(slope * d), (f(p + d, 7) - f(p - d, 7)) / 2, rtol=1e-7)
+
+
+def test_generators_after_pythons_own_random(tmp_path: Path) -> None:
+    """In a process of its own: what Python's `random` needs is imported without NumPy's draws."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import random
+import numpy as np
+import irad
+
+try:
+    irad.compile(lambda x: x * random.SystemRandom().random())(1.0)
+except irad.IradError:
+    pass
+f = lambda x: x * np.random.default_rng(3).normal()
+assert irad.compile(f)(2.0) == f(2.0)
+"""
+    )
+    subprocess.run([sys.executable, str(program)], check=True)

@@ -80,6 +80,31 @@ def test_flat_indices_out_of_bounds() -> None:
         back(np.array([3]), np.array([0]))
 
 
+def test_functions_that_turn_to_complex_numbers_raise_there() -> None:
+    c = irad.compile(lambda x: np.emath.arcsin(x) + np.emath.sqrt(1 - x))
+    x = np.array([0.2, -0.7])
+    np.testing.assert_allclose(c(x), np.emath.arcsin(x) + np.emath.sqrt(1 - x), rtol=1e-14)
+    irad.check_grads(lambda x: np.emath.arcsin(x) + np.emath.log(x + 2), (x,))
+    with pytest.raises(ValueError, match="arcsin"):
+        c(x * 3)
+    close = irad.compile(lambda z: np.real_if_close(z) * 2)
+    assert close(np.array([1 + 1e-15j])).dtype == np.float64
+    with pytest.raises(ValueError, match="real_if_close"):
+        close(np.array([1 + 1e-3j]))
+    assert irad.grad(lambda x: np.real_if_close(x * np.exp(0j)) ** 2)(3.0) == 6.0
+
+
+def test_place_of_as_many_values_as_there_are() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        np.place(y, x > 0, np.extract(x > 0, x) ** 2)
+        return y
+
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([-1.0, 2.0, -3.0])):
+        np.testing.assert_array_equal(irad.compile(f)(x), f(x))
+    irad.check_grads(f, (np.array([1.0, -2.0, 3.0]),))
+
+
 def test_put() -> None:
     def f(x: Any, v: Any) -> Any:
         y = x.copy()

@@ -466,3 +466,40 @@ def test_hasattr_of_numbers_and_arrays() -> None:
 
     x = np.array([2.0, 3.0])
     assert irad.compile(f)(x) == f(x) == 5.0
+
+
+class Best:
+    value = None  # of the class, until there is one of the object
+
+    def see(self, v):
+        if self.value is None or v > self.value:
+            self.value = v
+
+
+class Second(Best):
+    order = None
+
+    def __init__(self, x):
+        self.x = x
+
+    def power(self):
+        return self.x if self.order is None else self.x**self.order
+
+
+class Third(Second):
+    order = 3
+
+
+def test_attributes_of_classes_that_are_none() -> None:
+    def f(x: Any) -> Any:
+        best, seen = Best(), Best()
+        for v in x:
+            best.see(v * v)
+        if x[0] > 5:
+            seen.value = x[1]
+        return best.value + (x[2] if seen.value is None else seen.value) + Second(x[0]).power() + Third(x[1]).power()
+
+    for x in (np.array([1.0, -3.0, 2.0]), np.array([6.0, -3.0, 2.0])):
+        value, slope = irad.value_and_grad(f)(x)
+        assert value == f(x)
+        np.testing.assert_allclose(slope, [1 + (12 if x[0] > 5 else 0), 27 + (1 if x[0] > 5 else -6), float(x[0] < 5)])

@@ -103,6 +103,40 @@ def test_a_warning_that_is_an_error() -> None:
         irad.compile(warning)(X - 2.0, 0)
 
 
+def recorded(x: float) -> float:
+    with warnings.catch_warnings(record=True):
+        if x > 1:
+            warnings.warn("large")
+        return x * x
+
+
+def caught(x: float) -> float:
+    with warnings.catch_warnings(record=True) as _:
+        warnings.simplefilter("error")
+        try:
+            if x > 1:
+                warnings.warn(f"large: {x}")
+            return x * x
+        except UserWarning:
+            return -x
+
+
+def test_warnings_that_are_recorded() -> None:
+    for x in (0.5, 2.0):
+        assert warned(irad.compile(recorded), x) == []
+        assert irad.value_and_grad(recorded)(x) == (x * x, 2 * x)
+        assert irad.compile(caught)(x) == caught(x)
+        assert irad.grad(caught)(x) == (1.0 if x < 1 else -1.0)
+
+    def counted(x: float) -> float:
+        with warnings.catch_warnings(record=True) as w:
+            warnings.warn("large")
+        return x * len(w)
+
+    with pytest.raises(irad.UnsupportedError, match="does not keep the list of warnings"):
+        irad.compile(counted)(2.0)
+
+
 # ---- logging --------------------------------------------------------------------------------------------------------
 
 

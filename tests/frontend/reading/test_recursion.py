@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -472,3 +474,34 @@ def test_a_function_that_cannot_become_a_graph_is_not_called_as_one_later() -> N
             assert np.isclose(irad.compile(h)(0.3, 5), h(0.3, 5), rtol=1e-13)
         except irad.UnsupportedError as e:
             assert "changes a list that it is given" in str(e)
+
+
+def test_methods_of_objects_that_refer_to_each_other() -> None:
+    class Optimiser:
+        def __init__(self, owner: Any):
+            self.owner, self.steps = owner, 0
+
+        def update(self, g: Any) -> Any:
+            self.steps += 1
+            self.owner.x = self.owner.x - 0.1 * g
+            return np.sum(g * g)
+
+    class Model:
+        def __init__(self, n: int):
+            self.x, self.optimiser = np.zeros(n), Optimiser(self)
+
+        def fit(self, y: Any) -> Any:
+            return self.optimiser.update(self.x - y)
+
+    def f(y: Any) -> Any:
+        m, last = Model(3), 0.0
+        for _ in range(4):
+            last = m.fit(y)
+        return np.sum(m.x**2) + last * m.optimiser.steps
+
+    y = np.array([1.0, 2.0, 3.0])
+    value, slope = irad.value_and_grad(f)(y)
+    # m.x is (1 - 0.9**4) y at the end, and the last g is -0.9**3 y
+    scale = (1 - 0.9**4) ** 2 + 4 * 0.9**6
+    np.testing.assert_allclose(value, scale * 14, rtol=1e-14)
+    np.testing.assert_allclose(slope, 2 * scale * y, rtol=1e-14)

@@ -176,3 +176,19 @@ def test_a_text_of_a_row_is_read() -> None:
     source = f"func @f(%x: f64[3]) -> f64[3] {{\n  %y: f64[3] = {PREFIX}erfcx %x\n  return %y\n}}"
     assert f"{PREFIX}erfcx" in show(parse(source))
     assert all(PREFIX + n in OPS for n in FUNCTIONS)
+
+
+def test_lambertw() -> None:
+    """Against SciPy, and w / (x (1 + w)); second derivatives against mpmath."""
+    for k in (0, -1, 2):
+        c = irad.compile(lambda z: sp.lambertw(z, k))  # noqa: B023
+        for z in (
+            np.array([-0.36, -0.1, -1e-5, 0.0, 1e-3, 1.0, 1e5, 1e300, -5.0]),
+            np.array([1 + 2j, -3 - 0.1j, -0.3 + 0.2j, -0.4 - 0.01j]),
+        ):
+            np.testing.assert_allclose(c(z), sp.lambertw(z, k), rtol=1e-14, atol=1e-300)
+    f = lambda x: sp.lambertw(x).real ** 2
+    for x, second in ((-0.3, 49.97509294350863), (0.5, 0.21019925468541778), (10.0, -0.011166567223183186)):
+        w = sp.lambertw(x).real
+        np.testing.assert_allclose(irad.grad(f)(x), 2 * w * w / (x * (1 + w)), rtol=1e-13)
+        np.testing.assert_allclose(irad.grad(irad.grad(f))(x), second, rtol=1e-12)

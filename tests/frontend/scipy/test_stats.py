@@ -211,3 +211,12 @@ def test_a_normal_density_of_a_covariance_that_may_be_singular(cov: Any) -> None
     assert irad.compile(f)(np.array([0.3, 0.4]), np.ones((2, 2))) == -np.inf
     along = np.ones(2) * 1e-6
     assert np.isclose(np.sum(irad.grad(f)(x, cov) * along), (f(x + along, cov) - f(x - along, cov)) / 2, rtol=1e-6)
+
+
+def test_the_normal_distribution_without_checks() -> None:
+    x, q = np.array([-3.0, 0.2, 1.5]), np.array([0.01, 0.4, 0.9])
+    for name in ("_pdf", "_logpdf", "_cdf", "_logcdf", "_sf"):
+        f = lambda x: getattr(st.norm, name)(x)  # noqa: B023
+        np.testing.assert_allclose(irad.compile(f)(x), f(x), rtol=1e-14)
+    np.testing.assert_allclose(irad.grad(lambda x: np.sum(st.norm._cdf(x) - st.norm._sf(x)))(x), 2 * st.norm.pdf(x), rtol=1e-14)
+    np.testing.assert_allclose(irad.compile(lambda q: st.norm._ppf(q))(q), st.norm.ppf(q), rtol=1e-13)

@@ -513,3 +513,54 @@ def test_a_callback_of_an_installed_package_may_change_its_own_state(tmp_path: A
     finally:
         sys.path.remove(str(site))
         sys.modules.pop("lab_of_tests", None)
+
+
+def test_read_only_mappings() -> None:
+    d: dict[str, Any] = {"a": 2.0}
+    m = types.MappingProxyType(d)
+    live(lambda x: x * m["a"] + len(m), lambda: d.update(a=5.0), lambda: d.update(b=1), lambda: d.update(a=X))
+
+    @dataclasses.dataclass
+    class Model:
+        scale: float
+        steps: float = dataclasses.field(default=2.0, metadata={"kind": "numerical"})
+
+        def shown(self) -> float:
+            return sum(getattr(self, f.name) for f in dataclasses.fields(self) if f.metadata.get("kind") != "numerical")
+
+    assert irad.value_and_grad(lambda s: Model(s, 7.0).shown() * 3)(2.0) == (6.0, 3.0)
+
+
+def test_a_captured_number_decides_which_class() -> None:
+    class Line:
+        def __init__(self, v: float):
+            self.value = 2 * v
+
+    class Square:
+        def __init__(self, v: float):
+            self.value, self.more = v * v, v
+
+    class Model:
+        base = 1.0
+
+        def made(self, v: float) -> Any:
+            if np.isclose(self.base, 1):
+                return Line(v)
+            return Square(v)
+
+    def f(x: Any) -> Any:
+        return Model().made(x).value
+
+    live(f, lambda: setattr(Model, "base", 2.0), args=(3.0,))
+
+
+def test_captured_whole_numbers_decide_which_function() -> None:
+    kinds = np.array([1, 0, 2])
+    functions = {0: np.sin, 1: np.cos, 2: lambda v: v * v}
+
+    def f(x: Any) -> Any:
+        return sum(functions[kinds[k]](x[k]) * (k + 1) for k in range(3))
+
+    live(f, lambda: kinds.__setitem__(0, 2))
+    kinds[0] = 1
+    np.testing.assert_allclose(irad.grad(f)(X), [-np.sin(0.0), 2 * np.cos(1.0), 12.0])

@@ -49,6 +49,45 @@ def test_a_captured_number() -> None:
         np.testing.assert_array_equal(d(N), N[: 6 // n])
 
 
+def test_captured_arrays_of_whole_numbers() -> None:
+    """Boundary conditions, labels and masks that decide shapes; other numbers are another version."""
+    fixed, labels, chosen = np.array([0, 2]), np.array([0, 1, 1, 0]), np.array([True, False, True, True])
+
+    def solved(a: np.ndarray) -> np.ndarray:
+        free = np.ones(len(a), bool)
+        free[fixed] = False
+        at = np.arange(len(a))[free]
+        return np.linalg.solve(a[np.ix_(at, at)], np.ones(len(at)))
+
+    def means(a: np.ndarray) -> np.ndarray:
+        out = np.zeros((labels.max() + 1, 4))
+        for k in range(len(out)):
+            out[k] = a[labels == k].mean(axis=0)
+        return out
+
+    def minor(a: np.ndarray) -> float:
+        return np.linalg.det(a[chosen][:, chosen])
+
+    a = np.random.default_rng(0).random((4, 4)) + 4 * np.eye(4)
+    programs = [irad.compile(f) for f in (solved, means, minor)]
+    for step in range(3):
+        for c in programs:
+            np.testing.assert_allclose(c(a), c.__wrapped__(a), rtol=1e-12)
+        fixed[0], labels[0], chosen[1] = 1 + step, 2 - step, not step
+    irad.check_grads(lambda a: np.sum(solved(a)) + np.sum(means(a) ** 2) + minor(a), (a,))
+
+
+def test_a_captured_array_that_shapes_is_not_stored_into() -> None:
+    labels = np.array([0, 1, 1])
+
+    def f(a: np.ndarray) -> np.ndarray:
+        labels[0] = 2
+        return np.zeros(labels.max() + 1) + a[0]
+
+    with pytest.raises(irad.UnsupportedError, match="numbers decide a shape of the program: copy it"):
+        irad.compile(f)(N)
+
+
 def test_in_branches_loops_and_transforms() -> None:
     def f(a: np.ndarray, n: int) -> float:
         m = a.reshape(n, n).T if a[1] > 0 else a.reshape(n, n)

@@ -1,0 +1,68 @@
+"""What kinds of arguments a recursive function gets: two calls with arguments of the same kinds are calls of one graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.core.types import dtype_name
+from irad.frontend.control.merge import elements_of
+from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template, structure
+from irad.frontend.reader import Reader
+from irad.frontend.reading.recursive_changes import stays
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, Nullable
+from irad.frontend.values.runs import has_run
+
+_CIRCLE = "circle"  # marks an object that is met inside itself
+_PYTHON = {int: "i64", float: "f64", complex: "c128"}
+
+
+def signature(r: Reader, names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
+    """The types of arguments; `general`: Python numbers by type, not by value."""
+    return tuple((k, _kind(r, x, general)) for k, x in names.items())
+
+
+def _kind(r: Reader, x: Any, general: bool, around: tuple[Any, ...] = ()) -> Any:
+    """`around`: the objects that it is a part of; one that is a part of itself is named by how far out it stands."""
+    if isinstance(x, Array):
+        return ("array", x.type)
+    if isinstance(x, Arr):
+        return ("number", x.name, x.weak)
+    if general and (number := number_kind(type(x))):
+        return number
+    if isinstance(x, Nullable):
+        return ("perhaps", _kind(r, x.value, general, around))
+    if has_run(x):
+        return ("list", _kind_of(elements_of(x, None)))
+    node = None if stays(r, x) else structure(x)
+    if node is not None:
+        if any(a is x for a in around):
+            return (_CIRCLE, next(k for k, a in enumerate(reversed(around)) if a is x))
+        return (node[0], str(node[1]), tuple(_kind(r, c, general, (*around, x)) for c in node[2]))
+    return ("value", type(x), x) if isinstance(x, (int, float, complex, str, type(None), np.generic)) else ("object", id(x))
+
+
+def _kind_of(t: Template | None) -> Any:
+    """The same of the elements of a list that stand in arrays."""
+    if isinstance(t, Num):
+        return ("number", t.dtype, t.weak)
+    if isinstance(t, Ary):
+        return ("array", t.type)
+    if isinstance(t, Grown):
+        return ("list", _kind_of(t.element))
+    if isinstance(t, Composite):
+        return (t.cls, str(t.meta), tuple(map(_kind_of, t.kids)))
+    return ("object", id(t))
+
+
+def circular(kinds: Any) -> bool:
+    """Is there an object among the arguments that is a part of itself? It has no template."""
+    return isinstance(kinds, tuple) and (kinds[:1] == (_CIRCLE,) or any(map(circular, kinds)))
+
+
+def number_kind(cls: type) -> tuple[str, str, bool] | None:
+    """The kind of the numbers of a class: dtype, and whether they are Python's. None for what is no number of the graph."""
+    name = dtype_name(cls) if issubclass(cls, np.generic) else _PYTHON.get(cls)
+    return ("number", name, not issubclass(cls, np.generic)) if name else None
