@@ -184,6 +184,17 @@ def is_plain(x: np.ndarray) -> bool:
     return type(x) is np.ndarray or isinstance(x, np.memmap)
 
 
+def _why_not(d: np.dtype) -> str:
+    """What to write instead of an array of a dtype that irad does not have."""
+    if dtype_name(d.newbyteorder("=")) is not None:
+        return f"the bytes of {d} are in the other order; pass x.astype(x.dtype.newbyteorder('='))"
+    if d.kind in "fc":
+        return f"{d} has more bits than compiled code computes with; pass x.astype({'complex' if d.kind == 'c' else 'float'})"
+    if d.kind == "O":
+        return "an array of objects is not supported; if its elements are numbers, pass x.astype(float)"
+    return f"dtype {d} is not supported; supported: {', '.join(str(d) for d in DTYPES.values())}"
+
+
 def type_of(x: Any) -> Type:
     """Type of a NumPy array, NumPy scalar or Python number. Raises TypeError for others, subclasses of arrays included."""
     if isinstance(x, np.ndarray) and not is_plain(x):
@@ -195,7 +206,7 @@ def type_of(x: Any) -> Type:
     a = np.asarray(x)
     name = dtype_name(a.dtype)
     if name is None:
-        raise TypeError(f"dtype {a.dtype} is not supported; supported: {', '.join(str(d) for d in DTYPES.values())}")
+        raise TypeError(_why_not(a.dtype))
     return Type(name, a.shape)
 
 
