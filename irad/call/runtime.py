@@ -23,11 +23,11 @@ from irad.call.specialisation import specialise
 from irad.codegen.call import machine as entry
 from irad.core.garbage import uncollected
 from irad.core.once import import_later
-from irad.core.room import LAST, MESSAGE, Outgrown, checked_extents, one_size
+from irad.core.room import LAST, MESSAGE, Outgrown, bounded
 from irad.core.room import at as room_at
 from irad.core.switches import off
 from irad.core.tree import LEAF, TreeDef, flatten, structured_nodes
-from irad.errors import NO_BOUND, IradError, UnsupportedError, shortened
+from irad.errors import shortened
 from irad.frontend.trace import acts
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import INT32, Path
@@ -165,28 +165,12 @@ class Cache:
                 with uncollected(), room_at(self.room):
                     s = self._for_all_sizes(fn, args, kwargs, leaves, tree)
                     key = key if s is None else _extents().any_size(tree, leaves)
-                    s = s or self._made(fn, args, kwargs, *([live] if live else ()))
+                    s = s or bounded(lambda: self.make(fn, args, kwargs, self.options, *([live] if live else ())))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
                 if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
                     self._warn(fn, key)
         return s, leaves, rest
-
-    def _made(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *live: Any) -> Any:
-        """A new specialisation. If memory cannot be bounded: one that checks extents that data decide, or in which loops are written
-        out in which the sizes of arrays change."""
-        try:
-            return self.make(fn, args, kwargs, self.options, *live)
-        except UnsupportedError as e:
-            if not e.message.startswith(NO_BOUND):
-                raise
-            for other in (checked_extents, one_size):
-                try:
-                    with other():
-                        return self.make(fn, args, kwargs, self.options, *live)
-                except IradError:
-                    pass
-            raise
 
     def _any_size(self, fn: Any, leaves: Leaves, tree: TreeDef, rest: Sequence[Any]) -> Any:
         """The version for all sizes that these arguments fit."""

@@ -11,6 +11,7 @@ from irad.codegen.call.native import NativeCode
 from irad.core.ir import Program
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
+from irad.core.room import bounded
 from irad.core.text import show
 from irad.explain import report
 from irad.frontend.trace import trace
@@ -40,6 +41,10 @@ class Stages:
     @staticmethod
     def of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> Stages:
         """Trace, optimise and compile, keeping every stage."""
+        return bounded(lambda: Stages._of(fn, args, kwargs, options))
+
+    @staticmethod
+    def _of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Stages:
         notes = Notes()
         found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes)
         traced = found.program

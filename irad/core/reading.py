@@ -315,10 +315,13 @@ class _Reader:
         if len(declared) != 1 or not declared[0].static:
             raise ParseError("an array constant needs a result with a static type", _loc(tree, self.file))
         t = declared[0]
-        if items and getattr(items[0], "type", "") == "STRING":
-            flat = np.frombuffer(base64.b64decode(self.string(items[0])), t.numpy.newbyteorder("<")).astype(t.numpy)
-        else:
-            flat = np.array([self.sum(c) for c in items], DTYPES[real_dtype(t.dtype)]).view(t.numpy)
+        try:
+            if items and getattr(items[0], "type", "") == "STRING":
+                flat = np.frombuffer(base64.b64decode(self.string(items[0])), t.numpy.newbyteorder("<")).astype(t.numpy)
+            else:
+                flat = np.array([self.sum(c) for c in items], DTYPES[real_dtype(t.dtype)]).view(t.numpy)
+        except (ValueError, OverflowError, TypeError):
+            raise ParseError(f"these are not numbers of {t}", _loc(tree, self.file)) from None
         if flat.size != t.size:
             raise ParseError(f"{t} needs {t.size} elements, {flat.size} are given", _loc(tree, self.file))
         return flat.reshape(t.shape)  # type: ignore[arg-type]

@@ -8,9 +8,14 @@ versions get that are made meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
+
+from irad.errors import NO_BOUND, IradError, UnsupportedError
+
+T = TypeVar("T")
 
 MESSAGE = "a list that grows in a loop, or an array whose size is computed from data, needs more room"  # of the check
 LAST = 4  # the level after which there is no more
@@ -78,3 +83,20 @@ def one_size() -> Iterator[None]:
         yield
     finally:
         _sizes.reset(before)
+
+
+def bounded(make: Callable[[], T]) -> T:
+    """A version of a function. If its memory cannot be bounded: one that checks extents that data decide, or in which loops are
+    written out in which the sizes of arrays change."""
+    try:
+        return make()
+    except UnsupportedError as e:
+        if not e.message.startswith(NO_BOUND):
+            raise
+        for other in (checked_extents, one_size):
+            try:
+                with other():
+                    return make()
+            except IradError:
+                pass
+        raise

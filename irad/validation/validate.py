@@ -19,8 +19,9 @@ from irad.call.specialisation import Specialisation
 from irad.core.interp import interpret
 from irad.core.ir import Program, types
 from irad.core.lazy_dataclass import dataclass
+from irad.core.room import checked_extents
 from irad.core.tree import flatten
-from irad.errors import IradError
+from irad.errors import NO_BOUND, IradError
 from irad.frontend.trace import trace
 from irad.frontend.values.traced import Traced, record_of, with_own
 from irad.ops.control import RaisedInGraph
@@ -182,7 +183,25 @@ def validate(
     (irad.validation.derivatives); `flags` and `kernels`: with those. `kinds`: see agree.
     Raises StageDiffers, and errors of the front end as `irad.compile` does.
     """
-    kwargs = dict(kwargs or {})
+    asked = (f, args, dict(kwargs or {}), argnums, flags, kernels, kinds)
+    try:
+        return _validate(*asked)
+    except StageDiffers as e:
+        if NO_BOUND not in e.difference.what:
+            raise
+    with checked_extents():  # as calls are compiled then
+        return _validate(*asked)
+
+
+def _validate(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: Any,
+    flags: bool,
+    kernels: bool,
+    kinds: bool,
+) -> int:
     shown = f if argnums is None else value_and_grad(f, argnums=argnums)
     try:
         traced = trace(shown, tuple(args), kwargs)

@@ -17,6 +17,8 @@ TEXTS = [
     ("an axis that is not there", "func @f() {\n  %i: i64[16,3] = iota[axis=7]\n  return\n}"),
     ("a string with an escape of its own", 'func @f(%x: f64) {\n  print[text="\\)"]\n  return\n}'),
     ("the size of a slice is a fraction", "func @f(%x: f64[5]) {\n  %y: f64[3] = index[spec=(1:0.5)] %x\n  return\n}"),
+    ("whole numbers of which one is none", "func @f() {\n  %g: i64[3] = const[value={2,nan,1}]\n  return\n}"),
+    ("bytes that are none", 'func @f() {\n  %g: f64[3] = const[value={"AAA"}]\n  return\n}'),
     ("a shape with an infinite extent", "func @f(%x: f64[2]) {\n  %y: f64[2] = broadcast[dims=(0),shape=(2,1e400)] %x\n  return\n}"),
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.core.ir import Builder, Graph, Value, current, emit
-from irad.errors import IradError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import Rest
 from irad.frontend.control.branches import Live, Merge, graph_of
 from irad.frontend.control.facts import learn
@@ -20,7 +20,7 @@ from irad.frontend.control.regions import Dead, absorb, resume_region, run_regio
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Maybe
-from irad.frontend.values.state import Name, Region
+from irad.frontend.values.state import Name, Place, Region
 from irad.ops.constant import scalar
 from irad.ops.control import if_, raise_if
 from irad.ops.core import effects, kept
@@ -41,9 +41,39 @@ def finish(r: Reader, cond: Arr, a: Region, b: Region, live: Live = None) -> Any
         emit(if_, cond.value, regions=[graph_of(a), graph_of(b)])
         raise Dead
     if a.dead or b.dead:
-        _raising_side(cond, a if a.dead else b, a.dead)
+        side = a if a.dead else b
+        with _seen_by_handlers(r, cond if a.dead else Arr(~cond.value, True), side, live):
+            _raising_side(cond, side, a.dead)
         return absorb(r, b if a.dead else a)
     return Merge(r, cond, a, b, live).run()
+
+
+@contextmanager
+def _seen_by_handlers(r: Reader, cond: Arr, side: Region, live: Live) -> Iterator[None]:
+    """What a called function changes before it raises, a handler further out sees: the changes are there where the check is, if that
+    fires, and are taken back after it."""
+    changes = [p for k, (p, old) in side.log.old.items() if side.log.new[k] is not old and not _of_frame(r, p)]
+    if not changes or not any(f.guards for f in r.frames[:-1]):
+        yield
+        return
+    if any(effects(n) != "none" for n in side.nodes[:-1]) or side.nodes[-1].op is not raise_if:
+        raise UnsupportedError(
+            "a called function changes what a try around its call may see, and then raises, depending on data, after what may raise "
+            "too; make the change and the check in statements of their own, the check first"
+        )
+    moved = Region(Builder(), side.log)
+    current().nodes += side.nodes[:-1]
+    r.state.joined[side.builder] = current()
+    side.builder.nodes = side.nodes[-1:]
+    before = [(p, p.get()) for p in changes]
+    Merge(r, cond, moved, run_region(r, lambda: None), live).run()
+    yield
+    r.state.change(before)
+
+
+def _of_frame(r: Reader, p: Place) -> bool:
+    """Is it a variable of the running function, which ends if it raises?"""
+    return isinstance(p, Name) and p.owner is r.frame.env
 
 
 def _raising_side(cond: Arr, side: Region, when: bool) -> None:

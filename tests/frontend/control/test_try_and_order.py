@@ -413,3 +413,58 @@ def test_an_int_beyond_64_bits_on_the_path_not_taken(large: int) -> None:
     agrees(f, -1.0, 3)
     with pytest.raises(OverflowError, match="64 bits"):
         irad.compile(f)(1.0, 3)
+
+
+# ---- what a called function changes before it raises ----------------------------------------------------------------
+
+
+class Notes:
+    def __init__(self) -> None:
+        self.last = 0.0
+
+
+def in_a_list(x: float, held: Any) -> float:
+    if x > 1.0:
+        held[0][1] = x
+        raise ValueError("large")
+    return x
+
+
+def in_an_array(x: float, held: Any) -> float:
+    if x > 1.0:
+        held[1][1] = x
+        return [1.0][3]
+    held[1][0] = 2.0
+    return x
+
+
+def in_an_object(x: float, held: Any) -> float:
+    held[2].last = 1.0
+    if x > 1.0:
+        held[2].last = x
+        return undefined(3)  # type: ignore[name-defined, no-any-return]  # noqa: F821
+    return x
+
+
+def in_a_dict(x: float, held: Any) -> float:
+    if x > 1.0:
+        held[3]["a"] = x * 2
+        return {}["a"]  # type: ignore[no-any-return]
+    return x
+
+
+@pytest.mark.parametrize("x", [0.5, 1.5])
+@pytest.mark.parametrize("inner", [in_a_list, in_an_array, in_an_object, in_a_dict])
+def test_handlers_see_what_was_changed_before_the_exception(inner: Any, x: float) -> None:
+    def f(x: float) -> Any:
+        xs, a, notes, d, s = [x, 0.5], np.zeros(2), Notes(), {"a": 0.0}, 0.0
+        try:
+            s = inner(x, (xs, a, notes, d))
+        except Exception:
+            s = -1.0 + xs[1] + a[1] + notes.last + d["a"]
+        return s, xs, a, notes.last, d["a"]
+
+    numbers = lambda found: [np.asarray(v).tolist() for v in found]
+    assert numbers(irad.compile(f)(x)) == numbers(f(x))
+    value = lambda x: (lambda s, xs, a, last, d: s + xs[1] * 2 + a[1] * 3 + last * 5 + d * 7)(*f(x))
+    assert irad.grad(value)(x) == pytest.approx((value(x + 1e-6) - value(x - 1e-6)) / 2e-6)
