@@ -220,6 +220,7 @@ class Program:
             if not self.closed:  # np.add.at does not look whether an array may be written
                 forms += [f"np.add.at({a}, [0, 0], {value})"]
             forms += [f"{a}[1:] = {a}[:-1]", f"{a}.sort()", f"np.negative({a}, out={a})"]
+            forms += [f"np.negative({a}, {a})", f"np.add({a}, {a}, {a})", f"np.multiply({a}, {value}, {a})"]
         if rank == 2:
             forms += [f"np.fill_diagonal({a}, {value})"]
         self.lines.append("    " + self.r.choice(forms))
