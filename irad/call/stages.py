@@ -11,12 +11,25 @@ from irad.codegen.call.native import NativeCode
 from irad.core.ir import Program
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
+from irad.core.once import import_later
 from irad.core.room import bounded
 from irad.core.text import show
+from irad.core.tree import flatten, is_leaf
 from irad.explain import report
 from irad.frontend.trace import trace
+from irad.frontend.values.traced import Sizes, Spec
 from irad.options import DEFAULT, Options, leaves_of, static_leaves
 from irad.pipeline import native, optimise
+
+
+def _run_time_extents(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Sizes | None:
+    """The extents that the option `dynamic` names."""
+    if not options.dynamic:
+        return None
+    leaves, tree = flatten((args, kwargs), lambda x: is_leaf(x) or isinstance(x, Spec))
+    if any(isinstance(x, Spec) for x in leaves):  # a type has the extents that it says
+        return None
+    return Sizes(import_later("irad.call.extents").named(fn, options, args, kwargs, leaves, tree))
 
 
 class Text(str):
@@ -46,7 +59,8 @@ class Stages:
     @staticmethod
     def _of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Stages:
         notes = Notes()
-        found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes)
+        extents = _run_time_extents(fn, args, kwargs, options)
+        found = trace(fn, args, kwargs, static=static_leaves(fn, options, args, kwargs), notes=notes, extents=extents)
         traced = found.program
         passes = [("input", show(traced), 0.0)]
         observe = lambda name, before, after, seconds: passes.append((name, show(after), seconds))

@@ -261,6 +261,12 @@ def test_threads_give_the_same_bits() -> None:
     assert len(two.versions) == 1
 
 
+def test_stages_show_what_is_compiled() -> None:
+    c = irad.compile(elements, dynamic=True)
+    assert "func @elements(%n: i64, %x: f64[%n]" in c.lower(np.ones(40)).ir
+    assert "f64[40]" in irad.compile(elements, dynamic=False).lower(np.ones(40)).ir
+
+
 def test_pickled() -> None:
     c = pickle.loads(pickle.dumps(irad.compile(elements, dynamic={"x": 0})))
     assert c.options.dynamic == (("x", (0,)),)
