@@ -184,7 +184,7 @@ def test_threads_reach_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_graphs_take_threads_and_fastmath() -> None:
     graph = parse("func @f(%x: f64) -> f64 {\n  %c: f64 = const[value=3.0]\n  %y: f64 = div %x, %c\n  return %y\n}")
     assert irad.compile(graph, fastmath=True, threads=1)(6.0) == 2.0
-    with pytest.raises(IradValueError, match="static and donate are for Python functions"):
+    with pytest.raises(IradValueError, match="static, donate and dynamic are for Python functions"):
         irad.compile(graph, static=0)
 
 
