@@ -117,18 +117,22 @@ class Body:
         b = self.scope.get(name)
         if b is None or isinstance(b, kf.View) and b.dtype is None:
             return False
-        shape = (1,) if isinstance(b, kf.Deref) else b.shape
-        at: Integer = 0
-        stride: Integer = 1
-        for i, n in zip(reversed(idx), reversed(shape)):
-            at, stride = at + integer(i) * stride, stride * n
         width = DTYPES[b.dtype].itemsize
-        at = at * width
+        at = position(b, idx) * width
         key = (name, at, write, add, tuple(map(id, loops)))
         if key not in self.seen:
             self.seen.add(key)
             self.accesses.append(ByteAccess(name, at, width, write, loops, len(self.accesses), add))
         return not write or not self.numbers.intersection(symbols(at))  # a scatter
+
+
+def position(b: Any, idx: Sequence[kf.Index]) -> Integer:
+    """Which element of a buffer an index means, counted from its first one."""
+    at: Integer = 0
+    stride: Integer = 1
+    for i, n in zip(reversed(idx), reversed((1,) if isinstance(b, kf.Deref) else b.shape)):
+        at, stride = at + integer(i) * stride, stride * integer(n)
+    return at
 
 
 def overlapping(groups: Mapping[str, list[ByteAccess]], scope: Scope, ranges: Ranges) -> Iterator[list[ByteAccess]]:

@@ -91,6 +91,18 @@ def _contracted(kernels: Kernels, job: Job) -> Kernels:
     return kernels
 
 
+def _forwarded(kernels: Kernels, job: Job) -> Kernels:
+    """Loops that run in order, that is what is not left to lanes whole."""
+    run = lambda k: import_later("irad.codegen.transform.scalar_replacement").forwarded(k)
+    return [run(k) if k.polled and any(map(_scalar_load, kf.walk(k.body))) else k for k in kernels]
+
+
+def _scalar_load(s: kf.Stmt) -> bool:
+    return (
+        isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Let) and isinstance(t.expr, kf.Load) for t in s.body)
+    )
+
+
 def _outlined(kernels: Kernels, job: Job) -> Kernels:
     return outlined(kernels, min(job.threads, pool.MOST) if job.threads else pool.default_threads())
 
@@ -132,6 +144,10 @@ _ROWS = (
         "shared", "Loops of much work with independent iterations become `par`.",
         lambda kernels, job: [shared(k) for k in kernels], lambda job: pool.available() and on("parallel"),
         needs=("skewed",), makes=("shared",), too_late=("polled",),
+    ),
+    KernelPass(
+        "forwarded", "What a trip stores or loads and the next one loads stays in a register.",
+        _forwarded, lambda job: on("forward"), needs=("skewed",), makes=("forwarded",), too_late=("polled", "outlined"),
     ),
     KernelPass(
         "polled", "Long loops listen for signals, chunk by chunk.",
