@@ -91,6 +91,16 @@ def _contracted(kernels: Kernels, job: Job) -> Kernels:
     return kernels
 
 
+def _branches(name: str) -> Callable[[Kernels, Job], Kernels]:
+    """A pass over branches; most programs have none."""
+
+    def run(kernels: Kernels, job: Job) -> Kernels:
+        change = lambda k: getattr(import_later("irad.codegen.transform.branches"), name)(k)
+        return [change(k) if k.polled and _has(k, kf.If) else k for k in kernels]
+
+    return run
+
+
 def _forwarded(kernels: Kernels, job: Job) -> Kernels:
     """Loops that run in order, that is what is not left to lanes whole."""
     run = lambda k: import_later("irad.codegen.transform.scalar_replacement").forwarded(k)
@@ -144,6 +154,14 @@ _ROWS = (
         "shared", "Loops of much work with independent iterations become `par`.",
         lambda kernels, job: [shared(k) for k in kernels], lambda job: pool.available() and on("parallel"),
         needs=("skewed",), makes=("shared",), too_late=("polled",),
+    ),
+    KernelPass(
+        "selected", "Branches that only choose numbers become selections.",
+        _branches("selected"), lambda job: on("select"), needs=("skewed",), too_late=("polled", "outlined"),
+    ),
+    KernelPass(
+        "short_circuits", "A branch on what the branch before has just decided moves into that one.",
+        _branches("short_circuits"), lambda job: on("short_circuits"), needs=("skewed",), too_late=("polled", "outlined"),
     ),
     KernelPass(
         "forwarded", "What a trip stores or loads and the next one loads stays in a register.",

@@ -19,6 +19,7 @@ from irad.core.types import Type, is_complex
 from irad.ops import special
 from irad.ops.constant import const
 from irad.ops.core import OPS, Op, type_error
+from irad.ops.intervals import bitwise
 
 ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
 INF = math.inf
@@ -438,9 +439,11 @@ logical_or = elementwise("logical_or", np.logical_or, kinds="b", cheap=True, com
 logical_xor = elementwise("logical_xor", np.logical_xor, kinds="b", cheap=True, commutes=True)
 logical_not = elementwise("logical_not", np.logical_not, kinds="b", cheap=True)
 bitwise_and = elementwise("bitwise_and", np.bitwise_and, kinds="iu", cheap=True, commutes=True,
-                          intervals=lambda a, b: (0, min(a[1], b[1])) if a[0] >= 0 and b[0] >= 0 else (-INF, INF))  # fmt: skip
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, kinds="iu", cheap=True, commutes=True)
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, kinds="iu", cheap=True, commutes=True)
+                          intervals=bitwise(lambda x, y: x and y))  # fmt: skip
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, kinds="iu", cheap=True, commutes=True,
+                         intervals=bitwise(lambda x, y: x or y))  # fmt: skip
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, kinds="iu", cheap=True, commutes=True,
+                          intervals=bitwise(lambda x, y: x != y))  # fmt: skip
 invert = elementwise("invert", np.invert, kinds="iu", cheap=True)
 left_shift = elementwise("left_shift", np.left_shift, kinds="iu", cheap=True, doc="0 if shifted by the width or more, as NumPy")
 right_shift = elementwise("right_shift", np.right_shift, kinds="iu", cheap=True)

@@ -6,6 +6,8 @@ check, a wrap-around or a clip that is proven unnecessary is never emitted. Noth
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -75,6 +77,25 @@ def int_range(dtype: str) -> tuple[int, int]:
     if dtype == "bool":
         return 0, 1
     return (0, 2**width - 1) if dtype[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+
+
+def bitwise(sign: Callable[[bool, bool], bool]) -> Callable[[Interval, Interval], Interval]:
+    """Bounds of an operation bit by bit, which `sign` gives for one bit; a negative number has as many ones before it as one likes.
+
+    A conjunction with a number that is not negative is not above it.
+    """
+
+    def of(a: Interval, b: Interval) -> Interval:
+        if math.inf in (abs(x) for x in (*a, *b)):
+            return WHOLE
+        signs = {sign(x, y) for x in {a[0] < 0, a[1] < 0} for y in {b[0] < 0, b[1] < 0}}
+        width = max(int(x if x >= 0 else ~int(x)).bit_length() for x in (*a, *b))
+        lo, hi = (-(1 << width) if True in signs else 0), (-1 if signs == {True} else (1 << width) - 1)
+        if not sign(True, False) and not sign(False, True):  # a conjunction
+            hi = min([hi, *(int(x[1]) for x in (a, b) if x[0] >= 0)])
+        return lo, hi
+
+    return of
 
 
 LOWEST, HIGHEST = int_range("i64")

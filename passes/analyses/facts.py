@@ -170,9 +170,9 @@ class Facts:
 
     def at_most(self, a: Value, b: Value, c: int = 0) -> bool:
         """Is `a <= b + c` sure, for all elements?"""
-        if a.type == b.type == I64:
-            return self.negative(self.linear(a) - self.linear(b) - c)
-        return self.interval(a)[1] <= self.interval(b)[0] + c
+        if self.interval(a)[1] <= self.interval(b)[0] + c:
+            return True
+        return a.type == b.type == I64 and self.negative(self.linear(a) - self.linear(b) - c)
 
     # ---- conditions ----
 
@@ -223,6 +223,8 @@ class Facts:
         name, ins = node.op.name, node.inputs
         if name == "logical_not":
             self.assume(ins[0], not truth, depth - 1)
+        elif name in ("if", "select") and not ins[0].type.shape:
+            self.took(ins[0], self.ways(v), truth, depth - 1)
         elif name == ("logical_and" if truth else "logical_or"):
             for x in ins:
                 self.assume(x, truth, depth - 1)
@@ -243,6 +245,21 @@ class Facts:
             if n.op.name == "raise_if":
                 self.assume(n.inputs[0], False)
 
+    def ways(self, v: Value) -> list[Value]:
+        """The two values that a result of an `if` or a `select` is one of."""
+        node, k = self.defs[v]
+        return [r.results[k] for r in node.regions] if node.regions else list(node.inputs[1:])
+
+    def took(self, cond: Value, ways: list[Value], truth: bool, depth: int) -> None:
+        """One of two bools has this value: if the other one cannot have it, the condition is known, and what made the one.
+
+        So `x and y` with a `y` that only runs where x holds, which is an `if`, tells both.
+        """
+        may = [w for w in (0, 1) if self.decide(ways[w], depth) in (None, truth)]
+        if len(may) == 1:
+            self.assume(cond, may[0] == 0, depth)
+            self.assume(ways[may[0]], truth, depth)
+
     def learn(self, e: Dim) -> None:
         """From here on `e <= 0`."""
         if isinstance(e, int):
@@ -262,6 +279,21 @@ class Facts:
         lo, hi = scope.bounds.get(v, WHOLE)
         scope.bounds[v] = max(lo, known[0]), min(hi, known[1])
         scope.age += 1
+        self.operand(v)
+
+    def operand(self, v: Value) -> None:
+        """Where x is, if it is known of `x + c`, `x - c` or `c - x`, which may wrap around elsewhere, where they are."""
+        node = self.node(v)
+        if node is None or node.op.name not in ("add", "sub") or v.type != I64:
+            return
+        lo, hi = self.meet(v, WHOLE)
+        for x, other in (node.inputs, node.inputs[::-1]):
+            c, same = self.interval(other)
+            if c != same or self.interval(x)[0] == self.interval(x)[1]:
+                continue
+            ends = (lo - c, hi - c) if node.op.name == "add" else (lo + c, hi + c) if x is node.inputs[0] else (c - hi, c - lo)
+            if LOWEST <= ends[0] and ends[1] <= HIGHEST:
+                self.bound(x, ends)
 
     def passed(self, node: Node) -> None:
         """The node has been run: work out its intervals now, from those of its operands, rather than by a long way back."""

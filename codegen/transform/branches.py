@@ -1,0 +1,169 @@
+"""Branches that only choose numbers become selections; a condition that a branch makes for the next one is no number.
+
+`if c: v = 1.0 else: v = 0.0` on data that nobody can foretell costs some twenty cycles for every second trip. Where both sides are a few
+cheap operations that cannot fail, both are computed and one is taken (Allen, Kennedy, Porterfield, Warren, "Conversion of control
+dependence to data dependence", 1983; of the same bits, since what is not taken is not read).
+
+`p and q`, where q only runs where p holds, is a branch that assigns a bool, which the next branch tests: where the other side of that
+one is short, it moves to where the bool is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Apply, Const
+from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.mentions import assigned, reads
+from irad.codegen.transform.loops import Loops
+from irad.core.affine import Affine, symbols
+from irad.core.lazy_dataclass import replace
+
+MOST = 4  # operations of both sides together
+SHORT = 3  # statements of a side that is written twice
+CHEAP = {
+    "add", "sub", "mul", "neg", "abs", "minimum", "maximum", "select", "cast", "lt", "le", "gt", "ge", "eq", "ne",
+    "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "isnan", "isinf", "isfinite", "signbit",
+}  # fmt: skip
+
+
+def selected(kernel: kf.Kernel) -> kf.Kernel:
+    """The kernel with such branches turned into selections."""
+    scope = {p.name: p for p in kernel.params if p.shape is not None}
+    return replace(kernel, body=_Selected(kernel.body).block(kernel.body, scope, {}))
+
+
+def short_circuits(kernel: kf.Kernel) -> kf.Kernel:
+    """The kernel with branches where their conditions are made."""
+    return replace(kernel, body=_circuits(kernel.body, Counter(reads(kernel.body))))
+
+
+class _Selected(Loops):
+    def __init__(self, whole: Sequence[kf.Stmt]):
+        super().__init__(whole)
+        self.dtypes: dict[str, set[str]] = {}
+        for s in kf.walk(whole):
+            if isinstance(s, kf.Var) and s.lanes == 1:
+                self.dtypes.setdefault(s.name, set()).add(s.dtype)
+
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        (s,) = self.inside(s, scope, ranges)
+        return (self.selection(s) if isinstance(s, kf.If) and isinstance(s.cond, str) else None) or [s]
+
+    def selection(self, s: kf.If) -> list[kf.Stmt] | None:
+        """Both sides, and for each variable the number of one of them."""
+        inside = [*s.then, *s.orelse]
+        if not all(isinstance(t, (kf.Assign, kf.Var)) or _cheap(t) for t in inside):
+            return None
+        lets = [t for t in inside if isinstance(t, kf.Let)]
+        then, orelse = _assigned(s.then), _assigned(s.orelse)
+        if then is None or orelse is None or len(lets) > MOST or len({t.name for t in lets}) < len(lets):
+            return None
+        names = list(dict.fromkeys((*then, *orelse)))
+        if len(names) > MOST or any(len(self.dtypes.get(n, ())) != 1 for n in names):
+            return None
+        out, after = list[kf.Stmt](lets), list[kf.Stmt]()
+        for name in names:
+            a, b = then.get(name, name), orelse.get(name, name)
+            if repr(a) != repr(b):  # of constants the bits count
+                (dtype,) = self.dtypes[name]
+                chosen = self.fresh(f"{name}_is")
+                out.append(kf.Let(chosen, dtype, _chosen(str(s.cond), a, b)))
+                a = chosen
+            after.append(kf.Assign(name, a))
+        return [*out, *after]
+
+
+def _cheap(s: kf.Stmt) -> bool:
+    return isinstance(s, kf.Let) and isinstance(s.expr, Apply) and s.expr.op in CHEAP
+
+
+def _assigned(side: Iterable[kf.Stmt]) -> dict[str, kf.Operand] | None:
+    """What a side leaves in its variables; None if it reads one that it has assigned, other than to hand it on."""
+    now: dict[str, kf.Operand] = {}
+    own: set[str] = set()  # the side's own variables
+    for s in side:
+        if isinstance(s, (kf.Assign, kf.Var)):
+            value = s.value if isinstance(s, kf.Assign) else s.init
+            value = now.get(value, value) if isinstance(value, str) else value
+            if isinstance(value, Affine) and not now.keys().isdisjoint(symbols(value)):
+                return None
+            now[s.name] = value
+            if isinstance(s, kf.Var):
+                own.add(s.name)
+        elif not now.keys().isdisjoint(reads([s])):
+            return None
+    return {name: value for name, value in now.items() if name not in own}
+
+
+def _chosen(cond: str, a: kf.Operand, b: kf.Operand) -> Apply:
+    """a where `cond` holds, else b; with a bool that is known, a conjunction or disjunction."""
+    if isinstance(b, Const) and b.dtype == "bool" and not b.value:
+        return Apply("cast", (cond,)) if isinstance(a, Const) else Apply("logical_and", (cond, a))
+    if isinstance(a, Const) and a.dtype == "bool" and a.value:
+        return Apply("logical_or", (cond, b))
+    return Apply("select", (cond, a, b))
+
+
+# ---- short circuits ----------------------------------------------------------------------------------------------------------
+
+
+def _circuits(body: Sequence[kf.Stmt], counts: Counter[str]) -> list[kf.Stmt]:
+    """The statements, with each branch that tests what the one before has just decided moved into that one."""
+    out: list[kf.Stmt] = []
+    for s in body:
+        between: list[kf.Stmt] = []
+        while isinstance(s, kf.If) and out and isinstance(out[-1], kf.Var):
+            between.insert(0, out.pop())
+        before = out[-1] if out else None
+        joined = _joined(before, s, between, counts) if isinstance(before, kf.If) and isinstance(s, kf.If) else None
+        if joined is None:
+            out += [*between, s]
+            continue
+        out[-1:] = [*between, joined]
+        out = [t for t in out if not (isinstance(t, kf.Var) and t.name == s.cond)]  # type: ignore[union-attr]
+    return [_inside(s, counts) for s in out]
+
+
+def _inside(s: kf.Stmt, counts: Counter[str]) -> kf.Stmt:
+    if isinstance(s, kf.If):
+        return replace(s, then=_circuits(s.then, counts), orelse=_circuits(s.orelse, counts))
+    if isinstance(s, kf.While):
+        return replace(s, test=_circuits(s.test, counts), body=_circuits(s.body, counts))
+    if isinstance(s, kf.For) and s.kind in ("seq", "par"):
+        return replace(s, body=_circuits(s.body, counts))
+    return s
+
+
+def _joined(a: kf.If, b: kf.If, between: Sequence[kf.Stmt], counts: Counter[str]) -> kf.If | None:
+    """Both branches as one, if the first only makes the condition of the second one, which is read nowhere else."""
+    ends = [side[-1] if side else None for side in (a.then, a.orelse)]
+    if not isinstance(b.cond, str) or counts[b.cond] != 1 or not all(isinstance(e, kf.Assign) and e.name == b.cond for e in ends):
+        return None
+    values = [e.value for e in ends if isinstance(e, kf.Assign)]
+    if not any(isinstance(v, Const) for v in values) or not all(isinstance(v, (str, Const)) for v in values):
+        return None
+    if not assigned([a]).isdisjoint(reads(between)):
+        return None
+    if sum(isinstance(s, kf.Assign) and s.name == b.cond for s in kf.walk([a])) != 2:
+        return None
+    uses = {side: sum(not isinstance(v, Const) or bool(v.value) is side for v in values) for side in (True, False)}
+    if any(uses[side] > 1 and not _short(part) for side, part in ((True, b.then), (False, b.orelse))):
+        return None
+    then, orelse = ([*side[:-1], *_decided(b, v)] for side, v in zip((a.then, a.orelse), values))
+    return replace(a, then=then, orelse=orelse)
+
+
+def _decided(b: kf.If, v: kf.Operand) -> list[kf.Stmt]:
+    """What a branch does if its condition is this."""
+    if isinstance(v, Const):
+        return list(b.then if v.value else b.orelse)
+    return [replace(b, cond=v)]
+
+
+def _short(side: Sequence[kf.Stmt]) -> bool:
+    """May it be written twice?"""
+    return len(side) <= SHORT and all(isinstance(s, (kf.Assign, kf.Store)) or _cheap(s) for s in side)
