@@ -166,7 +166,15 @@ class Facts:
                         steps[0] -= 1
                         if self.negative(e - fact * k, steps, depth - 1):
                             return True
-        return False
+        return any(self.either(e, v, c, steps, depth) for v, c in e.terms)
+
+    def either(self, e: Extent, v: Value, c: int, steps: list[int], depth: int) -> bool:
+        """Is `e <= 0` sure for both operands of a maximum in it (of a minimum that is taken away)?"""
+        node = self.node(v)
+        if node is None or node.op.name != ("maximum" if c > 0 else "minimum") or v.type != I64 or steps[0] <= 0:
+            return False
+        steps[0] -= 1
+        return all(self.negative(e + (self.linear(x) - affine(0, {v: 1})) * c, steps, depth - 1) for x in node.inputs)
 
     def at_most(self, a: Value, b: Value, c: int = 0) -> bool:
         """Is `a <= b + c` sure, for all elements?"""
@@ -301,6 +309,10 @@ class Facts:
         for v in node.outputs:
             if v.type.dtype[0] in "iu":
                 self.interval(v)
+        if node.op.name in ("minimum", "maximum") and node.out.type == I64:
+            sign = 1 if node.op.name == "minimum" else -1
+            for x in node.inputs:
+                self.learn((affine(0, {node.out: 1}) - self.linear(x)) * sign)
 
     def extents(self, values: Iterable[Value]) -> None:
         """No extent of an array is negative."""

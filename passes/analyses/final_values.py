@@ -218,9 +218,13 @@ class FinalValues:
 
     def expected(self, v: Value) -> int:
         """About how large an integer is: loop indices count half their trips, what is unknown as a large number."""
-        e = self.form(v)
-        half = lambda trips: UNKNOWN if trips is None else (self.expected(trips) - 1) // 2
-        return substitute(e, lambda u: half(self.trips.get(u)))
+        return substitute(self.form(v), self._typical)
+
+    def _typical(self, u: Value) -> int:
+        node, trips = self.node.get(u), self.trips.get(u)
+        if node is not None and node.op.name in ("minimum", "maximum"):
+            return (min if node.op.name == "minimum" else max)(map(self.expected, node.inputs))
+        return UNKNOWN if trips is None else (self.expected(trips) - 1) // 2
 
     def bounded(self, v: Value) -> bool:
         """Is an integer made of constants and indices of loops whose trips are, too?"""
