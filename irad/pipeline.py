@@ -30,7 +30,6 @@ DIFFERENTIATE = (
     "dce",
     "stored_views",
     "ranges",
-    "simplify",
     "dce",
     "expand",
     "custom",
