@@ -29,8 +29,6 @@ DIFFERENTIATE = (
     "inline",
     "dce",
     "stored_views",
-    "ranges",
-    "dce",
     "expand",
     "custom",
     "complex_parts",
