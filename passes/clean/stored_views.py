@@ -164,7 +164,7 @@ def _rewritten(graph: Graph, chains: Sequence[Chain], made: dict[Value, Node]) -
 
 def _moved(n: Node, view: View, base: Value) -> list[Node] | None:
     """A store into a view, or a read of it, on the array."""
-    if "g" in n.attrs["spec"]:
+    if "g" in n.attrs["spec"] or not base.type.shape:  # a number has no places
         return None
     with Builder(n.loc, deriv=n.deriv) as b:
         items = view.at(items_of(n, 1 if n.op is index else 2))
@@ -282,7 +282,7 @@ def _regrouped(items: Place, shape: Sequence[Dim], to: Sequence[Dim]) -> Place |
     if any(not isinstance(d, int) or d == 0 for d in (*shape, *to)):
         return None
     if prod(to) == 1:  # type: ignore[type-var]
-        return [0] * len(to)
+        return [0] * len(to) if all(not isinstance(i, Run) or i.size == 1 for i in items) else None
     linear = _linear(items, [d for d in shape if isinstance(d, int)])
     if linear is None or len(to) == 1:
         return None if linear is None else [linear]

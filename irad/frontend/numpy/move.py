@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
-from irad.core.types import Type, is_int
-from irad.errors import IradTypeError, UnsupportedError
+from irad.core.once import import_later
+from irad.core.types import Type
+from irad.errors import UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc
-from irad.frontend.numpy.make import arange
-from irad.frontend.numpy.reduce import sum_of
-from irad.frontend.numpy.scan import cumsum_of
 from irad.frontend.numpy.shape import ravel
-from irad.frontend.numpy.sort import searchsorted
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import (
     Arr,
@@ -22,16 +19,12 @@ from irad.frontend.values.arr import (
     lift,
     materialise,
     normalize_axis,
-    show_shape,
     static_int,
     static_value,
 )
-from irad.frontend.values.extents import require
 from irad.frontend.values.index import getitem
-from irad.ops.array import any_, concat, iota, reshape_to, slice_axis
-from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to
-from irad.ops.intervals import bound, dim_interval, interval
+from irad.ops.array import concat, iota, reshape_to, slice_axis
+from irad.ops.intervals import bound, dim_interval
 
 
 @numpy("tile")
@@ -64,7 +57,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Arr:
     k = normalize_axis(axis, x.ndim) if axis is not None else 0
     n = x.shape[k]
     if isinstance(repeats, Arr) and repeats.shape:
-        return _by_counts(x, k, ravel(repeats))
+        return import_later("irad.frontend.numpy.bincount").repeated(x, k, ravel(repeats))  # seldom wanted
     if not isinstance(n, int):
         raise UnsupportedError("np.repeat along an axis of run-time extent")
     counts = np.broadcast_to(np.asarray(static_value(repeats, "repeats"), dtype=np.int64).reshape(-1), (n,))
@@ -73,22 +66,6 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Arr:
         wide = materialise(Arr(reshape_to(x.value, (*s[: k + 1], 1, *s[k + 1 :]))), x.name, (*s[: k + 1], c, *s[k + 1 :]))
         return Arr(reshape_to(wide, (*s[:k], n * c, *s[k + 1 :])))
     return getitem(x, (slice(None),) * k + (np.repeat(np.arange(n), counts),))
-
-
-def _by_counts(x: Arr, k: int, repeats: Arr) -> Arr:
-    """np.repeat along an axis by numbers that data decide: each place of the result looks for its element among their sums."""
-    n = x.shape[k]
-    if not is_int(repeats.name):
-        raise IradTypeError(
-            f"Cannot cast array data from {repeats.value.type.numpy!r} to dtype('int64') according to the rule 'safe'"
-        )
-    counts = Arr(materialise(repeats, "i64", (n,)) if repeats.shape == (1,) else cast_to(repeats.value, "i64"))
-    shapes = f"{show_shape((n,))} {show_shape(repeats.shape)}"
-    require(counts.shape[0], n, f"operands could not be broadcast together with shape {shapes}", "ValueError")
-    if interval(counts.value)[0] < 0:
-        raise_if(any_(counts.value < 0, axes=(0,)), exc="ValueError", message="repeats may not contain negative values.")
-    places = arange(sum_of(counts))
-    return getitem(x, (slice(None),) * k + (searchsorted(cumsum_of(counts), places, side="right"),))
 
 
 @numpy("roll")
