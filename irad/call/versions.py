@@ -69,7 +69,7 @@ def warn(fn: Any, cache: Cache, key: Any) -> None:
     name = getattr(fn, "__name__", "a function")
     text = (
         f"{name} has been compiled for {len(keys)} shapes: {', '.join(_argument(fn, key[0], n - 1) for n in varies)} varies "
-        f"({', '.join(shapes[:3])}...). Each shape is compiled by itself; pad to a few shapes where that takes too long"
+        f"({', '.join(shapes[:3])}...). Each shape is compiled by itself; dynamic=True makes code for all sizes"
     )
     warnings.warn(text, UserWarning, stacklevel=_depth())
 
