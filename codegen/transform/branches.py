@@ -20,14 +20,10 @@ from irad.codegen.kernel.mentions import assigned, reads
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import replace
+from irad.ops.core import OPS
 
 MOST = 4  # operations of both sides together
 SHORT = 3  # statements of a side that is written twice
-CHEAP = {
-    "add", "sub", "mul", "neg", "abs", "minimum", "maximum", "select", "cast", "lt", "le", "gt", "ge", "eq", "ne",
-    "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "isnan", "isinf", "isfinite", "signbit",
-}  # fmt: skip
 
 
 def selected(kernel: kf.Kernel) -> kf.Kernel:
@@ -78,7 +74,9 @@ class _Selected(Loops):
 
 
 def _cheap(s: kf.Stmt) -> bool:
-    return isinstance(s, kf.Let) and isinstance(s.expr, Apply) and s.expr.op in CHEAP
+    """Is it an operation that costs no more than a branch, and cannot fail?"""
+    op = OPS.get(s.expr.op) if isinstance(s, kf.Let) and isinstance(s.expr, Apply) else None
+    return op is not None and op.elementwise and op.cost <= 1 and not op.divides and (op.cheap or op.commutes)
 
 
 def _assigned(side: Iterable[kf.Stmt]) -> dict[str, kf.Operand] | None:

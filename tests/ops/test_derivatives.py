@@ -27,7 +27,7 @@ from tests.support.derivatives import check, check_first, flat
 # Ops whose results are not floats (or are none at all), so that a derivative stops there.
 NOT_FLOAT = set(
     "lt le gt ge eq ne isnan isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
-    "bitwise_xor invert left_shift right_shift argmax argmin any all argsort nonzero raise_if print".split()
+    "bitwise_xor invert left_shift right_shift argmax argmin any all argsort nonzero raise_if print limit".split()
 )
 # Float results, but no derivative: reaching them is an error. `loop` and `load` come after differentiation.
 NO_DERIVATIVE = {"loop", "load", "callback", "pure_callback"} | {n for n in OPS if n.endswith(("_parts", "_of_real"))}

@@ -21,6 +21,7 @@ from tests.ops.test_derivative_table import differentiated
 
 Z = np.array([0.3 + 0.4j, -0.7 + 0.2j, 1.5 - 0.6j, 0.1 - 2j, -1.2 - 0.8j, 0.5 + 1e-3j])
 RE, IM = Z.real.copy(), Z.imag.copy()
+NOT_EACH = {"np.trim_zeros", "np.real_if_close"}  # what they do with a number depends on others
 NOT_ANALYTIC = "sign conjugate clip nan_to_num rint round around".split()
 
 
@@ -53,7 +54,8 @@ def programs(name: str) -> list[Program]:
 
 def _names() -> list[str]:
     table.load_all()
-    return [n for n in table.NAMES if n.count(".") == (2 if n.startswith("scipy.special.") else 1) and programs(n)]
+    each = (n for n in table.NAMES if n not in NOT_EACH)
+    return [n for n in each if n.count(".") == (2 if n.startswith("scipy.special.") else 1) and programs(n)]
 
 
 def derivative(program: Program, along: tuple[int, ...]) -> Callable[[float, int], np.ndarray]:
