@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
@@ -141,7 +142,8 @@ def test_sizes_of_one_version_and_what_it_lists() -> None:
     (v,) = c.versions
     assert v.arguments == ("f64[n]", "f64[n]") and v.extents["n"][0] == 32 and v.extents["n"][1] > 5000
     programs = cache_for(c.__wrapped__, c.options).programs
-    assert [p is not None for p in programs.values()] == [True]
+    memory = os.environ.get("IRAD_CHECK") == "memory"  # then calls go through Python
+    assert [p is not None for p in programs.values()] == [not memory]
     c.clear()
     assert c.versions == []
 
