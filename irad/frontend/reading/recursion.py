@@ -48,6 +48,10 @@ _LOST = (
     "the recursive function {} stores into an array of the caller, and may raise depending on data; given a view of the array, or its "
     "arrays in changing order, compiled code would undo the stores then; hand on the array itself and positions in it"
 )
+_ROUND = (
+    "the recursive function {} is called by another one that it calls, and reads values of the function around them that data decide; "
+    "hand them on as arguments"
+)
 _CHECKS = ("RecursionError", "IndexError", "ZeroDivisionError", "OverflowError")
 _DEEP = 3  # activations that differ in Python numbers only, after which those are traced too
 _COPIES = 24  # of a function in itself that are written out
@@ -317,12 +321,20 @@ def _finish(r: Reader, record: Record, region: Region) -> None:
     record.extra = captures(graph)
     if record.extra:
         graph = _with_extra(graph, record)
+        _check_others(r, record)
     r.graphs[record.name] = graph
     record.done = True
     check_tried(r, graph, record.tried)
     _check_lost(r, record)
     if record.provisional or any(v not in r.entry for v in record.extra):
         r.records.remove(record)  # or it reads values of this very place: elsewhere it is built anew
+
+
+def _check_others(r: Reader, record: Record) -> None:
+    """Only the function itself hands on what it reads from outside: raise UnsupportedError if one that it calls calls it."""
+    for n in (n for g in r.graphs.values() for n in walk(g)):
+        if n.op is call_op and n.attrs["callee"] == record.name and n.inputs[len(n.inputs) - len(record.extra) :] != record.extra:
+            raise UnsupportedError(_ROUND.format(record.name.removesuffix("_rec")), n.loc)
 
 
 def _with_extra(graph: Graph, record: Record) -> Graph:
