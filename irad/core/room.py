@@ -9,7 +9,7 @@ versions get that are made meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -46,13 +46,17 @@ def extent(level: int) -> int:
 
 
 @contextmanager
-def at(level: int) -> Iterator[None]:
-    """While versions are made that have the room of a level."""
-    before = _level.set(level)
+def _while(variable: ContextVar[T], value: T) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _level.reset(before)
+        variable.reset(before)
+
+
+def at(level: int) -> AbstractContextManager[None]:
+    """While versions are made that have the room of a level."""
+    return _while(_level, level)
 
 
 def extents_checked() -> bool:
@@ -60,14 +64,9 @@ def extents_checked() -> bool:
     return _checked.get()
 
 
-@contextmanager
-def checked_extents() -> Iterator[None]:
+def checked_extents() -> AbstractContextManager[None]:
     """While versions are made in which they are: those that nothing else bounds."""
-    before = _checked.set(True)
-    try:
-        yield
-    finally:
-        _checked.reset(before)
+    return _while(_checked, True)
 
 
 def sizes_vary() -> bool:
@@ -75,14 +74,9 @@ def sizes_vary() -> bool:
     return _sizes.get()
 
 
-@contextmanager
-def one_size() -> Iterator[None]:
+def one_size() -> AbstractContextManager[None]:
     """While versions are made in which no array has: loops in which sizes change are written out."""
-    before = _sizes.set(False)
-    try:
-        yield
-    finally:
-        _sizes.reset(before)
+    return _while(_sizes, False)
 
 
 def bounded(make: Callable[[], T]) -> T:
