@@ -178,7 +178,15 @@ class IradOverflowError(IradValueError, OverflowError):
     """A number that does not fit where it is needed."""
 
 
-class ShapeError(IradValueError):
+class PythonTypeError(IradTypeError):
+    """A TypeError that Python or NumPy raises too, known at compile time: `try` of the program catches it."""
+
+
+class PythonValueError(IradValueError):
+    """A ValueError that Python or NumPy raises too, known at compile time: `try` of the program catches it."""
+
+
+class ShapeError(PythonValueError):
     """Shapes that do not fit together; the message states both."""
 
 

@@ -21,6 +21,7 @@ from irad.frontend.arguments import Arguments, definition, statics
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
+from irad.frontend.control.tries import HELD
 from irad.frontend.reader import Restart
 from irad.frontend.reading.returned import check_returned, with_perhaps
 from irad.frontend.reading.write_back import written_back
@@ -107,7 +108,7 @@ class _Attempt:
         captures = Captures(live)
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, asked)
-        self.reader.shares = _IN_PLACE not in fixed
+        self.reader.shares, self.reader.holds = _IN_PLACE not in fixed, HELD in fixed
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params

@@ -272,7 +272,7 @@ def _infer_qr(a: Type, *, full: bool) -> tuple[Type, ...]:
     check_float(a, "qr")
     m, n = a.shape[-2:]
     if not (isinstance(m, int) and isinstance(n, int) and m >= n):
-        raise ShapeError(f"qr wants matrices that are at least as high as wide, of static extents; got {a}")
+        raise UnsupportedError(f"qr wants matrices that are at least as high as wide, of static extents; got {a}")
     k, batch = (m if full else n), a.shape[:-2]
     return Type(a.dtype, (*batch, m, k)), Type(a.dtype, (*batch, k, n))
 

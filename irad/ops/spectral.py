@@ -22,7 +22,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex, real_dtype
-from irad.errors import ShapeError, UnsupportedError
+from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, iota, max_, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
@@ -192,7 +192,7 @@ def _infer_svd(a: Type, *, full: bool) -> tuple[Type, ...]:
     check_float(a, "svd")
     m, n = a.shape[-2:]
     if not (isinstance(m, int) and isinstance(n, int)):
-        raise ShapeError(f"svd wants matrices of static extents; got {a}")
+        raise UnsupportedError(f"svd wants matrices of static extents; got {a}")
     k, batch = min(m, n), a.shape[:-2]
     made = lambda *s: Type(a.dtype, (*batch, *s))
     return made(m, m if full else k), made(k).with_dtype(real_dtype(a.dtype)), made(n if full else k, n), info_type(a)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError
+from irad.errors import PythonTypeError
 from irad.frontend.control.sequences import Range
 from irad.frontend.control.stands import Stands
 from irad.frontend.reader import Reader
@@ -59,7 +59,7 @@ def repeats(xs: tuple[Any, ...]) -> Arr | None:
         return None
     if count.name[0] not in "iu" and not (count.weak and count.name == "bool"):
         kind = describe(count).split(" ", 1)[1]
-        e = IradTypeError(f"can't multiply sequence by non-int of type '{kind}'")
+        e = PythonTypeError(f"can't multiply sequence by non-int of type '{kind}'")
         e.sources = set()  # type: ignore[attr-defined]
         raise e
     return count

@@ -17,7 +17,7 @@ from typing import Any
 from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle
 from irad.frontend.control.loops import otherwise, run_for
@@ -185,7 +185,7 @@ def opened(r: Reader, x: Any) -> Any:
     if python_method(it, "__next__") is not None:
         return made(r, called, special_method(r, it, "__next__"))
     if type(it).__module__.split(".")[0] != "irad" and not isinstance(it, _ITERATES):
-        raise IradTypeError(f"iter() returned non-iterator of type '{type(it).__name__}'")
+        raise PythonTypeError(f"iter() returned non-iterator of type '{type(it).__name__}'")
     return it
 
 

@@ -12,7 +12,7 @@ from irad.core.ir import Value
 from irad.core.rows import Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
 from irad.frontend.control.merge import elements_of, meet
 from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, show
@@ -156,7 +156,7 @@ def position(key: Any, n: Dim, message: str) -> Dim | Value:
             raise_if(dim_value(n) < need, exc="IndexError", message=message)
         return k if k >= 0 else n + k
     if key.name[0] not in "iu" and not (key.name == "bool" and key.weak):
-        raise IradTypeError(f"list indices must be integers or slices, not {key.name}")
+        raise PythonTypeError(f"list indices must be integers or slices, not {key.name}")
     return position_of(v, n, message)
 
 

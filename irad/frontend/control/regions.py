@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irad.core.ir import Builder, Node, Value, current, walk
-from irad.errors import IradError, UnsupportedError
+from irad.errors import IradError, PythonTypeError, PythonValueError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.state import Region
 from irad.ops.constant import scalar
@@ -131,7 +131,7 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
         del r.frames[depth:]
         return True, None
     except (Exception, SystemExit) as e:
-        if not r.conditional or not of_the_program(e):
+        if not r.conditional or not (of_the_program(e) or isinstance(e, _IF_TRIED) and any(f.guards for f in r.frames)):
             raise
         del r.frames[depth:]
         raise_as(r, e)
@@ -139,6 +139,7 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
 
 
 _OF_PYTHON = (IndexError, ZeroDivisionError, OverflowError)  # errors of irad that Python raises too, where the line is reached
+_IF_TRIED = (PythonTypeError, PythonValueError)  # and those that are said at compile time, unless a `try` is around
 
 
 def of_the_program(e: BaseException) -> bool:
@@ -163,16 +164,26 @@ def as_python(e: BaseException) -> BaseException | None:
     """What a handler of the program sees of an exception; None of what only a compiler raises."""
     if not isinstance(e, IradError):
         return None if isinstance(e, Exception) and not of_the_program(e) else e
-    kind = next((kind for kind in _OF_PYTHON if isinstance(e, kind)), None)
+    kind = _python_kind(e)
     return None if kind is None else kind(e.message)
+
+
+def _python_kind(e: IradError) -> type[Exception] | None:
+    """The class of the exception that Python raises where irad raises this; None where Python raises none."""
+    for kinds, shown in ((_OF_PYTHON, _OF_PYTHON), (_IF_TRIED, (TypeError, ValueError))):
+        for kind, python in zip(kinds, shown):
+            if isinstance(e, kind):
+                return python
+    return None
 
 
 def raise_as(r: Reader, e: BaseException) -> None:
     """Emit an unconditional raise of what the program raised while it was read."""
     if isinstance(e, IradError):
         current().loc = e.loc or current().loc
-        name = next(kind.__name__ for kind in _OF_PYTHON if isinstance(e, kind))
-        raise_always(name, braces_doubled(e.message))
+        kind = _python_kind(e)
+        assert kind is not None
+        raise_always(kind.__name__, braces_doubled(e.message))
     else:
         raise_always(*known_exception(r, e))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import itertools
 import sys
@@ -13,7 +14,7 @@ from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, unordered
 from irad.frontend.control.special import special_method
 from irad.frontend.reader import Reader
@@ -257,18 +258,18 @@ def iterate(r: Reader, obj: Any) -> Seq:
         return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
     if isinstance(obj, Array):
         if not obj.shape:
-            raise IradTypeError("iteration over a 0-d array")
+            raise PythonTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
     if isinstance(obj, Structured) and obj.layout.scalar:
         return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
     if isinstance(obj, (Structured, Bytes)):
         if not obj.shape:
-            raise IradTypeError("iteration over a 0-d array")
+            raise PythonTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
     if isinstance(obj, Text):
         raise obj.unknown()
     if isinstance(obj, (Arr, Closure)):
-        raise IradTypeError(f"{describe(obj)} is not iterable")
+        raise PythonTypeError(f"{describe(obj)} is not iterable")
     return _plain(r, obj)
 
 
@@ -299,7 +300,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if python_method(obj, "__getitem__") is not None and method is None and not is_library(type(obj).__module__):
         return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
     if not isinstance(obj, collections.abc.Iterable):
-        raise IradTypeError(f"{describe(obj)} is not iterable")
+        raise PythonTypeError(f"{describe(obj)} is not iterable")
     if isinstance(obj, collections.abc.Iterator):
         raise UnsupportedError(f"{describe(obj)} from outside of compiled code would be used up at compile time; pass a list")
     if r.captures.opaque(obj):
@@ -345,7 +346,7 @@ def enumerate_(r: Reader, iterable: Any, start: Any = 0) -> Seq:
 
 
 def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
-    seqs = [iterate(r, x) for x in iterables]
+    seqs = _side_by_side(r, iterables)
     lengths = [s.length for s in seqs]
     if not seqs:
         return Seq(0, lambda i: ())
@@ -355,6 +356,30 @@ def zip_(r: Reader, *iterables: Any, strict: bool = False) -> Seq:
     length = min(static) if len(static) == len(lengths) else r.call(min, [list(lengths)])
     live = (lambda k: all(s.more(k) for s in seqs)) if isinstance(length, int) and any(s.live for s in seqs) else None
     return Seq(length, lambda i: tuple(s.get(i) for s in seqs), all(s.rolls for s in seqs), of=tuple(seqs), live=live)
+
+
+def _side_by_side(r: Reader, iterables: Sequence[Any]) -> list[Seq]:
+    """The sequences that are gone over together; an iterator that is there several times gives its elements to each in turn."""
+    seqs: list[Seq] = []
+    shared = collections.Counter(id(x) for x in iterables if isinstance(x, (Seq, Generator, Stream)) and x.state is not None)
+    found: dict[int, tuple[Seq, int]] = {}
+    for x in iterables:
+        n = shared[id(x)]
+        if n < 2:
+            seqs.append(iterate(r, x))
+            continue
+        seq, k = found.get(id(x)) or (iterate(r, x), 0)
+        found[id(x)] = seq, k + 1
+        seqs.append(_every(r, seq, n, k))
+    return seqs
+
+
+def _every(r: Reader, seq: Seq, n: int, first: int) -> Seq:
+    """Every n-th element of a sequence, in whole groups of n."""
+    at = lambda i: r.operator("add", r.operator("mul", i, n), first)
+    length = ENDLESS if isinstance(seq.length, int) and seq.length == ENDLESS else r.operator("floordiv", seq.length, n)
+    live = None if seq.live is None else lambda k: seq.more(n * k + n - 1)
+    return Seq(length, lambda i: element(seq, at(i)), seq.rolls, of=(seq,), live=live)
 
 
 def reversed_(r: Reader, iterable: Any) -> Seq:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.sequences import Seq
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import Method, Stand
@@ -43,19 +43,19 @@ class Stands(Stand):
 
     def item(self, r: Reader, key: Any) -> Any:
         """self[key]."""
-        raise IradTypeError(f"'{self.cls.__name__}' object is not subscriptable")
+        raise PythonTypeError(f"'{self.cls.__name__}' object is not subscriptable")
 
     def store(self, r: Reader, key: Any, value: Any) -> None:
         """self[key] = value."""
-        raise IradTypeError(f"'{self.cls.__name__}' object does not support item assignment")
+        raise PythonTypeError(f"'{self.cls.__name__}' object does not support item assignment")
 
     def elements(self, r: Reader) -> Seq:
         """What a loop goes over."""
-        raise IradTypeError(f"'{self.cls.__name__}' object is not iterable")
+        raise PythonTypeError(f"'{self.cls.__name__}' object is not iterable")
 
     def length(self, r: Reader) -> Any:
         """len(self)."""
-        raise IradTypeError(f"object of type '{self.cls.__name__}' has no len()")
+        raise PythonTypeError(f"object of type '{self.cls.__name__}' has no len()")
 
     def array(self, r: Reader) -> Any:
         """What np.asarray makes of it."""

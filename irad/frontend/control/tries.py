@@ -31,10 +31,11 @@ from irad.ops.core import effects
 from irad.ops.text import Slot
 
 CAUGHT = (
-    "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a loop or branch of a "
-    "called function, in a recursive function, in the head of a loop, or before a print in the same statement; test the condition "
+    "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a comprehension, in a "
+    "recursive function, in the head of a loop, or before a print in the same statement; test the condition "
     "with if, or leave the try out here and catch what the compiled function raises"
 )
+HELD = ("exceptions", None)  # among what is fixed: called functions hold what they raise until they end
 
 _THROUGH = (
     "an exception that may be raised here depending on data is caught further out, and what runs on its way (a finally clause that "
@@ -265,6 +266,20 @@ def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
     return any(_guard_of(r, n) is not None for n in found if n.op is raise_if)
 
 
+def caught_around(r: Reader) -> tuple[type[BaseException], ...]:
+    """What the handlers around a call of the running function catch, in whatever function they are."""
+    found: dict[type[BaseException], None] = {}
+    frames = r.frames
+    for k in range(1, len(frames)):
+        if frames[k - 1].guards:
+            r.frames = frames[:k]  # the classes are names of that function
+            try:
+                found |= dict.fromkeys(_caught_classes(r))
+            finally:
+                r.frames = frames
+    return tuple(found)
+
+
 def _caught_classes(r: Reader) -> list[type[BaseException]]:
     """What the handlers in force catch."""
     types = [h.type for g in r.frame.guards for h in g.statement.handlers]
@@ -315,6 +330,8 @@ def _catch(r: Reader, region: Region, found: Node | None, then: Callable[[], Any
                 _caught(r, region, k, number, then)
                 return True
         elif (n.regions or n.op is call_op) and may_be_caught(r, [n]):
+            if not r.holds:
+                raise Restart(frozenset({HELD}))
             raise UnsupportedError(CAUGHT, n.loc)
     absorb(r, region)
     if found is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim
-from irad.errors import IradValueError, ShapeError, UnsupportedError
+from irad.errors import IradValueError, PythonValueError, ShapeError, UnsupportedError
 from irad.frontend.numpy.complex import conj
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.join import stack
@@ -66,7 +66,7 @@ def matmul(
     """np.matmul: vectors, matrices, and stacks of matrices that broadcast."""
     a, b = _pair("matmul", x1, x2)
     if not a.type.rank or not b.type.rank:
-        raise IradValueError("matmul: an operand is a scalar, for which * is to be used instead")
+        raise PythonValueError("matmul: an operand is a scalar, for which * is to be used instead")
     i, j = a.type.rank - 1, max(b.type.rank - 2, 0)
     b = _match(a, b, i, j, "matmul")
     if a.type.rank <= 2 and b.type.rank <= 2:

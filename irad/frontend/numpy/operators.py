@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.errors import IradTypeError, IradValueError
+from irad.errors import IradTypeError, IradValueError, PythonTypeError, PythonValueError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.python_scalars import (
     is_python_scalar,
@@ -117,7 +117,7 @@ def around(x: Any, decimals: Any = 0) -> Arr:
 
 def _scalar_only(x: Arr, name: str) -> None:
     if x.ndim and any(d != 1 for d in x.shape):
-        raise IradTypeError(f"only arrays of one element can be converted to a Python {name}, this one has shape {x.shape}")
+        raise PythonTypeError(f"only arrays of one element can be converted to a Python {name}, this one has shape {x.shape}")
 
 
 @operator("int")
@@ -138,7 +138,7 @@ def float_(x: Arr) -> Arr:
 def bool_(x: Arr) -> Arr:
     """bool(x). Raises IradValueError, with NumPy's words, for an array of several elements."""
     if x.ndim and any(d != 1 for d in x.shape):
-        raise IradValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        raise PythonValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
     return python_bool(_squeezed(x))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control.generators import as_stream, made, opened, until
 from irad.frontend.control.sequences import (
     Generator,
@@ -82,7 +82,7 @@ def _index(r: Reader, a: Any) -> Any:
         content = r.operand(a)
         return Arr(content.value) if isinstance(content, Arr) else content.item()
     if isinstance(a, Arr) and a.name[0] not in "iu":
-        raise IradTypeError(f"'{'float' if a.name[0] == 'f' else a.name}' object cannot be interpreted as an integer")
+        raise PythonTypeError(f"'{'float' if a.name[0] == 'f' else a.name}' object cannot be interpreted as an integer")
     return a
 
 
@@ -390,8 +390,13 @@ def errstate_(r: Reader, *args: Any, **kwargs: Any) -> Any:
     return np.errstate(**kwargs)
 
 
-@builtin(globals, locals, vars, exec, eval, compile)
+@builtin(globals)
+def globals_(r: Reader) -> Any:
+    return import_later("irad.frontend.reading.scopes").Globals(r.frame.globals_of)
+
+
+@builtin(locals, vars, exec, eval, compile)
 def introspection(r: Reader, *args: Any, **kwargs: Any) -> Any:
     raise UnsupportedError(
-        "globals(), locals(), vars(), exec and eval are not supported in compiled code: write what they would run or give"
+        "locals(), vars(), exec and eval are not supported in compiled code: write what they would run or give"
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import is_complex
-from irad.errors import IradTypeError
+from irad.errors import IradTypeError, PythonTypeError
 from irad.frontend.numpy.table import TABLE
 from irad.frontend.python.numbers import BUILTINS, Builtin, builtin
 from irad.frontend.reader import Reader
@@ -30,7 +30,7 @@ def _number(r: Reader, x: Any) -> Value:
         raise IradTypeError("complex() of a string that depends on data")
     v = lift(content).value
     if any(d != 1 for d in v.type.shape):
-        raise IradTypeError("only arrays of one element can be converted to a Python complex")
+        raise PythonTypeError("only arrays of one element can be converted to a Python complex")
     return cast_to(reshape_to(v, ()), "c128")
 
 

@@ -8,7 +8,7 @@ from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.python.text_pieces import Fields, characters, is_mark, marked, together, unmarked
 from irad.frontend.python.texts import native, shown
 from irad.frontend.reader import Reader
@@ -145,7 +145,7 @@ def _as_text(r: Reader, x: Any, plain: str, parts: Parts) -> Characters:
 def _number(r: Reader, x: Any, plain: str, parts: Parts) -> Characters:
     flags, width, precision, kind = parts
     if isinstance(x, Text):
-        raise IradTypeError(f"%{kind} format: a real number is required, not str")
+        raise PythonTypeError(f"%{kind} format: a real number is required, not str")
     if kind in "diu":
         x, kind = r.call(int, [x]), "d"
     elif kind in "eEfFgG":
@@ -167,7 +167,7 @@ def _join(r: Reader, separator: Characters, args: list[Any], kwargs: dict[str, A
     texts: list[Characters] = []
     for k, x in enumerate(r.items(args[0])):
         if not isinstance(x, (str, Text)):
-            raise IradTypeError(f"sequence item {k}: expected str instance, {describe(x)} found")
+            raise PythonTypeError(f"sequence item {k}: expected str instance, {describe(x)} found")
         texts += [separator, x] if k else [x]
     return together(texts)
 

@@ -8,6 +8,7 @@ import collections
 import dataclasses
 import numbers
 import operator
+import sys
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from irad.core.foreign import is_instance, is_library
 from irad.core.once import import_later
-from irad.errors import IradTypeError, UnsupportedError
+from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
@@ -53,7 +54,10 @@ from irad.ops.control import raise_if
 
 @expression(ast.Constant)
 def constant_(r: Reader, e: ast.Constant) -> Any:
-    return e.value
+    x = e.value
+    if type(x) is str and x.isascii() and x.replace("_", "a").isalnum():
+        return sys.intern(x)  # as Python's compiler does it: two such texts of a program are one object
+    return x
 
 
 @expression(ast.Name)
@@ -94,11 +98,10 @@ def captured_name(r: Reader, name: str) -> Any:
             raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
         return r.captures.take(obj, path.child("cell", name))
     if name in fn.__globals__:
-        obj = fn.__globals__[name]
-        return r.captures.take(obj, path.child("global", name))
+        return r.captures.take(fn.__globals__[name], path.child("global", name))
     if not hasattr(builtins, name):
         raise NameError(f"name '{name}' is not defined")
-    r.captures.rely_on_builtin(fn, path, name)
+    r.captures.rely_on_absence(fn, path, name)
     return getattr(builtins, name)
 
 
@@ -246,7 +249,7 @@ def _check_operands(name: str, xs: list[Any]) -> None:
     if name == "mul" or any(isinstance(x, (np.ndarray, np.generic)) or isinstance(x, Arr) and not x.weak for x in xs):
         known += (list, tuple)  # repeated; or NumPy makes it an array. Python's numbers know nothing of lists
     if not all(isinstance(x, known) for x in xs):
-        e = IradTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
+        e = PythonTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
         if name != "mul" or not any(isinstance(x, (str, bytes)) for x in xs):  # text can be repeated, by a number that is known
             e.sources = set()  # type: ignore[attr-defined]
         raise e
@@ -270,7 +273,7 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
         return _lexicographic(r, name, *map(list, xs))
     if name in _SWAPPED:
         shown = " and ".join(f"'{class_name(x)}'" for x in xs)
-        raise IradTypeError(f"'{_SIGNS[name]}' not supported between instances of {shown}")
+        raise PythonTypeError(f"'{_SIGNS[name]}' not supported between instances of {shown}")
     raise UnsupportedError(f"operator {name.rstrip('_')} on {describe(xs[0])} that holds traced numbers")
 
 

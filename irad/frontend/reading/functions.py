@@ -11,6 +11,7 @@ from typing import Any
 
 from irad.core.foreign import is_library
 from irad.core.lazy_dataclass import replace
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, conjunction, flag
@@ -99,7 +100,10 @@ def _activate(r: Reader, frame: Activation, name: str) -> Any:
     with r.activation(frame):
         if isinstance(node, ast.Lambda):
             return r.perhaps(node.body)
-        block(r, node.body)
+        if r.holds and any(f.guards for f in r.frames[:-1]):
+            import_later("irad.frontend.reading.held").holding(r, frame, node.body)
+        else:
+            block(r, node.body)
         return _returned(r, frame, name)
 
 

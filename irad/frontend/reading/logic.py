@@ -20,6 +20,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.special import compares_itself, full_name, key, special_method
+from irad.frontend.control.stands import Stands
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -147,6 +148,8 @@ def plain_contains(r: Reader, container: Any, x: Any) -> Any:
     if isinstance(container, Array):
         hits = r.operator("eq", container, x)
         return r.truth(r.call(np.any, [hits]))
+    if isinstance(container, Stands) and "__contains__" in container.METHODS:
+        return container.call(r, "__contains__", (x,), {})
     for text in (container, x):
         if isinstance(text, Text) and isinstance(container, (str, Text)):
             if isinstance(container, str):

@@ -12,7 +12,7 @@ import numpy as np
 from irad.core.foreign import base_method
 from irad.core.ir import Value
 from irad.core.structured import Structured
-from irad.errors import IradTypeError, ReadOnlyError, UnsupportedError
+from irad.errors import IradTypeError, PythonTypeError, ReadOnlyError, UnsupportedError
 from irad.frontend.control import list_changes, lists, nullable
 from irad.frontend.control.array_like import array_like, index_like
 from irad.frontend.control.flow import branch, branch_values
@@ -106,6 +106,8 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
     if factory is not None and not dict.__contains__(obj, key):
         return r.call(factory, [obj, key])
+    if not hasattr(type(obj), "__getitem__") and not isinstance(obj, type):
+        _not_indexable(r, obj)
     out = base_method(obj, "__getitem__")(key)
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
@@ -135,7 +137,7 @@ def _type_error(r: Reader, message: str) -> None:
     if r.conditional:
         raise_always("TypeError", message)
         raise Dead
-    raise IradTypeError(message)
+    raise PythonTypeError(message)
 
 
 def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
@@ -295,7 +297,7 @@ def in_arrays(xs: Any, key: Any, change: Callable[[], Any]) -> Any:
 
 def writable(x: Array) -> None:
     if not isinstance(x, Array):
-        raise IradTypeError(f"{describe(x)} does not support item assignment")
+        raise PythonTypeError(f"{describe(x)} does not support item assignment")
     if x.frozen:
         if "read-only" in x.frozen:
             raise ReadOnlyError(x.frozen)

@@ -185,8 +185,8 @@ class Captures:
         if found is not None:
             self.guard(found, "lacks", name)
 
-    def rely_on_builtin(self, fn: types.FunctionType, path: Path, name: str) -> None:
-        """The program relies on a module's having no global of the name of a builtin."""
+    def rely_on_absence(self, fn: types.FunctionType, path: Path, name: str) -> None:
+        """The program relies on a module's having no global of a name: that of a builtin, say."""
         self.builtins.setdefault(id(fn.__globals__), (path, {}))[1][name] = None
 
     def all_guards(self) -> tuple[Guard, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type
-from irad.errors import IradTypeError, ShapeError
+from irad.errors import IradTypeError, UnsupportedError
 from irad.ops.array.indexing import Spec, dim_value, index
 from irad.ops.array.scans import cumprod
 from irad.ops.array.shapes import (
@@ -101,7 +101,7 @@ def _product(ds: Any) -> Dim:
     out: Dim = 1
     for d in ds:
         if isinstance(out, Extent) and isinstance(d, Extent):
-            raise ShapeError("a product of two run-time extents is not an affine extent")
+            raise UnsupportedError("a product of two run-time extents is not an affine extent")
         out = out * d if isinstance(out, Extent) or isinstance(d, int) else d * out
     return out
 

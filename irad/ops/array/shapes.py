@@ -9,7 +9,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type
-from irad.errors import IradTypeError, ShapeError
+from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.constant import const
 from irad.ops.core import OPS, Op
 
@@ -103,7 +103,7 @@ def _infer_reshape(t: Type, *, shape: tuple[Dim, ...]) -> tuple[Type, ...]:
         if t.size != new.size:
             raise ShapeError(f"cannot reshape {t} ({t.size} elements) to shape {_shape_text(shape)} ({new.size} elements)")
     elif [d for d in t.shape if d != 1] != [d for d in shape if d != 1]:
-        raise ShapeError(
+        raise UnsupportedError(
             f"cannot reshape {t} to shape {_shape_text(shape)}: with run-time extents only axes of extent 1 come and go"
         )
     return (new,)

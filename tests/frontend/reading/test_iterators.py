@@ -365,3 +365,30 @@ def test_generators_and_coroutines() -> None:
     for f in (HIDDEN["later"], coroutine, lambda x: coroutine(x)):
         with pytest.raises(UnsupportedError, match="write a plain def"):
             irad.compile(f)(1.0)
+
+
+def pairs(x: Any) -> Any:
+    it = iter(x)
+    return sum(a * b for a, b in zip(it, it))
+
+
+def triples(x: Any) -> Any:
+    total = 0.0
+    for a, b, c in zip(*[iter(x)] * 3):
+        total += a * b - c * c
+    return total
+
+
+def pairs_with_positions(x: Any) -> Any:
+    it = iter([x[0], x[1], x[2], x[3]])
+    return sum(k * a * b for k, a, b in zip(range(1, 5), it, it))
+
+
+@pytest.mark.parametrize("f", [pairs, triples, pairs_with_positions])
+def test_an_iterator_that_is_zipped_with_itself(f: Any) -> None:
+    for n in (7, 40):
+        x = np.linspace(0.5, 2.0, n)
+        value, slope = irad.value_and_grad(f)(x)
+        assert np.isclose(value, f(x))
+        h = 1e-6
+        assert np.allclose(slope, [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(n)], rtol=1e-6, atol=1e-8)

@@ -1,0 +1,58 @@
+"""globals(): variables of the module by names that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import UnsupportedError
+
+FACTOR = 3.0
+
+
+def model_square(x: Any) -> Any:
+    return x * x
+
+
+def model_cube(x: Any) -> Any:
+    return x**3
+
+
+def chosen(x: Any, kind: str) -> Any:
+    if "missing" in globals() or globals().get("nothing") is not None:
+        return x
+    return globals()["FACTOR"] * globals()["model_" + kind](x)
+
+
+def counted(x: Any) -> Any:
+    globals()["count"] = globals().get("count", 0) + 1
+    return x * count  # noqa: F821
+
+
+def test_items(monkeypatch: Any) -> None:
+    c = irad.value_and_grad(chosen)
+    assert c(2.0, "square") == (12.0, 12.0) and c(2.0, "cube") == (24.0, 36.0)
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert c(2.0, "square") == (20.0, 20.0)
+    monkeypatch.setitem(globals(), "missing", 1)
+    assert c(2.0, "square") == (2.0, 1.0)
+
+
+def test_what_is_stored_is_there_afterwards(monkeypatch: Any) -> None:
+    monkeypatch.setitem(globals(), "count", 0)
+    c = irad.compile(counted)
+    assert [float(c(2.0)) for _ in range(3)] == [2.0, 4.0, 6.0] and globals()["count"] == 3
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(KeyError):
+        irad.compile(lambda x: globals()["missing"] * x)(1.0)
+
+    def f(x: Any) -> Any:
+        return globals()[np.sum(x)] * x
+
+    with pytest.raises(UnsupportedError, match="put what it may name into a dict"):
+        irad.compile(f)(np.ones(2))
