@@ -105,7 +105,7 @@ def shortened(e: BaseException) -> BaseException:
         return e
     if isinstance(e, IradError):
         e.__cause__, e.__suppress_context__ = None, True
-        public = next(c for c in type(e).__mro__ if c.__module__ in (__name__, "irad"))
+        public = next(c for c in type(e).__mro__ if c.__module__ in (__name__, "irad") and c not in _WITHIN)
         if public is not type(e):
             e.__class__ = public
         return e.with_traceback(None)
@@ -184,6 +184,9 @@ class PythonTypeError(IradTypeError):
 
 class PythonValueError(IradValueError):
     """A ValueError that Python or NumPy raises too, known at compile time: `try` of the program catches it."""
+
+
+_WITHIN = (PythonTypeError, PythonValueError)  # what the front end tells apart; outside they are IradTypeError and IradValueError
 
 
 class ShapeError(PythonValueError):
