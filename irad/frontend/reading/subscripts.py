@@ -106,9 +106,7 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
     if factory is not None and not dict.__contains__(obj, key):
         return r.call(factory, [obj, key])
-    if not hasattr(type(obj), "__getitem__") and not isinstance(obj, type):
-        _not_indexable(r, obj)
-    out = base_method(obj, "__getitem__")(key)
+    out = base_method(obj, "__getitem__")(key) if obj is not None else _not_indexable(r, obj)
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out
