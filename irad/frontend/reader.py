@@ -95,8 +95,7 @@ class Reader:
         self.graphs: dict[str, Graph] = {}
         self.seen: dict[Any, Any] = {}  # what is known of calls that were read, see irad.frontend.reading.called
         self.raising: set[str] = set()  # those that may raise
-        self.shares = True  # may functions become graphs?
-        self.holds = False  # do called functions hold what they raise until they end? See irad.frontend.reading.held
+        self.shares, self.holds = True, False  # may functions become graphs? Hold what they raise? See reading.held
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
