@@ -14,7 +14,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Type, complex_dtype, is_complex, real_dtype
-from irad.ops.array import zeros
+from irad.ops.array import linear, zeros
 from irad.ops.core import Op, type_error
 
 
@@ -52,23 +52,11 @@ def _vjp_imag(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     adj.add(node.inputs[0], complex_(zeros(cts[0].type), -cts[0]))
 
 
-def _jvp_complex(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    ds = [tan.get(v) for v in node.inputs]
-    if all(d is None for d in ds):
-        return [None]
-    return [complex_(*(zeros(v.type) if d is None else d for v, d in zip(node.inputs, ds)))]
-
-
-def _jvp_part(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    d = tan.get(node.inputs[0])
-    return [None if d is None else node.op(d)]
-
-
 def _part(name: str, eval: Callable[..., Any], vjp: Callable[..., None]) -> Op:
-    return Op(name, _infer_part, eval, vjp, _jvp_part, cheap=True, linear=True, zero_at="anywhere")
+    return Op(name, _infer_part, eval, vjp, linear(), cheap=True, linear=True, zero_at="anywhere")
 
 
-complex_ = Op("complex", _infer_complex, _eval_complex, _vjp_complex, _jvp_complex, cheap=True, linear=True,
+complex_ = Op("complex", _infer_complex, _eval_complex, _vjp_complex, linear(), cheap=True, linear=True,
               doc="the complex number of a real and an imaginary part")  # fmt: skip
 real = _part("real", lambda z: np.real(z).copy()[()], _vjp_real)
 imag = _part("imag", lambda z: np.imag(z).copy()[()], _vjp_imag)

@@ -8,6 +8,8 @@
     adj.scatter(v, c, idx, spec)  add c at a place of array v, in place, see irad.ops.array
     adj[v] = c    put an accumulator back                           cts[k]        cotangent of output k, None is a symbolic zero
 `jvp(ad, node, tan) -> tangents of the outputs`             forward rule: `tan.get(v)` is the tangent of v, None a symbolic zero
+    The engines call a rule only where it counts: an operand carries a derivative, and an output a cotangent (an operand a tangent).
+    So the rule of an op with one operand need not ask.
 `intervals`                                                 integers: (lo, hi) of the result from those of the operands
 
 How native code of an op looks is irad.codegen's, by the op's name. What passes ask about an op is a fact on its row, never a table

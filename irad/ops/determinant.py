@@ -75,15 +75,13 @@ def _det_by_lu(a: Value) -> Value:
 
 def _vjp_det(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a,) = node.inputs
-    if ad.active(a):
-        c = cofactor(ad.need(a))
-        adj.add(a, szmul(over_matrices(cts[0], c), c))
+    c = cofactor(ad.need(a))
+    adj.add(a, szmul(over_matrices(cts[0], c), c))
 
 
 def _jvp_det(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
-    da = tan.get(a)
-    return [None if da is None else inner(da, cofactor(a))]
+    return [inner(tan.get(a), cofactor(a))]
 
 
 det = Op("det", _infer_det, lambda a: np.linalg.det(a), _vjp_det, _jvp_det, extra={"expand": lambda a: (_det_by_lu(a),)},
@@ -136,14 +134,12 @@ def _eval_cofactor(a: Any) -> Any:
 def _vjp_cofactor(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """The second derivative of det is symmetric, so the rule is its own transpose."""
     (a,) = node.inputs
-    if ad.active(a):
-        adj.add(a, cofactor_along(ad.need(a), cts[0]))
+    adj.add(a, cofactor_along(ad.need(a), cts[0]))
 
 
 def _jvp_cofactor(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
-    da = tan.get(a)
-    return [None if da is None else cofactor_along(a, da)]
+    return [cofactor_along(a, tan.get(a))]
 
 
 cofactor = Op("cofactor", lambda a: (a,), _eval_cofactor, _vjp_cofactor, _jvp_cofactor, extra={"expand": lambda a: (_cofactor_by_svd(a),)},
@@ -256,7 +252,7 @@ def _vjp_slogdet(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> N
     (a,), (turned, ct) = node.inputs, cts
     dtype = a.type.dtype
     along = None if turned is None or not is_complex(dtype) else imag(turned * ad.need(node.outputs[0]))
-    if not ad.active(a) or ct is along is None:
+    if ct is along is None:
         return
     if is_complex(dtype):
         some = ct if ct is not None else along
@@ -270,10 +266,7 @@ def _vjp_slogdet(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> N
 
 def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,), s = node.inputs, node.outputs[0]
-    da = tan.get(a)
-    if da is None:
-        return [None, None]
-    t = inner(da, inverse_transposed(a))
+    t = inner(tan.get(a), inverse_transposed(a))
     if not is_complex(a.type.dtype):
         return [None, t]
     turn = imag(t)

@@ -65,10 +65,6 @@ def _pushed(v: Value, da: Value) -> Value:
 def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     """A' = V^-T (diag w' + F o V^T V') V^T, cotangents without conjugation."""
     (a,), (cw, cv, _) = node.inputs, cts
-    if not ad.active(a):
-        return
-    if cw is None and cv is None:
-        return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
     c, nan = _conditions(w, v)
     core = from_diagonal(nan if cw is None else _masked(cw, nan), v.type)
@@ -79,12 +75,9 @@ def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
 
 
 def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None] * 3
     w, v, _ = node.outputs
     c, nan = _conditions(w, v)
-    m = _pushed(v, da) + along_columns(nan, v)
+    m = _pushed(v, tan.get(node.inputs[0])) + along_columns(nan, v)
     return [diagonal(m), mm(v, divided_by_gaps(m, w, m, False, c)), None]
 
 
@@ -92,20 +85,16 @@ eig = Op("eig", _infer, lambda a: each_matrix(np.linalg.eig, a, [a.shape[-1:], a
          doc="complex eigenvalues and right eigenvectors, info. Slopes of the vectors leave their factors free, see `eig_vectors`")  # fmt: skip
 
 
-def _vjp_values(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_values(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
-    if ct is not None and ad.active(a):
-        w, v, _ = eig(ad.need(a))
-        adj.add(a, _pulled(v, from_diagonal(_masked(ct, _conditions(w, v)[1]), v.type), a))
+    w, v, _ = eig(ad.need(a))
+    adj.add(a, _pulled(v, from_diagonal(_masked(ct, _conditions(w, v)[1]), v.type), a))
 
 
 def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
-    da = tan.get(a)
-    if da is None:
-        return [None, None]
     w, v, _ = eig(a)
-    return [diagonal(_pushed(v, da)) + _conditions(w, v)[1], None]
+    return [diagonal(_pushed(v, tan.get(a))) + _conditions(w, v)[1], None]
 
 
 eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: each_matrix(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]], np.result_type(a.dtype, np.complex64)), _vjp_values, _jvp_values,
@@ -144,8 +133,6 @@ def _jvp_vectors(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """k dv - c out, with the c that keeps the length and element p, the largest one, real: Re(v^H dv) / |v|^2 + i Im(dv_p / v_p)."""
     (v,), out = node.inputs, node.outputs[0]
     dv = tan.get(v)
-    if dv is None:
-        return [None]
     at, safe, unit, k = _scales(v, out)
     stretch = _over_columns(real(conj(unit) * dv))
     turn = _over_columns(imag(select(at, dv / safe, 0)))

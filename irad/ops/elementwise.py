@@ -90,11 +90,10 @@ def plus(*xs: Value | None) -> Value | None:
 
 def _vjp(partials: Callable[..., Sequence[Any]]) -> Callable[..., None]:
     def vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-        if any(ad.active(v) for v in node.inputs):
-            ps = partials(*map(ad.need, node.inputs), ad.need(node.outputs[0]), **node.attrs)
-            for v, p in zip(node.inputs, ps):
-                if ad.active(v):
-                    adj.add(v, contribution(cts[0], p))
+        ps = partials(*map(ad.need, node.inputs), ad.need(node.outputs[0]), **node.attrs)
+        for v, p in zip(node.inputs, ps):
+            if ad.active(v):
+                adj.add(v, contribution(cts[0], p))
 
     return vjp
 
@@ -254,8 +253,6 @@ def _vjp_select(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     c, x, y = node.inputs
     dx, dy = tan.get(x), tan.get(y)
-    if dx is None and dy is None:
-        return [None]
     return [select(c, 0 if dx is None else dx, 0 if dy is None else dy)]
 
 
@@ -478,13 +475,11 @@ def _saturated(a: Any, dtype: np.dtype) -> Any:
 
 def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,) = node.inputs
-    if ad.active(x):
-        adj.add(x, cast(cts[0], dtype=x.type.dtype))
+    adj.add(x, cast(cts[0], dtype=x.type.dtype))
 
 
 def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    d = tan.get(node.inputs[0])
-    return [None if d is None or not node.outputs[0].type.differentiable else cast(d, dtype=node.attrs["dtype"])]
+    return [cast(tan.get(node.inputs[0]), dtype=node.attrs["dtype"])]
 
 
 cast = Elementwise(

@@ -15,7 +15,7 @@ import numpy as np
 
 from irad.core.ir import Value
 from irad.core.types import Type
-from irad.ops.array import zeros
+from irad.ops.array import linear, zeros
 from irad.ops.core import Op, type_error
 
 
@@ -34,21 +34,14 @@ def _eval(re: Any, im: Any, *, axes: tuple[int, ...], sign: int) -> tuple[Any, .
 
 
 def _vjp(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
-    if not any(map(ad.active, node.inputs)):
-        return
     given = [zeros(v.type) if c is None else c for c, v in zip(cts, node.inputs)]
     for v, c in zip(node.inputs, fft(*given, axes=node.attrs["axes"], sign=-node.attrs["sign"])):
         adj.add(v, c)
 
 
-def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    ds = [tan.get(v) for v in node.inputs]
-    if all(d is None for d in ds):
-        return [None, None]
-    return list(fft(*(zeros(v.type) if d is None else d for v, d in zip(node.inputs, ds)), **node.attrs))
-
-
-fft = Op("fft", _infer, _eval, _vjp, _jvp, linear=True, doc="discrete Fourier transform of (real, imaginary), without a factor")
+fft = Op(
+    "fft", _infer, _eval, _vjp, linear(), linear=True, doc="discrete Fourier transform of (real, imaginary), without a factor"
+)
 
 
 def roots(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -74,11 +74,8 @@ def _eval_lu(a: Any) -> tuple[Any, ...]:
 
 def _jvp_lu(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """With F = L^-1 P dA and M = tril(F U^-1, -1): dL = L M, dU = F - M U. The last pivot is not divided by: it may be 0."""
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None, None, None]
     lu_, _, rows = node.outputs
-    f = triangular_solve(lu_, take_rows(da, rows), lower=True, trans=False, unit=True)
+    f = triangular_solve(lu_, take_rows(tan.get(node.inputs[0]), rows), lower=True, trans=False, unit=True)
     m = triangle(mt(triangular_solve(_last_pivot_used(lu_), mt(f), lower=False, trans=True, unit=False)), strict=True)
     low, up = _unit_lower(lu_), triangle(lu_, lower=False)
     return [mm(low, m) + triangle(f - mm(m, up), lower=False), None, None]
@@ -98,11 +95,9 @@ def _last_pivot_used(lu_: Value) -> Value:
     return lu_ + from_diagonal(select(logical_and(last, eq(d, full(0, d))), full(1, d), full(0, d)), lu_.type)
 
 
-def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """A' = P^T L^-T (U' + tril(L^T L' - U' U^T, -1) U^-T)."""
     (a,), ct = node.inputs, cts[0]
-    if ct is None or not ad.active(a):
-        return
     lu_, rows = ad.need(node.outputs[0]), ad.need(node.outputs[2])
     low, up, above = _unit_lower(lu_), triangle(lu_, lower=False), triangle(ct, lower=False)
     inner = triangle(mm(low, triangle(ct, strict=True), ta=True) - mm(above, up, tb=True), strict=True)
@@ -239,11 +234,9 @@ def _eval_cholesky(a: Any) -> tuple[Any, ...]:
     return out, info[()]
 
 
-def _vjp_cholesky(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_cholesky(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """A' of the lower triangle, from S = L^-H phi(L^H L') L^-1, phi the lower triangle with half the diagonal."""
     (a,), ct = node.inputs, cts[0]
-    if ct is None or not ad.active(a):
-        return
     low = ad.need(node.outputs[0])
     kind, right = {"lower": True, "trans": True, "unit": False}, cj(low)
     s = triangular_solve(right, halved(hmm(low, triangle(cj(ct)))), **kind)
@@ -253,11 +246,8 @@ def _vjp_cholesky(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> 
 
 def _jvp_cholesky(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """dL = L phi(L^-1 dA L^-H)."""
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None, None]
     low, kind = node.outputs[0], {"lower": True, "trans": False, "unit": False}
-    m = triangular_solve(low, symmetrised(da), **kind)
+    m = triangular_solve(low, symmetrised(tan.get(node.inputs[0])), **kind)
     m = triangular_solve(low, mh(m), **kind)
     return [mm(low, halved(m)), None]
 
@@ -313,8 +303,6 @@ def _vjp_qr(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     """
     _not_full(node)
     (a,), (cq, cr) = node.inputs, (None if c is None else cj(c) for c in cts)
-    if not ad.active(a):
-        return
     q, r = map(ad.need, node.outputs)
     upper = None if cr is None else triangle(cr, lower=False)
     over_r = lambda y, d: mt(triangular_solve(cj(d), mt(y), lower=False, trans=False, unit=False))
@@ -343,11 +331,8 @@ def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
     If Q is square and real: dQ = Q W and dR = Q^T dA - W R, as for the reverse.
     """
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None, None]
     _not_full(node)
-    q, r = node.outputs
+    da, (q, r) = tan.get(node.inputs[0]), node.outputs
     whole = _square_q(node)
     m = mt(triangular_solve(_divisor(r, whole), mt(da), lower=False, trans=True, unit=False))
     c = hmm(q, m)

@@ -44,14 +44,12 @@ def _infer(x: Type, *, n: int) -> tuple[Type, ...]:
 
 def _vjp(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,) = node.inputs
-    if ad.active(x):
-        adj.add(x, szmul(cts[0], polygamma(ad.need(x), n=node.attrs["n"] + 1)))
+    adj.add(x, szmul(cts[0], polygamma(ad.need(x), n=node.attrs["n"] + 1)))
 
 
 def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (x,) = node.inputs
-    dx = tan.get(x)
-    return [None if dx is None else szmul(dx, polygamma(x, n=node.attrs["n"] + 1))]
+    return [szmul(tan.get(x), polygamma(x, n=node.attrs["n"] + 1))]
 
 
 def _value(x: Value, *, n: int) -> tuple[Value, ...]:

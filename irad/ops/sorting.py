@@ -28,18 +28,14 @@ def gather_along(t: Type, at: Value, axis: int) -> tuple[list[Value], tuple[str,
 
 def _vjp_sort(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,), axis = node.inputs, node.attrs["axis"]
-    if ad.active(x):
-        at, spec = gather_along(x.type, argsort(ad.need(x), axis=axis), axis)
-        adj.scatter(x, cts[0], at, spec)
+    at, spec = gather_along(x.type, argsort(ad.need(x), axis=axis), axis)
+    adj.scatter(x, cts[0], at, spec)
 
 
 def _jvp_sort(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (x,), axis = node.inputs, node.attrs["axis"]
-    d = tan.get(x)
-    if d is None:
-        return [None]
     at, spec = gather_along(x.type, argsort(x, axis=axis), axis)
-    return [index(d, *at, spec=spec)]
+    return [index(tan.get(x), *at, spec=spec)]
 
 
 argsort = Op("argsort", lambda t, *, axis: (_infer_sort(t, axis=axis)[0].with_dtype("i64"),),

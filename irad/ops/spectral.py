@@ -137,24 +137,18 @@ def _real_diagonal(m: Value) -> Value:
 def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     """A' = V (diag w' + F o (K - K^H) / 2) V^H with K = V^H V' and F_ij = 1 / (w_j - w_i)."""
     (a,), (cw, cv, _) = node.inputs, cts
-    if not ad.active(a):
-        return
     w, v = ad.need(node.outputs[0]), ad.need(node.outputs[1])
     inner = None if cw is None else from_diagonal(cw, v.type)
     if cv is not None:
         turned = hmm(v, cj(cv))
         inner = plus(inner, divided_by_gaps(half(turned - mh(turned)), w, turned, cw is not None))
-    if inner is None:
-        return
+    assert inner is not None
     adj.add(a, to_triangle(hermitian_part(mmh(mm(v, inner), v)), node.attrs["lower"]))
 
 
 def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """With M = V^H dA V: dw = diag M, dV = V (F o M)."""
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None, None, None]
-    w, v, _ = node.outputs
+    da, (w, v, _) = tan.get(node.inputs[0]), node.outputs
     m = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)
     return [_real_diagonal(m), mm(v, divided_by_gaps(m, w, m, False)), None]
 
@@ -163,23 +157,19 @@ eigh = Op("eigh", _infer_eigh, lambda a, *, lower: each_matrix(lambda m: np.lina
           doc="eigenvalues, ascending, eigenvectors, info; of the symmetric matrix that one triangle of A stands for")  # fmt: skip
 
 
-def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
-    if ct is not None and ad.active(a):
-        w, v, _ = eigh(ad.need(a), **node.attrs)
-        g = mmh(v * along_rows(ct, v), v)
-        if not is_complex(v.type.dtype):
-            g = OPS["spectral_matrix"](g, ad.need(a), w, v, ct, **node.attrs)
-        adj.add(a, to_triangle(g, node.attrs["lower"]))
+    w, v, _ = eigh(ad.need(a), **node.attrs)
+    g = mmh(v * along_rows(ct, v), v)
+    if not is_complex(v.type.dtype):
+        g = OPS["spectral_matrix"](g, ad.need(a), w, v, ct, **node.attrs)
+    adj.add(a, to_triangle(g, node.attrs["lower"]))
 
 
 def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
-    da = tan.get(a)
-    if da is None:
-        return [None, None]
     _, v, _ = eigh(a, **node.attrs)
-    return [_real_diagonal(mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)), None]
+    return [_real_diagonal(mm(hmm(v, read_symmetric(tan.get(a), node.attrs["lower"])), v)), None]
 
 
 eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: each_matrix(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
@@ -244,8 +234,6 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     """Townsend's formula; 1 / (s_j^2 - s_i^2), which mixes turns of left vectors L and of right ones R, in partial fractions:
     (L + R) / (2 (s_j - s_i)) + (L - R) / (2 (s_j + s_i)). Only a turn of both together is undetermined at equal values."""
     (a,), (cu, cs, cvt, _) = node.inputs, cts
-    if not ad.active(a) or cu is cs is cvt is None:
-        return
     u, s, vt = map(ad.need, node.outputs[:3])
     if cu is None and cvt is None and node.attrs["full"]:
         u, s, vt, _ = svd(ad.need(a), full=False)
@@ -291,11 +279,8 @@ def _core_type(node: Any) -> Type:
 def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """With P = U^H dA V: ds = diag P, dU = U L + (1 - U U^H) dA V / s, and dV likewise with R; L and R in partial fractions:
     (P + P^H) / (2 (s_j - s_i)) plus, or minus, (P - P^H) / (2 (s_j + s_i))."""
-    da = tan.get(node.inputs[0])
-    if da is None:
-        return [None, None, None, None]
     _check_thin(node)
-    u, s, vt, _ = node.outputs
+    da, (u, s, vt, _) = tan.get(node.inputs[0]), node.outputs
     dav = mmh(da, vt)
     p = hmm(u, dav)
     turns, ph = _turns(p, s), mh(p)
@@ -321,20 +306,16 @@ def _infer_svdvals(a: Type) -> tuple[Type, ...]:
     return _infer_svd(a, full=False)[1::2]
 
 
-def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
-    if ct is not None and ad.active(a):
-        u, _, vt, _ = svd(ad.need(a), full=False)
-        adj.add(a, cj(mm(u * along_rows(ct, u), vt)))
+    u, _, vt, _ = svd(ad.need(a), full=False)
+    adj.add(a, cj(mm(u * along_rows(ct, u), vt)))
 
 
 def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (a,) = node.inputs
-    da = tan.get(a)
-    if da is None:
-        return [None, None]
     u, _, vt, _ = svd(a, full=False)
-    return [_real_diagonal(mmh(hmm(u, da), vt)), None]
+    return [_real_diagonal(mmh(hmm(u, tan.get(a)), vt)), None]
 
 
 svdvals = Op("svdvals", _infer_svdvals,
@@ -365,11 +346,9 @@ def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:
     return cj(mm(vt * along_columns(inv, vt), u, ta=True, tb=True)), info
 
 
-def _vjp_pinv(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
+def _vjp_pinv(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """A' = -P^H G P^H + (1 - A P) G^H P P^H + P^H P G^H (1 - P A), with P the pseudo-inverse and G its gradient."""
     (a,), ct = node.inputs, cts[0]
-    if ct is None or not ad.active(a):
-        return
     x, p = ad.need(a), ad.need(node.outputs[0])
     ph, gh = mh(p), mt(ct)
     first = mm(mm(gh, p), ph)
@@ -383,8 +362,6 @@ def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P."""
     (a,), p = node.inputs, node.outputs[0]
     da = tan.get(a)
-    if da is None:
-        return [None, None]
     first = mmh(mmh(p, p), da)
     second = mm(hmm(da, mh(p)), p)
     total = -mm(mm(p, da), p)

@@ -144,8 +144,7 @@ def _infer_update(x: Type, v: Type, *idx: Type, spec: Spec) -> tuple[Type, ...]:
 
 def _vjp_index(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     x, *idx = node.inputs
-    if ad.active(x):
-        adj.scatter(x, cts[0], list(map(ad.need, idx)), node.attrs["spec"])
+    adj.scatter(x, cts[0], list(map(ad.need, idx)), node.attrs["spec"])
 
 
 def _vjp_update(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -244,12 +243,4 @@ def _vjp_concat(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 concat = Op("concat", _infer_concat, lambda *xs, axis: np.concatenate(xs, axis), _vjp_concat,
-            lambda ad, node, tan: _jvp_concat(node, tan), linear=True,
-            intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)), finite=True)  # fmt: skip
-
-
-def _jvp_concat(node: Any, tan: Any) -> list[Value | None]:
-    ds = [tan.get(v) for v in node.inputs]
-    if all(d is None for d in ds):
-        return [None]
-    return [concat(*(zeros(v.type) if d is None else d for v, d in zip(node.inputs, ds)), **node.attrs)]
+            linear(), linear=True, intervals=lambda *a, **_: (min(x[0] for x in a), max(x[1] for x in a)), finite=True)  # fmt: skip

@@ -53,8 +53,6 @@ def _vjp_extreme(arg: Callable[..., Value]) -> Callable[..., None]:
 
     def vjp(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
         (x,), axes = node.inputs, node.attrs["axes"]
-        if not ad.active(x):
-            return
         at, spec = _winner(ad.need(x), axes, arg)
         adj.scatter(x, cts[0], at, spec)
 
@@ -109,11 +107,8 @@ def _product(ds: Any) -> Dim:
 def _jvp_extreme(arg: Callable[..., Value]) -> Callable[..., list[Value | None]]:
     def jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
         (x,) = node.inputs
-        d = tan.get(x)
-        if d is None:
-            return [None]
         at, spec = _winner(x, node.attrs["axes"], arg)
-        return [index(d, *at, spec=spec)]
+        return [index(tan.get(x), *at, spec=spec)]
 
     return jvp
 
@@ -129,8 +124,7 @@ def _infer_arg(t: Type, *, axis: int) -> tuple[Type, ...]:
 
 def _vjp_sum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,) = node.inputs
-    if ad.active(x):
-        adj.add(x, restore(cts[0], x.type, node.attrs["axes"]))
+    adj.add(x, restore(cts[0], x.type, node.attrs["axes"]))
 
 
 def _others(x: Value, axis: int) -> Value:
@@ -151,18 +145,14 @@ def _flat_last(x: Value, axes: tuple[int, ...]) -> tuple[Value, Callable[[Value]
 
 def _vjp_prod(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,), axes = node.inputs, node.attrs["axes"]
-    if ad.active(x):
-        flat, back = _flat_last(ad.need(x), axes)
-        adj.add(x, szmul(restore(cts[0], x.type, axes), back(_others(flat, flat.type.rank - 1))))
+    flat, back = _flat_last(ad.need(x), axes)
+    adj.add(x, szmul(restore(cts[0], x.type, axes), back(_others(flat, flat.type.rank - 1))))
 
 
 def _jvp_prod(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     (x,), axes = node.inputs, node.attrs["axes"]
-    d = tan.get(x)
-    if d is None:
-        return [None]
     flat, back = _flat_last(x, axes)
-    return [sum_(szmul(d, back(_others(flat, flat.type.rank - 1))), axes=axes)]
+    return [sum_(szmul(tan.get(x), back(_others(flat, flat.type.rank - 1))), axes=axes)]
 
 
 argmax = Op(

@@ -36,8 +36,7 @@ def _eval_scan(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _vjp_cumsum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
-    if ad.active(node.inputs[0]):
-        adj.add(node.inputs[0], cumsum(cts[0], **{**node.attrs, "reverse": not node.attrs["reverse"]}))
+    adj.add(node.inputs[0], cumsum(cts[0], **{**node.attrs, "reverse": not node.attrs["reverse"]}))
 
 
 def shift(x: Value, axis: int, by: int, fill: float) -> Value:
@@ -53,8 +52,6 @@ def shift(x: Value, axis: int, by: int, fill: float) -> Value:
 def _vjp_cumprod(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     """y_k = x_0 .. x_k: dx_k = (x_0 .. x_{k-1}) * s_k with s_k = ct_k + x_{k+1} s_{k+1}. No division."""
     (x,), (axis, rev, ex) = node.inputs, (node.attrs["axis"], node.attrs["reverse"], node.attrs["exclusive"])
-    if not ad.active(x):
-        return
     v, step = ad.need(x), -1 if rev else 1
     ct = shift(cts[0], axis, -step, 0.0) if ex else cts[0]  # exclusive: y_{k+1} is the inclusive one at k
     s = linrec(shift(v, axis, -step, 0.0), ct, axis=axis, reverse=not rev)
@@ -64,11 +61,8 @@ def _vjp_cumprod(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _jvp_cumprod(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """y_k = x_k y_{k-1}: dy_k = x_k dy_{k-1} + y_{k-1} dx_k."""
     (x,), (axis, rev, ex) = node.inputs, (node.attrs["axis"], node.attrs["reverse"], node.attrs["exclusive"])
-    d = tan.get(x)
-    if d is None:
-        return [None]
     before = cumprod(x, axis=axis, reverse=rev, exclusive=True)
-    dy = linrec(x, d * before, axis=axis, reverse=rev)
+    dy = linrec(x, tan.get(x) * before, axis=axis, reverse=rev)
     return [shift(dy, axis, -1 if rev else 1, 0.0) if ex else dy]
 
 
@@ -89,8 +83,6 @@ def _infer_linrec(a: Type, b: Type, *, axis: int, reverse: bool) -> tuple[Type, 
 
 def _vjp_linrec(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a, b), (axis, rev) = node.inputs, (node.attrs["axis"], node.attrs["reverse"])
-    if not (ad.active(a) or ad.active(b)):
-        return
     step = -1 if rev else 1
     s = linrec(shift(ad.need(a), axis, -step, 0.0), cts[0], axis=axis, reverse=not rev)
     if ad.active(a):

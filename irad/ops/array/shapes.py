@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Value
+from irad.core.ir import Value, emit
 from irad.core.types import Dim, Extent, Type
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.ops.constant import const
@@ -19,15 +20,12 @@ def zeros(type: Type) -> Value:
     return const(value=0, type=type)
 
 
-def linear(k: int) -> Callable[..., list[Value | None]]:
-    """jvp of an op that is linear in its first k inputs taken together."""
+def linear(k: int = sys.maxsize) -> Callable[..., list[Value | None]]:
+    """jvp of an op that is linear in its first k inputs, or all of them, taken together."""
 
     def jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-        ds = [tan.get(v) for v in node.inputs[:k]]
-        if all(d is None for d in ds):
-            return [None]
-        ds = [zeros(v.type) if d is None else d for v, d in zip(node.inputs, ds)]
-        return [node.op(*ds, *node.inputs[k:], **node.attrs)]
+        ds = [zeros(v.type) if (d := tan.get(v)) is None else d for v in node.inputs[:k]]
+        return list(emit(node.op, *ds, *node.inputs[k:], **node.attrs))
 
     return jvp
 
@@ -74,8 +72,6 @@ def _eval_broadcast(x: Any, *, shape: tuple[int, ...], dims: tuple[int, ...]) ->
 
 def _vjp_broadcast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (x,) = node.inputs
-    if not ad.active(x):
-        return
     dims, shape = node.attrs["dims"], node.outputs[0].type.shape
     stretched = [k for k, d in zip(dims, x.type.shape) if d == 1 and shape[k] != 1]
     axes = tuple(k for k in range(len(shape)) if k not in dims or k in stretched)
