@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Value, rename_attrs
+from irad.core.ir import Graph, Node, Value, reads, rename_attrs
 
 Env = dict[Value, Value]  # what each exchanged value became
 
@@ -41,6 +41,16 @@ def rebuild(node: Node, env: Env, regions: Sequence[Graph]) -> Node:
         return node.replace(inputs=inputs, regions=regions)
     outputs = rename_bound(node.outputs, env)
     return node.replace(inputs=inputs, outputs=outputs, attrs=rename_attrs(node.attrs, lambda v: lookup(env, v)), regions=regions)
+
+
+def live(nodes: Sequence[Node], results: Iterable[Value], may_go: Callable[[Node], bool]) -> list[Node]:
+    """The nodes without those that may go and of which nothing is read any more."""
+    used, out = set(results), []
+    for n in reversed(nodes):
+        if not may_go(n) or any(v in used for v in n.outputs):
+            used.update(reads(n))
+            out.append(n)
+    return out[::-1]
 
 
 def give_last(nodes: list[Node], outputs: tuple[Value, ...]) -> None:

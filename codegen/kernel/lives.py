@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irad.core.ir import Graph, Node, Value, captured, walk
+from irad.core.ir import Graph, Node, Value, captured, values
 
 GAP = 64  # bytes between places; a multiple of the alignment
 
@@ -40,7 +40,7 @@ def slots(graph: Graph) -> Slots:
     """
     extents: dict[tuple[str, str], int] = {}
     ends: dict[str, int] = {}
-    for v in _values(graph):
+    for v in values(graph):
         if v.at[:1] == "a":
             key, size = (v.at, v.type.dtype), v.type.size if v.type.static else 1 << 40
             extents[key] = max(extents.get(key, 0), size)
@@ -60,7 +60,3 @@ def _gaps(used: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
             gaps.append((at, start))
         at = max(at, stop)
     return [*gaps, (at, end)] if at < end else gaps
-
-
-def _values(graph: Graph) -> list[Value]:
-    return [v for n in walk(graph) for v in (*n.inputs, *n.outputs, *(p for r in n.regions for p in r.params))]

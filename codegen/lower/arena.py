@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, walk
+from irad.core.ir import Graph, values
 
 ALIGN = 64
 
@@ -10,7 +10,6 @@ ALIGN = 64
 def arena_size(graph: Graph) -> int:
     """Bytes of arena that a planned graph needs: what the plan pass noted, or (read from text) the end of the last place."""
     if "arena" not in graph.memo:
-        values = (v for n in walk(graph) for v in (*n.outputs, *(p for r in n.regions for p in r.params)))
-        ends = (int(v.at[1:]) + v.type.size * v.type.numpy.itemsize for v in values if v.at[:1] == "a")
+        ends = (int(v.at[1:]) + v.type.size * v.type.numpy.itemsize for v in values(graph) if v.at[:1] == "a")
         graph.memo["arena"] = -(-max(ends, default=0) // ALIGN) * ALIGN
     return graph.memo["arena"]

@@ -16,6 +16,7 @@ from irad.codegen.lower.graph import KernelBuilder, rule
 from irad.codegen.schedule.notes import note_product
 from irad.core.affine import Integer
 from irad.core.ir import Node, Value
+from irad.ops.array import Product
 
 SHARED = 1 << 24  # multiplications from which on a product is shared out among threads
 PANEL, PANELS = 128, 16  # rows or columns of a panel at least; panels at most
@@ -25,10 +26,9 @@ PANEL, PANELS = 128, 16  # rows or columns of a panel at least; panels at most
 def _dot(f: KernelBuilder, node: Node) -> None:
     a, b = node.inputs
     (out,) = node.outputs
-    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-    free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-    m, n, k, batch = _size(f, a, free_a), _size(f, b, free_b), _size(f, a, ca), _size(f, a, ba)
+    p = Product(node)
+    (ca, cb), (free_a, free_b) = p.contract, p.free
+    m, n, k, batch = _size(f, a, free_a), _size(f, b, free_b), _size(f, a, ca), _size(f, a, p.batch[0])
     if not m or not n or not batch:
         return
     if not k:

@@ -298,7 +298,7 @@ def _stages(nodes: Sequence[Node]) -> list[tuple[str, list[Node]]]:
     out: list[tuple[str, list[Node]]] = []
     level: dict[Value, int] = {}
     for n in nodes:
-        if n.op.name in ("empty", "const"):
+        if n.op.fills:
             continue
         kind = "rows" if n.op is loop else "scalar"
         need = max((level.get(v, -1) for v in (*n.inputs, *captured(n))), default=-1)

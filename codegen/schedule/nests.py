@@ -62,14 +62,14 @@ def _own_starts(f: KernelBuilder, node: Node) -> Node:
             n = n.replace(inputs=inputs)
         nodes.append(n)
     read = {v for n in nodes for v in (*n.inputs, *captured(n))} | set(body.results)
-    nodes = [n for n in nodes if n.op.name not in ("const", "empty") or n.out in read or not n.out.type.shape]
+    nodes = [n for n in nodes if not n.op.fills or n.out in read or not n.out.type.shape]
     return node.replace(regions=(body.replace(nodes=nodes),))
 
 
 def _start(f: KernelBuilder, v: Value) -> Node:
     """A node that makes the array v anew."""
     made, own = f.defs.get(v), Value(v.type, v.hint)
-    if made is not None and made.op.name in ("const", "empty") and not hasattr(made.attrs.get("value"), "shape"):
+    if made is not None and made.op.fills and not hasattr(made.attrs.get("value"), "shape"):
         node = made.replace(inputs=(), outputs=(own,))
     else:
         node = Node(copy_op, (v,), (own,), {})

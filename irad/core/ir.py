@@ -214,6 +214,15 @@ def walk(graph: Graph) -> Iterator[Node]:
             yield from walk(r)
 
 
+def values(graph: Graph) -> Iterator[Value]:
+    """Every value that is bound in a graph, regions included, in program order."""
+    yield from graph.params
+    for node in graph.nodes:
+        yield from node.outputs
+        for r in node.regions:
+            yield from values(r)
+
+
 def nodes_where(graph: Graph, name: str, wanted: Callable[[Node], bool]) -> tuple[Node, ...]:
     """The wanted nodes of a graph, regions included, in program order. Remembered under the name, for each region too."""
     if name not in graph.memo:

@@ -6,14 +6,14 @@ irad.core.affine), so that equality of extents is equality of normal forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from math import prod
 from typing import Any, Self, Union
 
 import numpy as np
 
-from irad.core.affine import Affine, symbols
+from irad.core.affine import LINEAR, Affine, applied, symbols
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import IradValueError
 
@@ -105,6 +105,20 @@ class Extent(Affine):
 
 Dim = Union[int, Extent]
 affine = Extent.of  # constant, {value: coefficient}
+
+
+def form(v: Any, node: Any, of: Callable[[Any], Dim]) -> Dim:
+    """An i64 scalar in affine form, by the node that makes it (None: v is a symbol) and the forms of its operands."""
+    name = "" if node is None else node.op.name
+    if name == "const":
+        return int(node.attrs["value"])
+    made = applied(name, *map(of, node.inputs)) if name in LINEAR else None
+    return affine(0, {v: 1}) if made is None else made
+
+
+def elements(shape: Iterable[Dim], unknown: int) -> int:
+    """About how many elements there are, where a run-time extent counts as `unknown`."""
+    return prod(d if isinstance(d, int) else unknown for d in shape)
 
 
 def _id(term: tuple[Any, int]) -> int:

@@ -43,13 +43,13 @@ def _const_interval(*, value: Any, type: Type) -> tuple[float, float]:
 const = Op(
     "const", _infer_const, _eval_const, vjp=lambda ad, node, cts, adj: None, jvp=lambda ad, node, tan: [None], cheap=True,
     intervals=_const_interval,
-    cost=0, doc="value: a Python number, splat over `type` (whose extents may be run-time ones), or a NumPy array of that very type",
+    cost=0, fills=True, doc="value: a Python number, splat over `type` (whose extents may be run-time ones), or a NumPy array of that very type",
 )  # fmt: skip
 
 empty = Op(
     "empty", lambda *, type: (type,), lambda *, type: np.zeros(type.shape, type.numpy), vjp=lambda ad, node, cts, adj: None,
     jvp=lambda ad, node, tan: [None], cheap=True,
-    cost=0, zero_at="anywhere", doc="an array to be written whole before it is read: the destination of a `loop`",
+    cost=0, fills=True, zero_at="anywhere", doc="an array to be written whole before it is read: the destination of a `loop`",
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class Op:
     cost: float = 1.0  # of an element, in additions, about; 0 where nothing is computed. From HEAVY on it is a library function
     unit: Any = None  # elementwise: the operand that changes nothing, where that is one number for all dtypes
     fold: str = ""  # reductions: the elementwise op that they are made of; argmax and argmin name themselves
+    fills: bool = False  # makes an array of one number, or of none yet, or holds a constant one
     moves: bool = False  # the elements of the result are elements of the first operand
     flat: bool = False  # elementwise: the slope is 0 everywhere
     finite: bool = False  # finite where the float operands are

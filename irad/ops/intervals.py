@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from irad.core.affine import LINEAR, WHOLE, Interval, applied, bounds
+from irad.core.affine import WHOLE, Interval, bounds
 from irad.core.ir import Builder, Node, Value, current
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.types import DTYPES, Dim, affine, is_complex, is_float
+from irad.core.types import DTYPES, Dim, form, is_complex, is_float
 
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
 _EXACT = {
@@ -177,11 +177,5 @@ def affine_of(value: Value) -> Dim:
 
 
 def _affine(v: Value, chain: list[_Scope], depth: int) -> Dim:
-    node = next((s.defs[v] for s in chain if v in s.defs), None)
-    name = node.op.name if node is not None and depth else ""
-    if name == "const":
-        return int(node.attrs["value"])  # type: ignore[union-attr]
-    form = None
-    if node is not None and name in LINEAR:
-        form = applied(name, *(_affine(x, chain, depth - 1) for x in node.inputs))
-    return affine(0, {v: 1}) if form is None else form
+    node = next((s.defs[v] for s in chain if v in s.defs), None) if depth else None
+    return form(v, node, lambda x: _affine(x, chain, depth - 1))

@@ -122,7 +122,7 @@ def _from(program: Program, args: list[Any], known: dict[Value, Any], gone: set[
 def _without_node(program: Program, args: list[Any]) -> Iterator[Sample]:
     known = values_of(program, args)
     for node in reversed(_entry(program).nodes):
-        if all(v.type != TAPE and not v.type.symbols for v in node.outputs) and node.op.name not in ("const", "empty"):
+        if all(v.type != TAPE and not v.type.symbols for v in node.outputs) and not node.op.fills:
             yield _from(program, args, known, {node})
 
 
@@ -173,7 +173,7 @@ def _simplified(graph: Graph) -> Iterator[Graph]:
                 regions = (*node.regions[:j], r, *node.regions[j + 1 :])
                 new = node.replace(regions=regions)
                 yield graph.replace(nodes=[*graph.nodes[:k], new, *graph.nodes[k + 1 :]])
-        if len(node.outputs) != 1 or node.op.name in ("const", "empty") or node.out.type == TAPE:
+        if len(node.outputs) != 1 or node.op.fills or node.out.type == TAPE:
             continue
         for other in [v for v in node.inputs if v.type == node.out.type]:
             nodes = [substitute_node(n, {node.out: other}) for n in graph.nodes[k + 1 :]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from irad.core.ir import Graph, Node, Program, Value, walk
+from irad.core.ir import Graph, Node, Program, Value, values, walk
 from irad.core.types import I64, Dim, Extent
 from irad.errors import NO_BOUND, UnsupportedError
 from irad.ops.array import Slice
 from irad.ops.loop import load
-from irad.passes.analyses.carries import learn_carries
+from irad.passes.analyses.carries import regions
 from irad.passes.analyses.facts import Facts, Interval
 
 NONE = 2**40  # from here on there is no bound
@@ -50,21 +50,12 @@ def capacities(graph: Graph, records: Records | None = None) -> dict[Value, int]
 
     Raises UnsupportedError, at the line that makes the array, if there is no bound.
     """
-    if all(v.type.static for v in _values(graph)):
+    if all(v.type.static for v in values(graph)):
         return {}
     capacity = _Capacity(graph, records or Records({graph.name: graph}))
     capacity.facts.checked_first(graph)
     capacity.graph(graph, None)
     return capacity.sizes
-
-
-def _values(graph: Graph) -> list[Value]:
-    out = list(graph.params)
-    for n in graph.nodes:
-        out += n.outputs
-        for r in n.regions:
-            out += _values(r)
-    return out
 
 
 class _Capacity:
@@ -82,12 +73,8 @@ class _Capacity:
                 _LEARN[node.op.name](self, node)
         for node in graph.nodes:
             if node.regions:
-                learn_carries(self.facts, node)
-                for k, r in enumerate(node.regions):
-                    with self.facts.scope():
-                        self.facts.enter(node, k)
-                        self.graph(r, node)
-                        self.facts.leave(node, k)
+                for r in regions(self.facts, node):
+                    self.graph(r, node)
                 self.facts.after(node)
             if node.op.name == "push":
                 self.records.pushed(node, self.facts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from irad.core.affine import Interval, join
-from irad.core.ir import Node, Value
+from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
 from irad.ops.intervals import int_range
 from irad.ops.regions import Loop, loop_of
@@ -22,6 +23,16 @@ def learn_carries(facts: Facts, node: Node) -> None:
             known = _stepped(facts, node, p, new, init) or _invariant(facts, node, p, new, init)
             if known is not None:
                 facts.results.update((v, known) for v in (loop.outs[k], *loop.params(k)))
+
+
+def regions(facts: Facts, node: Node) -> Iterator[Graph]:
+    """The regions of a node one after another, while `facts` holds what is known inside; what then holds is `facts.after(node)`."""
+    learn_carries(facts, node)
+    for k, r in enumerate(node.regions):
+        with facts.scope():
+            facts.enter(node, k)
+            yield r
+            facts.leave(node, k)
 
 
 def _is_counter(t: Type) -> bool:

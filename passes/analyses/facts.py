@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from irad.core.affine import LINEAR, WHOLE, Interval, applied, bounds, coefficient, join
+from irad.core.affine import LINEAR, WHOLE, Interval, bounds, coefficient, join
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.types import I64, Dim, Extent, affine
+from irad.core.types import I64, Dim, Extent, affine, form
 from irad.ops.intervals import HIGHEST, LOWEST, int_range
 from irad.ops.regions import loop_of
 from irad.passes.rewrite import Env, lookup, splat_of
@@ -135,17 +135,11 @@ class Facts:
     def linear(self, v: Value, depth: int = DEPTH) -> Dim:
         """An i64 scalar in affine normal form; sums that might wrap around stay opaque."""
         v = self.resolve(v)
-        node, name = self.node(v), ""
-        if node is not None and depth and v.type == I64:
-            name = node.op.name
-        if name == "const":
-            return int(splat_of(node))
-        form = None
-        if node is not None and name in LINEAR:
+        node = self.node(v) if depth and v.type == I64 else None
+        if node is not None and node.op.name in LINEAR:
             lo, hi = self.exact(node)
-            if LOWEST <= lo and hi <= HIGHEST:
-                form = applied(name, *(self.linear(x, depth - 1) for x in node.inputs))
-        return affine(0, {v: 1}) if form is None else form
+            node = node if LOWEST <= lo and hi <= HIGHEST else None
+        return form(v, node, lambda x: self.linear(x, depth - 1))
 
     def bounds(self, e: Dim) -> Interval:
         """Bounds of a linear form."""

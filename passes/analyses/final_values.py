@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from irad.core.affine import LINEAR, applied, number, substitute, symbols
+from irad.core.affine import number, substitute, symbols
 from irad.core.dependence import Access, Axis, Rename, meets, renamed
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.types import I64, Dim, affine
+from irad.core.types import I64, Dim, affine, form
 from irad.ops.array import STORES, Slice, Spec
-from irad.ops.regions import Loop, is_loop, loop_of
+from irad.ops.regions import BRANCHES, Loop, is_loop, loop_of
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
 UNKNOWN = 256  # what an unknown trip count counts
@@ -117,7 +117,7 @@ class FinalValues:
         if loop := loop_of(node):
             k = node.outputs.index(v)
             return loop.inits[k] if self._reaches(loop.yields[k], loop.carries[k]) else None
-        if node.op.name in ("if", "checkpoint"):
+        if node.op.name in BRANCHES:
             k = node.outputs.index(v)
             sources = {self._source(r.graph.results[k], r) for r in self.bodies[node]}
             return sources.pop() if len(sources) == 1 else None
@@ -266,14 +266,7 @@ class FinalValues:
     def _form(self, v: Value, depth: int) -> Dim:
         if v in self.carried and v.type == I64:
             return self._counter(v, depth)
-        node = self.node.get(v)
-        name = node.op.name if node is not None and depth else ""
-        if name == "const":
-            return int(node.attrs["value"])  # type: ignore[union-attr]
-        form = None
-        if node is not None and name in LINEAR:
-            form = applied(name, *(self.form(x, depth - 1) for x in node.inputs))
-        return affine(0, {v: 1}) if form is None else form
+        return form(v, self.node.get(v) if depth else None, lambda x: self.form(x, depth - 1))
 
     def _counter(self, p: Value, depth: int) -> Dim:
         """What a loop carries and changes by a constant in each trip: an affine form of its index."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from irad.core.ir import Node
 from irad.core.types import Type
 from irad.ops import OPS
-from irad.ops.array import numpy_key
+from irad.ops.array import Product, numpy_key
 from irad.passes.analyses.pattern import Pattern
 from irad.passes.analyses.sparsity import RULES, Analysis, Fact
 
@@ -143,18 +143,14 @@ def _update(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | N
 
 
 def _dot(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | None:
-    (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
-    x, y = n.inputs
-    fa, fb = ([k for k in range(v.type.rank) if k not in (*c, *b)] for v, c, b in ((x, ca, ba), (y, cb, bb)))
-    sizes = [*(dims(x.type)[k] for k in (*ba, *fa)), *(dims(y.type)[k] for k in fb), *(dims(x.type)[k] for k in ca)]
+    p = Product(n)
+    sizes = [*dims(t), *(dims(n.inputs[0].type)[k] for k in p.contract[0])]
     pairs = int(np.prod(sizes))
     a.spend(pairs)
-    grid = np.indices(sizes).reshape(len(sizes), -1)
-    nb, nf, ng = len(ba), len(fa), len(fb)
-    axes = {"batch": grid[:nb], "a": grid[nb : nb + nf], "b": grid[nb + nf : nb + nf + ng], "c": grid[nb + nf + ng :]}
-    to = _flat(t, dict(enumerate(grid[: nb + nf + ng])), pairs)
-    at_x = _flat(x.type, {**dict(zip(ba, axes["batch"])), **dict(zip(fa, axes["a"])), **dict(zip(ca, axes["c"]))}, pairs)
-    at_y = _flat(y.type, {**dict(zip(bb, axes["batch"])), **dict(zip(fb, axes["b"])), **dict(zip(cb, axes["c"]))}, pairs)
+    grid = list(np.indices(sizes).reshape(len(sizes), -1))
+    result, summed = grid[: t.rank], grid[t.rank :]
+    to = _flat(t, result, pairs)
+    at_x, at_y = (_flat(v.type, at, pairs) for v, at in zip(n.inputs, p.spread(result, summed)))
     out = []
     for fact, other, at, at_other in ((facts[0], facts[1], at_x, at_y), (facts[1], facts[0], at_y, at_x)):
         if fact.deps is not None:
@@ -164,7 +160,7 @@ def _dot(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | None
     return Pattern.union(out)
 
 
-def _flat(t: Type, at: Mapping[int, np.ndarray], n: int) -> np.ndarray:
+def _flat(t: Type, at: Sequence[np.ndarray], n: int) -> np.ndarray:
     strides = np.cumprod([1, *dims(t)[:0:-1]])[::-1]
     return np.asarray(sum((at[k] * int(strides[k]) for k in range(t.rank)), np.zeros(n, np.int64)))
 

@@ -15,7 +15,7 @@ from irad.errors import Loc, UnsupportedError
 from irad.ops.regions import BRANCHES, loop_of
 from irad.ops.tape_flow import Sources, TapeFlow, tape_sources, tapes_of
 from irad.passes.analyses.capacity import capacities
-from irad.passes.analyses.carries import learn_carries
+from irad.passes.analyses.carries import regions
 from irad.passes.analyses.facts import Facts
 
 _LONG = 2**40  # trips or words from which on a bound says nothing
@@ -115,7 +115,6 @@ class _Graph:
             elif kind == "call":
                 self.call(n, ends)
             elif n.regions and kind != "loop":
-                learn_carries(self.facts, n)
                 self.inside(n, ends)
                 self.facts.after(n)
             self.facts.extents(n.outputs)
@@ -133,13 +132,9 @@ class _Graph:
     def inside(self, n: Node, ends: Ends) -> None:
         """The regions of a node."""
         parts: list[Ends] = []
-        for k, r in enumerate(n.regions):
-            part: Ends = {}
-            with self.facts.scope():
-                self.facts.enter(n, k)
-                self.region(r, part)
-                self.facts.leave(n, k)
-            parts.append(part)
+        for r in regions(self.facts, n):
+            parts.append({})
+            self.region(r, parts[-1])
         found = dict.fromkeys(v for part in parts for v in part)
         if n.op.name in BRANCHES:
             for v in found:

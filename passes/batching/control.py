@@ -11,7 +11,7 @@ from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
 from irad.ops.control import call, if_, pop, push, raise_if
 from irad.ops.core import effects
-from irad.ops.regions import is_loop, loop_of
+from irad.ops.regions import BRANCHES, is_loop, loop_of
 from irad.passes.batching.rules import element, widen
 from irad.passes.batching.vmap import CONTROL, Batching
 
@@ -68,7 +68,7 @@ def _origin(graph: Graph, tape: Value) -> Value:
     while tape in made:
         n = made[tape]
         k = n.outputs.index(tape)
-        if n.op.name in ("if", "checkpoint"):
+        if n.op.name in BRANCHES:
             tape = _origin(n.regions[0], n.regions[0].results[k])
         elif loop := loop_of(n):
             tape = loop.inits[k]

@@ -71,7 +71,7 @@ def _dot(b: Any, n: Node) -> Sequence[Value]:
     (out,) = emit(n.op, x, y, contract=(tuple(ca), tuple(cb)), batch=(tuple(ba), tuple(bb)))
     if left and right:
         return [out]
-    at = len(ba) if left else len(ba) + x.type.rank - len(ca) - len(ba)
+    at = len(ba) if left else x.type.rank - len(ca)
     rest = [k for k in range(out.type.rank) if k != at]
     return [transpose_to(out, (at, *rest))]
 

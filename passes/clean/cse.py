@@ -57,7 +57,7 @@ class _Cse:
 
     def node(self, node: Node, nodes: list[Node], fresh: list[Key]) -> None:
         node = rebuild(node, self.env, self.regions(node))
-        if node.op.name in ("const", "empty") and node.out.type.shape:
+        if node.op.fills and node.out.type.shape:
             self.fills.add(node.out)
         key = self.key(node)
         if key is not None:

@@ -116,7 +116,7 @@ class _Licm:
 
 def _stored_into(node: Node) -> tuple[Value, ...]:
     """Arrays that the node makes another version of."""
-    if node.op.name in ("update", "update_add"):
+    if node.op in STORES:
         return node.inputs[:1]
     loop = loop_of(node)
     return loop.inits if loop else ()

@@ -8,14 +8,12 @@ branches and checks that were passed; see irad.passes.analyses.facts. A comparis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from irad.core.ir import Graph, Node, Program, Value
 from irad.core.types import BOOL, I64
 from irad.ops.constant import const
 from irad.ops.core import Op
 from irad.ops.elementwise import add, ge, lt, select, sub
-from irad.passes.analyses.carries import learn_carries
+from irad.passes.analyses.carries import regions
 from irad.passes.analyses.facts import Facts
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
 
@@ -40,7 +38,7 @@ class _Ranges:
 
     def node(self, node: Node, nodes: list[Node]) -> None:
         if node.regions:
-            node = rebuild(node, self.env, self.regions(node))
+            node = rebuild(node, self.env, [self.graph(r) for r in regions(self.facts, node)])
             self.facts.after(node)
         else:
             node = rebuild(node, self.env, ())
@@ -110,13 +108,3 @@ class _Ranges:
         if over:
             made(select, made(ge, x, y), made(sub, x, y), x, to=out)
         return nodes
-
-    def regions(self, node: Node) -> Sequence[Graph]:
-        out = []
-        learn_carries(self.facts, node)
-        for k, r in enumerate(node.regions):
-            with self.facts.scope():
-                self.facts.enter(node, k)
-                out.append(self.graph(r))
-                self.facts.leave(node, k)
-        return out

@@ -21,7 +21,7 @@ from typing import Any
 
 from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, uses
-from irad.core.types import Dim, Type
+from irad.core.types import Dim, Type, elements
 from irad.ops.array import STORES, Slice, dim_value, index, update, update_add
 from irad.ops.constant import const, empty
 from irad.ops.elementwise import add
@@ -269,11 +269,7 @@ def _spec(piece: Box, units: Sequence[bool] | None = None) -> tuple[int | str | 
 
 
 def _area(piece: Box) -> int:
-    size = 1
-    for p, q in piece:
-        d = q - p
-        size *= d if isinstance(d, int) else UNKNOWN
-    return size
+    return elements((q - p for p, q in piece), UNKNOWN)
 
 
 def _whole(node: Node) -> Value | None:

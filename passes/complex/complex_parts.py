@@ -25,7 +25,7 @@ from irad.core.ir import (
     retyped,
     retyped_node,
     types,
-    walk,
+    values,
 )
 from irad.core.types import BOOL, Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
@@ -70,8 +70,7 @@ def part_type(t: Type) -> Type:
 
 def _has_complex(g: Graph) -> bool:
     if "complex" not in g.memo:
-        values = [*g.params, *(v for n in walk(g) for v in n.outputs), *(p for n in walk(g) for r in n.regions for p in r.params)]
-        g.memo["complex"] = any(is_complex(v.type.dtype) for v in values)
+        g.memo["complex"] = any(is_complex(v.type.dtype) for v in values(g))
     return g.memo["complex"]
 
 

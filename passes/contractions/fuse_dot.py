@@ -18,7 +18,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, current, defs, em
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.once import COMPILER
-from irad.core.types import I64, Dim, Type
+from irad.core.types import Dim, Type
 from irad.ops.array import STORES, Slice
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
@@ -28,7 +28,7 @@ from irad.passes.contractions.pool import pooling_elementwise
 from irad.passes.contractions.price import walk
 from irad.passes.contractions.split import split_slices
 from irad.passes.contractions.wanted import wanted_in
-from irad.passes.fusion.access import Position, as_dim, classify, inlinable
+from irad.passes.fusion.access import Position, as_dim, classify, indices, inlinable
 
 MAX_SUMS = 8  # products in one nest
 
@@ -157,7 +157,7 @@ class _Contractions:
 
     def _start(self, k: int, node: Node) -> None:
         t = node.out.type
-        index = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(t.rank)]
+        index = indices(t.rank)
         extents = [int(d) for d in t.shape]  # type: ignore[arg-type]
         unit = Unit(index, extents, [node], {node.out: tuple(map(as_dim, index))}, [node], k)
         self.unit_of[node.out] = self.taken[k] = unit

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from irad.core.ir import Builder, Graph, Node, Value, defs, readers, reads, substitute_node
-from irad.ops.array import dot, reshape_to, transpose
+from irad.core.ir import Builder, Graph, Node, Value, defs, readers, substitute_node
+from irad.ops.array import Product, dot, reshape_to, transpose
 from irad.passes.contractions.operands import Operands, splits
 from irad.passes.fusion.windows import under_window
-from irad.passes.rewrite import give_last
+from irad.passes.rewrite import give_last, live
 
 Split = dict[int, tuple[int, ...]]  # axis -> the extents that it is the product of
 
@@ -60,21 +60,15 @@ class _Merged:
                 env[n.out] = whole[0]
                 continue
             out.append(n)
-        used = set(self.results)
-        live: list[Node] = []
-        for n in reversed(out):
-            if n.op.name not in ("reshape", "transpose") or n.out in used:
-                used.update(reads(n))
-                live.append(n)
-        return live[::-1]
+        return live(out, self.results, lambda n: n.op.name in ("reshape", "transpose"))
 
     def _split(self, n: Node) -> list[Node] | None:
         """The product over axes taken apart, and a reshape of its result to what it was; None if nothing is merged."""
-        contract, batch = n.attrs["contract"], n.attrs["batch"]
+        p = Product(n)
+        contract, batch, free = p.contract, p.batch, p.free
         own = [self._merged(v) for v in n.inputs]
         out = self._scattered(n)
         a, b = n.inputs
-        free = [[k for k in range(v.type.rank) if k not in (*c, *s)] for v, c, s in zip(n.inputs, contract, batch)]
         for side, first in ((0, len(batch[0])), (1, len(batch[0]) + len(free[0]))):
             own[side].update((k, out[first + j]) for j, k in enumerate(free[side]) if first + j in out and k not in own[side])
         for ka, kb in (*zip(*contract), *zip(*batch)):

@@ -16,7 +16,7 @@ from irad.core.affine import symbols
 from irad.core.ir import Builder, Node, Value, emit, reads, substitute_node
 from irad.core.notes import Notes
 from irad.core.types import I64, Dim
-from irad.ops.array import transpose
+from irad.ops.array import Product, transpose
 from irad.ops.loop import load
 from irad.passes.contractions import patches as fuse_dot_patches
 from irad.passes.contractions.patches import may_copy, note_direct, note_patches, patches
@@ -244,14 +244,8 @@ class Operands:
 
 def _positions(node: Node, pos: Position, terms: Sequence[Dim]) -> tuple[Position, Position]:
     """Where the operands of a `dot` are read for element `pos` of the result."""
-    a, b = (v.type for v in node.inputs)
-    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-    free_a = [k for k in range(a.rank) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.rank) if k not in (*cb, *bb)]
-    m, n = len(ba), len(ba) + len(free_a)
-    at_a = {**dict(zip(ca, terms)), **dict(zip(ba, pos[:m])), **dict(zip(free_a, pos[m:n]))}
-    at_b = {**dict(zip(cb, terms)), **dict(zip(bb, pos[:m])), **dict(zip(free_b, pos[n:]))}
-    return tuple(at_a[k] for k in range(a.rank)), tuple(at_b[k] for k in range(b.rank))
+    at_a, at_b = Product(node).spread(pos, terms)
+    return at_a, at_b
 
 
 def _names(pos: Sequence[Dim]) -> set[Value]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, current
 from irad.core.notes import Notes, size_text
-from irad.core.types import I64, Dim, Type
+from irad.core.types import Dim, Type
 from irad.ops.constant import empty
 from irad.ops.loop import Map, Out, load, loop
-from irad.passes.fusion.access import Position, as_dim
+from irad.passes.fusion.access import Position, as_dim, indices
 
 MOST_PATCHES = 1 << 25  # bytes
 CHOICE: str | None = None  # "direct" or "patches": what tests want instead of the cheaper one
@@ -39,7 +39,7 @@ def note_direct(notes: Notes, v: Value, node: Node) -> None:
 def patches(v: Value, perm: Sequence[int], read: Callable[[Value, Position], Value]) -> Value:
     """A copy of v with its axes in the order `perm`. `read` emits an element of it."""
     shape = [int(v.type.shape[p]) for p in perm]  # type: ignore[arg-type]
-    index = [Value(I64, "ijklmnpq"[min(k, 7)]) for k in range(len(shape))]
+    index = indices(len(shape))
     pos: list[Dim] = [0] * len(perm)
     for i, p in zip(index, perm):
         pos[p] = as_dim(i)

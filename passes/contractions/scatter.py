@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.core.affine import substitute, symbols, terms
-from irad.core.ir import Builder, Graph, Node, Value, current, defs, reads
+from irad.core.ir import Builder, Graph, Node, Value, current, defs, uses
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, size_text
 from irad.core.types import I64, Dim, Type, is_float
-from irad.ops.array import STORES, Slice, dot, index, iota, transpose_to, update, zeros
+from irad.ops.array import STORES, Product, Slice, dot, index, iota, transpose_to, update, zeros
 from irad.ops.elementwise import mul
 from irad.passes.contractions import patches as fuse_dot_patches
 from irad.passes.contractions.merge import split_merged
@@ -27,7 +27,7 @@ from irad.passes.contractions.operands import Operands, merged_positions
 from irad.passes.contractions.patches import MOST_PATCHES, add_up, added
 from irad.passes.contractions.price import MOVE, REGISTER, moved, walk
 from irad.passes.contractions.wanted import MOST, multiplications, with_patches
-from irad.passes.fusion.access import Position, as_dim
+from irad.passes.fusion.access import Position, as_dim, indices
 from irad.passes.fusion.windows import static_position
 from irad.passes.rewrite import give_last, splat_of
 
@@ -73,12 +73,7 @@ class _Columns:
 class _Unscatter:
     def __init__(self, graph: Graph, notes: Notes | None):
         self.graph, self.notes, self.defs = graph, notes, defs(graph)
-        self.uses: dict[Value, int] = {}
-        for n in graph.nodes:
-            for v in reads(n):
-                self.uses[v] = self.uses.get(v, 0) + 1
-        for v in graph.results:
-            self.uses[v] = self.uses.get(v, 0) + 1
+        self.uses = uses(graph)
 
     def run(self) -> Graph:
         new: dict[Node, list[Node]] = {}
@@ -175,7 +170,7 @@ class _Unscatter:
 
     def _part(self, c: _Columns, axis: int, some: Slice, order: list[int], dest: Value, out: Value) -> Value:
         """A part of the product along one axis of the result, added to `dest`."""
-        side, own = _homes(c.dot, False)[axis]
+        side, own = Product(c.dot).homes()[axis]
         whole = some.size == c.dot.out.type.shape[axis]
         factors = [
             v
@@ -191,9 +186,7 @@ class _Unscatter:
     def _as_it_comes(self, c: _Columns, factors: Sequence[Value], dest: Value, out: Value) -> Value:
         """Adds a product whose axes stand as they are made, by the order of the operands that is better for the loop."""
         (a, b), contract, batch = factors, c.dot.attrs["contract"], c.dot.attrs["batch"]
-        m = len(batch[0])
-        free = m + a.type.rank - len(contract[0]) - m
-        rank = c.dot.out.type.rank
+        m, free, rank = len(batch[0]), a.type.rank - len(contract[0]), c.dot.out.type.rank
         swapped = [*range(m), *range(free, rank), *range(m, free)]
         target = walk(c.at, [int(d) for d in out.type.shape])  # type: ignore[arg-type]
         last = lambda axes: target.get(c.index[axes[-1]], 0) == 1
@@ -206,7 +199,7 @@ class _Unscatter:
 
     def _columns(self, n: Node) -> _Columns | None:
         """The product that n, and what it reads, scatters over windows by views and stores into zeros."""
-        index = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(n.out.type.rank)]
+        index = indices(n.out.type.rank)
         at: list[Dim] = list(map(as_dim, index))
         v, windows = n.out, False
         while True:
@@ -219,7 +212,7 @@ class _Unscatter:
                 apart = len(walked) == len(index) == len({*walked})  # not a diagonal, or places that fall together
                 return _Columns(d, index, tuple(at)) if windows and known and apart else None
             source = d.inputs[d.op in STORES] if d.inputs else v
-            inner = [Value(I64, "ijklmnpq"[min(r, 7)]) for r in range(source.type.rank)]
+            inner = indices(source.type.rank)
             pos = self._positions(d, tuple(map(as_dim, inner)), first=d is n)
             if pos is None:
                 return None
@@ -264,10 +257,7 @@ class _Unscatter:
         """The axis of an all-zero array over whose windows the node scatters; None if it is something else."""
         x, v, *at = n.inputs
         spec = n.attrs["spec"]
-        made = self.defs.get(x)
-        if made is None or made.op.name != "const" or hasattr(made.attrs["value"], "shape") or made.attrs["value"] != 0:
-            return None
-        if spec.count("g") != 1 or len(at) != 1 or not x.type.static:
+        if splat_of(self.defs.get(x)) != 0 or spec.count("g") != 1 or len(at) != 1 or not x.type.static:
             return None
         whole = all(
             s == "g" or isinstance(s, Slice) and (s.start, s.size, s.step) == (0, d, 1) for s, d in zip(spec, x.type.shape)
@@ -284,8 +274,8 @@ class _Unscatter:
 
     def _sides(self, s: _Scattered) -> bool | None:
         """True: the places are axes of the first operand and the offsets of the second; False: the other way; None: neither."""
-        a, (ca, _), (ba, _) = s.dot.inputs[0], s.dot.attrs["contract"], s.dot.attrs["batch"]
-        lo, hi = len(ba), a.type.rank - len(ca)
+        p = Product(s.dot)
+        lo, hi = len(p.batch[0]), len(p.batch[0]) + len(p.free[0])
         first = [[lo <= k < hi for k in pair] for pair in s.axes if len(pair) == 2]
         second = [[k >= hi for k in pair] for pair in s.axes if len(pair) == 2]
         if all(x[0] and y[1] for x, y in zip(first, second)):
@@ -297,11 +287,9 @@ class _Unscatter:
     def _convolution(self, n: Node, s: _Scattered) -> list[Node]:
         """The convolution that gives the scattered array."""
         swap = not self._sides(s)
-        contracted, batched = _axes(s.dot)
-        ct, k = s.dot.inputs[::-1] if swap else s.dot.inputs
-        cc, ck = contracted[::-1] if swap else contracted
-        bc, bk = batched[::-1] if swap else batched
-        home = _homes(s.dot, swap)
+        p, turn = Product(s.dot), slice(None, None, -1 if swap else 1)
+        (ct, k), (cc, ck), (bc, bk) = s.dot.inputs[turn], p.contract[turn], p.batch[turn]
+        home = [(int(side != swap), axis) for side, axis in p.homes(int(swap))]  # of ct, of k
         pairs = [(home[p][1], home[o][1]) for p, o in (pair for pair in s.axes if len(pair) == 2)]
         offsets = tuple(o for _, o in pairs)
         with Builder(n.loc, deriv=n.deriv) as build:
@@ -311,7 +299,7 @@ class _Unscatter:
             contract = ((*(place_at[j] for j in cc), *(offset_at[p] for p, _ in pairs)), (*ck, *offsets))
             batch = (tuple(place_at[j] for j in bc), tuple(bk))
             d = dot(windows, index(k, spec=tuple(backwards)), contract=contract, batch=batch)
-            at = {axis: r for r, axis in enumerate(_homes(current().nodes[-1], False))}
+            at = {axis: r for r, axis in enumerate(Product(current().nodes[-1]).homes())}
             own = (home[pair[0]] for pair in s.axes)
             out = transpose_to(d, [at[(side, place_at[axis] if side == 0 else axis)] for side, axis in own])
         assert build.nodes[-1].out is out
@@ -341,21 +329,6 @@ class _Unscatter:
             offset_at = {i: p + (p > axis) for i, p in offset_at.items()}
             offset_at[j] = axis + 1
         return x, place_at, offset_at
-
-
-def _axes(n: Node) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Contracted and batch axes of the operands of a `dot`."""
-    return tuple(map(tuple, n.attrs["contract"])), tuple(map(tuple, n.attrs["batch"]))
-
-
-def _homes(n: Node, swap: bool) -> list[tuple[int, int]]:
-    """For each axis of a `dot`: (operand, axis of it); with `swap` the second operand counts as the first. Batch axes are the first's."""
-    (ca, cb), (ba, bb) = _axes(n)
-    a, b = n.inputs
-    free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-    batch = [(0, k) for k in (bb if swap else ba)]
-    return [*batch, *((int(swap), k) for k in free_a), *((int(not swap), k) for k in free_b)]
 
 
 def _order(c: _Columns, rank: int) -> list[int]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irad.core.ir import Builder, Graph, Node, Value, emit, readers, reads
-from irad.ops.array import Slice, dot, index
-from irad.passes.rewrite import give_last
+from irad.core.ir import Builder, Graph, Node, Value, defs, emit, readers
+from irad.ops.array import Product, Slice, dot, index
+from irad.passes.rewrite import give_last, live
 
 Spec = tuple[int | str | Slice, ...]
 
@@ -24,7 +24,7 @@ def split_slices(graph: Graph, wanted: Callable[[Node], bool]) -> Graph:
 class _Slices:
     def __init__(self, graph: Graph, wanted: Callable[[Node], bool]):
         self.graph, self.wanted = graph, wanted
-        self.defs = {v: n for n in graph.nodes for v in n.outputs}
+        self.defs = defs(graph)
         self.users = readers(graph)
         self.results = set(graph.results)
 
@@ -38,7 +38,7 @@ class _Slices:
         nodes: list[Node] = []
         for n in self.graph.nodes:
             nodes += self._pushed(n) if n in slices else [n]
-        return self.graph.replace(nodes=self._live(nodes))
+        return self.graph.replace(nodes=live(nodes, self.results, lambda n: n.op.elementwise or n.op in (dot, index)))
 
     def _splits(self, n: Node) -> bool:
         """Is the node a sum of contractions that is read by disjoint slices of one axis only?"""
@@ -90,26 +90,6 @@ class _Slices:
 
     def _sliced_dot(self, n: Node, spec: Spec) -> Value:
         """The product of slices of the operands."""
-        a, b = n.inputs
-        (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
-        free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
-        free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-        m = len(ba) + len(free_a)
-        at_a = {**dict(zip(ba, spec)), **dict(zip(free_a, spec[len(ba) :]))}
-        at_b = {**dict(zip(bb, spec)), **dict(zip(free_b, spec[m:]))}
-        x, y = (
-            index(v, spec=tuple(at.get(k, Slice(0, d)) for k, d in enumerate(v.type.shape))) for v, at in ((a, at_a), (b, at_b))
-        )
-        return dot(x, y, **n.attrs)
-
-    def _live(self, nodes: list[Node]) -> list[Node]:
-        """Without what nothing reads any more."""
-        used = set(self.graph.results)
-        out: list[Node] = []
-        for n in reversed(nodes):
-            pure = n.op.elementwise or n.op.name in ("dot", "index")
-            if pure and n.out not in used:
-                continue
-            used.update(reads(n))
-            out.append(n)
-        return out[::-1]
+        p, shape = Product(n), n.inputs[0].type.shape
+        specs = p.spread(spec, [Slice(0, shape[k]) for k in p.contract[0]])
+        return dot(*(index(v, spec=s) for v, s in zip(n.inputs, specs)), **n.attrs)

@@ -9,11 +9,12 @@ product of a copy of the windows (irad.passes.contractions.patches), if that cop
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from irad.core.ir import Builder, Graph, Node, Value, defs
 from irad.core.notes import Notes
 from irad.core.types import I64
-from irad.ops.array import dot
+from irad.ops.array import Product, dot
 from irad.ops.loop import load
 from irad.passes.contractions.operands import Operands
 from irad.passes.contractions.patches import may_copy, note_patches, patches
@@ -33,13 +34,8 @@ def multiplications(node: Node) -> int:
     a, b = (v.type for v in node.inputs)
     if not (a.static and b.static) or a.dtype not in ("f32", "f64"):
         return 0
-    (ca, _), (ba, _) = node.attrs["contract"], node.attrs["batch"]
-    work = node.out.type.size
-    for k in ca:
-        work *= int(a.shape[k])  # type: ignore[call-overload]
-    for k in ba:
-        work //= max(1, int(a.shape[k]))  # type: ignore[call-overload]
-    return work
+    p = Product(node)
+    return node.out.type.size * prod(a.dims[k] for k in p.contract[0]) // prod(max(1, a.dims[k]) for k in p.batch[0])
 
 
 def wanted_in(graph: Graph) -> Callable[[Node], bool]:
@@ -103,11 +99,9 @@ def _width(operands: Operands, n: Node, side: int) -> int:
 
 def _copied(operands: Operands, n: Node, side: int) -> list[Node]:
     """The product of a copy of the windows, whose axes are in groups as a matrix product wants them: walked as they lie in memory."""
-    v = n.inputs[side]
-    contract, batch = n.attrs["contract"], n.attrs["batch"]
-    theirs = contract[not side]
-    c = [k for _, k in sorted(zip(theirs, contract[side]))]
-    free = [k for k in range(v.type.rank) if k not in (*c, *batch[side])]
+    v, p = n.inputs[side], Product(n)
+    contract, batch, free = p.contract, p.batch, p.free[side]
+    c = [k for _, k in sorted(zip(contract[not side], contract[side]))]
     index = [Value(I64) for _ in v.type.shape]
     steps = operands.steps(v, tuple(map(as_dim, index)))
     rows = any(steps.get(index[k], 0) == 1 and int(v.type.shape[k]) > 1 for k in c[-1:])  # type: ignore[call-overload]

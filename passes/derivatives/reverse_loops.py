@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from irad.core.ir import Builder, Graph, Node, Value, captures, types, walk
+from irad.core.ir import Builder, Graph, Node, Value, captures, types, values, walk
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import COMPILER
 from irad.core.types import I64, TAPE
@@ -201,8 +201,7 @@ def blocks_of(ad: Reverse, back: LoopBackward, count: Value | None = None) -> Ch
 
 def _lengths_by_trip(body: Graph) -> bool:
     """Are there arrays whose extents each trip computes? What bounds them is known of the loop's own index, not of a block's."""
-    nodes = list(walk(body))
-    inside = {*body.params, *(v for n in nodes for v in n.outputs), *(p for n in nodes for r in n.regions for p in r.params)}
+    inside = set(values(body))
     return any(s in inside for v in inside for s in v.type.symbols)
 
 

@@ -8,13 +8,12 @@ computes one element of a value at affine positions, following views and inlined
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from irad.core.affine import symbols
 from irad.core.ir import Node, Value, current, emit
 from irad.core.lazy_dataclass import dataclass
-from irad.core.types import I64, Dim, Type, affine
-from irad.ops.array import STORES, Slice, dim_value
+from irad.core.types import I64, Dim, Type, affine, elements
+from irad.ops.array import STORES, Product, Slice, dim_value
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to
 from irad.ops.loop import Map, load
@@ -77,32 +76,21 @@ def classify(node: Node) -> Member | None:
 
 def dot_axes(node: Node) -> tuple[tuple[Dim, ...], list[int], list[int]]:
     """Iteration space of a contraction in the memory order of its larger operand, and the space axes of each operand's axes."""
-    a, b = (v.type for v in node.inputs)
-    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-    pairs = {**dict(zip(cb, ca)), **dict(zip(bb, ba))}  # axis of b -> the same axis of a
-    free_b = [k for k in range(b.rank) if k not in pairs]
-    if b.rank <= a.rank:
-        at_a = list(range(a.rank))
-        at_b = [at_a[pairs[k]] if k in pairs else a.rank + free_b.index(k) for k in range(b.rank)]
-        return (*a.shape, *(b.shape[k] for k in free_b)), at_a, at_b
-    back = {v: k for k, v in pairs.items()}
-    free_a = [k for k in range(a.rank) if k not in back]
-    at_b = list(range(b.rank))
-    at_a = [at_b[back[k]] if k in back else b.rank + free_a.index(k) for k in range(a.rank)]
-    return (*b.shape, *(a.shape[k] for k in free_a)), at_a, at_b
+    p, (a, b) = Product(node), (v.type for v in node.inputs)
+    first = int(b.rank > a.rank)
+    large, small, rest = (b, a, p.free[0]) if first else (a, b, p.free[1])
+    pairs = [*zip(*p.contract), *zip(*p.batch)]
+    same = {pair[1 - first]: pair[first] for pair in pairs}
+    at = list(range(large.rank)), [same[k] if k in same else large.rank + rest.index(k) for k in range(small.rank)]
+    return (*large.shape, *(small.shape[k] for k in rest)), at[first], at[1 - first]
 
 
 def _classify_dot(node: Node) -> Member | None:
-    a, b = (v.type for v in node.inputs)
-    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-    space, at_a, at_b = dot_axes(node)
-    free_a = [k for k in range(a.rank) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.rank) if k not in (*cb, *bb)]
-    large = prod(d if isinstance(d, int) else UNKNOWN for d in space) > SMALL_DOT
-    if free_a and free_b and large and ca and a.dtype in ("f32", "f64"):
+    p, (space, *at) = Product(node), dot_axes(node)
+    large = elements(space, UNKNOWN) > SMALL_DOT
+    if all(p.free) and large and p.contract[0] and node.out.type.dtype in ("f32", "f64"):
         return None
-    rows = (*(at_a[k] for k in ba), *(at_a[k] for k in free_a), *(at_b[k] for k in free_b))
-    return Member(node, space, "add" if ca else "store", rows)
+    return Member(node, space, "add" if p.contract[0] else "store", tuple(at[side][k] for side, k in p.homes()))
 
 
 # ---- reading one element ------------------------------------------------------------------------------------
@@ -237,6 +225,11 @@ class Elements:
             else:
                 out.append(as_dim(next(it)) if s == "i" else s)  # type: ignore[arg-type]
         return tuple(out)
+
+
+def indices(n: int, start: int = 0) -> list[Value]:
+    """Indices of a loop, from its axis `start` on."""
+    return [Value(I64, "ijklmnpq"[min(start + k, 7)]) for k in range(n)]
 
 
 def as_dim(v: Value) -> Dim:

@@ -15,12 +15,12 @@ from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
-from irad.core.types import I64, Dim, Type, is_float
+from irad.core.types import Dim, Type, is_float
 from irad.ops import OPS
 from irad.ops.array import STORES, Slice, dim_value, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
-from irad.passes.fusion.access import Elements, Member, Position, as_dim, classify
+from irad.passes.fusion.access import Elements, Member, Position, as_dim, classify, indices
 from irad.passes.fusion.groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fusion.matrix_form import matrix_form
 from irad.passes.fusion.nests import merge_rows
@@ -102,7 +102,7 @@ class Fusion:
         if not wanted:
             return
         assert group.space is not None
-        idx = _indices(len(group.space))
+        idx = indices(len(group.space))
         el = self._elements(group)
         with Builder() as body:
             pieces = [self._piece(el, m, idx, 0) for m in wanted]
@@ -146,7 +146,7 @@ class Fusion:
         p = unit.prefix
         first = unit.parts[0].space
         assert first is not None
-        outer = _indices(p)
+        outer = indices(p)
         available: dict[Value, tuple[Value, int]] = {}
         wanted, made = self._demand(unit)
         with Builder() as body:
@@ -179,7 +179,7 @@ class Fusion:
     def accesses(self, group: Group, members: Iterable[Member]) -> tuple[list[Value], list[tuple[Value, Position]]]:
         """Every read from memory that computing these members makes (a dry run), and the indices it is written in."""
         assert group.space is not None
-        idx = _indices(len(group.space))
+        idx = indices(len(group.space))
         el = self._elements(group)
         with Builder():
             for m in members:
@@ -198,7 +198,7 @@ class Fusion:
     ) -> dict[Value, tuple[Value, int]]:
         """Emit one part for one row; its values: a scalar, or a row, per member."""
         assert group.space is not None
-        inner = _indices(len(group.space) - p, start=p)
+        inner = indices(len(group.space) - p, start=p)
         el = self._elements(group, available)
         idx = [*outer, *inner]
         if not inner:
@@ -260,7 +260,7 @@ def _emit_loop(
 ) -> None:
     b = current()
     dests_made = {v for p in pieces for v in p.dests}
-    hoisted = [n for n in nodes if n.op.name in ("empty", "const") and any(v in dests_made for v in n.outputs)]
+    hoisted = [n for n in nodes if n.op.fills and any(v in dests_made for v in n.outputs)]
     b.nodes += hoisted
     body = Graph(tuple(idx), tuple(n for n in nodes if n not in hoisted), tuple(v for p in pieces for v in p.yields))
     loc = next((n.loc for n in nodes if n.loc), None)
@@ -276,10 +276,6 @@ def _outputs(m: Member, arg: bool = True) -> list[Value]:
     if arg and m.kind in ("argmax", "argmin"):
         return [Value(v.type.with_dtype(m.node.inputs[0].type.dtype)), v]
     return [v]
-
-
-def _indices(n: int, start: int = 0) -> list[Value]:
-    return [Value(I64, "ijklmnpq"[min(start + k, 7)]) for k in range(n)]
 
 
 def _identity(kind: str, dtype: str) -> object:

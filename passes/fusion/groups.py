@@ -14,7 +14,7 @@ from irad.core.ir import Graph, Node, Value, defs, reads
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.switches import on
-from irad.core.types import Dim
+from irad.core.types import Dim, elements
 from irad.ops.array import STORES
 from irad.ops.core import HEAVY, effects
 from irad.passes.fusion.access import Member, classify, dot_axes, inlinable, is_view
@@ -239,7 +239,7 @@ class Grouping:
                     free = not (g.above & other.bits) and not (other.above & g.bits)
                     shared = g.touches & other.touches if free else set()
                     light = g.weight + other.weight <= MOST
-                    if free and light and (shared or _size(g.space) <= SMALL_SPACE):
+                    if free and light and (shared or elements(g.space, SMALL_SPACE + 1) <= SMALL_SPACE):
                         if self.notes is not None:
                             why = "they read the same memory" if shared else "both are small"
                             self.merged[other] = f"siblings in one loop: {why}"
@@ -318,10 +318,3 @@ def _operands(node: Node, m: Member | None) -> Iterator[tuple[Value, bool]]:
     else:
         yield from ((x, False) for x in node.inputs)
     yield from ((s, False) for v in node.outputs for s in v.type.symbols)
-
-
-def _size(space: tuple[Dim, ...]) -> int:
-    size = 1
-    for d in space:
-        size *= d if isinstance(d, int) else SMALL_SPACE + 1
-    return size

@@ -9,27 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irad.core.ir import Builder, Node, Value
-from irad.ops.array import dot, transpose_to
+from irad.ops.array import Product, dot, transpose_to
 from irad.passes.rewrite import give_last
 
 
 def matrix_form(node: Node) -> list[Node]:
     """The `dot` node, or transposes and a `dot` with the same result."""
-    a, b = node.inputs
-    (ca, cb), (ba, bb) = node.attrs["contract"], node.attrs["batch"]
-    free_a = [k for k in range(a.type.rank) if k not in (*ca, *ba)]
-    free_b = [k for k in range(b.type.rank) if k not in (*cb, *bb)]
-    order = sorted(range(len(ca)), key=lambda i: ca[i])
-    ca, cb = tuple(ca[i] for i in order), tuple(cb[i] for i in order)
-    a_fits, b_fits = _fits(ba, free_a, ca), _fits(bb, free_b, cb)
-    if a_fits and b_fits and (ca, cb) == tuple(node.attrs["contract"]):
+    p = Product(node)
+    order = sorted(range(len(p.contract[0])), key=p.contract[0].__getitem__)
+    contract = tuple(tuple(c[i] for i in order) for c in p.contract)
+    groups = list(zip(p.batch, p.free, contract))
+    fit = [_fits(*g) for g in groups]
+    if all(fit) and contract == tuple(p.contract):
         return [node]
     with Builder(node.loc, deriv=node.deriv) as build:
-        if not a_fits:
-            a, ba, ca = _arranged(a, ba, free_a, ca)
-        if not b_fits:
-            b, bb, cb = _arranged(b, bb, free_b, cb)
-        dot(a, b, contract=(ca, cb), batch=(ba, bb))
+        sides = [(x, g[0], g[2]) if ok else _arranged(x, *g) for x, g, ok in zip(node.inputs, groups, fit)]
+        (a, b), batch, contract = zip(*sides)
+        dot(a, b, contract=contract, batch=batch)
     give_last(build.nodes, node.outputs)
     return build.nodes
 

@@ -12,7 +12,7 @@ from math import prod
 
 from irad.core.ir import Value
 from irad.core.switches import on
-from irad.core.types import Dim
+from irad.core.types import elements
 from irad.ops.array import STORES
 from irad.passes.fusion.access import Member, Position, as_dim
 from irad.passes.fusion.groups import Group, Grouping, Nest, topological
@@ -81,7 +81,7 @@ class _Merger:
         spaces = [q.space or () for q in (*nest.parts, g)]
         if all(len(s) < 2 for s in spaces):
             return False
-        return max(_size(s) for s in spaces) >= MIN_WORK
+        return max(elements(s, MIN_WORK) for s in spaces) >= MIN_WORK
 
     def _fit(self, rows: Iterable[Value], p: int) -> bool:
         """Are the rows of these values, without the first p axes of their loops, of known length, and small enough to be kept?"""
@@ -119,10 +119,3 @@ def _splits(m: Member, p: int) -> bool:
     if list(m.rows[: len(outer)]) != outer:
         return False
     return m.kind not in ("argmax", "argmin") or outer == list(range(p))
-
-
-def _size(space: tuple[Dim, ...]) -> int:
-    size = 1
-    for d in space:
-        size *= d if isinstance(d, int) else MIN_WORK
-    return size

@@ -71,7 +71,7 @@ class _Block:
     def run(self) -> Graph:
         for store in self.source.nodes:
             for x in overwritten(store):
-                if x in self.made and self.made[x].op.name in ("const", "empty"):  # those are made anew for each store
+                if x in self.made and self.made[x].op.fills:  # those are made anew for each store
                     continue
                 if not self.swaps(x):
                     self.settle(store.outputs[0], x)

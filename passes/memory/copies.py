@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from irad.core.affine import symbol
 from irad.core.dependence import told_apart
-from irad.core.ir import Graph, Node, Value, captures, map_regions, readers, reads, substitute
+from irad.core.ir import Graph, Node, Value, captures, map_regions, readers, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
 from irad.passes.memory.loop_stores import LoopStores
+from irad.passes.rewrite import live
 
 
 def insert_copies(graph: Graph) -> Graph:
@@ -55,7 +56,7 @@ class _Copies:
     def graph(self, graph: Graph, results: bool = False) -> Graph:
         nodes: list[Node] = []
         for n in graph.nodes:
-            if n.op.name in ("const", "empty"):
+            if n.op.fills:
                 self.made[n.outputs[0]] = n
             rule = getattr(self, f"_{n.op.name}", None)
             nodes += rule(n) if rule is not None else [n]
@@ -176,5 +177,4 @@ def _same_position(n: Node, idx: Sequence[Value], out: Out) -> bool:
 
 def _without_dead(nodes: list[Node], results: Sequence[Value]) -> list[Node]:
     """Drop constants and empties that nothing reads any more."""
-    used = {v for n in nodes for v in reads(n)} | set(results)
-    return [n for n in nodes if n.op.name not in ("const", "empty") or n.outputs[0] in used]
+    return live(nodes, results, lambda n: n.op.fills)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from irad.core.affine import substitute
 from irad.core.dependence import Access, meets, renamed
-from irad.core.ir import Graph, Node, Value, walk
+from irad.core.ir import Graph, Node, Value, values
 from irad.core.types import I64, Dim, affine
 from irad.ops.loop import Map, load
 from irad.passes.analyses.final_values import FinalValues
@@ -35,12 +35,7 @@ class LoopStores:
         reads = list(self._reads(body, node.attrs["extents"], x, []))
         if x in body.results or out.width > 1 or any(n.op is not load for n, _ in reads):
             return False
-        made = {
-            v
-            for r in (body, *(r for n in walk(body) for r in n.regions))
-            for v in (*r.params, *(o for n in r.nodes for o in n.outputs))
-        }
-        other = {v: Value(I64) for v in made}  # of the trip that stores
+        other = {v: Value(I64) for v in values(body)}  # of the trip that stores
         fresh = lambda v: other.get(v, v)
         stored = self._access(out.map, [*body.params, *extra])
         trip = [renamed(e, fresh) for e in self._ranges(body, node.attrs["extents"])]

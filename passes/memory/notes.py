@@ -10,7 +10,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes, label, size_text
 from irad.errors import Loc
 from irad.ops.array import copy as copy_op
-from irad.ops.regions import is_loop
+from irad.ops.regions import BRANCHES, is_loop
 from irad.passes.memory.lives import Lives
 
 
@@ -79,7 +79,7 @@ def _refusal(v: Value, results: Sequence[Value], of: Mapping[Value, Any], lives:
     if not late:
         return f"those of type {v.type} lie in other memory"
     begun, read = min(late[0].lives)[0] >> 1, lives.nodes[last >> 1]
-    computed = [r for r in late[0].values if r in made and made[r].op.name not in ("empty", "const")]
+    computed = [r for r in late[0].values if r in made and not made[r].op.fills]
     here = label(min(computed, key=lambda r: lives.spans[r][0]), made) if computed else "a result"
     if begun == last >> 1:
         return f"the loop that makes {here} reads it elsewhere than where it writes"
@@ -92,7 +92,7 @@ def _copied(body: Graph, of: Mapping[Value, Any]) -> int:
     for n in body.nodes:
         if n.op is copy_op and n.out.type.shape and of.get(n.inputs[0]) is not of.get(n.out):
             total += _bytes(n.out)
-        if n.op.name in ("if", "checkpoint"):
+        if n.op.name in BRANCHES:
             total += max(_copied(r, of) for r in n.regions)
     return total
 

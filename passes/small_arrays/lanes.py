@@ -16,7 +16,7 @@ from typing import Any
 
 from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
-from irad.ops.array import Slice
+from irad.ops.array import Product, Slice
 from irad.ops.control import if_
 from irad.ops.regions import is_loop, loop_of
 from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, static_spec
@@ -195,7 +195,8 @@ def ties(n: Node) -> Ties:
     if name in ("concat", "cumsum", "cumprod"):
         return [(k, a, a) for k, t in arrays for a in range(t.rank) if a != n.attrs["axis"]], set()
     if name == "dot":
-        return _dot_ties(n), set()
+        sides = Product(n).spread(range(n.out.type.rank), [None] * n.inputs[0].type.rank)
+        return [(k, a, b) for k, at in enumerate(sides) for a, b in enumerate(at) if b is not None], set()
     return (_place_ties(n) if "spec" in n.attrs else []), set()  # a large constant stays as it is
 
 
@@ -203,18 +204,6 @@ def _kept_by_reshape(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[i
     """Axes with the same extent and as many elements before them."""
     where = {(prod(old[:a]), d): a for a, d in enumerate(old) if d != 1}
     return [(where[key], b) for b, d in enumerate(new) if (key := (prod(new[:b]), d)) in where]
-
-
-def _dot_ties(n: Node) -> list[tuple[int, int, int]]:
-    contract, batch = n.attrs["contract"], n.attrs["batch"]
-    out = [(k, a, b) for k in (0, 1) for b, a in enumerate(batch[k])]
-    at = len(batch[0])
-    for k, v in enumerate(n.inputs):
-        for a in range(v.type.rank):
-            if a not in batch[k] and a not in contract[k]:
-                out.append((k, a, at))
-                at += 1
-    return out
 
 
 def _place_ties(n: Node) -> list[tuple[int, int, int]]:

@@ -8,13 +8,14 @@ says the same (`narrowed`), so that a rule does not know of lanes. Where vectors
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from irad.core.ir import Node, Value, emit
 from irad.core.types import Type
-from irad.ops.array import Slice, broadcast, numpy_key
+from irad.ops.array import Product, Slice, broadcast, numpy_key
 from irad.ops.constant import const, scalar
 from irad.ops.core import OPS, Op
 from irad.ops.elementwise import add, mul
@@ -126,10 +127,7 @@ def _fold(op: Any, x: Elements, axes: Sequence[int]) -> Any:
     flat = x.transpose(*kept, *axes).reshape(*(x.shape[k] for k in kept), -1)
     out = empty_elements(flat.shape[:-1])
     for at in np.ndindex(*out.shape):
-        total = flat[at][0]
-        for v in flat[at][1:]:
-            total = apply(op, total, v)
-        out[at] = total
+        out[at] = reduce(partial(apply, op), flat[at])
     return out if out.shape else out[()]
 
 
@@ -187,18 +185,14 @@ def _update_add(n: Node, x: Elements, v: Any) -> Elements:
 
 def _dot(n: Node, *arrays: Any) -> Any:
     a, b = (np.asarray(x, object) for x in arrays)  # the adjoint of an inner product has a scalar for one
-    (ca, cb), (ba, bb) = n.attrs["contract"], n.attrs["batch"]
-    fa, fb = [k for k in range(a.ndim) if k not in (*ca, *ba)], [k for k in range(b.ndim) if k not in (*cb, *bb)]
+    p = Product(n)
+    (ca, cb), (ba, bb), (fa, fb) = p.contract, p.batch, p.free
     x = a.transpose(*ba, *fa, *ca).reshape(*(a.shape[k] for k in (*ba, *fa)), -1)
     y = b.transpose(*bb, *fb, *cb).reshape(*(b.shape[k] for k in (*bb, *fb)), -1)
     out = np.empty((*(a.shape[k] for k in (*ba, *fa)), *(b.shape[k] for k in fb)), object)
     for at in np.ndindex(*out.shape):
         batch, i, j = at[: len(ba)], at[len(ba) : len(ba) + len(fa)], at[len(ba) + len(fa) :]
-        terms = [_mul(p, q) for p, q in zip(x[(*batch, *i)], y[(*batch, *j)])]
-        total = terms[0]
-        for t in terms[1:]:
-            total = _add(total, t)
-        out[at] = total
+        out[at] = reduce(_add, map(_mul, x[(*batch, *i)], y[(*batch, *j)]))
     return out if out.shape else out[()]
 
 

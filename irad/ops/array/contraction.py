@@ -7,15 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Value
+from irad.core.ir import Node, Value
 from irad.core.types import Type
 from irad.errors import ShapeError
-from irad.ops.array.shapes import (
-    inverse,
-    transpose_to,
-)
+from irad.ops.array.shapes import inverse, transpose_to
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import plus
+
+
+def _free(rank: int, contract: Sequence[int], batch: Sequence[int]) -> list[int]:
+    return [k for k in range(rank) if k not in contract and k not in batch]
+
+
+class Product:
+    """View of a `dot`. Of each of its operands: the axes that are summed over, those paired with one of the other, and the others."""
+
+    __slots__ = ("contract", "batch", "free")
+
+    def __init__(self, node: Node):
+        self.contract, self.batch = node.attrs["contract"], node.attrs["batch"]
+        self.free = [_free(v.type.rank, c, b) for v, c, b in zip(node.inputs, self.contract, self.batch)]
+
+    def homes(self, first: int = 0) -> list[tuple[int, int]]:
+        """For each axis of the result the operand and the axis that it is: of a pair that of operand `first`."""
+        return [*((first, k) for k in self.batch[first]), *((side, k) for side in (0, 1) for k in self.free[side])]
+
+    def spread(self, result: Sequence[Any], summed: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """For each operand what belongs to its axes, given what belongs to those of the result and to those that are summed over."""
+        own, out = dict(zip(self.homes(), result)), []
+        for side, (contract, batch, free) in enumerate(zip(self.contract, self.batch, self.free)):
+            at = {**dict(zip(contract, summed)), **dict(zip(batch, result)), **{k: own[side, k] for k in free}}
+            out.append(tuple(at[k] for k in range(len(at))))
+        return out
 
 
 def _infer_dot(a: Type, b: Type, *, contract: Any, batch: Any) -> tuple[Type, ...]:
@@ -25,14 +48,14 @@ def _infer_dot(a: Type, b: Type, *, contract: Any, batch: Any) -> tuple[Type, ..
     for i, j in [*zip(ca, cb), *zip(ba, bb)]:
         if a.shape[i] != b.shape[j]:
             raise ShapeError(f"dot: axis {i} of {a} and axis {j} of {b} must have equal extents")
-    free = [a.shape[k] for k in range(a.rank) if k not in (*ca, *ba)] + [b.shape[k] for k in range(b.rank) if k not in (*cb, *bb)]
+    free = [t.shape[k] for t, c, s in ((a, ca, ba), (b, cb, bb)) for k in _free(t.rank, c, s)]
     return (Type(a.dtype, (*(a.shape[k] for k in ba), *free)),)
 
 
 def _eval_dot(a: Any, b: Any, *, contract: Any, batch: Any) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     (ca, cb), (ba, bb) = contract, batch
-    fa, fb = [k for k in range(a.ndim) if k not in (*ca, *ba)], [k for k in range(b.ndim) if k not in (*cb, *bb)]
+    fa, fb = _free(a.ndim, ca, ba), _free(b.ndim, cb, bb)
     n, m, bs = [a.shape[k] for k in fa], [b.shape[k] for k in fb], [a.shape[k] for k in ba]
     size = lambda xs: int(np.prod(xs, dtype=int))
     x = a.transpose(*ba, *fa, *ca).reshape(*bs, size(n), size([a.shape[k] for k in ca]))
@@ -52,8 +75,7 @@ def _vjp_dot(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _dot_adjoint(ct: Value, y: Value, xt: Type, cx: Any, bx: Any, cy: Any, by: Any, first: bool) -> Value:
     """Cotangent of operand x of `dot`, given the other operand y; `first`: x is the left operand."""
     nb = len(bx)
-    fx = [k for k in range(xt.rank) if k not in (*cx, *bx)]
-    fy = [k for k in range(y.type.rank) if k not in (*cy, *by)]
+    fx, fy = _free(xt.rank, cx, bx), _free(y.type.rank, cy, by)
     lo = nb + (len(fx) if first else 0)  # where y's free axes stand in ct
     ct_axes = tuple(range(lo, lo + len(fy)))
     d = dot(ct, y, contract=(ct_axes, tuple(fy)), batch=(tuple(range(nb)), tuple(by)))
