@@ -64,7 +64,9 @@ def _memory(program: Program, native: NativeCode, notes: Notes, places: _Places)
         for size, name, kind, span, kept in rows:
             line = f"  {size:>{widths[0]}}  {name:{widths[1]}}  {kind:{widths[2]}}  {span:{widths[3]}}"
             yield line.rstrip() + ("  kept for the backward" if kept else "")
-    frame = sum(_buffer_bytes(s) for k in low.kernels for s in kf.walk(k.body) if isinstance(s, kf.Buffer))
+    frame = sum(
+        prod(s.shape) * DTYPES[s.dtype].itemsize for k in low.kernels for s in kf.walk(k.body) if isinstance(s, kf.Buffer)
+    )
     yield f"small buffers in the frame: {size_text(frame)}"
     results = [v for v in entry.results if v.type != TAPE]
     known = sum(v.type.size * v.type.numpy.itemsize for v in results if v.type.static)
@@ -73,7 +75,3 @@ def _memory(program: Program, native: NativeCode, notes: Notes, places: _Places)
     yield f"constants: {size_text(sum(c.nbytes for c in low.constants))}"
     tapes = (len(low.ctx) - len(low.constant_words)) // SLOT
     yield f"tapes: {tapes}" + (", which grow with the trips of loops" if tapes else "")
-
-
-def _buffer_bytes(s: kf.Buffer) -> int:
-    return prod(n for n in s.shape if isinstance(n, int)) * DTYPES[s.dtype].itemsize

@@ -46,9 +46,6 @@ class Control:
     def __init__(self, b: Values, names: Names, memory: Memory) -> None:
         self.b, self.names, self.memory = b, names, memory
 
-    def _families(self, bufs: Iterable[str]) -> frozenset[str]:
-        return frozenset(self.names.bufs[b].family if b in self.names.bufs else b for b in bufs)
-
     def _cells(self, names: Iterable[str]) -> list[Cell]:
         """The mutable things of these names, in a fixed order."""
         out = []
@@ -96,7 +93,7 @@ class Control:
     def open_loop(self, changed: Sequence[Changed], guarded: bool) -> OpenLoop:
         """Push the scopes of a loop and give the changed cells their phis."""
         cells = self._cells(frozenset().union(*[c for c, _ in changed]))
-        families = self._families(frozenset().union(*[b for _, b in changed]))
+        families = frozenset(getattr(self.names.bufs.get(b), "family", b) for _, bufs in changed for b in bufs)
         for f in families:
             self.memory.written(f)
         parent, d = self.b.scopes[-1], len(self.b.scopes)

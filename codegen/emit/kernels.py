@@ -128,7 +128,7 @@ class Emitter:
         self.effects = Effects()
         self._statements: dict[type, Callable[[Any], None]] = {
             Let: self.let,
-            Store: self.store_stmt,
+            Store: lambda s: (self.memory.store_add if s.add else self.memory.store)(s.buf, s.idx, self.names.operand(s.value)),
             Combine: lambda s: self.folds.combine(s.fold, s.values, s.idx, s.ordered),
             Assign: self.assign,
             Var: self.var,
@@ -238,9 +238,6 @@ class Emitter:
         return r if small else None
 
     # ---- statements ----
-
-    def store_stmt(self, s: Store) -> None:
-        (self.memory.store_add if s.add else self.memory.store)(s.buf, s.idx, self.names.operand(s.value))
 
     def var(self, s: Var) -> None:
         v = self.names.operand(s.init)

@@ -18,7 +18,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -112,9 +112,6 @@ class _Verifier:
         """Is a name declared outside of the vec loop?"""
         return name in self.scope and self.born[name] <= self.start
 
-    def bind_statement(self, s: Any) -> None:
-        self.bind(s.name, s)
-
     def get(self, name: str, *kinds: type) -> Any:
         what = self.scope.get(name)
         if what is None:
@@ -181,7 +178,8 @@ class _Verifier:
             raise self.fail(f"fold `{e.fold}` has {len(f.dtypes)} components, there is no part {e.k}")
         self.tile(f, e.idx)
         self.expect(f"`{s.name}`", s.dtype, f.dtypes[e.k])
-        if self.vec and self.outside(e.fold) and not f.shape and _combines(self.vec.body, e.fold):
+        vec = self.vec if self.outside(e.fold) and not f.shape else None
+        if vec and any(isinstance(c, kf.Combine) and c.fold == e.fold for c in kf.walk(vec.body)):
             raise self.fail(f"fold `{e.fold}` is read in the vec loop that combines into it; read it after the loop")
 
     def tile(self, f: kf.Fold, idx: Sequence[Index]) -> None:
@@ -210,7 +208,7 @@ class _Verifier:
     def buffer(self, s: kf.Buffer) -> None:
         if s.freed and (s.dtype != "i64" or self.depth):
             raise self.fail(f"buffer `{s.name}` is freed with the kernel: it holds an address (i64) and lies in no inner block")
-        self.bind_statement(s)
+        self.bind(s.name, s)
         self.unwritten.add(s.name)
 
     def view(self, s: kf.View) -> None:
@@ -363,7 +361,3 @@ class _Verifier:
         self.expect("the condition of an if", "bool", self.dtype(s.cond))
         self.nested(s.then)
         self.nested(s.orelse)
-
-
-def _combines(body: Iterable[Stmt], fold: str) -> bool:
-    return any(isinstance(s, kf.Combine) and s.fold == fold for s in kf.walk(body))

@@ -30,7 +30,7 @@ def _call(f: KernelBuilder, node: Node) -> None:
     for v in node.inputs:
         _argument(f, v, args, signature)
     results: dict[Value, str] = {}
-    made = _made_tapes(f, node)
+    made = [v for v, k in zip(tapes_of(node.outputs), f.out.sources[node.attrs["callee"]]) if k == NEW]  # their slots are ours
     for v in node.outputs:
         if v.type == TAPE:
             if v in made:
@@ -76,11 +76,6 @@ def _tape_argument(f: KernelBuilder, v: Value, args: list[kf.Operand], signature
     f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
     args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
     signature.append("ptr")
-
-
-def _made_tapes(f: KernelBuilder, node: Node) -> list[Value]:
-    """Tapes that the called graph makes: their slots are the caller's."""
-    return [v for v, k in zip(tapes_of(node.outputs), f.out.sources[node.attrs["callee"]]) if k == NEW]
 
 
 def _llvm(dtype: str) -> str:

@@ -42,10 +42,7 @@ def fill(f: KernelBuilder, v: Value, value: kf.Operand) -> None:
 
 def over(f: KernelBuilder, v: Value, body: Callable[[Integer], list[kf.Stmt]]) -> None:
     """A vector loop over all elements of an array."""
-    size: Integer = 1
-    for d in v.type.shape:
-        size = size * f.dim(d)
-    each(f, size, v.type.numpy.itemsize, body)
+    each(f, f.size(v), v.type.numpy.itemsize, body)
 
 
 def each(f: KernelBuilder, size: Integer, itemsize: int, body: Callable[[Integer], list[kf.Stmt]]) -> None:

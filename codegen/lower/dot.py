@@ -7,6 +7,7 @@ free and its contracted axes as two groups that lie together in memory, in eithe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
@@ -45,10 +46,7 @@ def _dot(f: KernelBuilder, node: Node) -> None:
 
 def _size(f: KernelBuilder, v: Value, axes: Sequence[int]) -> Integer:
     """Elements along some axes."""
-    size: Integer = 1
-    for k in axes:
-        size = size * f.dim(v.type.shape[k])
-    return size
+    return prod((f.dim(v.type.shape[k]) for k in axes), start=1)
 
 
 def _unless_empty(f: KernelBuilder, out: Value, k: Integer, product: list[kf.Stmt]) -> list[kf.Stmt]:

@@ -106,12 +106,9 @@ def _nonzero(f: KernelBuilder, node: Node) -> None:
     """Positions of true elements, one after another."""
     (mask,), (out,) = node.inputs, node.outputs
     count, i, m, new = f.fresh("count"), f.fresh("i"), f.fresh("m"), f.fresh("n")
-    size: Integer = 1
-    for d in mask.type.shape:
-        size = size * f.dim(d)
     a, b = f.address(mask), f.address(out)
     keep: list[kf.Stmt] = [
         kf.Store(b.buf, (b.offset + integer(count),), integer(i)), kf.Let(new, "i64", Apply("add", (count, Const(1, "i64")))), kf.Assign(count, new),
     ]  # fmt: skip
     body: list[kf.Stmt] = [kf.Let(m, "bool", kf.Load(a.buf, (a.offset + integer(i),))), kf.If(m, keep)]
-    f.block += [kf.Var(count, "i64", Const(0, "i64")), kf.For(i, "seq", 0, size, body)]
+    f.block += [kf.Var(count, "i64", Const(0, "i64")), kf.For(i, "seq", 0, f.size(mask), body)]

@@ -10,6 +10,7 @@ tape has none), `arena`, `ctx` (addresses of constant arrays, then tape slots) a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,7 @@ class KernelBuilder:
         return DTYPES[dtype].itemsize
 
     def shape(self, v: Value) -> tuple[kf.Index, ...]:
-        return (flat_size(v),) if v.type.shape else ()
+        return (v.type.size if v.type.static else 1 << 40,) if v.type.shape else ()  # of run-time extents more than there can be
 
     # ---- names, operands, buffers ------------------------------------------------------------------------------
 
@@ -365,10 +366,7 @@ class KernelBuilder:
 
     def size(self, v: Value) -> Integer:
         """Number of elements of an array."""
-        size: Integer = 1
-        for d in v.type.shape:
-            size = size * self.dim(d)
-        return size
+        return prod(map(self.dim, v.type.shape))
 
     def scalar(self, node: Node) -> None:
         """An elementwise op on scalars; index arithmetic stays affine."""
@@ -381,11 +379,6 @@ class KernelBuilder:
                 return
         args = tuple(self.operand(v) for v in node.inputs)
         self.env[out] = self.let(Apply(node.op.name, args), out.type.dtype, out.hint or "v", node.deriv)
-
-
-def flat_size(v: Value) -> int:
-    """Number of elements of a parameter or result; of run-time extents, more than there can be."""
-    return v.type.size if v.type.static else 1 << 40
 
 
 def _python(x: Any) -> Any:

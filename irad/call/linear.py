@@ -12,7 +12,7 @@ import numpy as np
 from irad.call.pullback import Joint, Pullback, VjpSpecialisation, cotangent_type, surely_there
 from irad.core.structured import field_type
 from irad.core.tree import flatten
-from irad.core.types import Type, type_of
+from irad.core.types import type_of
 from irad.errors import IradTypeError
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import OUTSIDE
@@ -26,7 +26,7 @@ def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> LinearSpecialisation:
         leaves, tree = flatten(args)
         known = [field_type(x) if isinstance(x, np.ndarray) else None for x in leaves]
-        specs = [Spec(_tangent_type(t or type_of(x))) for t, x in zip(known, leaves)]
+        specs = [Spec(t if t.differentiable else t.with_dtype("f64")) for t in (t or type_of(x) for t, x in zip(known, leaves))]
         static = static_leaves(fn, options, args, kwargs)
         traced = trace(joint(fn), (args, tree.unflatten(specs)), static=static)
         return LinearSpecialisation(joint, traced, specs, options)
@@ -52,10 +52,6 @@ def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
         return VjpSpecialisation(joint, traced, specs, options)
 
     return make
-
-
-def _tangent_type(t: Type) -> Type:
-    return t if t.differentiable else t.with_dtype("f64")
 
 
 class LinearSpecialisation(VjpSpecialisation):

@@ -15,7 +15,7 @@ from irad.call.conditions import Conditions, Leaves
 from irad.call.runtime import Cache, cache_of, code_key, statics
 from irad.call.specialisation import user_exception
 from irad.codegen.call import machine as entry
-from irad.core.ir import Value, captures, types, walk
+from irad.core.ir import captures, types, walk
 from irad.core.once import import_later
 from irad.core.tree import flatten
 from irad.errors import IradError
@@ -62,7 +62,8 @@ class SparseSpecialisation:
         self.conditions = Conditions(self.traced, types(graph.params), len(self.traced.in_leaves))
         program = run(self.traced.program, _BEFORE)
         first = next(iter(program.values()))
-        self.shaping = [k for k, v in enumerate(first.params) if v.type.dtype[0] in "biu" and v in _read_by_jacobian(first)]
+        read = {v for n in walk(first) if n.op.name == "jacobian" for v in captures(n.regions[0])}
+        self.shaping = [k for k, v in enumerate(first.params) if v.type.dtype[0] in "biu" and v in read]
         leaves, tree = flatten((args, kwargs))
         values = self.conditions.arguments(fn, leaves, statics(tree))
         self.known = [values[k].copy() for k in self.shaping]
@@ -105,10 +106,6 @@ class _Rows:
 
     def array(self, csr: Any, data: np.ndarray) -> Any:
         return csr((data, self.indices.copy(), self.indptr.copy()), shape=self.shape)
-
-
-def _read_by_jacobian(graph: Any) -> set[Value]:
-    return {v for n in walk(graph) if n.op.name == "jacobian" for v in captures(n.regions[0])}
 
 
 def _scipy() -> Any:

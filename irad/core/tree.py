@@ -150,12 +150,8 @@ class Fields:
         return Fields(self.names) if self.values else self
 
 
-def _no(x: Any) -> bool:
-    return False
-
-
 def flatten(
-    obj: Any, leaf: Callable[[Any], bool] = is_leaf, opened: Callable[[Any], bool] = _no, nondiff: bool = False
+    obj: Any, leaf: Callable[[Any], bool] = is_leaf, opened: Callable[[Any], bool] = lambda x: False, nondiff: bool = False
 ) -> tuple[list[Any], TreeDef]:
     """Leaves in order, and their nesting. `leaf(x)` says what a leaf is, `opened(x)` which plain objects are taken apart, `nondiff`
     whether fields of dataclasses that are no part of a derivative are, too."""

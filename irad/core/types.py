@@ -93,7 +93,7 @@ class Extent(Affine):
 
     @classmethod
     def of(cls, const: int, coefs: Mapping[Any, int]) -> int | Self:
-        terms = tuple(sorted([t for t in coefs.items() if t[1]], key=_id))
+        terms = tuple(sorted([t for t in coefs.items() if t[1]], key=lambda t: t[0].id))
         return cls(const, terms) if terms else const
 
     def _product(self, other: Self) -> int | Self:
@@ -119,10 +119,6 @@ def form(v: Any, node: Any, of: Callable[[Any], Dim]) -> Dim:
 def elements(shape: Iterable[Dim], unknown: int) -> int:
     """About how many elements there are, where a run-time extent counts as `unknown`."""
     return prod(d if isinstance(d, int) else unknown for d in shape)
-
-
-def _id(term: tuple[Any, int]) -> int:
-    return term[0].id
 
 
 def _shown(v: Any) -> str:

@@ -45,7 +45,9 @@ class _Bridge:
         """The result's leaves as tensors, and how they are nested."""
         out = self.f(*tree.unflatten([self._array(x) for x in leaves]))
         found, nested = flatten(out)
-        return [self.torch.from_numpy(np.array(x) if not np.ndim(x) else _writeable(x)) for x in found], nested
+        return [
+            self.torch.from_numpy(np.array(x) if not np.ndim(x) else x if x.flags.writeable else x.copy()) for x in found
+        ], nested
 
     def _array(self, x: Any) -> Any:
         if not isinstance(x, self.torch.Tensor):
@@ -58,10 +60,6 @@ class _Bridge:
         if by not in self._backward:
             self._backward[by] = _Bridge(self.torch, backward_of(self.f, by))
         return self._backward[by]
-
-
-def _writeable(x: np.ndarray) -> np.ndarray:
-    return x if x.flags.writeable else x.copy()
 
 
 def _function(torch: Any) -> Any:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from irad.core.ir import Value, emit
 from irad.core.types import Type, is_complex
-from irad.ops import special
 from irad.ops.constant import const
 from irad.ops.core import OPS, Op, type_error
 from irad.ops.intervals import bitwise
+from irad.ops.special import gammaln_value, special
 
 ONE, MINUS_ONE, ZERO = "one", "minus one", "zero"
 INF = math.inf
@@ -63,6 +64,7 @@ select: Elementwise
 eq: Elementwise
 cos: Elementwise
 cosh: Elementwise
+copysign: Elementwise
 digamma: Elementwise
 trigamma: Elementwise
 
@@ -216,7 +218,7 @@ abs_ = elementwise("abs", np.abs, lambda x, o: (sign(x),), kinds="iuf", cheap=Tr
                    intervals=lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1]))), finite=True)  # fmt: skip
 sign = elementwise("sign", np.sign, lambda x, o: (ZERO,), kinds="iuf",
                    cheap=True, flat=True, finite=True, zero_at="anywhere", doc="0 at 0, NaN at NaN")  # fmt: skip
-copysign = elementwise("copysign", np.copysign, lambda x, y, o: (_copysign_slope(x, y), ZERO), cheap=True)
+copysign = elementwise("copysign", np.copysign, lambda x, y, o: (sign(x) * copysign(1, y), ZERO), cheap=True)
 
 
 def _nextafter(x: Any, y: Any) -> Any:
@@ -227,10 +229,6 @@ def _nextafter(x: Any, y: Any) -> Any:
 
 nextafter = elementwise("nextafter", _nextafter, lambda x, y, o: (ONE, ZERO))
 heaviside = elementwise("heaviside", np.heaviside, lambda x, h, o: (ZERO, select(eq(x, 0), 1, full(0.0, x))), zero_at="anywhere")
-
-
-def _copysign_slope(x: Value, y: Value) -> Value:
-    return sign(x) * copysign(1, y)
 
 
 # ---- choice ---------------------------------------------------------------------------------------------
@@ -308,14 +306,10 @@ rint = elementwise("rint", np.rint, lambda x, o: (ZERO,), cheap=True, flat=True,
 _POS, _ANY, _UNIT, _GE1 = (0.05, 5.0), (-4.0, 4.0), (-0.95, 0.95), (1.05, 6.0)
 
 
-def _pow_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
-    return OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)
-
-
 sqrt = elementwise("sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(0.5 * ct, o),), kinds="fc", domain=(_POS,), cost=8)
 cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (1 / (3 * (o * o)),), domain=(_POS,), cost=25)
-pow_ = elementwise("pow", np.power, _pow_partials, kinds="iufc", divides=True, domain=(_POS, _ANY),
-                   cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
+pow_ = elementwise("pow", np.power, lambda x, y, o: (OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)),
+                   kinds="iufc", divides=True, domain=(_POS, _ANY), cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip
 exp = elementwise("exp", np.exp, lambda x, o: (o,), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
 exp2 = elementwise("exp2", np.exp2, lambda x, o: (o * math.log(2),), kinds="fc", domain=(_ANY,), cost=20, zero_at="nowhere")
 expm1 = elementwise("expm1", np.expm1, lambda x, o: (exp(x),), kinds="fc", domain=(_ANY,), cost=25)
@@ -389,27 +383,25 @@ def _expit_eval(x: Any) -> Any:
         return np.where(x >= 0, 1 / (1 + e), np.where(np.isnan(x), x, e / (1 + e)))[()].astype(np.asarray(x).dtype)
 
 
-def _expit_partials(x: Value, o: Value) -> Sequence[Any]:
-    return (OPS["logistic"](x) * OPS["logistic_of_neg"](x),)
-
-
-def _lift(name: str) -> Callable[..., Any]:
-    """The reference meaning of a special function (irad.ops.special), in the dtype of the operands."""
-    return lambda *xs: np.asarray(getattr(special, name)(*xs)).astype(np.asarray(xs[0]).dtype)[()]
+def _lift(f: str | Callable[..., Any], *first: int) -> Callable[..., Any]:
+    """The reference meaning of a special function, scipy.special's by name, in the dtype of the operands."""
+    of = partial(special, f) if isinstance(f, str) else f
+    return lambda *xs: np.asarray(of(*first, *xs)).astype(np.asarray(xs[0]).dtype)[()]
 
 
 logaddexp = elementwise("logaddexp", np.logaddexp, _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True, cost=45)
 logaddexp2 = elementwise(
     "logaddexp2", np.logaddexp2, _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True, cost=45
 )
-expit = elementwise("expit", _expit_eval, _expit_partials, domain=(_ANY,), cost=35, zero_at="nowhere", doc="1 / (1 + exp(-x))")
+expit = elementwise("expit", _expit_eval, lambda x, o: (OPS["logistic"](x) * OPS["logistic_of_neg"](x),),
+                    domain=(_ANY,), cost=35, zero_at="nowhere", doc="1 / (1 + exp(-x))")  # fmt: skip
 erf = elementwise("erf", _lift("erf"),
                   lambda x, o: (2 / math.sqrt(math.pi) * exp(-(x * x)),), domain=(_ANY,), cost=40)  # fmt: skip
 erfc = elementwise("erfc", _lift("erfc"),
                    lambda x, o: (-2 / math.sqrt(math.pi) * exp(-(x * x)),), domain=(_ANY,), cost=40, zero_at="nowhere")  # fmt: skip
-gammaln = elementwise("gammaln", _lift("gammaln"), lambda x, o: (digamma(x),), domain=(_POS,), cost=100, doc="log |gamma(x)|")
+gammaln = elementwise("gammaln", _lift(gammaln_value), lambda x, o: (digamma(x),), domain=(_POS,), cost=100, doc="log |gamma(x)|")
 digamma = elementwise("digamma", _lift("digamma"), lambda x, o: (trigamma(x),), domain=(_POS,), cost=100)
-trigamma = elementwise("trigamma", _lift("trigamma"), lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,), cost=100)
+trigamma = elementwise("trigamma", _lift("polygamma", 1), lambda x, o: (OPS["polygamma"](x, n=2),), domain=(_POS,), cost=100)
 xlogy = elementwise(
     "xlogy", _lift("xlogy"),
     lambda x, y, o: (log(y), OPS["zero_or_div"](x, y)), domain=(_ANY, _POS), cost=25, doc="x*log(y), 0 where x is 0",
@@ -478,13 +470,9 @@ def _vjp_cast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     adj.add(x, cast(cts[0], dtype=x.type.dtype))
 
 
-def _jvp_cast(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    return [cast(tan.get(node.inputs[0]), dtype=node.attrs["dtype"])]
-
-
 cast = Elementwise(
-    "cast", _infer_cast, _eval_cast, _vjp_cast, _jvp_cast, elementwise=True, cheap=True, linear=True,
-    intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
+    "cast", _infer_cast, _eval_cast, _vjp_cast, lambda ad, node, tan: [node.op(tan.get(node.inputs[0]), **node.attrs)],
+    elementwise=True, cheap=True, linear=True, intervals=lambda a, **_: a, doc="NumPy's astype; float to integer truncates (out of range: saturates, NaN: 0), complex to real drops the imaginary part",
 )  # fmt: skip
 
 

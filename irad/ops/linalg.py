@@ -267,10 +267,6 @@ def _infer_qr(a: Type, *, full: bool) -> tuple[Type, ...]:
     return Type(a.dtype, (*batch, m, k)), Type(a.dtype, (*batch, k, n))
 
 
-def _eval_qr(a: Any, *, full: bool) -> tuple[Any, ...]:
-    return tuple(np.linalg.qr(a, "complete" if full else "reduced"))
-
-
 def _not_full(node: Any) -> None:
     q, r = node.outputs
     if q.type.shape[-1] != r.type.shape[-1]:
@@ -347,4 +343,5 @@ def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [m - mm(q, rest), mm(rest, r)]
 
 
-qr = Op("qr", _infer_qr, _eval_qr, _vjp_qr, _jvp_qr, doc="A = Q R for matrices at least as high as wide; full: Q is square")
+qr = Op("qr", _infer_qr, lambda a, *, full: tuple(np.linalg.qr(a, "complete" if full else "reduced")), _vjp_qr, _jvp_qr,
+        doc="A = Q R for matrices at least as high as wide; full: Q is square")  # fmt: skip

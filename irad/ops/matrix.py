@@ -144,24 +144,19 @@ def from_diagonal(v: Value, t: Type) -> Value:
     return update_add(zeros(t), cast_to(v, t.dtype), *at, spec=spec)
 
 
-def _over_rows(rows: Value, t: Type) -> Value:
-    return broadcast(rows, shape=t.shape, dims=tuple(range(t.rank - 1)))
+def _row_places(rows: Value, t: Type) -> list[Value]:
+    over = broadcast(rows, shape=t.shape, dims=tuple(range(t.rank - 1)))
+    return [over if k == t.rank - 2 else iota(type=t.with_dtype("i64"), axis=k) for k in range(t.rank)]
 
 
 def take_rows(x: Value, rows: Value) -> Value:
     """x[..., rows[..., i], j]: the rows of each matrix in another order."""
-    t = x.type
-    g = t.with_dtype("i64")
-    at = [_over_rows(rows, t) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
-    return index(x, *at, spec=("g",) * t.rank)
+    return index(x, *_row_places(rows, x.type), spec=("g",) * x.type.rank)
 
 
 def place_rows(x: Value, rows: Value) -> Value:
     """The transpose of `take_rows`: row i of x becomes row rows[..., i]."""
-    t = x.type
-    g = t.with_dtype("i64")
-    at = [_over_rows(rows, t) if k == t.rank - 2 else iota(type=g, axis=k) for k in range(t.rank)]
-    return update_add(zeros(t), x, *at, spec=("g",) * t.rank)
+    return update_add(zeros(x.type), x, *_row_places(rows, x.type), spec=("g",) * x.type.rank)
 
 
 def square(t: Type, what: str) -> Dim:

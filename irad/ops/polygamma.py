@@ -18,7 +18,7 @@ from irad.core.types import Type
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import cast_to, eq, floor, full, select, sin, szmul
 from irad.ops.slopes import horner
-from irad.ops.special import polygamma as reference
+from irad.ops.special import special
 
 TERMS = 8  # terms beyond the order that are summed one by one
 BERNOULLI = (
@@ -117,5 +117,5 @@ def _cotangent(n: int) -> list[int]:
     return p
 
 
-polygamma = Op("polygamma", _infer, lambda x, *, n: reference(n, x).astype(np.asarray(x).dtype)[()], _vjp, _jvp, extra={"expand": _value},
+polygamma = Op("polygamma", _infer, lambda x, *, n: np.asarray(special("polygamma", n, x)).astype(np.asarray(x).dtype)[()], _vjp, _jvp, extra={"expand": _value},
                doc="derivative of order n of `digamma`, n > 1")  # fmt: skip

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from irad.core.ir import Value, current
 from irad.errors import UnsupportedError
 from irad.ops import elementwise as ew
 from irad.ops.elementwise import digamma, erf, exp, gammaln, log, log1p, sign, sin, sqrt, xlog1py, xlogy
-from irad.ops.special import _special
+from irad.ops.special import special
 
 PREFIX = "special_"
 FUNCTIONS: dict[str, ew.Elementwise] = {}  # by SciPy's name
@@ -38,9 +39,7 @@ def function(name: str, operands: str, *slopes: Any) -> None:
     def partials(*xs: Value) -> Sequence[Any]:
         return [_partial(name, n, slope, xs) for n, slope in zip(names, slopes, strict=True)]
 
-    FUNCTIONS[name] = ew.elementwise(
-        PREFIX + name, lambda *xs: _special(name, *xs), partials, cost=200.0, doc=f"scipy.special.{name}"
-    )
+    FUNCTIONS[name] = ew.elementwise(PREFIX + name, partial(special, name), partials, cost=200.0, doc=f"scipy.special.{name}")
     ARITY[name] = len(names)
 
 

@@ -47,6 +47,7 @@ _ANY, _POS = (-4.0, 4.0), (0.05, 5.0)
 # Rows that their own derivatives mention, for type checkers.
 logistic_given: Elementwise
 logistic_rest: Elementwise
+zero_or_mul: Elementwise
 pow_slope: Elementwise
 boxcox_slope: Elementwise
 
@@ -108,22 +109,14 @@ def taking(infer: Callable[..., tuple[Type, ...]], names: Sequence[str]) -> Call
 # ---- quotients and differences ----------------------------------------------------------------------------------------------
 
 
-def _div_or_0(x: Value, h: Value) -> Value:
-    return select(eq(h, 0), 0, x / h)
-
-
-def _zero_or_div(x: Value, y: Value) -> Value:
-    return select(eq(x, 0), 0, x / y)
-
-
 def _quotient_partials(x: Value, y: Value, o: Value) -> Sequence[Any]:
     return lambda ct: szdiv(ct, y), lambda ct: -szmul2(szdiv(ct, y), o)
 
 
-div_or_0 = formula("div_or_0", _div_or_0, _quotient_partials, (_ANY, _POS), zero_at="anywhere", doc="x / h, 0 where h is 0")
-zero_or_div = formula(
-    "zero_or_div", _zero_or_div, _quotient_partials, (_ANY, _POS), kinds="fc", zero_at="anywhere", doc="x / y, 0 where x is 0"
-)
+div_or_0 = formula("div_or_0", lambda x, h: select(eq(h, 0), 0, x / h), _quotient_partials, (_ANY, _POS),
+                   zero_at="anywhere", doc="x / h, 0 where h is 0")  # fmt: skip
+zero_or_div = formula("zero_or_div", lambda x, y: select(eq(x, 0), 0, x / y), _quotient_partials, (_ANY, _POS), kinds="fc",
+                      zero_at="anywhere", doc="x / y, 0 where x is 0")  # fmt: skip
 
 
 def _difference(x: Value, y: Value) -> Value:
@@ -135,21 +128,15 @@ difference = formula(
 )
 
 
-def _product_partials(c: Value, p: Value, o: Value) -> Sequence[Any]:
-    return p, lambda ct: zero_or_mul(c, ct)
-
-
-zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), _product_partials, (_ANY, _ANY), kinds="fc",
-                      zero_at="anywhere", doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
+zero_or_mul = formula("zero_or_mul", lambda c, p: szmul(c, p), lambda c, p, o: (p, lambda ct: zero_or_mul(c, ct)),
+                      (_ANY, _ANY), kinds="fc", zero_at="anywhere", doc="c * p, 0 where c is 0: `szmul` that stays one")  # fmt: skip
 
 # ---- what is smooth though its parts are not ------------------------------------------------------------------------------------
 
 
-def _guarded_sqrt(v: Value) -> Value:
-    return select(eq(v, 0), 0, sqrt(v))
-
-
-guarded_sqrt = formula("guarded_sqrt", _guarded_sqrt, lambda v, o: (div_or_0(0.5, o),), (_POS,), doc="sqrt, slope 0 at 0")
+guarded_sqrt = formula(
+    "guarded_sqrt", lambda v: select(eq(v, 0), 0, sqrt(v)), lambda v, o: (div_or_0(0.5, o),), (_POS,), doc="sqrt, slope 0 at 0"
+)
 slope_of = formula("slope_of", lambda v, w: v, lambda v, w, o: (ZERO, ONE), (_ANY, _ANY), kinds="fc",
                    doc="v, which is w but for rounding; its derivatives are those of w. See irad.passes.derivatives.wholes")  # fmt: skip
 
@@ -243,14 +230,10 @@ def _pow_slope(x: Value, y: Value, *, n: int, m: int) -> Value:
     return out if n else select(eq(x, 0), 0, out)
 
 
-def _pow_slope_y(x: Value, y: Value, o: Value) -> Value:
-    return select(eq(x, 0), 0, o * log(x))
-
-
 pow_slope = formula("pow_slope", _pow_slope,
                     lambda x, y, o, *, n, m: (pow_slope(x, y, n=n + 1, m=m), pow_slope(x, y, n=n, m=m + 1)), (_POS, _ANY), kinds="fc",
                     sample={"n": 2, "m": 1}, zero_at="anywhere", doc="derivative of x**y of order n in x, m in y; 0 where x is 0 and n is 0")  # fmt: skip
-pow_slope_y = formula("pow_slope_y", _pow_slope_y,
+pow_slope_y = formula("pow_slope_y", lambda x, y, o: select(eq(x, 0), 0, o * log(x)),
                       lambda x, y, p, o: (pow_slope(x, y, n=1, m=1), pow_slope(x, y, n=0, m=2), ZERO), (_POS, _ANY, _POS), kinds="fc",
                       zero_at="anywhere", doc="slope of p = x**y in y; 0 where x is 0; p counts as what it is")  # fmt: skip
 

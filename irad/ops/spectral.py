@@ -23,7 +23,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
-from irad.ops.array import broadcast, iota, max_, zeros
+from irad.ops.array import broadcast, iota, max_, restore, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
 from irad.ops.elementwise import cast_to, eq, full, maximum, ne, plus, select, szmul
@@ -84,7 +84,7 @@ def gaps(w: Value, like: Value, looseness: Value | None = None) -> tuple[Value, 
     k = w.type.rank - 1
     gap, size = along_rows(w, t) - along_columns(w, t), _size(w)
     real_t = _size(t)
-    top = along_rows(broadcast_to_last(max_(size, axes=(k,)), size), real_t) if w.type.shape[-1] else real_t
+    top = along_rows(restore(max_(size, axes=(k,)), size.type, (k,)), real_t) if w.type.shape[-1] else real_t
     room = top * (TIE * float(np.finfo(Type(size.type.dtype).numpy).eps))
     if looseness is not None:
         room = room * maximum(along_rows(looseness, real_t), along_columns(looseness, real_t))
@@ -102,11 +102,6 @@ def off_diagonal(t: Type) -> Value:
     """Of stacked matrices of a type: which places are not on a diagonal."""
     wide = t.with_dtype("i64")
     return ne(iota(type=wide, axis=t.rank - 2), iota(type=wide, axis=t.rank - 1))
-
-
-def broadcast_to_last(x: Value, like: Value) -> Value:
-    """x, which lacks the last axis, along it."""
-    return broadcast(x, shape=like.type.shape, dims=tuple(range(x.type.rank)))
 
 
 def divided_by_gaps(turn: Value, w: Value, scale: Value, values: bool, looseness: Value | None = None) -> Value:
@@ -302,10 +297,6 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 svd = Op("svd", _infer_svd, _eval_svd, _vjp_svd, _jvp_svd, doc="U, singular values (descending), V^H, info; full: square U and V")
 
 
-def _infer_svdvals(a: Type) -> tuple[Type, ...]:
-    return _infer_svd(a, full=False)[1::2]
-
-
 def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
     (a,), ct = node.inputs, cts[0]
     u, _, vt, _ = svd(ad.need(a), full=False)
@@ -318,7 +309,7 @@ def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [_real_diagonal(mmh(hmm(u, tan.get(a)), vt)), None]
 
 
-svdvals = Op("svdvals", _infer_svdvals,
+svdvals = Op("svdvals", lambda a: _infer_svd(a, full=False)[1::2],
              lambda a: each_matrix(lambda m: (np.linalg.svd(m, compute_uv=False),), a, [(min(a.shape[-2:]),)]), _vjp_svdvals, _jvp_svdvals,
              doc="singular values of `svd`, and info")  # fmt: skip
 
@@ -328,10 +319,6 @@ svdvals = Op("svdvals", _infer_svdvals,
 def _infer_pinv(a: Type, *, rcond: float) -> tuple[Type, ...]:
     _infer_svd(a, full=False)
     return (a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-2])), info_type(a))
-
-
-def _eval_pinv(a: Any, *, rcond: float) -> tuple[Any, ...]:
-    return each_matrix(lambda m: (np.linalg.pinv(m, rcond),), a, [a.shape[:-3:-1]])
 
 
 def _made_of_svd(a: Value, *, rcond: float) -> tuple[Value, ...]:
@@ -369,5 +356,5 @@ def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [total + (second - mm(p, mm(a, second))), None]
 
 
-pinv = Op("pinv", _infer_pinv, _eval_pinv, _vjp_pinv, _jvp_pinv, extra={"expand": _made_of_svd},
+pinv = Op("pinv", _infer_pinv, lambda a, *, rcond: each_matrix(lambda m: (np.linalg.pinv(m, rcond),), a, [a.shape[:-3:-1]]), _vjp_pinv, _jvp_pinv, extra={"expand": _made_of_svd},
           doc="pseudo-inverse; singular values of at most rcond times the largest count as 0; info")  # fmt: skip

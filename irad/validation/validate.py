@@ -213,7 +213,7 @@ def _validate(
         return 0
     program = traced.program
     if argnums is None:
-        _front_end(f, args, kwargs, kinds)
+        _against_python("front end", lambda xs, kw: _interpreted_call(f, xs, kw), f, args, kwargs, kinds)
     given = _parameters(traced, shown, args, kwargs)
     sets = flag_sets() if flags else [DEFAULT]
     for options_ in sets:
@@ -240,11 +240,6 @@ def _parameters(traced: Any, f: Any, args: Sequence[Any], kwargs: Mapping[str, A
     leaves, tree = flatten((tuple(args), dict(kwargs)))
     found = Conditions(traced, types(traced.graph.params), len(traced.in_leaves)).arguments(f, leaves, statics(tree))
     return [np.array(x)[()] for x in found]
-
-
-def _front_end(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kinds: bool) -> None:
-    """Plain Python against the traced graph, run by the interpreter."""
-    _against_python("front end", lambda xs, kw: _interpreted_call(f, xs, kw), f, args, kwargs, kinds)
 
 
 def _raising(e: Exception) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from irad.core.affine import Interval, join
 from irad.core.ir import Graph, Node, Value
-from irad.core.types import Type
 from irad.ops.intervals import int_range
 from irad.ops.regions import Loop, loop_of
 from irad.passes.analyses.facts import DEPTH, Facts
@@ -19,7 +18,7 @@ def learn_carries(facts: Facts, node: Node) -> None:
     if loop is None:
         return
     for k, (init, p, new) in enumerate(zip(loop.inits, loop.carries, loop.yields)):
-        if _is_counter(p.type):
+        if not p.type.shape and p.type.dtype[0] in "iu":
             known = _stepped(facts, node, p, new, init) or _invariant(facts, node, p, new, init)
             if known is not None:
                 facts.results.update((v, known) for v in (loop.outs[k], *loop.params(k)))
@@ -33,10 +32,6 @@ def regions(facts: Facts, node: Node) -> Iterator[Graph]:
             facts.enter(node, k)
             yield r
             facts.leave(node, k)
-
-
-def _is_counter(t: Type) -> bool:
-    return not t.shape and t.dtype[0] in "iu"
 
 
 def _stepped(facts: Facts, node: Node, p: Value, new: Value, init: Value) -> Interval | None:

@@ -126,21 +126,7 @@ def _pop(a: Analysis, n: Node, facts: Sequence[Fact], env: dict[Value, Fact]) ->
     return [Fact(tape.below), *tape.entries]
 
 
-def _nothing(a: Analysis, n: Node, facts: Sequence[Fact], env: dict[Value, Fact]) -> Sequence[Fact]:
-    return []
-
-
 CONTROL.update(
-    {
-        "if": _if,
-        "checkpoint": _if,
-        "for": _for,
-        "while": _while,
-        "call": _call,
-        "tape": _tape,
-        "push": _push,
-        "pop": _pop,
-        "raise_if": _nothing,
-        "print": _nothing,
-    }
+    {"if": _if, "checkpoint": _if, "for": _for, "while": _while, "call": _call, "tape": _tape, "push": _push, "pop": _pop}
 )
+CONTROL.update(dict.fromkeys(("raise_if", "print"), lambda a, n, facts, env: []))

@@ -17,10 +17,6 @@ from irad.passes.analyses.sparsity import RULES, Analysis, Fact
 # ---- elementwise ops that know more ------------------------------------------------------------------------------------
 
 
-def _nowhere(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | None:
-    return None
-
-
 def _product(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | None:
     """A factor known to be 0 removes a dependency."""
     out = []
@@ -171,26 +167,12 @@ def _sort(a: Analysis, n: Node, facts: Sequence[Fact], t: Type) -> Pattern | Non
 
 RULES.update(
     {
-        **dict.fromkeys((op.name for op in OPS.values() if op.flat), _nowhere),
-        "mul": _product,
-        "szmul": _product,
-        "szmul2": _product,
-        "select": _select,
-        "broadcast": _move,
-        "reshape": _move,
-        "transpose": _move,
-        "concat": _concat,
-        "index": _index,
-        "update": _update,
-        "update_add": _update,
-        "sum": _reduce,
-        "prod": _reduce,
-        "max": _reduce,
-        "min": _reduce,
-        "cumsum": _scan,
-        "cumprod": _scan,
-        "linrec": _scan,
-        "dot": _dot,
-        "sort": _sort,
+        **dict.fromkeys((op.name for op in OPS.values() if op.flat), lambda a, n, facts, t: None),
+        **dict.fromkeys(("mul", "szmul", "szmul2"), _product),
+        **dict.fromkeys(("broadcast", "reshape", "transpose"), _move),
+        **dict.fromkeys(("sum", "prod", "max", "min"), _reduce),
+        **dict.fromkeys(("cumsum", "cumprod", "linrec"), _scan),
+        **{"select": _select, "concat": _concat, "index": _index, "update": _update, "update_add": _update},
+        **{"dot": _dot, "sort": _sort},
     }
 )

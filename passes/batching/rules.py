@@ -13,7 +13,7 @@ from typing import Any
 from irad.core.ir import Node, Value, build, emit
 from irad.core.types import I64, Dim, Type
 from irad.errors import UnsupportedError
-from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, transpose_to, update, zeros
+from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, operand_types, transpose_to, update, zeros
 from irad.ops.constant import empty, scalar
 from irad.ops.control import for_, if_
 
@@ -90,7 +90,7 @@ class _Place:
     def __init__(self, b: Any, spec: Spec, idx: Sequence[Value], array_batched: bool, shape: Sequence[Dim]):
         self.b, self.shape = b, shape
         operands = iter(idx)
-        self.items = [(s, next(operands) if _takes_operand(s) else None) for s in spec]
+        self.items = [(s, next(operands) if operand_types((s,)) else None) for s in spec]
         self.differ = any(v is not None and b.is_batched(v) for _, v in self.items)
         if not self.differ:
             lead: list[int | str | Slice] = [whole(b.size)] if array_batched else []
@@ -179,10 +179,6 @@ class _Place:
     def empty_axis(self) -> bool:
         """Does a position that differs go into an axis without elements? Then no element is ever read."""
         return self.differ and any(d == 0 for (s, v), d in zip(self.items, self.shape) if v is not None)
-
-
-def _takes_operand(s: int | str | Slice) -> bool:
-    return s in ("g", "i") or isinstance(s, Slice) and s.start is None
 
 
 def _index(b: Any, n: Node) -> Sequence[Value]:

@@ -28,7 +28,8 @@ def inline(program: Program) -> Program:
         g = program[name]
         if calls(g):
             bodies = {c: done[c] for c in callees(g) if c not in recursive and (sites[c] == 1 or size(done[c]) <= SMALL)}
-            cheap = {c: body for c, body in bodies.items() if size(body) * (sites[c] - 1) <= _copies(body)}
+            most = {c: COPIES // (1 if any(v.type.shape for v in (*b.params, *b.results)) else 10) for c, b in bodies.items()}
+            cheap = {c: body for c, body in bodies.items() if size(body) * (sites[c] - 1) <= most[c]}
             g = _graph(g, cheap, bodies, {})
         done[name] = g
     entry = next(iter(program))
@@ -79,10 +80,6 @@ def _callees_first(program: Program) -> list[str]:
             else:
                 stack.append((callee, visit(callee)))
     return list(out)
-
-
-def _copies(body: Graph) -> int:
-    return COPIES if any(v.type.shape for v in (*body.params, *body.results)) else COPIES // 10
 
 
 def _graph(graph: Graph, here: dict[str, Graph], loops: dict[str, Graph], env: Env) -> Graph:

@@ -13,7 +13,7 @@ import numpy as np
 from irad.core.ir import Node, Value, emit
 from irad.core.types import bits, is_float, is_int, is_signed
 from irad.errors import IradError
-from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose
+from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose, update
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, div, mul, szmul
 from irad.passes.rewrite import splat_of
@@ -133,17 +133,10 @@ def lossless(a: str, b: str) -> bool:
 # ---- indexing ---------------------------------------------------------------------------------------------
 
 
-def _is_whole(node: Node) -> bool:
-    """Does the spec name each element once, in order?"""
-    return all(isinstance(s, Slice) and s == Slice(0, d) for s, d in zip(node.attrs["spec"], node.inputs[0].type.shape))
-
-
-def _index_whole(node: Node, definition: Defs) -> New:
-    return (node.inputs[0],) if _is_whole(node) else None
-
-
-def _update_whole(node: Node, definition: Defs) -> New:
-    return (node.inputs[1],) if _is_whole(node) else None
+def _whole(node: Node, definition: Defs) -> New:
+    """All elements in order: an `index` gives the array itself, an `update` what it stores."""
+    whole = all(s == Slice(0, d) for s, d in zip(node.attrs["spec"], node.inputs[0].type.shape))
+    return (node.inputs[node.op is update],) if whole else None
 
 
 def _update_nothing(node: Node, definition: Defs) -> New:
@@ -219,7 +212,7 @@ def _index_of_broadcast(node: Node, definition: Defs) -> New:
         takes = s == "i" or (isinstance(s, Slice) and s.start is None)
         operand = next(operands) if takes else None
         if k in dims:
-            new.append(_on_stretched(s) if k in stretched else s)
+            new.append(s if k not in stretched else Slice(0, 1) if isinstance(s, Slice) else 0)
             if k not in stretched and operand is not None:
                 kept.append(operand)
             if isinstance(s, Slice):
@@ -227,10 +220,6 @@ def _index_of_broadcast(node: Node, definition: Defs) -> New:
         axis += isinstance(s, Slice)
     part = index(x, *kept, spec=tuple(new)) if new else x
     return (broadcast(part, shape=node.out.type.shape, dims=tuple(out_axes)),) if part.type != node.out.type else (part,)
-
-
-def _on_stretched(s: int | str | Slice) -> int | Slice:
-    return Slice(0, 1) if isinstance(s, Slice) else 0
 
 
 def _index_of_iota(node: Node, definition: Defs) -> New:
@@ -324,8 +313,8 @@ STRUCTURAL: dict[str, tuple[StructuralRule, ...]] = {
     "transpose": (_transpose,),
     "concat": (_concat_of_one,),
     "cast": (_cast,),
-    "index": (_index_whole, _index_of_update, _index_of_index, _index_of_broadcast, _index_of_iota),
-    "update": (_update_whole, _update_nothing),
+    "index": (_whole, _index_of_update, _index_of_index, _index_of_broadcast, _index_of_iota),
+    "update": (_whole, _update_nothing),
     "update_add": (_update_nothing,),
     "sum": (_reduce_of_reduce, _sum_of_repeated),
     "max": (_reduce_of_reduce,),

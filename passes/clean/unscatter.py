@@ -240,7 +240,7 @@ def _gathered(chain: list[Node], known: _Known, made: Mapping[Value, Node | None
         return chain
     with Builder(last.loc, deriv=last.deriv) as b:
         y = empty(type=base.type) if kept else base
-        for piece, acting in sorted(pieces, key=lambda r: -_area(r[0])):
+        for piece, acting in sorted(pieces, key=lambda r: -elements((q - p for p, q in r[0]), UNKNOWN)):
             value = None if acting else _sliced(base, piece, known, made)
             for n in acting:
                 box = _box(n)
@@ -266,10 +266,6 @@ def _spec(piece: Box, units: Sequence[bool] | None = None) -> tuple[int | str | 
         units = [apart and q - p == 1 for p, q in piece]
     place = lambda p: p if isinstance(p, int) else None
     return tuple((p if isinstance(p, int) else "i") if unit else Slice(place(p), q - p) for (p, q), unit in zip(piece, units))
-
-
-def _area(piece: Box) -> int:
-    return elements((q - p for p, q in piece), UNKNOWN)
 
 
 def _whole(node: Node) -> Value | None:

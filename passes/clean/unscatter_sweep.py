@@ -16,6 +16,8 @@ The sums are re-ordered, which derivatives allow. V has a frame of zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, uses, walk
 from irad.core.lazy_dataclass import dataclass
@@ -62,11 +64,7 @@ class Sweep:
 
 def unscatter_sweeps(program: Program) -> Program:
     """The program with every such sweep turned round."""
-    return {name: _Sweeps(g).graph(g) if _has_sweep(g) else g for name, g in program.items()}
-
-
-def _has_sweep(graph: Graph) -> bool:
-    return any(n.op is for_ and n.deriv for n in walk(graph))
+    return {name: _Sweeps(g).graph(g) if any(n.op is for_ and n.deriv for n in walk(g)) else g for name, g in program.items()}
 
 
 class _Sweeps:
@@ -170,17 +168,10 @@ def _turned(s: Sweep) -> list[Node]:
         vs = [loop.outputs[slot], *loop.outputs[len(root.outputs) :]]
         windows = [tuple(Slice(w - x, n) for w, x, n in zip(frame, d, ct.type.dims)) for d, _, _ in s.adds]
         given = [(s.earlier(d), index(vs[shares.index(v)], spec=w)) for (d, v, _), w in zip(s.adds, windows)]
-        elsewhere = _sum([ct, *(x for earlier, x in given if earlier)])
-        _sum([select(_visited(s, ct.type), zeros(ct.type), elsewhere), *(x for earlier, x in given if not earlier)])
+        elsewhere = reduce(add, [ct, *(x for earlier, x in given if earlier)])
+        reduce(add, [select(_visited(s, ct.type), zeros(ct.type), elsewhere), *(x for earlier, x in given if not earlier)])
     give_last(b.nodes, (out,))
     return b.nodes
-
-
-def _sum(xs: Sequence[Value]) -> Value:
-    total = xs[0]
-    for x in xs[1:]:
-        total = total + x
-    return total
 
 
 def _visited(s: Sweep, t: Type) -> Value:

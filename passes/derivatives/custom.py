@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, copy, map_regions, walk
 from irad.ops.array import reshape
+from irad.ops.custom import stop_gradient
 
 CUSTOM = ("custom_vjp", "custom_jvp")
 
@@ -24,12 +25,9 @@ def taken_apart(nodes: Iterable[Node], regions: bool = True) -> list[Node]:
     return [new for n in nodes for new in (_apart(n) if regions or not n.regions else [n])]
 
 
-def _made_of_others(n: Node) -> bool:
-    return n.op.name in CUSTOM or n.op.name == "stop_gradient" or "expand" in n.op.extra
-
-
 def _plain(graph: Graph) -> Graph:
-    return graph.replace(nodes=taken_apart(graph.nodes)) if any(map(_made_of_others, walk(graph))) else graph
+    made_of_others = lambda n: n.op.name in CUSTOM or n.op is stop_gradient or "expand" in n.op.extra
+    return graph.replace(nodes=taken_apart(graph.nodes)) if any(map(made_of_others, walk(graph))) else graph
 
 
 def _apart(n: Node) -> list[Node]:

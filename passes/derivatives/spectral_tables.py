@@ -113,16 +113,16 @@ class Chain:
 
     def again(self, vectors: Sequence[Value], w: Value, scalars: Sequence[Value]) -> list[Value]:
         """Emit the vectors again, made of another w (of what it repeats, if it is a table made a second time) and other scalars."""
-        env: dict[Value, Value] = {v: self._root_again(v, w) for v in self.roots}
+        env: dict[Value, Value] = {
+            v: broadcast(w, shape=v.type.shape, dims=root.dims) if v.type.rank > w.type.rank else w
+            for v, root in self.roots.items()
+        }
         new = dict(zip(dict.fromkeys(self.scalars.values()), scalars))
         for v, c in self.scalars.items():
             env[v] = self._spread_out(new[c], self.defs[v])
         graph = copy(Graph((), tuple(self.nodes), tuple(vectors)), env)
         current().nodes += graph.nodes
         return list(graph.results)
-
-    def _root_again(self, v: Value, w: Value) -> Value:
-        return broadcast(w, shape=v.type.shape, dims=self.roots[v].dims) if v.type.rank > w.type.rank else w
 
     def _spread_out(self, c: Value, n: Node) -> Value:
         dims = n.attrs["dims"] if self.second else tuple(range(len(self.shape) - 1))

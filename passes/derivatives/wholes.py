@@ -12,6 +12,7 @@ for roots, through what only moves elements. Equal factors need not be one value
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -220,16 +221,7 @@ def _product(w: _Wholes, n: Node) -> Value | None:
             above += [squares[v]()] * (k // 2) + [v] * (k % 2)
         else:
             (above if k > 0 else below).extend([v] * abs(k))
-    return _divided(above, below)
-
-
-def _divided(above: list[Value], below: list[Value]) -> Value:
-    out = above[0]
-    for v in above[1:]:
-        out = out * v
-    for v in below:
-        out = out / v
-    return out
+    return reduce(ew.div, below, reduce(ew.mul, above))
 
 
 def _quotient(w: _Wholes, n: Node) -> Value | None:
@@ -277,17 +269,8 @@ def _inner_product(w: _Wholes, n: Node) -> Value | None:
     return sum_(found[1](), axes=tuple(over[0])) if found is not None else None
 
 
-def _total(w: _Wholes, n: Node) -> Value | None:
-    """A sum over the eigenvalues of a matrix."""
-    return spectral_sum_of(w.defs, n)
-
-
-def _element(w: _Wholes, n: Node) -> Value | None:
-    """One eigenvalue of a matrix."""
-    return spectral_element_of(w.defs, n)
-
-
 _RULES: dict[str, Callable[[_Wholes, Node], Value | None]] = {
     "mul": _product, "pow": _product, "div": _quotient, "exp": _exponential, "dot": _inner_product, "sqrt": _square_root,
-    "sum": _total, "index": _element, "max": _element, "min": _element,
+    "sum": lambda w, n: spectral_sum_of(w.defs, n),
+    **dict.fromkeys(("index", "max", "min"), lambda w, n: spectral_element_of(w.defs, n)),
 }  # fmt: skip

@@ -76,12 +76,8 @@ def _is_cheap(n: Node) -> bool:
     return (
         len(own) <= MAX_OPERATIONS
         and all(m.op in (load, const) or m.op.elementwise and m.op.cost <= 1 for m in body.nodes)
-        and all(_plain_load(m, params) if m.op is load else not params & set(m.inputs) for m in body.nodes)
+        and all(params.issuperset(m.inputs[1:]) if m.op is load else not params & set(m.inputs) for m in body.nodes)
     )
-
-
-def _plain_load(m: Node, params: set[Value]) -> bool:
-    return all(v in params for v in m.inputs[1:])
 
 
 def _readers(graph: Graph, nodes: Sequence[Node], k: int) -> list[int] | None:

@@ -13,13 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from irad.core.ir import Graph, Node, Value, captured
 from irad.core.types import Type
-from irad.ops.loop import Out
 from irad.passes.memory.copies import read_in_place
-
-
-def _per_result(node: Node) -> list[Out]:
-    """The out of each result (an arg fold has two)."""
-    return [o for o in node.attrs["outs"] for _ in range(o.width)]
 
 
 def _spans(born: int, dies: dict[tuple[tuple[int, int], ...], int]) -> list[tuple[int, int]]:
@@ -124,7 +118,8 @@ class Lives:
     _update_add = _update
 
     def _loop(self, node: Node) -> None:
-        outs = {(o.map, o.extra): o for o, d in zip(_per_result(node), node.inputs) if d.type.shape}.values()
+        per_result = [o for o in node.attrs["outs"] for _ in range(o.width)]  # an arg fold has two
+        outs = {(o.map, o.extra): o for o, d in zip(per_result, node.inputs) if d.type.shape}.values()
         fresh: dict[Type, list[Value]] = {}
         for d, v in zip(node.inputs, node.outputs):
             if d in self._empty:

@@ -40,7 +40,7 @@ class Lanes:
     def __init__(self, loop: Node | None = None):
         self.of: dict[Value, int] = {}
         self.wanted: dict[Use, int] = {}
-        if loop is not None and any(_has_size(v.type) for r in loop.regions for v in r.params):
+        if loop is not None and any(list(_axes(v.type)) for r in loop.regions for v in r.params):
             self._parent: dict[Axis, Axis] = {}
             self._spoilt: set[Axis] = set()
             self._inside: set[Value] = set()
@@ -145,10 +145,6 @@ class Lanes:
             if len({x for x, _ in here}) == len(here) and not any(x in self.of or x in self.wanted for x, _ in here):
                 self.of.update((x, a) for x, a in here if isinstance(x, Value))
                 self.wanted.update((x, a) for x, a in here if not isinstance(x, Value))
-
-
-def _has_size(t: Type) -> bool:
-    return bool(t.shape) and t.static and any(d in SIZES for d in t.dims)
 
 
 def _axes(t: Type) -> Iterator[int]:

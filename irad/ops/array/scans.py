@@ -35,10 +35,6 @@ def _eval_scan(ufunc: np.ufunc) -> Callable[..., Any]:
     return eval
 
 
-def _vjp_cumsum(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
-    adj.add(node.inputs[0], cumsum(cts[0], **{**node.attrs, "reverse": not node.attrs["reverse"]}))
-
-
 def shift(x: Value, axis: int, by: int, fill: float) -> Value:
     """y[k] = x[k - by] along the axis, `fill` where that leaves the array; by is 1 or -1."""
     n = x.type.shape[axis]
@@ -99,7 +95,9 @@ def _jvp_linrec(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [None if db is None else linrec(a, db, axis=axis, reverse=rev)]
 
 
-cumsum = Op("cumsum", _infer_scan, _eval_scan(np.add), _vjp_cumsum, linear(1), linear=True,
+cumsum = Op("cumsum", _infer_scan, _eval_scan(np.add),
+            lambda ad, node, cts, adj: adj.add(node.inputs[0], node.op(cts[0], **{**node.attrs, "reverse": not node.attrs["reverse"]})),
+            linear(1), linear=True,
             doc="running sum; reverse: from the end; exclusive: without the element itself")  # fmt: skip
 cumprod = Op("cumprod", _infer_scan, _eval_scan(np.multiply), _vjp_cumprod, _jvp_cumprod, doc="running product")
 linrec = Op("linrec", _infer_linrec, _eval_linrec, _vjp_linrec, _jvp_linrec,
