@@ -6,16 +6,21 @@ Analyses follow edges: pairs of places of which the second holds what the first 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
-from irad.core.ir import Graph, Node, Program, Value
+from irad.core.ir import Graph, Node, Program, Value, map_regions
 
 Holder = Any  # a value, an entry (site, position) of a tape's records, a result (name, position) of a function
 Edge = tuple[Holder, Holder]  # from, to
 
 BRANCHES = ("if", "checkpoint")  # without parameters; what the regions yield are the results
 LOOPS = ("for", "while")
+
+
+def map_control(node: Node, f: Callable[[Graph], Graph]) -> Node:
+    """`map_regions` for control flow; a nest, whose body is one element's arithmetic, stays as it is."""
+    return node if node.op.name == "loop" else map_regions(node, f)
 
 
 class Loop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from irad.core.ir import Builder, Graph, Node, Value, captures, copy, current, defs, emit, walk
+from irad.core.ir import Graph, Node, Value, captures, copy, current, defs, emit, walk
 from irad.core.types import I64, TAPE, Type
 from irad.ops.array import any_, argmax, max_, zeros
 from irad.ops.constant import const, scalar
@@ -36,12 +36,12 @@ def _if(b: Batching, n: Node) -> None:
 def _yield(b: Batching, r: Graph, outputs: Sequence[Value]) -> list[Value]:
     """Run a region; its results, with the batch axis where an output has it."""
     b.run(r)
-    return [b.full(v) if b.is_batched(o) else b.get(v) for v, o in zip(r.results, outputs)]
+    return b.like(r.results, outputs)
 
 
 def _emit(b: Batching, n: Node, ins: Sequence[Value], regions: Sequence[Graph], outputs: Sequence[Value]) -> None:
     """The control op over other regions; outputs that have got the batch axis are new values."""
-    outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in outputs)
+    outs = list(map(b.fresh, outputs))
     current().nodes.append(n.replace(inputs=ins, outputs=outs, regions=regions))
     b.env.update((v, new) for v, new in zip(outputs, outs) if v is not new)
 
@@ -79,15 +79,10 @@ def _origin(graph: Graph, tape: Value) -> Value:
 
 def _guarded(b: Batching, r: Graph, cond: Value, starts: Mapping[int, Value]) -> list[Value]:
     """A branch for the elements of a condition, behind a test that there is one if the region is not safe otherwise."""
-
-    def body() -> list[Value]:
-        b.run(r)
-        return list(map(b.full, r.results))
-
     with b.masked(cond) as mask:
         if not _unsafe(r):
-            return body()
-        then = b.region(body)
+            return b.all_of(r)
+        then = b.region(partial(b.all_of, r))
         orelse = b.region(lambda: [b.get(starts[k]) if k in starts else zeros(v.type) for k, v in enumerate(then.results)])
         return list(emit(if_, any_(mask, axes=(0,)), regions=[then, orelse]))
 
@@ -111,7 +106,7 @@ def _for(b: Batching, n: Node) -> None:
         total = max_(counts, axes=(0,)) if b.size != 0 else scalar(0, "i64")
         late = widen(total, b.size) - counts if turned else None
         k = Value(I64, i.hint)
-        new = [b.fresh(p) if b.is_batched(p) else p for p in carry]
+        new = list(map(b.fresh, carry))
 
         def trip() -> list[Value]:
             at = widen(k, b.size)
@@ -122,18 +117,13 @@ def _for(b: Batching, n: Node) -> None:
             return _step(b, body, active, carry, new)
 
         region = b.region(trip, [k, *new])
-        _emit(b, n, [total, *_start(b, init, carry)], [region], n.outputs)
-
-
-def _start(b: Batching, init: Sequence[Value], carry: Sequence[Value]) -> list[Value]:
-    return [b.full(v) if b.is_batched(p) else b.get(v) for v, p in zip(init, carry)]
+        _emit(b, n, [total, *b.like(init, carry)], [region], n.outputs)
 
 
 def _step(b: Batching, body: Graph, active: Value, carry: Sequence[Value], now: Sequence[Value]) -> list[Value]:
     """One trip for the active elements; the others keep what they have."""
     with b.masked(active) as mask:
-        b.run(body)
-        after = [b.full(v) if b.is_batched(p) else b.get(v) for v, p in zip(body.results, carry)]
+        after = _yield(b, body, carry)
         return [b.choose(mask, x, old) if b.is_batched(p) else x for x, old, p in zip(after, now, carry)]
 
 
@@ -143,11 +133,11 @@ def _loop(b: Batching, n: Node, ins: list[Value], init: Sequence[Value], lead: l
     regions = []
     for r in (*cond, body):
         params = r.params[len(lead) :] if r is body else r.params
-        new = [b.fresh(p) if b.is_batched(p) else p for p in params]
+        new = list(map(b.fresh, params))
         b.env.update((p, v) for p, v in zip(params, new) if p is not v)
         outputs = carry if r is body else r.results
         regions.append(b.region(partial(_yield, b, r, outputs), [*(lead if r is body else []), *new]))
-    _emit(b, n, [*ins, *_start(b, init, carry)], regions, n.outputs)
+    _emit(b, n, [*ins, *b.like(init, carry)], regions, n.outputs)
 
 
 def _while(b: Batching, n: Node) -> None:
@@ -156,8 +146,8 @@ def _while(b: Batching, n: Node) -> None:
         if not b.is_batched(cond.results[0]):
             _loop(b, n, [], n.inputs, [], body.params)
             return
-        init = _start(b, n.inputs, body.params)
-        new = [b.fresh(p) if b.is_batched(p) else p for p in body.params]
+        init = b.like(n.inputs, body.params)
+        new = list(map(b.fresh, body.params))
         active = Value(Type("bool", (b.size,)), "active")
         again = [Value(v.type, v.hint) for v in new]
         flag = Value(active.type, "active")
@@ -172,7 +162,7 @@ def _while(b: Batching, n: Node) -> None:
         if b.mask is not None:
             first = b.mask & first
         region = b.region(trip, [active, *new])
-        outs = tuple(b.fresh(v) if b.is_batched(v) else v for v in n.outputs)
+        outs = list(map(b.fresh, n.outputs))
         done = Value(active.type, "done")
         current().nodes.append(n.replace(inputs=(first, *init), outputs=(done, *outs), attrs={}, regions=(test, region)))
         b.env.update((v, x) for v, x in zip(n.outputs, outs) if v is not x)
@@ -208,13 +198,10 @@ def _custom(b: Batching, n: Node) -> None:
 def _whole_region(b: Batching, r: Graph, mask: Value | None) -> Graph:
     """A region of which all parameters and results are batched."""
     inner = Batching(b.functions, r, [*r.params, *(v for v in captures(r) if b.is_batched(v))], b.size)
-    params = [inner.fresh(p) for p in r.params]
+    params = list(map(inner.fresh, r.params))
     inner.env = {**b.env, **dict(zip(r.params, params))}
     inner.mask = mask
-    with Builder() as built:
-        inner.run(r)
-        results = list(map(inner.full, r.results))
-    return Graph(tuple(params), tuple(built.nodes), tuple(results))
+    return inner.region(partial(inner.all_of, r), params)
 
 
 # ---- calls, tapes, checks -----------------------------------------------------------------------------------------------------
@@ -240,7 +227,7 @@ def _push(b: Batching, n: Node) -> None:
 
 
 def _pop(b: Batching, n: Node) -> None:
-    outs = [b.fresh(v) if b.is_batched(v) else v for v in n.outputs[1:]]
+    outs = list(map(b.fresh, n.outputs[1:]))
     attrs = {**n.attrs, "types": tuple(v.type for v in outs)}
     tape = Value(TAPE, n.outputs[0].hint)
     current().nodes.append(n.replace(inputs=(b.get(n.inputs[0]),), outputs=(tape, *outs), attrs=attrs))
@@ -261,17 +248,5 @@ def _raise_if(b: Batching, n: Node) -> None:
     raise_if(any_(fails, axes=(0,)), *(element(b, v, first) for v in n.inputs[1:]), **{"keeps": (), **n.attrs})
 
 
-CONTROL.update(
-    {
-        "if": _if,
-        "for": _for,
-        "while": _while,
-        "checkpoint": _checkpoint,
-        "call": _call,
-        "custom_vjp": _custom,
-        "custom_jvp": _custom,
-        "push": _push,
-        "pop": _pop,
-        "raise_if": _raise_if,
-    }
-)
+CONTROL.update({"if": _if, "for": _for, "while": _while, "checkpoint": _checkpoint, "call": _call, "push": _push, "pop": _pop})
+CONTROL.update(custom_vjp=_custom, custom_jvp=_custom, raise_if=_raise_if)

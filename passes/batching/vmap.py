@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, callees, copy, current, walk
+from irad.core.ir import Graph, Node, Program, Value, build, callees, copy, current, walk
 from irad.core.types import TAPE, Dim, Type
 from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, zeros
@@ -61,8 +61,7 @@ def batch(functions: BatchedFunctions, f: Graph, batched: Sequence[bool], size: 
     """Append the batched body of `f`, a graph of its own values, to the current builder; its results, all batched."""
     b = Batching(functions, f, [p for p, yes in zip(f.params, batched) if yes], size)
     b.env.update(zip(f.params, args))
-    b.run(f)
-    return [b.full(v) for v in f.results]
+    return b.all_of(f)
 
 
 class Batching:
@@ -88,6 +87,10 @@ class Batching:
     def full(self, v: Value) -> Value:
         """The value with the batch axis; a tape is shared."""
         return self.get(v) if v.type == TAPE or v in self.found else widen(self.get(v), self.size)
+
+    def like(self, values: Sequence[Value], places: Sequence[Value]) -> list[Value]:
+        """The values as they are now, with the batch axis where the value that they become has it."""
+        return [self.full(v) if self.is_batched(p) else self.get(v) for v, p in zip(values, places)]
 
     def position(self, v: Value) -> Value:
         """Positions to index with: 0 for elements that are not active."""
@@ -118,22 +121,24 @@ class Batching:
     def function(self, f: Graph, name: str) -> Graph:
         """The batched version of a called function."""
         mask = Value(Type("bool", (self.size,)), "active")
-        params = [self.fresh(p) if p.type != TAPE else p for p in f.params]
+        params = list(map(self.fresh, f.params))
         self.env.update(zip(f.params, params))
         self.mask = mask
-        with Builder() as b:
-            self.run(f)
-            results = [self.full(v) for v in f.results]
-        return Graph((mask, *params), tuple(b.nodes), tuple(results), name)
+        return build([mask, *params], lambda *_: self.all_of(f), name)
 
     def fresh(self, v: Value) -> Value:
-        """A parameter for a batched value."""
-        return Value(v.type.with_shape((self.size, *v.type.shape)), v.hint)
+        """A new value with the batch axis for one that has got it, else the value itself."""
+        return Value(v.type.with_shape((self.size, *v.type.shape)), v.hint) if self.is_batched(v) else v
 
     def run(self, graph: Graph) -> None:
         """Append the batched nodes of a graph to the current builder."""
         for n in graph.nodes:
             self.node(n)
+
+    def all_of(self, graph: Graph) -> list[Value]:
+        """Append the batched nodes of a graph to the current builder; its results, all batched."""
+        self.run(graph)
+        return list(map(self.full, graph.results))
 
     def node(self, n: Node) -> None:
         b = current()
@@ -163,9 +168,7 @@ class Batching:
 
     def region(self, body: Callable[[], Sequence[Value]], params: Sequence[Value] = ()) -> Graph:
         """A region whose nodes and results are made by `body`."""
-        with Builder() as b:
-            results = list(body())
-        return Graph(tuple(params), tuple(b.nodes), tuple(results))
+        return build(params, lambda *_: body())
 
     def turn(self, n: Node) -> bool:
         """Does this control op undo one that was not turned?"""

@@ -6,9 +6,9 @@ one of them would have to be copied.
 
 from __future__ import annotations
 
-from irad.core.ir import Graph, Node, Program, Value, map_regions, uses
+from irad.core.ir import Graph, Node, Program, Value, uses
 from irad.ops.array import update
-from irad.ops.loop import loop
+from irad.ops.regions import map_control
 
 
 def without_dead_stores(program: Program) -> Program:
@@ -22,9 +22,7 @@ def _graph(graph: Graph) -> Graph:
     for n in graph.nodes:
         if n.op is update:
             n = stores[n.out] = _over_dead(n, stores, uses(graph))
-        elif n.regions and n.op is not loop:
-            n = map_regions(n, _graph)
-        nodes.append(n)
+        nodes.append(map_control(n, _graph))
     return graph.replace(nodes=nodes)
 
 

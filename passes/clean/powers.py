@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, substitute_node
+from irad.core.ir import Builder, Graph, Node, Program, Value, current, substitute_node
 from irad.core.types import is_float
 from irad.ops.constant import const
 from irad.ops.elementwise import eq, mul, select, sqrt, sub
+from irad.ops.regions import map_control
 from irad.passes.rewrite import splat_of
 
 WHOLE, HALVES = (3.0, 4.0, -1.0, -2.0, -3.0, -4.0), (0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -3.5)
@@ -31,9 +32,7 @@ class _Strength:
     def graph(self, graph: Graph) -> Graph:
         nodes: list[Node] = []
         for n in graph.nodes:
-            n = substitute_node(n, self.env)
-            if n.regions and n.op.name != "loop":
-                n = map_regions(n, self.graph)
+            n = map_control(substitute_node(n, self.env), self.graph)
             nodes += self.node(n)
             self.defs.update(dict.fromkeys(n.outputs, n))
         return graph.replace(nodes=nodes, results=[self.env.get(v, v) for v in graph.results])

@@ -29,10 +29,8 @@ def weaken(program: Program, seeds: Iterable[Value], nodes: Collection[Node]) ->
 
 
 def _rebuild(graph: Graph, flow: _Flow, nodes: Collection[Node]) -> Graph:
-    new = []
-    for n in graph.nodes:
-        new.append(_weakened(n, flow) if n in nodes else map_regions(n, lambda r: _rebuild(r, flow, nodes)))
-    return graph.replace(nodes=new)
+    inner = lambda r: _rebuild(r, flow, nodes)
+    return graph.replace(nodes=[_weakened(n, flow) if n in nodes else map_regions(n, inner) for n in graph.nodes])
 
 
 def _weakened(n: Node, flow: _Flow) -> Node:

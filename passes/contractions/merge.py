@@ -34,13 +34,9 @@ class _Merged:
         self.apart: dict[Value, tuple[Value, Split]] = {}  # a product, or a transpose of one -> the same with its axes apart
 
     def run(self) -> Graph:
-        nodes: list[Node] = []
-        changed = False
-        for n in self.graph.nodes:
-            made = self._split(n) if n.op.name == "dot" and all(v.type.static for v in (*n.inputs, n.out)) else None
-            nodes += made or [n]
-            changed = changed or made is not None
-        return self.graph.replace(nodes=self._without_detours(nodes)) if changed else self.graph
+        new = {n: self._split(n) for n in self.graph.nodes if n.op is dot and all(v.type.static for v in (*n.inputs, n.out))}
+        nodes = [m for n in self.graph.nodes for m in new.get(n) or [n]]
+        return self.graph.replace(nodes=self._without_detours(nodes)) if any(new.values()) else self.graph
 
     def _without_detours(self, nodes: list[Node]) -> list[Node]:
         """The nodes without reshapes back to what was just reshaped, and without views that nothing reads any more."""

@@ -93,11 +93,8 @@ def _position_of_best(parts: Sequence[Value], beats: Callable[[Value, Value], Va
 def scatters_as_selects(graph: Graph) -> Graph:
     """The graph with such `update_add` nodes as selects."""
     made = defs(graph)
-    nodes: list[Node] = []
-    for n in graph.nodes:
-        rows = _rows(n, made)
-        nodes += [n] if rows is None else _selected(n, rows, made)
-    return graph.replace(nodes=nodes)
+    rows = {n: found for n in graph.nodes if (found := _rows(n, made)) is not None}
+    return graph.replace(nodes=[m for n in graph.nodes for m in (_selected(n, rows[n], made) if n in rows else [n])])
 
 
 def _rows(n: Node, made: dict[Value, Node]) -> dict[int, int] | None:

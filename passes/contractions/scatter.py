@@ -86,10 +86,8 @@ class _Unscatter:
                     dead |= self._between(n, columns.dot)
         if not new:
             return self.graph
-        nodes: list[Node] = []
-        for n in self.graph.nodes:
-            nodes += new.get(n) or ([] if any(v in dead for v in n.outputs) else [n])
-        return self.graph.replace(nodes=nodes)
+        kept = {n: [n] for n in self.graph.nodes if dead.isdisjoint(n.outputs)} | new
+        return self.graph.replace(nodes=[m for n in self.graph.nodes for m in kept.get(n, ())])
 
     def _between(self, n: Node, last: Node) -> set[Value]:
         """What only the scatter read: everything from its operand down to the product."""

@@ -29,15 +29,10 @@ class _Slices:
         self.results = set(graph.results)
 
     def run(self) -> Graph:
-        slices: dict[Node, None] = {}
-        for n in self.graph.nodes:
-            if self._splits(n):
-                slices.update(dict.fromkeys(self.users[n.out]))
+        slices = {u for n in self.graph.nodes if self._splits(n) for u in self.users[n.out]}
         if not slices:
             return self.graph
-        nodes: list[Node] = []
-        for n in self.graph.nodes:
-            nodes += self._pushed(n) if n in slices else [n]
+        nodes = [m for n in self.graph.nodes for m in (self._pushed(n) if n in slices else [n])]
         return self.graph.replace(nodes=live(nodes, self.results, lambda n: n.op.elementwise or n.op in (dot, index)))
 
     def _splits(self, n: Node) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from irad.core.affine import symbols
-from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, current, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
 from irad.core.types import Dim, Type, is_float
@@ -20,6 +20,7 @@ from irad.ops import OPS
 from irad.ops.array import STORES, Slice, dim_value, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
+from irad.ops.regions import map_control
 from irad.passes.fusion.access import Elements, Member, Position, as_dim, classify, indices
 from irad.passes.fusion.groups import Group, Grouping, Nest, is_elementwise
 from irad.passes.fusion.matrix_form import matrix_form
@@ -37,12 +38,8 @@ def fuse(program: Program, notes: Notes | None = None) -> Program:
 def _fuse_graph(graph: Graph, outside: dict[Value, Node], notes: Notes | None) -> Graph:
     """One graph; `outside`: constants of the surrounding graphs, which are written out where they are read."""
     known = {**outside, **{n.outputs[0]: n for n in graph.nodes if splat_of(n) is not None}}
-    nodes = []
-    for n in graph.nodes:
-        if n.regions and n.op is not loop:
-            n = map_regions(n, lambda r: _fuse_graph(r, known, notes))
-        nodes.append(n)
-    graph = graph.replace(nodes=[m for n in nodes for m in _prepared(n)])
+    inner = lambda r: _fuse_graph(r, known, notes)
+    graph = graph.replace(nodes=[m for n in graph.nodes for m in _prepared(map_control(n, inner))])
     if not any(v.type.shape for n in graph.nodes for v in n.outputs) and not any(classify(n) for n in graph.nodes):
         return graph
     return Fusion(graph, outside, notes).run()

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from math import prod
 
 from irad.core.affine import substitute, symbol
-from irad.core.ir import Builder, Graph, Node, Program, Value, captured, defs, map_regions, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, captured, defs, reads
 from irad.core.notes import Notes
 from irad.core.types import affine
 from irad.ops.array import dim_value, index
 from irad.ops.constant import const
 from irad.ops.loop import Map, load, loop
+from irad.ops.regions import map_control
 from irad.passes.rewrite import Env, give_last
 
 MAX_OPERATIONS = 24  # of a producer's body, loads and constants apart
@@ -32,11 +33,7 @@ def recompute(program: Program, notes: Notes | None = None) -> Program:
 
 
 def _graph(graph: Graph, notes: Notes | None) -> Graph:
-    nodes = []
-    for n in graph.nodes:
-        if n.regions and n.op is not loop:
-            n = map_regions(n, lambda r: _graph(r, notes))
-        nodes.append(n)
+    nodes = [map_control(n, lambda r: _graph(r, notes)) for n in graph.nodes]
     k = 0
     while k < len(nodes):
         readers = _readers(graph, nodes, k) if _is_cheap(nodes[k]) else None

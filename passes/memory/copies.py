@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from irad.core.affine import symbol
 from irad.core.dependence import told_apart
-from irad.core.ir import Graph, Node, Value, captures, map_regions, readers, substitute
+from irad.core.ir import Graph, Node, Value, captures, readers, substitute
 from irad.ops.array import copy as copy_op
 from irad.ops.array import index, one_place
 from irad.ops.loop import Out, load
+from irad.ops.regions import map_control
 from irad.passes.memory.loop_stores import LoopStores
 from irad.passes.rewrite import live
 
@@ -29,8 +30,7 @@ def _reads_first(graph: Graph) -> Graph:
     user: dict[Value, Node] = {}  # of an array, the first node that it is an operand of
     before: dict[Node, list[Node]] = {}
     for n in graph.nodes:
-        if n.regions and n.op.name != "loop":
-            n = map_regions(n, _reads_first)
+        n = map_control(n, _reads_first)
         if n.op is index and one_place(n.attrs["spec"]):
             if n.inputs[0] in user:
                 before.setdefault(user[n.inputs[0]], []).append(n)

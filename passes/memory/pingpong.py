@@ -10,11 +10,11 @@ same; the plan pass and codegen exchange the buffers by name (`swap` on the loop
 from __future__ import annotations
 
 from irad.core.affine import symbols
-from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, map_regions, uses
+from irad.core.ir import Builder, Graph, Node, Program, Value, captures, extents_in, uses
 from irad.ops.array import update
 from irad.ops.constant import empty
 from irad.ops.loop import Out, load, loop
-from irad.ops.regions import Loop, is_loop
+from irad.ops.regions import Loop, is_loop, map_control
 from irad.passes.memory.copies import read_in_place
 
 
@@ -24,14 +24,8 @@ def pingpong(program: Program) -> Program:
 
 
 def _graph(graph: Graph) -> Graph:
-    nodes = []
-    for n in graph.nodes:
-        if n.regions and n.op is not loop:
-            n = map_regions(n, _graph)
-            if is_loop(n):
-                n = _loop(n)
-        nodes.append(n)
-    return graph.replace(nodes=nodes)
+    nodes = [map_control(n, _graph) for n in graph.nodes]
+    return graph.replace(nodes=[_loop(n) if is_loop(n) else n for n in nodes])
 
 
 def _loop(node: Node) -> Node:

@@ -8,10 +8,11 @@ nothing out, the constant is never read. Runs after `fuse`.
 from __future__ import annotations
 
 from irad.core.affine import Interval, fill
-from irad.core.ir import Graph, Node, Program, Value, captures, map_regions, readers
+from irad.core.ir import Graph, Node, Program, Value, captures, readers
 from irad.ops.array import Slice, update
 from irad.ops.constant import const, empty
 from irad.ops.loop import loop
+from irad.ops.regions import map_control
 
 
 def unfilled(program: Program) -> Program:
@@ -24,9 +25,7 @@ def _graph(graph: Graph) -> Graph:
     for n in graph.nodes:
         if n.op is const and n.out.type.rank and n.out not in results and _written_over(n.out, readers(graph), results):
             n = n.replace(op=empty, attrs={"type": n.out.type})
-        elif n.regions and n.op is not loop:
-            n = map_regions(n, _graph)
-        nodes.append(n)
+        nodes.append(map_control(n, _graph))
     return graph.replace(nodes=nodes)
 
 
