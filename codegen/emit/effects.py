@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from irad.codegen.kernel.form import (
-    Assign,
-    Call,
-    Combine,
-    Deref,
-    Fold,
-    For,
-    If,
-    Let,
-    LinScan,
-    Parallel,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-    View,
-    While,
-)
+from irad.codegen.kernel import form as kf
 
 Changed = tuple[frozenset[str], frozenset[str]]  # cells (variables, folds, swapped buffers) and buffers
 
@@ -30,31 +13,31 @@ class Effects:
     def __init__(self) -> None:
         self._found: dict[int, Changed] = {}
 
-    def of(self, body: list[Stmt]) -> Changed:
+    def of(self, body: list[kf.Stmt]) -> Changed:
         """What a body changes."""
         e = self._found.get(id(body))
         if e is None:
             e = self._found[id(body)] = self._find(body)
         return e
 
-    def _find(self, body: list[Stmt]) -> Changed:
+    def _find(self, body: list[kf.Stmt]) -> Changed:
         local, cells, bufs, views = set(), set(), set(), {}
         for s in body:
-            if isinstance(s, (Var, Fold)):
+            if isinstance(s, (kf.Var, kf.Fold)):
                 local.add(s.name)
-            elif isinstance(s, View) and s.dtype is None:
+            elif isinstance(s, kf.View) and s.dtype is None:
                 views[s.name] = s.buf
-            elif isinstance(s, Deref):
+            elif isinstance(s, kf.Deref):
                 views[s.name] = deref_family(s)
-            elif isinstance(s, (Assign, Combine)):
-                cells.add(s.name if isinstance(s, Assign) else s.fold)
-            elif isinstance(s, Let) and isinstance(s.expr, LinScan):
+            elif isinstance(s, (kf.Assign, kf.Combine)):
+                cells.add(s.name if isinstance(s, kf.Assign) else s.fold)
+            elif isinstance(s, kf.Let) and isinstance(s.expr, kf.LinScan):
                 cells.add(s.expr.var)
-            elif isinstance(s, Store):
+            elif isinstance(s, kf.Store):
                 bufs.add(s.buf)
-            elif isinstance(s, (Call, Parallel)):
+            elif isinstance(s, (kf.Call, kf.Parallel)):
                 bufs.update(s.writes)
-            elif isinstance(s, Swap):
+            elif isinstance(s, kf.Swap):
                 cells.update((s.a, s.b))
                 bufs.update((s.a, s.b))
             for inner in _bodies(s):
@@ -67,14 +50,14 @@ class Effects:
         return frozenset(cells - local), frozenset(bufs)
 
 
-def deref_family(s: Deref) -> str:
+def deref_family(s: kf.Deref) -> str:
     """Memory reached through one address overlaps itself, whatever it is called."""
     return f"*{s.buf}[{s.idx}]"
 
 
-def _bodies(s: Stmt) -> list[list[Stmt]]:
-    if isinstance(s, For):
+def _bodies(s: kf.Stmt) -> list[list[kf.Stmt]]:
+    if isinstance(s, kf.For):
         return [s.body]
-    if isinstance(s, If):
+    if isinstance(s, kf.If):
         return [s.then, s.orelse]
-    return [s.test, s.body] if isinstance(s, While) else []
+    return [s.test, s.body] if isinstance(s, kf.While) else []

@@ -20,36 +20,8 @@ from irad.codegen.emit.functions import SharedFunctions
 from irad.codegen.emit.index import Buf, Cell, Names
 from irad.codegen.emit.memory import Memory
 from irad.codegen.emit.vectors import Vectors
+from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.check import verify
-from irad.codegen.kernel.form import (
-    Apply,
-    Assign,
-    Begin,
-    Buffer,
-    Call,
-    Combine,
-    Const,
-    Deref,
-    Fold,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Operand,
-    Parallel,
-    Param,
-    Part,
-    Prefetch,
-    Raise,
-    Stmt,
-    Store,
-    Swap,
-    Var,
-    View,
-    While,
-    trips,
-)
 from irad.codegen.llvm_text import MEMORY, Val, split_declared
 from irad.codegen.math import rare as poly_rare
 from irad.codegen.math.scalar import RULES
@@ -65,7 +37,7 @@ FUNCTION = 16
 
 
 def emit(
-    kernels: Sequence[Kernel],
+    kernels: Sequence[kf.Kernel],
     *,
     vector_bits: int = 512,
     rules: Mapping[str, Rule] | None = None,
@@ -127,29 +99,31 @@ class Emitter:
         self.calls = Calls(self.function, self.names, self.memory, kernels)
         self.effects = Effects()
         self._statements: dict[type, Callable[[Any], None]] = {
-            Let: self.let,
-            Store: lambda s: (self.memory.store_add if s.add else self.memory.store)(s.buf, s.idx, self.names.operand(s.value)),
-            Combine: lambda s: self.folds.combine(s.fold, s.values, s.idx, s.ordered),
-            Assign: self.assign,
-            Var: self.var,
-            Fold: self.fold,
-            For: self.for_stmt,
-            If: self.if_stmt,
-            While: self.while_stmt,
-            Raise: self.calls.raise_,
-            Call: self.calls.call,
-            Parallel: self.calls.parallel,
-            Buffer: self.buffer,
-            View: self.view,
-            Deref: self.deref,
-            Swap: self.swap,
-            Prefetch: self.prefetch,
-            Begin: lambda s: None,
+            kf.Let: self.let,
+            kf.Store: lambda s: (self.memory.store_add if s.add else self.memory.store)(
+                s.buf, s.idx, self.names.operand(s.value)
+            ),
+            kf.Combine: lambda s: self.folds.combine(s.fold, s.values, s.idx, s.ordered),
+            kf.Assign: self.assign,
+            kf.Var: self.var,
+            kf.Fold: self.fold,
+            kf.For: self.for_stmt,
+            kf.If: self.if_stmt,
+            kf.While: self.while_stmt,
+            kf.Raise: self.calls.raise_,
+            kf.Call: self.calls.call,
+            kf.Parallel: self.calls.parallel,
+            kf.Buffer: self.buffer,
+            kf.View: self.view,
+            kf.Deref: self.deref,
+            kf.Swap: self.swap,
+            kf.Prefetch: self.prefetch,
+            kf.Begin: lambda s: None,
         }
 
     # ---- a kernel ----
 
-    def kernel(self, k: Kernel) -> str:
+    def kernel(self, k: kf.Kernel) -> str:
         params = ", ".join([self._param(p) for p in k.params])
         for p in k.params:
             if p.shape is not None:
@@ -161,38 +135,38 @@ class Emitter:
         assert len(self.b.scopes) == 1
         return self.function.text(f"i64 @{k.name}({params})", "i64 0")
 
-    def _param(self, p: Param) -> str:
+    def _param(self, p: kf.Param) -> str:
         if p.shape is not None:
             return f"ptr %{p.name}"
         v = Val(f"%{p.name}", p.dtype, 1, MEMORY[p.dtype], 0)
         self.names.env[p.name] = self.b.op(f"icmp ne i8 {v.n}, 0", "bool", 1, "i1", 0) if p.dtype == "bool" else v
         return f"{v.ty} {v.n}"
 
-    def block(self, body: Sequence[Stmt]) -> None:
+    def block(self, body: Sequence[kf.Stmt]) -> None:
         table = self._statements
         weight = 0
         for s in body:
             table[type(s)](s)
-            if type(s) is Let:
-                weight += FUNCTION if type(s.expr) is Apply and cost_of(s.expr.op) >= HEAVY else 1
+            if type(s) is kf.Let:
+                weight += FUNCTION if type(s.expr) is kf.Apply and cost_of(s.expr.op) >= HEAVY else 1
                 if weight >= LONG and self.function.pointer and not self.vectors.mixing:
                     self.function.cut()
                     weight = 0
 
     # ---- operands and expressions ----
 
-    def let(self, s: Let) -> None:
+    def let(self, s: kf.Let) -> None:
         e = s.expr
-        if isinstance(e, Apply):
+        if isinstance(e, kf.Apply):
             if s.dtype == "i64" and len(e.args) == 2:
                 x = self._affine(e.op, e.args)
                 if x is not None:
                     self.names.env[s.name] = x
                     return
             v = self._apply(e, s)
-        elif isinstance(e, Load):
+        elif isinstance(e, kf.Load):
             v = self.memory.load(e.buf, e.idx)
-        elif isinstance(e, Part):
+        elif isinstance(e, kf.Part):
             v = self.folds.part(e.fold, e.k, e.idx)
         else:
             v = self.folds.linscan(e.var, e.k, e.x)
@@ -200,7 +174,7 @@ class Emitter:
             raise IradError(f"`{s.name}` is declared {s.dtype} but its value has dtype {v.dtype}")
         self.names.env[s.name] = v
 
-    def _apply(self, e: Apply, s: Let) -> Val:
+    def _apply(self, e: kf.Apply, s: kf.Let) -> Val:
         rule = self.rules.get(e.op) or _late_rule(e.op)
         if rule is None:
             raise IradError(f"no rule to lower `{e.op}`")
@@ -218,11 +192,11 @@ class Emitter:
             self.b.products[v] = (args[0], args[1])
         return v
 
-    def _affine(self, op: str, args: Sequence[Operand]) -> Integer | None:
+    def _affine(self, op: str, args: Sequence[kf.Operand]) -> Integer | None:
         """i64 sums, differences and multiples of few terms stay affine: addresses see through them."""
         xs: list[Integer] = []
         for x in args:
-            if isinstance(x, Const):
+            if isinstance(x, kf.Const):
                 xs.append(int(x.value))
             elif not isinstance(x, str):
                 xs.append(self.names.lin(x))
@@ -239,13 +213,13 @@ class Emitter:
 
     # ---- statements ----
 
-    def var(self, s: Var) -> None:
+    def var(self, s: kf.Var) -> None:
         v = self.names.operand(s.init)
         self._same_dtype(s.name, s.dtype, v)
         lanes = s.lanes if s.lanes > 1 else self.b.lanes
         self.names.env[s.name] = Cell((s.dtype,), lanes, [self.b.broadcast(v, lanes)])
 
-    def assign(self, s: Assign) -> None:
+    def assign(self, s: kf.Assign) -> None:
         cell, v = self.names.env.get(s.name), self.names.operand(s.value)
         if type(cell) is not Cell:
             raise IradError(f"`{s.name}` is assigned but is not a variable in scope")
@@ -260,13 +234,13 @@ class Emitter:
         if v.dtype != dtype:
             raise IradError(f"`{name}` has dtype {dtype} but gets a value of dtype {v.dtype}")
 
-    def fold(self, s: Fold) -> None:
+    def fold(self, s: kf.Fold) -> None:
         self.names.env[s.name] = self.folds.fold_cell(s)
 
-    def for_stmt(self, s: For) -> None:
+    def for_stmt(self, s: kf.For) -> None:
         if s.kind == "vec":
             self.vectors.vector_loop(s, self.effects.of(s.body))
-        elif s.kind == "unroll" or trips(s) == 1:
+        elif s.kind == "unroll" or kf.trips(s) == 1:
             self.vectors.unrolled(s)
         elif s.kind in ("seq", "par"):
 
@@ -278,12 +252,12 @@ class Emitter:
         else:
             raise IradError(f"loop `{s.var}` has kind {s.kind!r}; there are seq, par, unroll and vec")
 
-    def if_stmt(self, s: If) -> None:
+    def if_stmt(self, s: kf.If) -> None:
         changed = [self.effects.of(s.then), self.effects.of(s.orelse)]
         orelse = (lambda: self.block(s.orelse)) if s.orelse else None
         self.control.branch(self.names.operand(s.cond), changed, lambda: self.block(s.then), orelse)
 
-    def while_stmt(self, s: While) -> None:
+    def while_stmt(self, s: kf.While) -> None:
         def test() -> Val:
             self.block(s.test)
             return self.names.operand(s.cond)
@@ -292,14 +266,14 @@ class Emitter:
 
     # ---- memory ----
 
-    def buffer(self, s: Buffer) -> None:
+    def buffer(self, s: kf.Buffer) -> None:
         name = self.function.room(prod(s.shape), MEMORY[s.dtype], LINE)
         if s.freed:
             self.function.freed.append(name)
         self.names.bufs[s.name] = Buf(s.name, s.dtype, s.shape, s.name, Val(name, "ptr", 1, "ptr", 0))
         self.memory.written(s.name)
 
-    def view(self, s: View) -> None:
+    def view(self, s: kf.View) -> None:
         base = self.names.buf(s.buf)
         dtype = s.dtype or base.dtype
         p = self.names.moved(base.vals[0], self.names.lin(s.offset), MEMORY[dtype])
@@ -307,20 +281,20 @@ class Emitter:
         self.names.bufs[s.name] = Buf(s.name, dtype, [self.names.lin(n) for n in s.shape], family, p)
         self.memory.written(family)
 
-    def deref(self, s: Deref) -> None:
+    def deref(self, s: kf.Deref) -> None:
         at = self.memory.load(s.buf, (s.idx,))
         if at.dtype != "i64" or at.lanes > 1:
             raise IradError(f"`{s.name}`: an address is one element of an i64 buffer, the same for all lanes")
         p = self.b.cheap(f"inttoptr i64 {at.n} to ptr", "ptr", 1, "ptr", at.d)
         self.names.bufs[s.name] = Buf(s.name, s.dtype, [1], deref_family(s), p)
 
-    def swap(self, s: Swap) -> None:
+    def swap(self, s: kf.Swap) -> None:
         a, b = self.names.buf(s.a), self.names.buf(s.b)
         a.vals, b.vals = b.vals, a.vals
         self.memory.written(a.family)
         self.memory.written(b.family)
 
-    def prefetch(self, s: Prefetch) -> None:
+    def prefetch(self, s: kf.Prefetch) -> None:
         """One line of cache after another, as far as the lanes reach; nothing for strided lanes but the first."""
         b = self.names.buf(s.buf)
         p, lane = self.names.address(b, s.idx)

@@ -8,6 +8,7 @@ those of the complex operations. Arithmetic rounds as NumPy's; elementary functi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from irad.core.ir import (
     retype,
     retyped,
     retyped_node,
-    types,
     values,
 )
 from irad.core.types import BOOL, Type, is_complex, real_dtype
@@ -192,7 +192,7 @@ class _Split:
             self.give(n.outputs, emit(op, *self.flat(n.inputs), **self.attrs(n)))
         else:
             raise UnsupportedError(
-                f"{name} of complex numbers ({', '.join(map(str, types(n.inputs)))}) is not supported; write it with .real and .imag",
+                f"{name} of complex numbers ({', '.join(str(v.type) for v in n.inputs)}) is not supported; write it with .real and .imag",
                 n.loc,
             )
         for v in n.outputs:
@@ -298,20 +298,14 @@ def _dot(s: _Split, n: Node) -> list[Value]:
     return _product(s, n, lambda x, y: array.dot(x, y, **n.attrs))
 
 
-def _szmul(s: _Split, n: Node) -> list[Value]:
-    c = s.parts[n.inputs[0]]
-    nonzero = ew.logical_or(*(ew.ne(x, 0) for x in c))
-    return [ew.select(nonzero, x, 0) for x in _mul(s, n)]
+def _strong(strong: int, rule: Callable[[_Split, Node], list[Value]]) -> Callable[[_Split, Node], list[Value]]:
+    """What a rule gives, but zero where one of the first `strong` operands is."""
 
+    def where_nonzero(s: _Split, n: Node) -> list[Value]:
+        nonzero = reduce(ew.logical_and, [ew.logical_or(*(ew.ne(x, 0) for x in s.parts[v])) for v in n.inputs[:strong]])
+        return [ew.select(nonzero, x, 0) for x in rule(s, n)]
 
-def _szmul2(s: _Split, n: Node) -> list[Value]:
-    nonzero = [ew.logical_or(*(ew.ne(x, 0) for x in s.parts[v])) for v in n.inputs]
-    return [ew.select(ew.logical_and(*nonzero), x, 0) for x in _mul(s, n)]
-
-
-def _szdiv(s: _Split, n: Node) -> list[Value]:
-    nonzero = ew.logical_or(*(ew.ne(x, 0) for x in s.parts[n.inputs[0]]))
-    return [ew.select(nonzero, x, 0) for x in _div(s, n)]
+    return where_nonzero
 
 
 def _div(s: _Split, n: Node) -> list[Value]:
@@ -366,8 +360,9 @@ def _message(key: str) -> Callable[[_Split, Node], list[Value]]:
 
 
 _RULES: dict[str, Callable[[_Split, Node], list[Value]]] = {
-    "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "szmul": _szmul, "szmul2": _szmul2, "szdiv": _szdiv, "div": _div, "pow": _pow,
-    "dot": _dot, "prod": prod, "cumprod": cumprod, "linrec": linrec,
+    "const": _const, "empty": _empty, "cast": _cast, "select": _select, "mul": _mul, "div": _div, "pow": _pow, "dot": _dot,
+    "szmul": _strong(1, _mul), "szmul2": _strong(2, _mul), "szdiv": _strong(1, _div),
+    "prod": prod, "cumprod": cumprod, "linrec": linrec,
     "eq": _compare(ew.eq, ew.logical_and), "ne": _compare(ew.ne, ew.logical_or),
     "complex": lambda s, n: [s.get(v) for v in n.inputs],
     "real": lambda s, n: [s.parts[n.inputs[0]][0]],
