@@ -387,12 +387,7 @@ def _beside(fn: Any) -> Callable[[Any, Any], Any]:
 
 
 def jacobian(
-    f: Callable[P, Any],
-    argnums: Numbers = 0,
-    mode: str = "",
-    sparse: bool = False,
-    has_aux: bool = False,
-    argnames: Names = None,
+    f: Callable[P, Any], argnums: Numbers = 0, mode: str = "", sparse: bool = False, has_aux: bool = False, argnames: Names = None
 ) -> Callable[P, Any]:
     """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
 

@@ -17,19 +17,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import LONG, POLL, POLL_CALLS, poll_text, work
 from irad.codegen.libraries import pool
 from irad.codegen.libraries.outside import PROCESS, Outside
-from irad.codegen.lower import (  # noqa: F401  (they register their lowerings)
-    calls,
-    control,
-    dot,
-    elements_and_scans,
-    fft,
-    host,
-    linalg,
-    loops,
-    mpi,
-    sort,
-    spectral,
-)
+from irad.codegen.lower import calls, control, dot, elements_and_scans, fft, host, linalg, loops, mpi, sort, spectral  # noqa: F401  (they register their lowerings)
 from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)

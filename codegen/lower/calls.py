@@ -149,10 +149,7 @@ class _Called(KernelBuilder):
             self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
         zones = 2 * GAP * sum(isinstance(s, kf.Buffer) for s in [*self.head, *kf.walk(self.block)]) if self.out.lives else 0
         deepest, deep = max(16, min(100_000, STACK // (arena + FRAME + zones))), self.fresh("deep")
-        self.block[start:start] = [
-            kf.Let(deep, "bool", Apply("gt", ("depth", Const(deepest, "i64")))),
-            kf.Raise(deep, too_deep),
-        ]
+        self.block[start:start] = [kf.Let(deep, "bool", Apply("gt", ("depth", Const(deepest, "i64")))), kf.Raise(deep, too_deep)]
         return kf.Kernel(name, params, [*self.head, *self.block])
 
     def result(self, k: int) -> str:

@@ -103,7 +103,7 @@ def kernel(name: str, dtype: str, positions: bool = False) -> Kernel:
     ]  # fmt: skip
     if positions:
         store: list[Stmt] = [
-            For("m", "seq", 0, n, [Let("out", "i64", Load("p", ("m",))), Store("y", (integer("m") * s,), "out")]),
+            For("m", "seq", 0, n, [Let("out", "i64", Load("p", ("m",))), Store("y", (integer("m") * s,), "out")])
         ]
     else:
         store = _elements(dtype)

@@ -93,12 +93,7 @@ class Cache:
     again where their code is replaced.
     """
 
-    def __init__(
-        self,
-        make: Callable[..., Any] | None = None,
-        code: Any = None,
-        options: Options = DEFAULT,
-    ):
+    def __init__(self, make: Callable[..., Any] | None = None, code: Any = None, options: Options = DEFAULT):
         self.make: Callable[..., Any] = make or specialise
         self.code, self.options = code, options
         self.entries: OrderedDict[Any, list[Any]] = OrderedDict()

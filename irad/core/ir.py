@@ -139,10 +139,7 @@ class Graph:
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def replace(
-        self,
-        params: Sequence[Value] | None = None,
-        nodes: Sequence[Node] | None = None,
-        results: Sequence[Value] | None = None,
+        self, params: Sequence[Value] | None = None, nodes: Sequence[Node] | None = None, results: Sequence[Value] | None = None
     ) -> Graph:
         """A graph with some parts exchanged; the very same graph if every part is the same."""
         p = self.params if params is None else tuple(params)

@@ -163,12 +163,7 @@ _Node = tuple[type, Any, Sequence[Any]]
 
 
 def _flatten(
-    obj: Any,
-    leaf: Callable[[Any], bool],
-    out: list[Any],
-    shared: dict[int, _Node],
-    opened: Callable[[Any], bool],
-    nondiff: bool,
+    obj: Any, leaf: Callable[[Any], bool], out: list[Any], shared: dict[int, _Node], opened: Callable[[Any], bool], nondiff: bool
 ) -> TreeDef:
     """`shared`: structured arrays met before, so that one that is met twice has the same leaves."""
     if leaf(obj):

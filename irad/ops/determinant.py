@@ -19,18 +19,7 @@ from irad.ops.array import Slice, broadcast, cumprod, index, iota, prod_, sum_, 
 from irad.ops.complex import complex_, imag, real
 from irad.ops.constant import const
 from irad.ops.core import Op, type_error
-from irad.ops.elementwise import (
-    cast_to,
-    eq,
-    exp,
-    hypot,
-    log,
-    ne,
-    plus,
-    select,
-    sign,
-    szmul,
-)
+from irad.ops.elementwise import cast_to, eq, exp, hypot, log, ne, plus, select, sign, szmul
 from irad.ops.linalg import inverse_transposed, lu
 from irad.ops.matrix import along_rows, cj, diagonal, from_diagonal, hmm, identity, inner, mm, mmh, mt, over_matrices, square
 from irad.ops.spectral import svd

@@ -194,13 +194,7 @@ def validate(
 
 
 def _validate(
-    f: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    argnums: Any,
-    flags: bool,
-    kernels: bool,
-    kinds: bool,
+    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Any, flags: bool, kernels: bool, kinds: bool
 ) -> int:
     shown = f if argnums is None else value_and_grad(f, argnums=argnums)
     try:

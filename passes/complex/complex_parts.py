@@ -13,20 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import (
-    Builder,
-    Graph,
-    Node,
-    Program,
-    Value,
-    build,
-    emit,
-    rename_attrs,
-    retype,
-    retyped,
-    retyped_node,
-    values,
-)
+from irad.core.ir import Builder, Graph, Node, Program, Value, build, emit, rename_attrs, retype, retyped, retyped_node, values
 from irad.core.types import BOOL, Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
 from irad.ops import array

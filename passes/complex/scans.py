@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.core.ir import (
-    Graph,
-    Node,
-    Value,
-    build,
-    emit,
-)
+from irad.core.ir import Graph, Node, Value, build, emit
 from irad.core.types import I64
 from irad.ops.array import Slice, dim_value, index, update, zeros
 from irad.ops.constant import const, empty

@@ -22,10 +22,7 @@ from irad.passes.derivatives.wholes import wholes
 
 
 def vjp(
-    program: Program,
-    wrt: Sequence[int] | None = None,
-    results: Sequence[int] | None = None,
-    asked: Asked = NOTHING_ASKED,
+    program: Program, wrt: Sequence[int] | None = None, results: Sequence[int] | None = None, asked: Asked = NOTHING_ASKED
 ) -> Program:
     """@f(x...) -> y...  becomes  @f.vjp(x..., ct...) -> (y..., cotangents of the parameters `wrt`).
 

@@ -62,12 +62,7 @@ class Differentiation:
     """
 
     def __init__(
-        self,
-        program: Program,
-        rules: Rules,
-        asked: Asked = NOTHING_ASKED,
-        sites: Iterator[int] | None = None,
-        last: bool = False,
+        self, program: Program, rules: Rules, asked: Asked = NOTHING_ASKED, sites: Iterator[int] | None = None, last: bool = False
     ):
         self.program, self.rules, self.asked, self.last = program, rules, asked, last
         self._sites = sites or free_sites(program)

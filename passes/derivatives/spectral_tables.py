@@ -12,11 +12,7 @@ from irad.ops import elementwise as ew
 from irad.ops.array import Slice, broadcast, reshape_to
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
-from irad.ops.matrix_functions import (
-    matrix_function,
-    parts,
-    spectral_sum,
-)
+from irad.ops.matrix_functions import matrix_function, parts, spectral_sum
 from irad.passes.derivatives import forward
 from irad.passes.derivatives.reverse import Differentiation
 from irad.passes.derivatives.rules import RULES

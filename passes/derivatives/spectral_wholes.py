@@ -18,12 +18,7 @@ from irad.ops.array import Slice, broadcast, concat, index, reshape_to, sum_, ze
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
 from irad.ops.matrix import mm, mt
-from irad.ops.matrix_functions import (
-    Spectrum,
-    function_of,
-    spectral_matrix,
-    sum_of_function,
-)
+from irad.ops.matrix_functions import Spectrum, function_of, spectral_matrix, sum_of_function
 from irad.ops.spectral import eigh, svd
 from irad.passes.derivatives.spectral_tables import Chain, Defs
 from irad.passes.rewrite import splat_of

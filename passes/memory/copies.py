@@ -106,10 +106,7 @@ class _Copies:
     def _for(self, node: Node) -> list[Node]:
         (body,) = node.regions
         copies, init = self._own(node.inputs)
-        return [
-            *copies,
-            node.replace(inputs=init, regions=(self._body(body, 1, node.attrs.get("swap", ())),)),
-        ]
+        return [*copies, node.replace(inputs=init, regions=(self._body(body, 1, node.attrs.get("swap", ())),))]
 
     def _while(self, node: Node) -> list[Node]:
         cond, body = node.regions

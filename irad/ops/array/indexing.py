@@ -21,14 +21,7 @@ from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Extent, Type
 from irad.errors import IradTypeError, ShapeError
-from irad.ops.array.shapes import (
-    broadcast_to,
-    check_axis,
-    iota,
-    linear,
-    reshape_to,
-    zeros,
-)
+from irad.ops.array.shapes import broadcast_to, check_axis, iota, linear, reshape_to, zeros
 from irad.ops.constant import const, scalar
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import eq, select

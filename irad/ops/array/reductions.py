@@ -12,16 +12,7 @@ from irad.core.types import Dim, Extent, Type
 from irad.errors import IradTypeError, UnsupportedError
 from irad.ops.array.indexing import Spec, dim_value, index
 from irad.ops.array.scans import cumprod
-from irad.ops.array.shapes import (
-    broadcast,
-    broadcast_to,
-    check_axis,
-    inverse,
-    iota,
-    linear,
-    reshape_to,
-    transpose_to,
-)
+from irad.ops.array.shapes import broadcast, broadcast_to, check_axis, inverse, iota, linear, reshape_to, transpose_to
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import szmul
 

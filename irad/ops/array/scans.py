@@ -10,9 +10,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type
 from irad.ops.array.indexing import Slice, slice_axis, update
-from irad.ops.array.shapes import (
-    linear,
-)
+from irad.ops.array.shapes import linear
 from irad.ops.core import Op, type_error
 from irad.ops.elementwise import full, szmul
 
