@@ -239,8 +239,8 @@ _LEADING = (  # ops that take any number of leading batch axes, and pass them on
 )
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_LEADING, elementwise),
-    **dict.fromkeys(("concat", "argmax", "argmin", "cumsum", "cumprod", "linrec", "sort", "argsort"), _axis),
-    **dict.fromkeys(("sum", "norm_of", "prod", "max", "min", "any", "all"), _axes),
-    **{"broadcast": _broadcast, "reshape": _reshape, "transpose": _transpose, "dot": _dot},
-    **{"index": _index, "update": _update, "update_add": _update},
-}
+    "broadcast": _broadcast, "reshape": _reshape, "transpose": _transpose, "dot": _dot,
+    "index": _index, "update": _update, "update_add": _update,
+    "concat": _axis, "argmax": _axis, "argmin": _axis, "cumsum": _axis, "cumprod": _axis, "linrec": _axis, "sort": _axis,
+    "argsort": _axis, "sum": _axes, "norm_of": _axes, "prod": _axes, "max": _axes, "min": _axes, "any": _axes, "all": _axes,
+}  # fmt: skip

@@ -269,8 +269,8 @@ def _inner_product(w: _Wholes, n: Node) -> Value | None:
     return sum_(found[1](), axes=tuple(over[0])) if found is not None else None
 
 
+_element = lambda w, n: spectral_element_of(w.defs, n)
 _RULES: dict[str, Callable[[_Wholes, Node], Value | None]] = {
     "mul": _product, "pow": _product, "div": _quotient, "exp": _exponential, "dot": _inner_product, "sqrt": _square_root,
-    "sum": lambda w, n: spectral_sum_of(w.defs, n),
-    **dict.fromkeys(("index", "max", "min"), lambda w, n: spectral_element_of(w.defs, n)),
+    "sum": lambda w, n: spectral_sum_of(w.defs, n), "index": _element, "max": _element, "min": _element,
 }  # fmt: skip
