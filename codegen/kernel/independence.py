@@ -14,7 +14,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer, trips
 from irad.core.affine import WHOLE, Affine, Integer, Interval, bounds, constant, divisible, factors, fill, symbols, terms
 from irad.core.dependence import apart, dense
-from irad.core.lazy_dataclass import dataclass, replace
+from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.types import DTYPES
 
 SUMS = 1 << 18  # bytes of the arrays that the blocks of a loop add to
@@ -25,11 +25,15 @@ Scope = Mapping[str, Any]  # the statements and parameters that declare the buff
 
 @dataclass
 class Independent:
-    """What a parallel loop takes with it: scratch buffers of its own, the folds outside that it combines into, what it adds to."""
+    """What a parallel loop takes with it: scratch buffers of its own, the folds outside that it combines into, what it adds to.
+
+    `met`: buffers to which its trips only add, several of them to one element perhaps.
+    """
 
     private: list[kf.Buffer]
     folds: list[kf.Fold]
     sums: list[Sum]
+    met: set[str] = field(default_factory=set)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import replaced, substituted
 from irad.codegen.transform.lane_body import Unfit
 from irad.codegen.transform.loops import Loops
-from irad.codegen.transform.sums import direct, sum_of
+from irad.codegen.transform.sums import derived, direct, sum_of
 from irad.core.affine import Affine, Integer, applied, coefficient, constant, divisible, factors, number, symbol, symbols, terms
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -89,12 +89,12 @@ class _Joiner(Loops):
         carried = assigned(back.body) - bound(back.body)
         if not all(sum_of(back.body, n, "") is not None for n in carried):
             raise Unfit
-        found = self.independent(back, scope, ranges, frozenset(carried))
-        derived = {s.name for s in kf.walk(back.body) if isinstance(s, kf.Let) and s.contract}
-        sums = {x.buf for x in found.sums} if found else set()
+        found = self.independent(back, scope, ranges, frozenset(carried), turns=True)
+        numbers = derived(back.body)
+        sums = {x.buf for x in found.sums} | found.met if found else set()
         if found is None or found.folds or found.private:
             raise Unfit
-        if not all(s.value in derived for s in kf.walk(back.body) if isinstance(s, kf.Store) and s.buf in sums):
+        if not all(s.value in numbers for s in kf.walk(back.body) if isinstance(s, kf.Store) and s.buf in sums):
             raise Unfit
 
 

@@ -80,8 +80,13 @@ class Loops:
             return [replace(s, body=self.block(s.body, scope, {**ranges, s.var: span_of(s, ranges)}))]
         return [s]
 
-    def independent(self, s: kf.For, scope: Scope, ranges: Ranges, but: frozenset[str] = frozenset()) -> Independent | None:
-        """What the loop needs to run in parallel, or None if it cannot, `but` for what its trips do with some variables."""
+    def independent(
+        self, s: kf.For, scope: Scope, ranges: Ranges, but: frozenset[str] = frozenset(), turns: bool = False
+    ) -> Independent | None:
+        """What the loop needs to run in parallel, or None if it cannot, `but` for what its trips do with some variables.
+
+        `turns`: only one trip runs at a time, so any number of them may add to one element.
+        """
         found = Body(s, scope, but)
         if not found.run():
             return None
@@ -91,6 +96,7 @@ class Loops:
             groups.setdefault(a.buf, []).append(a)
         private: list[kf.Buffer] = []
         sums: list[Sum] = []
+        met: set[str] = set()
         if self.mixed(groups, scope, inner):
             return None
         for group in overlapping(groups, scope, inner):
@@ -101,10 +107,13 @@ class Loops:
             if added is not None:
                 sums.append(added)
                 continue
+            if turns and all(a.add and scope[a.buf].dtype == b.dtype for a in group):
+                met |= {a.buf for a in group}
+                continue
             if not isinstance(b, kf.Buffer) or not written_first(group, inner) or not self.dead_after(b.name, s):
                 return None
             private.append(b)
-        return Independent(private, found.folds, sums)
+        return Independent(private, found.folds, sums, met)
 
     def mixed(self, groups: Mapping[str, list[ByteAccess]], scope: Scope, ranges: Ranges) -> bool:
         """May a buffer that changes places with others be where something else is that the loop touches?"""

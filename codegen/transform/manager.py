@@ -72,6 +72,16 @@ def _laned(kernels: Kernels, job: Job) -> Kernels:
     return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
 
 
+def _accumulated(kernels: Kernels, job: Job) -> Kernels:
+    """Most programs have no scalar loop that adds to memory."""
+    run = lambda k: import_later("irad.codegen.transform.accumulated").accumulated(k)
+    return [run(k) if k.polled and any(map(_adds, kf.walk(k.body))) else k for k in kernels]
+
+
+def _adds(s: kf.Stmt) -> bool:
+    return isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Store) and t.add for t in s.body)
+
+
 def _has(kernel: kf.Kernel, kind: type) -> bool:
     return any(isinstance(s, kind) for s in kf.walk(kernel.body))
 
@@ -140,6 +150,10 @@ _ROWS = (
         "joined", "The backward of a trip comes right after its forward, where trips are independent: short tapes.",
         _joined,
         lambda job: on("join"), needs=("skewed",), makes=("joined",), too_late=("laned", "shared"),
+    ),
+    KernelPass(
+        "accumulated", "What all trips of a derivative's loop add to one element is summed in a register.",
+        _accumulated, lambda job: on("accumulate"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "laned", "Independent trips around scalar loops run side by side, as lanes.",

@@ -21,7 +21,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
-from irad.codegen.transform.sums import SumOfTrips, direct, folded, sum_of
+from irad.codegen.transform.sums import SumOfTrips, derived, direct, folded, sum_of
 from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -262,8 +262,8 @@ def _strided(s: kf.For, var: str, scope: Scope) -> bool:
 
 def _derived(body: Sequence[kf.Stmt], a: Sum) -> bool:
     """Is what is added part of a derivative, whose sums may be re-ordered?"""
-    derived = {s.name for s in kf.walk(body) if isinstance(s, kf.Let) and s.contract}
-    return all(s.value in derived for s in kf.walk(body) if isinstance(s, kf.Store) and s.buf == a.buf)
+    numbers = derived(body)
+    return all(s.value in numbers for s in kf.walk(body) if isinstance(s, kf.Store) and s.buf == a.buf)
 
 
 # ---- the parts of a trip -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply
@@ -22,6 +22,11 @@ class SumOfTrips:
     dtype: str
     terms: dict[int, kf.Operand]
     assign: int
+
+
+def derived(body: Iterable[kf.Stmt]) -> set[str]:
+    """The numbers of a derivative, whose sums may be taken in any order."""
+    return {s.name for s in kf.walk(body) if isinstance(s, kf.Let) and s.contract}
 
 
 def direct(body: Sequence[kf.Stmt]) -> list[kf.Stmt]:

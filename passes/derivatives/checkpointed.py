@@ -59,6 +59,8 @@ class Checkpointed:
 
     def augment(self, tape: Value) -> tuple[list[Node], Value]:
         """The loop in blocks, in the forward, given the tape before it; the tape after it."""
+        if self.blocks.alone:
+            return [self.node], tape
         with Builder(self.node.loc, self.node.deriv) as b:
             op, inputs, regions = self._forward_for(tape) if self.count is None else self._forward_while(tape)
         after = Value(TAPE, "tape")
@@ -146,7 +148,7 @@ class Checkpointed:
             (_, _, number), last = self._sizes(n), maximum(n, 0)
         else:
             number, last = ad.need(self.number), ad.need(self.count)
-        sweep = self._divided if b.slots is not None else self._in_one_piece
+        sweep = self._trip_by_trip if b.alone else self._divided if b.slots is not None else self._in_one_piece
         new = sweep(number, last, ins)
         back.leave(ad, new[-len(ins) :] if ins else [], adj)
 
@@ -166,6 +168,19 @@ class Checkpointed:
         region = build([I64, self.back.end, *types(ins), TAPE], block)
         blocks = number + 1 if self.blocks.first else number
         return self.ad.emit(for_, blocks, last, *ins, regions=[region], taped=True)
+
+    def _trip_by_trip(self, number: Value, last: Value, ins: Sequence[Value]) -> list[Value]:
+        """Each trip is run again right before its backward; nothing waits on the tape."""
+
+        def trip(k: Value, *carried: Value) -> tuple[Value, ...]:
+            *ct, tape = carried
+            end, one = last - k, scalar(1, "i64")
+            (tape,) = inline(self.again, one, end - 1, tape)
+            region = self.ad.diff.substitute(self.back.side.region(None, True), {self.back.end: end})
+            return emit(for_, one, *ct, tape, regions=[region])
+
+        region = build([I64, *types(ins), TAPE], trip)
+        return self.ad.emit(for_, number, *ins, regions=[region], taped=True)
 
     def _popped(self, end: Value, tape: Value) -> tuple[Value, Value]:
         """Emit the taped trips of a block again: its first trip, the tape."""

@@ -4,7 +4,8 @@ A loop is run in *blocks* of trips. The forward keeps what the loop carries at t
 block again with a tape and sweeps it, then the block before. At the price of one more run of the loop, with the same bits, the memory grows as
 the square root of the trips (Chen et al., "Training deep nets with sublinear memory cost", 2016). Where only the run says how
 many trips there are, the first block is taped right away, and is as long as a budget permits: a loop within the budget costs
-nothing more. The blocks of a `while` grow one after the other, which keeps O(sqrt(n)) states *online*, with n unknown to the end
+nothing more. Trips that need nothing of those before are blocks of their own: the backward runs each again, and what it keeps for
+a trip is used at once. The blocks of a `while` grow one after the other, which keeps O(sqrt(n)) states *online*, with n unknown to the end
 (Stumm and Walther, "New algorithms for optimal online checkpointing", 2010, keep fewer and copy more).
 
 Under a budget that the user gives, a block that does not fit is divided again and again in the backward: several levels
@@ -55,6 +56,11 @@ class Blocks:
     ratio: int
     slots: int | None = None
 
+    @property
+    def alone(self) -> bool:
+        """Is each trip a block of its own, which starts from nothing?"""
+        return self.size == 1 and not self.carried and not self.first and self.slots is None
+
     def text(self) -> str:
         """For `explain`."""
         kept = f"checkpoints of {size_text(self.carried)}"
@@ -68,6 +74,8 @@ class Blocks:
                 f"the first {self.first} trips keep {size_text(self.saved)} each; beyond them {kept}, as many as the square root of "
                 "the trips: the backward runs blocks again"
             )
+        if self.alone:
+            return f"needs no state: the backward runs each trip again, which keeps {size_text(self.saved)}"
         return f"{kept} every {self.size} trips: the backward runs blocks again, which keep {size_text(self.saved)} a trip"
 
 
@@ -78,6 +86,8 @@ def blocks_of_known(trips: int, saved: int, carried: int, budget: int | None = N
         return None if whole <= budget else _within(budget, saved, carried)
     if trips <= 2 * BLOCK or saved < STATE or whole <= BUDGET or whole <= GAIN * carried:
         return None
+    if not carried:
+        return Blocks(saved, 0, 0, 1, 0)
     if not exact:
         return Blocks(saved, carried, 0, BLOCK, -(-carried // saved))
     size = min(max(BLOCK, isqrt(max(1, trips * carried // saved) - 1) + 1), trips)

@@ -112,6 +112,27 @@ def test_a_budget_is_kept(f: Callable[..., Any]) -> None:
     assert memory(f, 4000, memory_budget=budget) < 3 * budget  # a tape may be twice as long as what is on it
 
 
+def test_trips_that_need_nothing_of_those_before_run_again_one_by_one(small: None) -> None:
+    def f(u, c):
+        r = np.zeros(len(u))
+        for n in range(len(u)):
+            s = 1.0
+            for j in range(len(u)):
+                s = s * 0.9 + np.exp(c * u[n] * u[j])
+            r[n] = s
+        return np.sum(r**2)
+
+    stages = irad.compile(f).lower(U, 0.3, grad=True)
+    assert [d.facts["blocks"].alone for d in stages.notes.of("tape") if "blocks" in d.facts] == [True]
+    assert "needs no state: the backward runs each trip again" in stages.explain
+    value, slopes = irad.compile(f, argnums=(0, 1)).value_and_grad(U, 0.3)
+    assert value == pytest.approx(f(U, 0.3), rel=1e-13)
+    plain = irad.compile(f, argnums=(0, 1), memory_budget=WHOLE).value_and_grad(U, 0.3)[1]
+    np.testing.assert_allclose(slopes[0], plain[0], rtol=1e-12)
+    np.testing.assert_allclose(slopes[1], plain[1], rtol=1e-12)
+    irad.check_grads(f, (U[:7], 0.3), order=2)
+
+
 def test_traces_are_no_part_of_a_checkpoint(small: None) -> None:
     notes = irad.compile(with_traces).lower(U, 0.3, 400, grad=True).notes
     (blocks,) = [d.facts["blocks"] for d in notes.of("tape") if "blocks" in d.facts]

@@ -1,0 +1,94 @@
+"""What trips of a derivative's loop add to one element is summed in a register."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irad
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Apply, Const, Kernel, Let, Load, Param, Store, integer
+from irad.codegen.kernel.interp import Machine
+from irad.codegen.kernel.show import show
+from irad.codegen.transform.accumulated import accumulated
+from irad.core.switches import without
+
+X, Y = np.linspace(-1.0, 1.2, 37), np.linspace(0.5, 0.7, 37) ** 2
+
+
+def energy(x, y):
+    """Of all pairs, those of a point with itself too; sums of rows are needed before the backward begins."""
+    r = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            d = np.sqrt((x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 + 0.1)
+            if d < 1.0:
+                r[i] += (1 - d) ** 2 * y[j]
+    return np.sum(r**1.5)
+
+
+def slopes(x, y):
+    dx, dy = x[:, None] - x, y[:, None] - y
+    d = np.sqrt(dx**2 + dy**2 + 0.1)
+    near = d < 1
+    r = np.sum(np.where(near, (1 - d) ** 2 * y, 0), axis=1)
+    ct = 1.5 * np.sqrt(r)[:, None]
+    w = np.where(near, -2 * (1 - d) * y * ct / d, 0)
+    return np.sum(w * dx, 1) - np.sum(w * dx, 0), np.sum(w * dy, 1) - np.sum(w * dy, 0) + np.sum(
+        np.where(near, (1 - d) ** 2, 0) * ct, 0
+    )
+
+
+@pytest.mark.parametrize("n", [1, 5, 37])
+def test_pairs(n: int) -> None:
+    x, y = X[:n].copy(), Y[:n].copy()
+    value, grads = irad.value_and_grad(lambda x, y: energy(x, y), argnums=(0, 1))(x, y)
+    assert value == pytest.approx(energy(x, y), rel=1e-14)
+    np.testing.assert_allclose(grads, slopes(x, y), rtol=1e-12, atol=1e-12)
+    with without("accumulate"):
+        np.testing.assert_allclose(irad.grad(lambda x, y: energy(x, y), argnums=(0, 1))(x, y), grads, rtol=1e-12, atol=1e-12)
+
+
+def test_an_element_that_is_not_there() -> None:
+    """Without a trip nothing is added: there may be no such element."""
+
+    def f(x, k, n):
+        s = 1.0
+        for j in range(n):
+            s += x[k] * x[j]
+        return s * x[0]
+
+    grad = irad.compile(irad.grad(f))
+    x = np.array([2.0, 3.0])
+    np.testing.assert_array_equal(grad(x, 5, 0), [1.0, 0.0])
+    np.testing.assert_array_equal(grad(x, 1, 2), [16.0 + 6.0, (2.0 + 6.0) * 2.0])
+
+
+def _kernel(at: str, *more: kf.Stmt) -> Kernel:
+    v = [Let("a", "f64", Load("x", ("i",))), Let("v", "f64", Apply("mul", ("a", "a")), contract=True)]
+    loop = kf.For("i", "seq", 0, 6, [*v, Store("g", (integer(at),), "v", add=True), *more])
+    return Kernel("k", [Param(n, "f64", (6,)) for n in "xg"] + [Param("k", "i64", None)], [loop])
+
+
+READ = [Let("b", "f64", Load("g", ("i",))), Store("x", ("i",), "b")]
+WRITE = [Store("g", ("i",), Const(1.0, "f64"))]
+
+
+@pytest.mark.parametrize("more", [READ, WRITE], ids=["read", "written"])
+def test_an_array_that_the_loop_does_more_with_stays(more: list[kf.Stmt]) -> None:
+    kernel = _kernel("k", *more)
+    assert show([accumulated(kernel)]) == show([kernel])
+
+
+def test_sums_of_a_value_keep_their_order() -> None:
+    kernel = _kernel("k")
+    new = accumulated(kernel)
+    assert "g_sum_0 = var" in show([new])
+    x, g, h = np.arange(6.0), np.arange(6.0), np.arange(6.0)
+    Machine().run(kernel, x, g, 2)
+    Machine().run(new, x, h, 2)
+    np.testing.assert_array_equal(g, h)
+    for s in kf.walk(kernel.body):
+        if isinstance(s, Let):
+            s.contract = False
+    assert show([accumulated(kernel)]) == show([kernel])
