@@ -21,7 +21,7 @@ import llvmlite.binding
 
 from irad.core import disk
 from irad.core.lazy_dataclass import dataclass, field
-from irad.core.once import COMPILER, once
+from irad.core.once import COMPILER, import_later, once
 from irad.errors import IradError, IradValueError
 
 _names = itertools.count()
@@ -164,6 +164,8 @@ def host_id() -> str:
 
 def _parse(text: str, target: Target, context: Any = None) -> Any:
     llvm = _llvm()
+    if (target.triple or llvm.get_default_triple()).startswith("x86_64") and vector_bits(target) < 512:
+        text = import_later("irad.codegen.selections").without_branches(text)
     try:
         module = llvm.parse_assembly(text, context or llvm.create_context())
         module.triple = target.triple or llvm.get_default_triple()

@@ -61,6 +61,9 @@ def suffix(dtype: str, lanes: int) -> str:
     return s if lanes == 1 else f"v{lanes}{s}"
 
 
+EITHER = " ; either"  # at the end of a selection: data decide, and nobody can foretell
+
+
 def literal(value: Any, dtype: str) -> str:
     """LLVM's text of a scalar constant; floats as the bits of the value rounded to the dtype."""
     if dtype == "bool":

@@ -76,7 +76,7 @@ WITHIN: dict[str, list[set[str]]] = {
         {"manager"},
     ],
     "irad.codegen": [
-        {"llvm_text", "llvm_files", "jit", "interface"},
+        {"llvm_text", "llvm_files", "selections", "jit", "interface"},
         {"kernel"},
         {"libraries"},
         {"lower", "schedule"},

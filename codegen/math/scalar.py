@@ -188,7 +188,7 @@ def _extremum(pred: str, nan_from: int) -> Callable[..., Any]:
     def choose(E: Values, x: Any, y: Any) -> Any:
         if x.dtype == "bool":
             return E.or_(x, y) if pred == "gt" else E.and_(x, y)
-        best = E.select(E.cmp(pred, x, y), x, y)
+        best = E.either(E.cmp(pred, x, y), x, y)
         if not is_float(x.dtype):
             return best
         suspect = (x, y)[nan_from]
@@ -202,7 +202,7 @@ rule("minimum")(_extremum("lt", 0))
 rule("limit")(_extremum("lt", 0))
 rule("fmax")(_extremum("gt", 1))
 rule("fmin")(_extremum("lt", 1))
-RULES["select"] = lambda E, args, dtype: E.select(*args)
+RULES["select"] = lambda E, args, dtype: E.either(*args)
 
 
 @rule("heaviside")

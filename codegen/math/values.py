@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.codegen.llvm_text import LLVM, Scope, Val, literal, suffix, type_text
+from irad.codegen.llvm_text import EITHER, LLVM, Scope, Val, literal, suffix, type_text
 from irad.core.types import bits
 from irad.errors import IradError
 
@@ -224,6 +224,12 @@ class Values:
             lanes = max(a.lanes, b.lanes, c.lanes)
             a, b, c = self.broadcast(a, lanes), self.broadcast(b, lanes), self.broadcast(c, lanes)
         return self.op(f"select {c.ty} {c.n}, {a.ty} {a.n}, {b.ty} {b.n}", a.dtype, a.lanes, a.ty, max(a.d, b.d, c.d))
+
+    def either(self, c: Val, a: Val, b: Val) -> Val:
+        """As `select`, where nobody can tell which it will be: see irad.codegen.selections."""
+        if a.lanes == b.lanes == c.lanes == 1 and a.dtype in ("f32", "f64"):
+            return self.op(f"select {c.ty} {c.n}, {a.ty} {a.n}, {b.ty} {b.n}{EITHER}", a.dtype, 1, a.ty, max(a.d, b.d, c.d))
+        return self.select(c, a, b)
 
     def onto(self, op: str, a: Val, b: Val) -> Val | None:
         """a + b or a - b where one (of a difference, b) is a strong-zero product x*y: where x is 0, the other operand.

@@ -43,7 +43,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **{k: (lambda E, a, dtype, k=k: E.cmp(k, *a)) for k in ("lt", "le", "gt", "ge", "eq", "ne")},
     "div": lambda E, a, dtype: E.fdiv(*a),
     "neg": lambda E, a, dtype: E.neg(*a),
-    "select": lambda E, a, dtype: E.select(*a),
+    "select": lambda E, a, dtype: E.either(*a),
     "cast": lambda E, a, dtype: E.convert(a[0], dtype),
     "sqrt": _exact("sqrt"),
     "abs": _exact("fabs"),
