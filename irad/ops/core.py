@@ -45,6 +45,7 @@ class Op:
     commutes: bool = False
     elementwise: bool = False
     cheap: bool = False  # recompute in the backward rather than save
+    cheap_in_lanes: bool = False  # the same of arrays of real floats: less than a store and a load of each element
     linear: bool = False  # linear in the inputs that the jvp differentiates: nothing is saved
     domain: tuple[tuple[float, float], ...] = ()  # per input, where tests sample it
     intervals: Callable[..., tuple[float, float]] | None = None

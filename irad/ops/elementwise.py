@@ -182,6 +182,7 @@ mul = elementwise(
 div = elementwise(
     "div", np.divide,
     lambda x, y, o: (lambda ct: szdiv(ct, y), lambda ct: -szmul(szdiv(ct, y), o)), kinds="fc", cost=8, zero_at=0,
+    cheap_in_lanes=True,
 )  # fmt: skip
 neg = elementwise(
     "neg", np.negative, lambda x, o: (MINUS_ONE,), kinds="iufc", cheap=True, intervals=lambda a: (-a[1], -a[0]), finite=True
@@ -282,11 +283,11 @@ def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[V
 
 
 maximum = elementwise(
-    "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True,
+    "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
     intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True,
+    "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
     intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 limit = elementwise("limit", np.minimum, kinds="i", cheap=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
@@ -306,7 +307,8 @@ rint = elementwise("rint", np.rint, lambda x, o: (ZERO,), cheap=True, flat=True,
 _POS, _ANY, _UNIT, _GE1 = (0.05, 5.0), (-4.0, 4.0), (-0.95, 0.95), (1.05, 6.0)
 
 
-sqrt = elementwise("sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(0.5 * ct, o),), kinds="fc", domain=(_POS,), cost=8)
+sqrt = elementwise("sqrt", np.sqrt, lambda x, o: (lambda ct: szdiv(0.5 * ct, o),), kinds="fc", domain=(_POS,), cost=8,
+                   cheap_in_lanes=True)  # fmt: skip
 cbrt = elementwise("cbrt", np.cbrt, lambda x, o: (1 / (3 * (o * o)),), domain=(_POS,), cost=25)
 pow_ = elementwise("pow", np.power, lambda x, y, o: (OPS["pow_slope"](x, y, n=1, m=0), OPS["pow_slope_y"](x, y, o)),
                    kinds="iufc", divides=True, domain=(_POS, _ANY), cost=60, zero_at=0, doc="slope 0 in x where y is 0, slope 0 in y where x is 0; integers wrap")  # fmt: skip

@@ -34,7 +34,7 @@ from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
 from irad.passes.derivatives.custom import taken_apart
 from irad.passes.derivatives.region_pairs import Adjoint, RegionPair
-from irad.passes.derivatives.save_or_recompute import choose, nearly_whole, remembered
+from irad.passes.derivatives.save_or_recompute import choose, in_lanes, nearly_whole, remembered
 
 Cotangents = Sequence[Value | None]
 STRONG = (ew.szmul, ew.szmul2, ew.szdiv)
@@ -323,7 +323,7 @@ class Backward:
         if node.op.name == "index":
             return self._lasts(node.inputs[0]) or nearly_whole(node)
         small = node.op.elementwise and not node.outputs[0].type.shape and not node.outputs[0].type.differentiable
-        return node.op.cheap or small
+        return node.op.cheap or small or node.op.cheap_in_lanes and in_lanes(node.outputs[0])
 
     def _lasts(self, x: Value) -> bool:
         """Can the array be read in the backward? If nobody writes it, or if one copy of it lasts."""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 from irad.core.ir import Graph, Node, Value, reads
-from irad.core.types import TAPE
+from irad.core.types import TAPE, is_float
 from irad.ops.array import Spec, index
 from irad.ops.constant import const
 
 Roots = frozenset[Value]
 Last = Callable[[Value, Sequence[Value], Spec], Value | None]  # (array, operands, spec) -> a version that lasts
 SLACK = 8 / 9  # of the roots' memory: a whole array is copied faster than a part of it is stored beside other results
+LEAST = 512  # bytes of an array
 _MANY = 3  # a cheap value with more roots than this counts as a root itself
 _UNKNOWN_EXTENT = 1024  # what a run-time extent counts
 
@@ -27,6 +28,11 @@ def bytes_of(v: Value) -> int:
     if v.type == TAPE:
         return 1 << 60
     return v.type.numpy.itemsize * prod(d if isinstance(d, int) else _UNKNOWN_EXTENT for d in v.type.shape)
+
+
+def in_lanes(v: Value) -> bool:
+    """Is it an array of real floats that is computed in vectors? Not one so small that its elements may be numbers in registers."""
+    return is_float(v.type.dtype) and bytes_of(v) >= LEAST
 
 
 def nearly_whole(node: Node) -> bool:
