@@ -72,6 +72,12 @@ def _laned(kernels: Kernels, job: Job) -> Kernels:
     return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
 
 
+def _split(kernels: Kernels, job: Job) -> Kernels:
+    """Loops that ask for their own index; most programs have none."""
+    run = lambda k: import_later("irad.codegen.transform.split_trips").split_trips(k)
+    return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
+
+
 def _accumulated(kernels: Kernels, job: Job) -> Kernels:
     """Most programs have no scalar loop that adds to memory."""
     run = lambda k: import_later("irad.codegen.transform.accumulated").accumulated(k)
@@ -150,6 +156,10 @@ _ROWS = (
         "joined", "The backward of a trip comes right after its forward, where trips are independent: short tapes.",
         _joined,
         lambda job: on("join"), needs=("skewed",), makes=("joined",), too_late=("laned", "shared"),
+    ),
+    KernelPass(
+        "split", "Loops that ask for their own index are in parts, in each of which all trips go the same way.",
+        _split, lambda job: on("split"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "accumulated", "What all trips of a derivative's loop add to one element is summed in a register.",

@@ -1,0 +1,157 @@
+"""Index-set splitting: loops in parts, in each of which conditions on the loop's own index are known.
+
+`for j in range(n): if j > 0: ...` decides in each trip what only the first one has in common with no other. The trips of one part all
+go the same way (Griebl, Feautrier, Lengauer, "Index set splitting", 2000), so its branches are gone, and with them what keeps trips
+from being lanes and numbers from staying in registers. `(j + 1) % n`, a subtraction under a condition, is a plain index in each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+
+from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.form import Apply, Const, integer
+from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.mentions import assigned, reads
+from irad.codegen.kernel.substitute import substituted
+from irad.codegen.transform.loops import Loops
+from irad.core.affine import Integer, coefficient, number, symbol, symbols
+from irad.core.lazy_dataclass import replace
+
+LEAST = 16  # trips
+PARTS = 3
+LARGE = 400  # statements of all parts
+CONNECTIVES = ("logical_and", "logical_or", "logical_not", "cast")
+COMPARE = {
+    "lt": lambda x: x < 0, "le": lambda x: x <= 0, "gt": lambda x: x > 0, "ge": lambda x: x >= 0, "eq": lambda x: x == 0,
+    "ne": lambda x: x != 0,
+}  # fmt: skip
+
+
+def split_trips(kernel: kf.Kernel) -> kf.Kernel:
+    """The kernel with such loops in parts, from the inside out."""
+    return replace(kernel, body=_Splitter(kernel.body).block(kernel.body, {}, {}))
+
+
+class _Splitter(Loops):
+    def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        (s,) = self.inside(s, scope, ranges)
+        return _split(s) if isinstance(s, kf.For) and s.kind == "seq" and LEAST <= kf.trips(s) < inf else [s]
+
+
+def _split(s: kf.For) -> list[kf.Stmt]:
+    trips = int(kf.trips(s))
+    found = {t.name: c for t in kf.walk(s.body) if isinstance(t, kf.Let) and (c := _Condition.of(t, s)) is not None}
+    if not found:
+        return [s]
+    deciding = _deciding(s.body)
+    edges = sorted({e for name, c in found.items() if name in deciding for e in c.edges(trips)})
+    if not edges or len(edges) >= PARTS or (len(edges) + 1) * sum(1 for _ in kf.walk(s.body)) > LARGE:
+        return [s]
+    lo = integer(s.lo)
+    out: list[kf.Stmt] = []
+    for a, b in zip([0, *edges], [*edges, trips]):
+        known = {name: c.holds(a) for name, c in found.items() if name in deciding}
+        out.append(replace(s, lo=lo + a * s.step, hi=lo + b * s.step, body=_Part(known, assigned(s.body)).block(s.body)))
+    return out
+
+
+class _Condition:
+    """A comparison of the loop's index: `at`, an affine function of the trip alone, with zero."""
+
+    def __init__(self, op: str, start: int, step: int):
+        self.op, self.start, self.step = op, start, step
+
+    @staticmethod
+    def of(t: kf.Let, s: kf.For) -> _Condition | None:
+        e = t.expr
+        if t.dtype != "bool" or not isinstance(e, Apply) or e.op not in COMPARE or len(e.args) != 2:
+            return None
+        a, b = (_whole(x) for x in e.args)
+        if a is None or b is None:
+            return None
+        at = a - b
+        if s.var not in symbols(at):
+            return None
+        step = coefficient(at, s.var) * s.step
+        start = number(at + (integer(s.lo) - symbol(s.var)) * coefficient(at, s.var))
+        return None if start is None or not step else _Condition(e.op, start, step)
+
+    def holds(self, trip: int) -> bool:
+        return bool(COMPARE[self.op](self.start + trip * self.step))
+
+    def edges(self, trips: int) -> Iterator[int]:
+        """The trips at which it is no longer what it was in the trip before."""
+        zero = -self.start // self.step  # it changes within two trips of this one
+        yield from (k for k in range(max(1, zero - 1), min(trips, zero + 3)) if self.holds(k) != self.holds(k - 1))
+
+
+def _whole(x: kf.Operand) -> Integer | None:
+    """A whole number as an affine function."""
+    if isinstance(x, Const):
+        return int(x.value) if x.dtype[0] in "iu" else None
+    return integer(x)
+
+
+def _deciding(body: Sequence[kf.Stmt]) -> set[str]:
+    """The conditions on which branches, or places in memory, depend."""
+    out = {s.cond for s in kf.walk(body) if isinstance(s, kf.If) and isinstance(s.cond, str)}
+    lets = [(s, s.expr) for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply)]
+    out |= {e.args[0] for s, e in lets if e.op == "select" and s.dtype == "i64" and isinstance(e.args[0], str)}
+    for s, e in reversed(lets):
+        if s.name in out and e.op in CONNECTIVES and s.dtype == "bool":
+            out |= {x for x in e.args if isinstance(x, str)}
+    return out
+
+
+class _Part:
+    """Makes the body of a loop into that of trips in which the truth of some conditions is known."""
+
+    def __init__(self, decided: dict[str, bool], changing: set[str]):
+        self.decided, self.changing = decided, changing
+        self.known = dict(decided)
+
+    def block(self, body: Iterable[kf.Stmt]) -> list[kf.Stmt]:
+        """The statements. `to` are numbers that have become plain."""
+        to: dict[str, Integer] = {}
+        out: list[kf.Stmt] = []
+        for s in body:
+            out += self.statement(substituted(s, to) if to and not to.keys().isdisjoint(reads([s])) else s, to)
+        return out
+
+    def statement(self, s: kf.Stmt, to: dict[str, Integer]) -> list[kf.Stmt]:
+        if isinstance(s, kf.Let):
+            return self.let(s, to)
+        if isinstance(s, kf.If) and s.cond in self.known:
+            return self.block(s.then if self.known[s.cond] else s.orelse)  # type: ignore[index]
+        parts = {p: self.block(getattr(s, p)) for p in ("test", "body", "then", "orelse") if hasattr(s, p)}
+        return [replace(s, **parts) if parts else s]
+
+    def let(self, s: kf.Let, to: dict[str, Integer]) -> list[kf.Stmt]:
+        truth = self.truth(s)
+        if truth is not None:
+            self.known[s.name] = truth
+            return [replace(s, expr=Apply("cast", (Const(truth, "bool"),)))]
+        self.known.pop(s.name, None)  # a name of another part, where it was known
+        e = s.expr
+        if isinstance(e, Apply) and e.op == "select" and e.args[0] in self.known:
+            one = e.args[1 if self.known[e.args[0]] else 2]  # type: ignore[index]
+            if s.dtype == "i64" and (plain := _whole(one)) is not None and self.changing.isdisjoint(symbols(plain)):
+                to[s.name] = plain
+            return [replace(s, expr=Apply("cast", (one,)))]
+        return [s]
+
+    def truth(self, s: kf.Let) -> bool | None:
+        """Of a condition, if it is known."""
+        e = s.expr
+        if s.name in self.decided:
+            return self.decided[s.name]
+        if s.dtype != "bool" or not isinstance(e, Apply) or e.op not in CONNECTIVES:
+            return None
+        found = [bool(x.value) if isinstance(x, Const) else self.known.get(x) if isinstance(x, str) else None for x in e.args]
+        if e.op == "logical_and":
+            return False if False in found else True if None not in found else None
+        if e.op == "logical_or":
+            return True if True in found else False if None not in found else None
+        return None if found[0] is None else found[0] == (e.op == "cast")
