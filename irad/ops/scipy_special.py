@@ -15,6 +15,7 @@ from irad.core.ir import Value, current
 from irad.errors import UnsupportedError
 from irad.ops import elementwise as ew
 from irad.ops.elementwise import digamma, erf, exp, gammaln, log, log1p, sign, sin, sqrt, xlog1py, xlogy
+from irad.ops.normal_tail import erfc_hazard
 from irad.ops.special import special
 
 PREFIX = "special_"
@@ -93,7 +94,7 @@ function("erfcinv", "y", lambda y, o: -math.sqrt(PI) / 2 * exp(o * o))
 function("erfcx", "x", lambda x, o: 2 * x * o - 2 / math.sqrt(PI))
 function("erfi", "x", lambda x, o: 2 / math.sqrt(PI) * exp(x * x))
 function("dawsn", "x", lambda x, o: 1 - 2 * x * o)
-function("log_ndtr", "x", lambda x, o: exp(-x * x / 2 - o) / math.sqrt(2 * PI))
+function("log_ndtr", "x", lambda x, o: erfc_hazard(-x / math.sqrt(2), n=0) / math.sqrt(2))
 function("ndtri", "y", lambda y, o: math.sqrt(2 * PI) * exp(o * o / 2))
 function("ndtri_exp", "y", lambda y, o: math.sqrt(2 * PI) * exp(y + o * o / 2))
 function("owens_t", "h a", lambda h, a, o: -exp(-h * h / 2) * erf(a * h / math.sqrt(2)) / math.sqrt(8 * PI),

@@ -11,6 +11,7 @@ for roots, through what only moves elements. Equal factors need not be one value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from functools import reduce
 from typing import Any
@@ -21,6 +22,7 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, map_regions
 from irad.ops import elementwise as ew
 from irad.ops.array import sum_
 from irad.ops.elementwise import full
+from irad.ops.normal_tail import log_erfc
 from irad.ops.slopes import logistic_given, slope_of
 from irad.passes.clean.cse import Key, node_key
 from irad.passes.derivatives.spectral_tables import completed
@@ -195,7 +197,7 @@ def _keeps(cast: Node) -> bool:
 
 
 def _interesting(graph: Graph) -> bool:
-    names = {*ROOTS, "exp", "eigh", "eigvalsh", "svd", "svdvals"}
+    names = {*ROOTS, "exp", "erfc", "eigh", "eigvalsh", "svd", "svdvals"}
     return any(n.op.name in names or any(map(_interesting, n.regions)) for n in graph.nodes)
 
 
@@ -245,6 +247,32 @@ def _exponential(w: _Wholes, n: Node) -> Value | None:
     return make() if make is not None else None
 
 
+def _logarithm(w: _Wholes, n: Node) -> Value | None:
+    """The logarithm of erfc(u), times a number or chosen among others, with slopes that stay finite where erfc(u) is 0."""
+    whole = _tail_of(w, n.inputs[0])
+    base = {"log": 1.0, "log2": math.log(2), "log10": math.log(10)}[n.op.name]
+    return whole if whole is None or base == 1 else whole / base
+
+
+def _tail_of(w: _Wholes, v: Value, depth: int = DEPTH) -> Value | None:
+    """log(v), if v is such; else None."""
+    n = w.defs.get(v)
+    if n is None or depth == 0 or v.type.dtype[0] != "f":
+        return None
+    if n.op.name == "erfc":
+        return log_erfc(n.inputs[0])
+    if n.op.name == "select":
+        sides = [_tail_of(w, x, depth - 1) for x in n.inputs[1:]]
+        if any(s is not None for s in sides):
+            return ew.select(n.inputs[0], *(ew.log(x) if s is None else s for s, x in zip(sides, n.inputs[1:])))
+    if n.op.name == "mul":
+        for c, x in (n.inputs, n.inputs[::-1]):
+            factor = w.constant(c)
+            if factor is not None and factor > 0 and (inner := _tail_of(w, x, depth - 1)) is not None:
+                return inner + math.log(factor)
+    return None
+
+
 def _square_root(w: _Wholes, n: Node) -> Value | None:
     """The root of a square as an absolute value."""
     d = w.defs.get(n.inputs[0])
@@ -272,5 +300,6 @@ def _inner_product(w: _Wholes, n: Node) -> Value | None:
 _element = lambda w, n: spectral_element_of(w.defs, n)
 _RULES: dict[str, Callable[[_Wholes, Node], Value | None]] = {
     "mul": _product, "pow": _product, "div": _quotient, "exp": _exponential, "dot": _inner_product, "sqrt": _square_root,
-    "sum": lambda w, n: spectral_sum_of(w.defs, n), "index": _element, "max": _element, "min": _element,
+    "log": _logarithm, "log2": _logarithm, "log10": _logarithm, "sum": lambda w, n: spectral_sum_of(w.defs, n),
+    "index": _element, "max": _element, "min": _element,
 }  # fmt: skip

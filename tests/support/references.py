@@ -138,6 +138,8 @@ REFERENCES: dict[str, Reference] = {
     "expit": Reference(_logistic),
     "logistic": Reference(_logistic),
     "logistic_of_neg": Reference(lambda x: _logistic(-x)),
+    "log_erfc": Reference(lambda u: mp.log(mp.erfc(u))),
+    "erfc_hazard": Reference(lambda u: 2 / mp.sqrt(mp.pi) * mp.exp(-u * u) / mp.erfc(u)),
     "log_expit": Reference(lambda x: mp.log(_logistic(x))),
     "softplus": Reference(lambda x: mp.log1p(mp.exp(x))),
     "logit": Reference(lambda x: mp.log(x / (1 - x)), lambda x: ROOM < x < 1 - ROOM),

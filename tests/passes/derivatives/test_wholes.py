@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import irad
 from irad.core.interp import interpret
@@ -129,6 +130,32 @@ def test_tails() -> None:
     assert f(20.0) == pytest.approx(-1.9975185571786867288, rel=1e-9)
     g = irad.grad(irad.grad(lambda x: np.log(special.ndtr(x))))
     assert g(-20.0) == pytest.approx(-0.99753673837947863, rel=1e-9)
+
+
+NORMAL_TAILS: dict[str, Callable[[Any], Any]] = {
+    "ndtr": lambda x: np.log(special.ndtr(x)),
+    "log_ndtr": special.log_ndtr,
+    "erfc": lambda x: np.log(0.5 * special.erfc(-x / np.sqrt(2))),
+    "cdf": lambda x: np.log(stats.norm.cdf(x)),
+    "sf": lambda x: np.log10(stats.norm.sf(-x)) * np.log(10),
+    "shifted": lambda x: np.log(stats.norm.cdf(2 * x + 1, 1.0, 2.0)),
+    "array": lambda x: np.sum(np.log(special.ndtr(x * np.array([1.0, 1.0])))) / 2,
+}
+
+
+@pytest.mark.parametrize("name", NORMAL_TAILS)
+def test_tails_of_the_normal_distribution(name: str) -> None:
+    """Slopes to order 3, also where the value is -inf because the probability is 0 as a float."""
+    f = NORMAL_TAILS[name]
+    for x in (3.0, 0.5, -6.0, -20.0, -39.0, -200.0):
+        with mp.workdps(60):
+            want = [float(mp.diff(lambda t: mp.log(mp.erfc(-t / mp.sqrt(2))), x, k)) for k in (1, 2, 3)]
+        got, g = [], f
+        for _ in want:
+            g = irad.grad(g)
+            got.append(g(x))
+        np.testing.assert_allclose(got, want, rtol=1e-10)
+        np.testing.assert_allclose(irad.jvp(f, (x,), (1.0,))[1], want[0], rtol=1e-12)
 
 
 def test_weights_that_are_zero() -> None:
