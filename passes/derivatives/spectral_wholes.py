@@ -20,18 +20,11 @@ from irad.ops.custom import stop_gradient
 from irad.ops.matrix import mm, mt
 from irad.ops.matrix_functions import Spectrum, function_of, spectral_matrix, sum_of_function
 from irad.ops.spectral import eigh, svd
+from irad.passes.derivatives.spectral_factors import Factor, diagonal, factor, made, of_all, spread
 from irad.passes.derivatives.spectral_tables import Chain, Defs
 from irad.passes.rewrite import splat_of
 
 # ---- products ---------------------------------------------------------------------------------------------------------------------
-
-Factor = tuple[Value, bool, list[Value]]  # eigenvectors; transposed?; vectors that scale them
-
-
-def _made() -> dict[Value, Node]:
-    """What has been emitted."""
-    return {v: n for n in current().nodes for v in n.outputs}
-
 
 def matrix_function_of(defs: Defs, n: Node) -> Value | None:
     """What has the slopes of the product n; None if it is no function of a symmetric matrix."""
@@ -47,8 +40,8 @@ def _both(defs: Defs, n: Node) -> tuple[Value, list[Value]] | None:
     k, over, batch = n.out.type.rank - 2, n.attrs["contract"], n.attrs["batch"]
     if k < 0 or batch != (tuple(range(k)),) * 2 or any(len(c) != 1 for c in over):
         return None
-    x, y = (_factor(defs, v) for v in n.inputs)
-    if x is None or y is None or x[0] is not y[0] or not x[2] + y[2] or defs[x[0]].op is not eigh:
+    x, y = (factor(defs, v) for v in n.inputs)
+    if x is None or y is None or x[0] is not y[0] or x[3] != y[3] or not x[2] + y[2] or defs[x[0]].op is not eigh:
         return None
     right = over[0][0] == (k if x[1] else k + 1) and over[1][0] == (k if y[1] else k + 1)
     return (x[0], x[2] + y[2]) if right else None
@@ -59,13 +52,15 @@ def _applied(defs: Defs, n: Node) -> Value | None:
     if n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
         return None
     for k, other in ((0, 1), (1, 0)):
-        outer = _factor(defs, n.inputs[k])
+        outer = factor(defs, n.inputs[k])
         if outer is None or n.attrs["contract"][k] != (0 if outer[1] else 1,):
             continue
         at = n.attrs["contract"][other][0]
         inner = _projected(defs, n.inputs[other], at)
-        if inner is not None and inner[0] is outer[0] and outer[2] + inner[1] and defs[outer[0]].op is eigh:
-            m, (b, over) = _function(defs, outer[0], outer[2] + inner[1]), inner[2:]
+        if inner is None or inner[4] != outer[3]:
+            continue
+        if inner[0] is outer[0] and outer[2] + inner[1] and defs[outer[0]].op is eigh:
+            m, (b, over) = _function(defs, outer[0], outer[2] + inner[1]), inner[2:4]
             sides = ((m, 1), (b, over)) if k == 0 else ((b, over), (m, 0))
             return OPS["dot"](
                 *(ew.cast_to(v, n.out.type.dtype) for v, _ in sides), contract=tuple((a,) for _, a in sides), batch=((), ())
@@ -73,32 +68,31 @@ def _applied(defs: Defs, n: Node) -> Value | None:
     return None
 
 
-def _projected(defs: Defs, v: Value, axis: int) -> tuple[Value, list[Value], Value, int] | None:
-    """v as f(w) (V^T b): V, the scales, b and the axis of b that is summed over. The eigenvectors are numbered along `axis` of v."""
+def _projected(defs: Defs, v: Value, axis: int) -> tuple[Value, list[Value], Value, int, Slice | None] | None:
+    """v as f(w) (V^T b): V, the scales, b, the axis of b that is summed over, and which vectors are taken. They are numbered along `axis` of v."""
     n = defs.get(v)
     if n is None or v.type.rank > 2:
         return None
     if n.op.name in ("mul", "div"):
         for m, s in (n.inputs, n.inputs[::-1])[: 1 if n.op.name == "div" else 2]:
             inner = _projected(defs, m, axis)
-            scale = None if inner is None else s if v.type.rank == 1 else _spread(defs, s, axis)
-            if inner is not None and scale is not None:
-                scale = 1 / scale if n.op.name == "div" else scale
+            scale = None if inner is None else s if v.type.rank == 1 else spread(defs, s, axis)
+            if inner is not None and (scale := of_all(defs, scale, inner[0], inner[4], n.op.name == "div")) is not None:
                 return inner[0], [*inner[1], scale], *inner[2:]
     if n.op.name != "dot" or n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
         return None
     for k, other in ((0, 1), (1, 0)):
-        basis, b = _factor(defs, n.inputs[k]), n.inputs[other]
+        basis, b = factor(defs, n.inputs[k]), n.inputs[other]
         stands = v.type.rank == 1 or axis == k
         if basis is not None and stands and n.attrs["contract"][k] == (1 if basis[1] else 0,):
-            return basis[0], basis[2], b, n.attrs["contract"][other][0]
+            return basis[0], basis[2], b, n.attrs["contract"][other][0], basis[3]
     return None
 
 
 def _function(defs: Defs, v: Value, scales: Sequence[Value]) -> Value:
     node, f = defs[v], reduce(ew.mul, scales)
     (a,), w, lower = node.inputs, node.outputs[0], node.attrs["lower"]
-    chain = Chain(ChainMap(_made(), defs), [f], w)
+    chain = Chain(ChainMap(made(), defs), [f], w)
     if chain.hidden:
         f = ew.cast_to(f, v.type.dtype)
         product = mm(v * matrix.along_rows(f, v), v, tb=True)
@@ -139,7 +133,7 @@ def spectral_element_of(defs: Defs, n: Node) -> Value | None:
     chosen = np.zeros(f.type.dims, bool)
     chosen[k] = True
     f = ew.select(const(value=chosen, type=f.type.with_dtype("bool")), f, 0)
-    return _sum(ChainMap(_made(), defs), f)
+    return _sum(ChainMap(made(), defs), f)
 
 
 def spectral_product_of(defs: Defs, n: Node) -> Value | None:
@@ -148,7 +142,7 @@ def spectral_product_of(defs: Defs, n: Node) -> Value | None:
     if n.out.type.dtype not in ("f32", "f64") or x.type != y.type or x.type.rank != 1 or not n.attrs["contract"][0]:
         return None
     f = x * y
-    return _sum(ChainMap(_made(), defs), f)
+    return _sum(ChainMap(made(), defs), f)
 
 
 def _sum(defs: Defs, f: Value) -> Value | None:
@@ -178,8 +172,8 @@ def _quadratic(defs: Defs, f: Value) -> Value | None:
     def visit(v: Value) -> None:
         n = defs.get(v)
         inner = _projected(defs, v, 0) if n is not None and n.op.name == "dot" else None
-        if inner is not None:
-            found.append(inner)
+        if inner is not None and inner[4] is None:
+            found.append(inner[:4])
         elif n is not None and n.op.name == "mul":
             visit(n.inputs[0])
             visit(n.inputs[1])
@@ -293,10 +287,10 @@ def _singular_function(defs: Defs, n: Node) -> Value | None:
     """U f(s) V^T, its transpose, U f(s) U^T and V f(s) V^T as blocks of a function of the Jordan matrix."""
     if n.out.type.rank != 2 or n.attrs["batch"] != ((), ()) or any(len(c) != 1 for c in n.attrs["contract"]):
         return None
-    sides = [_factor(defs, v) for v in n.inputs]
+    sides = [factor(defs, v) for v in n.inputs]
     if any(x is None for x in sides):
         return None
-    (x, x_first, some), (y, y_first, more) = sides  # type: ignore[misc]
+    (x, x_first, some, part), (y, y_first, more, other) = sides  # type: ignore[misc]
     node = defs[x]
     thin = node.op is svd and (
         not node.attrs["full"] or n.inputs and node.inputs[0].type.shape[0] == node.inputs[0].type.shape[1]
@@ -304,97 +298,14 @@ def _singular_function(defs: Defs, n: Node) -> Value | None:
     over = tuple(c[0] for c in n.attrs["contract"])
     if not thin or defs[y] is not node or over != (0 if x_first else 1, 0 if y_first else 1) or not _within(node):
         return None
-    if x is y and not some + more:
+    if part is not None or other is not None or x is y and not some + more:
         return None
     s = node.outputs[1]
     f = reduce(ew.mul, [*some, *more]) if some + more else ew.full(1.0, s)
-    chain = Chain(ChainMap(_made(), defs), [f], s)
+    chain = Chain(ChainMap(made(), defs), [f], s)
     if chain.hidden or chain.mixed:
         return None
     jordan = Jordan(node)
     spectrum, table = jordan.function(chain, f, even=x is y)
     row, column = (int(v is node.outputs[2]) for v in (x, y))
     return jordan.block(function_of(spectrum, table), row, column)
-
-
-# ---- how it is found ----------------------------------------------------------------------------------------------------------------
-
-
-def _factor(defs: Defs, v: Value) -> Factor | None:
-    """v as eigenvectors, transposed or not, each scaled."""
-    n = defs.get(v)
-    if n is None or v.type.rank < 2:
-        return None
-    if n.op.name == "eigh" and v is n.outputs[1]:
-        return v, False, []
-    if n.op is svd and v in (n.outputs[0], n.outputs[2]):
-        return v, v is n.outputs[2], []
-    if n.op.name == "cast" and n.inputs[0].type.dtype[0] == "f":
-        return _factor(defs, n.inputs[0])
-    if n.op.name == "transpose" and n.attrs["perm"] == (*range(v.type.rank - 2), v.type.rank - 1, v.type.rank - 2):
-        inner = _factor(defs, n.inputs[0])
-        return None if inner is None else (inner[0], not inner[1], inner[2])
-    if n.op.name == "mul":
-        for m, s in (n.inputs, n.inputs[::-1]):
-            inner = _factor(defs, m)
-            scale = None if inner is None else _spread(defs, s, int(not inner[1]))
-            if inner is not None and scale is not None:
-                return inner[0], inner[1], [*inner[2], scale]
-    if n.op.name == "div":
-        inner = _factor(defs, n.inputs[0])
-        scale = None if inner is None else _spread(defs, n.inputs[1], int(not inner[1]))
-        if inner is not None and scale is not None:
-            return inner[0], inner[1], [*inner[2], 1 / scale]
-    if n.op.name == "dot" and n.attrs["batch"] == ((), ()):
-        return _scaled_by_product(defs, n)
-    return None
-
-
-def _scaled_by_product(defs: Defs, n: Node) -> Factor | None:
-    """V times a diagonal matrix, or such a one times V^T."""
-    x, y = n.inputs
-    over = n.attrs["contract"]
-    if over != ((1,), (0,)):
-        return None
-    for m, d, transposed in ((x, y, False), (y, x, True)):
-        inner, scale = _factor(defs, m), _diagonal(defs, d)
-        if inner is not None and scale is not None and inner[1] == transposed:
-            return inner[0], inner[1], [*inner[2], scale]
-    return None
-
-
-def _spread(defs: Defs, v: Value, axis: int) -> Value | None:
-    """The vectors that v repeats along one axis of matrices; `axis`: 0 or 1, the one along which they stand."""
-    n = defs.get(v)
-    lead = v.type.rank - 2
-    vector: tuple[Any, ...] = (*v.type.shape[:lead], v.type.shape[lead + axis])
-    if splat_of(n) is not None:
-        return ew.full(splat_of(n), Value(v.type.with_shape(vector)))
-    if n is None or n.op.name != "broadcast":
-        return None
-    source = n.inputs[0]
-    if all(d == 1 for d in source.type.shape):
-        return broadcast(reshape_to(source, ()), shape=vector, dims=())
-    shape: list[Any] = [1] * v.type.rank
-    for d, k in zip(source.type.shape, n.attrs["dims"]):
-        shape[k] = d
-    if shape[lead + 1 - axis] != 1 or (*shape[:lead], shape[lead + axis]) != vector:
-        return None
-    before = defs.get(source)
-    while before is not None and before.op.name in ("reshape", "broadcast") and source.type.shape != vector:
-        source = before.inputs[0]
-        before = defs.get(source)
-    return source if source.type.shape == vector else reshape_to(n.inputs[0], vector)
-
-
-def _diagonal(defs: Defs, v: Value) -> Value | None:
-    """The diagonal of a matrix that is 0 elsewhere."""
-    n = defs.get(v)
-    if n is None or n.op.name != "update" or n.attrs["spec"] != ("g", "g"):
-        return None
-    zero, values, *at = (defs.get(x) for x in n.inputs)
-    if zero is None or zero.op is not const or np.any(zero.attrs["value"]):
-        return None
-    places = [np.asarray(p.attrs["value"]) for p in at if p is not None and p.op is const]
-    whole = len(places) == 2 and all(p.tolist() == list(range(p.size)) and p.size == v.type.shape[0] for p in places if p.ndim)
-    return n.inputs[1] if whole and values is not None and all(p.ndim for p in places) else None

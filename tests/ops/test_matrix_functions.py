@@ -327,6 +327,53 @@ def test_projector_on_a_whole_space(a: np.ndarray) -> None:
     np.testing.assert_allclose(irad.grad(f)(a), want, atol=1e-10)
 
 
+def projected(a: Any) -> Any:
+    w, v = basis(a)
+    return v[:, :2] @ v[:, :2].T
+
+
+def filtered(a: Any) -> Any:
+    w, v = basis(a)
+    u = v[:, :2]
+    return u @ (u.T * np.log(w[:2])[:, None])
+
+
+def inverse_of_part(a: Any) -> Any:
+    w, v = basis(a)
+    return (v[:, 2:] / (w[2:] + 1)) @ v[:, 2:].T + v[:, 1::-1] @ np.diag(1 / np.sqrt(w[1::-1])) @ v[:, 1::-1].T
+
+
+def applied_to_a_matrix(a: Any) -> Any:
+    w, v = basis(a)
+    u = v[:, -3:2]
+    return u @ (u.T @ C)
+
+
+@pytest.mark.parametrize("f", [projected, filtered, inverse_of_part, applied_to_a_matrix], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("a", EQUAL[:2], ids=range(2))
+def test_some_of_the_eigenvectors(f: Any, a: np.ndarray) -> None:
+    """Both modes and curvature, where the two lowest eigenvalues are equal, against differences, which pass no tie."""
+    e = RNG.normal(size=(3, 3))
+    e = e + e.T
+    total = lambda a: np.sum(f(a) * (1 + C))
+    slope = lambda g: (8 * (g(a + h * e) - g(a - h * e)) - (g(a + 2 * h * e) - g(a - 2 * h * e))) / (12 * h)
+    h = 1e-3
+    grad = irad.grad(total)
+    np.testing.assert_allclose(irad.compile(f)(a), f(a), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(np.sum(grad(a) * e), slope(total), rtol=1e-7)
+    np.testing.assert_allclose(np.sum(irad.jvp(f, (a,), (e,))[1] * (1 + C)), slope(total), rtol=1e-7)
+    np.testing.assert_allclose(irad.jvp(grad, (a,), (e,))[1], slope(grad), rtol=1e-6, atol=1e-6)
+
+
+def test_a_space_that_is_cut_has_no_slope() -> None:
+    def cut(a: Any) -> Any:
+        w, v = basis(a)
+        return np.sum(C * (v[:, :1] @ v[:, :1].T))
+
+    for a in EQUAL[:3]:
+        assert np.isnan(irad.grad(cut)(a)).any() and np.isnan(irad.jvp(cut, (a,), (C + C.T,))[1])
+
+
 def test_polar_factor() -> None:
     """At c times an orthogonal Q the polar factor changes by the antisymmetric part of E Q^T, over c."""
 
