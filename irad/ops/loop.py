@@ -136,7 +136,7 @@ def _infer_loop(*dests: Type, extents: tuple[Dim, ...], outs: tuple[Out, ...], b
         raise IradTypeError(
             f"loop with {len(dests)} destinations yields {len(body.results)} values, which does not fit {len(outs)} outs"
         )
-    for o, ds, vs, extra in _groups(outs, dests, [v.type for v in body.results]):
+    for o, ds, vs, extra in groups(outs, dests, [v.type for v in body.results]):
         n = len(o.map.rows)
         if any(len(r) != len(extents) + o.extra + 1 for r in o.map.rows) or any(t != I64 for t in extra):
             raise type_error("the map of a loop's out takes the indices and the yielded positions", *extra)
@@ -146,7 +146,7 @@ def _infer_loop(*dests: Type, extents: tuple[Dim, ...], outs: tuple[Out, ...], b
     return dests
 
 
-def _groups(outs: Sequence[Out], dests: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Out, Any, Any, Any]]:
+def groups(outs: Sequence[Out], dests: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Out, Any, Any, Any]]:
     """(out, its destinations, its values, its extra positions), the flat sequences cut up."""
     k = j = 0
     for o in outs:
@@ -157,7 +157,7 @@ def _groups(outs: Sequence[Out], dests: Sequence[Any], values: Sequence[Any]) ->
 def _eval_loop(*dests: Any, extents: tuple[Dim, ...], outs: tuple[Out, ...], body: Callable[..., list[Any]]) -> tuple[Any, ...]:
     acc = [np.array(d) for d in dests]
     for idx in itertools.product(*map(range, extents)):  # type: ignore[arg-type]
-        for o, ds, vs, extra in _groups(outs, acc, body(*map(np.int64, idx))):
+        for o, ds, vs, extra in groups(outs, acc, body(*map(np.int64, idx))):
             at = o.map.at([*idx, *map(int, extra)])
             if o.kind == "store":
                 ds[0][at] = vs[0]

@@ -16,6 +16,7 @@ from irad.core.affine import LINEAR, WHOLE, Interval, bounds, coefficient, join
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, Extent, affine, form
+from irad.ops.loop import groups
 from irad.ops.intervals import HIGHEST, LOWEST, int_range
 from irad.ops.regions import loop_of
 from irad.passes.rewrite import Env, lookup, splat_of
@@ -357,6 +358,25 @@ class Facts:
         if node.op.name == "if":
             for out, v in zip(node.outputs, node.regions[k].results):
                 self.results[out] = join([self.results[out], self.interval(v)] if k else [self.interval(v)])
+        elif node.op.name == "loop":
+            self._folded(node)
+
+    def _folded(self, node: Node) -> None:
+        """Remember what a fused loop makes of whole numbers that it stores, chooses between or adds up."""
+        k = 0
+        for o, (init, *_), (value, *_), _ in groups(node.attrs["outs"], node.inputs, node.regions[0].results):
+            out, k = node.outputs[k], k + o.width
+            (least, lo), (most, hi) = zip(self.interval(init), self.interval(value))
+            if o.kind in ("store", "maximum", "minimum"):
+                self.results[out] = min(least, lo), max(most, hi)
+            elif o.kind == "add" and out.type.dtype[0] in "iu":
+                trips = math.prod(self.bounds(d)[1] for j, d in enumerate(node.attrs["extents"]) if o.extra or not any(r[j] for r in o.map.rows))
+                if trips == math.inf:
+                    continue
+                whole = _whole(out)
+                sums = least + min(lo * trips, 0), most + max(hi * trips, 0)
+                if whole[0] <= sums[0] and sums[1] <= whole[1]:
+                    self.results[out] = sums
 
     def after(self, node: Node) -> None:
         """What holds once a region op is done."""

@@ -224,3 +224,21 @@ def test_a_length_that_only_the_extents_of_a_value_at_all_places_read() -> None:
         lambda x: np.sum(np.ones((len(x[x > 0.5]), 3)) * x**2),
     ):
         np.testing.assert_allclose(irad.grad(f)(x), 4 * x, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.full(x[x > 0.5].shape, 2.0),
+        lambda x: np.ones(len(x[x > 0.5])) * x[0],
+        lambda x: np.ones_like(x[x > 0.5]) * np.sum(x > 0.2),
+        lambda x: np.zeros((2, len(x[x > 0.5]))) + x[0],
+    ],
+)
+def test_only_the_length_of_what_a_mask_selects_is_left(f: Any) -> None:
+    """A sum of so many bools is no larger than their number, in a fused loop too."""
+    c, g = irad.compile(f), irad.grad(lambda x: np.sum(f(x)))
+    for x in (np.linspace(0, 1, 9), np.zeros(9), np.ones(9)):
+        np.testing.assert_array_equal(c(x), f(x))
+        step = np.eye(9)[0] * 1e-6
+        np.testing.assert_allclose(g(x)[0], np.sum(f(x + step) - f(x)) / 1e-6, rtol=1e-6, atol=1e-6)
