@@ -57,7 +57,7 @@ from irad.frontend.values.runs import (
 from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, eq, minimum, select
+from irad.ops.elementwise import cast_to, eq, limit, select
 from irad.ops.intervals import affine_of, bound, definition, dim_interval
 from irad.ops.text import choice_field
 
@@ -196,7 +196,7 @@ def _sized_leaves(t: Sized, content: Any) -> list[Value]:
 def _at_most(n: Value, most: Dim) -> Value:
     """A length that was checked, so that passes see its bound."""
     hi = dim_interval(most)[1]
-    return minimum(n, int(hi)) if hi < 2**40 and dim_interval(affine_of(n))[1] > hi else n
+    return limit(n, int(hi)) if hi < 2**40 and dim_interval(affine_of(n))[1] > hi else n
 
 
 def _appended(t: Sized, v: Value) -> Value | None:
