@@ -12,7 +12,8 @@ from irad.core.tree import register as register_type
 from irad.errors import IradError, IradTypeError, IradValueError, ShapeError, UnsupportedError
 
 with uncollected():  # the compiler itself, which makes no garbage: a first call should not wait for it
-    from irad.api import checkpoint, compile, grad, hessian, hvp, jacobian, jvp, linearize, value_and_grad, vjp, vmap
+    from irad.api import checkpoint, compile, grad, hessian, hvp, jacobian, value_and_grad, vmap
+    from irad.directional import jvp, linearize, vjp
 
     all_old()
 

@@ -1,4 +1,4 @@
-"""The public functions: `compile` and the transforms.
+"""The public functions: `compile`, gradients and batches. Derivatives along directions are in irad.directional.
 
 Every transform compiles. Outside of compiled code `grad(f)(x)` traces, differentiates and compiles `f` at the first call for
 each structure and types of arguments; inside, it becomes an operation that the autodiff pass expands, so transforms nest.
@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from irad.call.attached import call
-from irad.call.runtime import Cache, cache_of, code_key
-from irad.call.specialisation import specialise
 from irad.core.by_name import arrived, carried, reduced, stands_for
 from irad.core.once import import_later
-from irad.core.tree import map_leaves
 from irad.errors import IradTypeError, IradValueError, shortened
 from irad.frontend.syntax.source import carry
-from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper, bind
+from irad.frontend.transforms.transform import OUTSIDE, Transform, Wrapper
 from irad.options import (
     DEFAULT,
     Given,
@@ -31,15 +28,12 @@ from irad.options import (
     name_of,
     numbers_of,
     options,
-    positions_of,
     refuse_others,
-    static_leaves,
 )
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from irad.call.linear import Linear
     from irad.call.pullback import Pullback
     from irad.call.stages import Stages
     from irad.call.versions import Version
@@ -54,8 +48,8 @@ class Function(Transform, Generic[P, R]):
     """A transformed function: call it like the original. It is compiled with the options of a compiled original."""
 
     def __init__(self, kind: str, f: Any, argnums: Any = 0, has_aux: bool = False, mode: str = "", axes: Any = (0, 0)):
-        super().__init__(kind, _plain(f), argnums, has_aux, mode, axes)
-        self.options = _options(f)
+        super().__init__(kind, plain_of(f), argnums, has_aux, mode, axes)
+        self.options = options_of(f)
         self.__module__ = getattr(self.fun, "__module__", None) or __name__  # where pickle looks for it
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -119,8 +113,8 @@ class Compiled(Wrapper, Generic[P, R]):
         return self if obj is None else functools.partial(self, obj)
 
     def vjp(self, *args: Any) -> tuple[Any, Pullback]:
-        """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents."""
-        return vjp(self, *args)
+        """(result, pullback); the pullback takes a cotangent like the result and gives a tuple of cotangents. As `irad.vjp`."""
+        return import_later("irad.directional").vjp(self, *args)  # type: ignore[no-any-return]
 
     def lower(self, *args: Any, grad: bool = False, **kwargs: Any) -> Stages:
         """What is compiled for these arguments: `.explain`, `.ir`, `.kernel`, `.llvm`, `.asm`, `.passes`. `grad`: of `value_and_grad`."""
@@ -148,7 +142,7 @@ def _compiled_again(text: tuple[str, str] | None, fn: Any, argnums: Any, given: 
     if text is not None:
         carry(*text)
         arrived(fn, text)
-    return Compiled(_plain(fn), argnums, given)
+    return Compiled(plain_of(fn), argnums, given)
 
 
 @overload
@@ -187,6 +181,15 @@ def compile(
     `dynamic`: True, arguments, or a dict of arguments and axes: extents that each call passes, for which code is not made anew.
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
+
+    >>> @irad.compile
+    ... def loss(w, x, y):
+    ...     return np.mean((x @ w - y) ** 2)
+    >>> x, y = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([3.0, 4.0])
+    >>> loss(np.ones(2), x, y)
+    4.0
+    >>> loss.value_and_grad(np.ones(2), x, y)
+    (4.0, array([-2., -4.]))
     """
     refuse_others(others)
     numbers = numbers_of(argnums)
@@ -205,7 +208,7 @@ def compile(
     return Compiled(plain, numbers, options(plain, threads, fastmath, static, donate, check, memory_budget, dynamic))
 
 
-def _plain(f: Any) -> Any:
+def plain_of(f: Any) -> Any:
     """The function behind a compiled one."""
     if isinstance(f, Compiled):
         return f.__wrapped__
@@ -214,7 +217,7 @@ def _plain(f: Any) -> Any:
     return f
 
 
-def _options(f: Any) -> Options:
+def options_of(f: Any) -> Options:
     """Those of a compiled function, which its transforms take over."""
     return f.options if isinstance(f, (Compiled, Function)) else DEFAULT
 
@@ -228,6 +231,11 @@ def grad(
     promoted to float64. `argnames`: names instead of positions, keyword arguments included. With `has_aux` f returns
     (value, aux), and the gradient comes with aux. `mode`: see `value_and_grad`. Raises IradTypeError if the result is not
     one float, IradValueError if `argnums` is out of range or a name is no argument.
+
+    >>> irad.grad(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    >>> irad.grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 5.0)
+    (5.0, 2.0)
     """
     return Function("grad", f, numbers_of(argnums, argnames), has_aux, mode_of(mode))
 
@@ -239,151 +247,11 @@ def value_and_grad(
 
     `mode`: "reverse" or "forward" to insist; "auto" is forward for a few numbers through loops, where the backward would
     keep every trip's values, and reverse otherwise. With 5 to 8 numbers "forward" is worth a try: see docs/performance.md.
+
+    >>> irad.value_and_grad(lambda p: p["a"] ** 2 + 3 * p["b"])({"a": 2.0, "b": 1.0})
+    (7.0, {'a': 4.0, 'b': 3.0})
     """
     return Function("value_and_grad", f, numbers_of(argnums, argnames), has_aux, mode_of(mode))
-
-
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """(f(*primals), pullback). `pullback(cotangent)`, with a cotangent like the result, gives a tuple: one cotangent per primal.
-
-    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing. With
-    `has_aux` f returns (value, aux), and what comes is (value, pullback, aux).
-    """
-    fn, given = _plain(f), _options(f)
-    if not has_aux:
-        make = lambda: Cache(import_later("irad.call.pullback").make_vjp(_joint_for(fn, given, False)), options=given)
-        return cache_of(("vjp", given, code_key(fn)), make).run(fn, primals, {})
-    fresh = lambda: Cache(import_later("irad.call.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
-    (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
-    return out, pullback, aux
-
-
-def _joint_for(fn: Any, given: Options, has_aux: bool) -> Any:
-    """How `joint` of functions like fn is made."""
-    static = positions_of(fn, given.static)
-    if static:
-        return lambda fn: _joint_static(fn, static, has_aux)
-    return _joint_aux if has_aux else _joint
-
-
-def _joint_static(fn: Any, static: Sequence[int], has_aux: bool) -> Callable[[Any, Any], Any]:
-    """As `_joint` or `_joint_aux`; no derivative is taken by static arguments, and their cotangents are 0."""
-
-    def joint(primals: Any, cotangent: Any) -> Any:
-        rest = [k for k in range(len(primals)) if k not in static]
-        bound = lambda *xs: fn(*[xs[rest.index(k)] if k in rest else x for k, x in enumerate(primals)])
-        if has_aux:
-            value, pullback, aux = vjp(bound, *[primals[k] for k in rest], has_aux=True)
-            out, cts = (value, aux), pullback(cotangent)
-        else:
-            out, cts = _pulled(bound, [primals[k] for k in rest], cotangent)
-        return out, tuple([cts[rest.index(k)] if k in rest else map_leaves(lambda _: 0.0, x) for k, x in enumerate(primals)])
-
-    return joint
-
-
-def _joint(fn: Any) -> Callable[[Any, Any], Any]:
-    """fn as a function of its primals and a cotangent of its result."""
-
-    def joint(primals: Any, cotangent: Any) -> Any:
-        return _pulled(fn, primals, cotangent)
-
-    return joint
-
-
-def _pulled(fn: Any, primals: Any, cotangent: Any) -> Any:
-    """fn(*primals) and the cotangents of the primals, of one run of fn: what it prints and calls back happens once."""
-    out, pullback = vjp(fn, *primals)
-    return out, pullback(cotangent)
-
-
-def _joint_aux(fn: Any) -> Callable[[Any, Any], Any]:
-    """As `_joint`, of a function that returns (value, aux)."""
-
-    def joint(primals: Any, cotangent: Any) -> Any:
-        out, pullback, aux = vjp(fn, *primals, has_aux=True)
-        return (out, aux), pullback(cotangent)
-
-    return joint
-
-
-def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """(f(*primals), directional derivative along `tangents`), by forward mode in one sweep.
-
-    A tangent may be None: zero. With `has_aux` f returns (value, aux), and what comes is (value, tangent, aux).
-    """
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise IradTypeError("jvp wants tuples of primals and of tangents; write irad.jvp(f, (x,), (v,)) for one argument")
-    fn, given = _plain(f), _options(f).without_donation()
-    along = _along_aux(fn) if has_aux else _along(fn)
-
-    def make(along: Any, args: Any, kwargs: Any, options: Options) -> Any:
-        return specialise(along, args, kwargs, options, static=static_leaves(fn, options, args[0], {}))
-
-    fresh = lambda: Cache(make if given.static else None, options=given)
-    return cache_of(("jvp", has_aux, given, code_key(fn)), fresh).run(along, (tuple(primals), tuple(tangents)), {})
-
-
-def _along(fn: Any) -> Callable[[Any, Any], Any]:
-    """fn as a function of its primals and tangents of them."""
-
-    def along(primals: Any, tangents: Any) -> Any:
-        return jvp(fn, primals, tangents)
-
-    return along
-
-
-def _along_aux(fn: Any) -> Callable[[Any, Any], Any]:
-    """As `_along`, of a function that returns (value, aux)."""
-
-    def along(primals: Any, tangents: Any) -> Any:
-        return jvp(fn, primals, tangents, has_aux=True)
-
-    return along
-
-
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:
-    """(f(*primals), f_jvp). `f_jvp(*tangents)`, one tangent like each primal, gives the tangent of the result.
-
-    As `jvp`, with the work that does not depend on the tangents done once: for many directions at one point. Loops are run
-    again with each tangent, which takes no memory for their values.
-    """
-    make_linear = import_later("irad.call.linear").make_linear
-    fn, given = _plain(f), _options(f)
-    static = positions_of(fn, given.static)
-    beside = (lambda fn: _beside_static(fn, static)) if static else _beside
-    fresh = lambda: Cache(make_linear(beside), options=given)
-    result: tuple[Any, Linear] = cache_of(("linearize", given, code_key(fn)), fresh).run(fn, primals, {})
-    return result
-
-
-def _beside_static(fn: Any, static: Sequence[int]) -> Callable[[Any, Any], Any]:
-    """As `_beside`; the tangents of static arguments do not count."""
-
-    def beside(primals: Any, tangents: Any) -> Any:
-        tangent = _tangent(fn, primals, tuple([None if k in static else t for k, t in enumerate(tangents)]))
-        return _value(fn, primals), tangent
-
-    return beside
-
-
-def _value(fn: Any, primals: Any) -> Any:
-    """The result of a function; what it stores nobody sees."""
-    return fn(*primals)
-
-
-def _tangent(fn: Any, primals: Any, tangents: Any) -> Any:
-    """The tangent of a function whose result is computed beside it, with what it prints."""
-    return jvp(fn, primals, tangents)[1]
-
-
-def _beside(fn: Any) -> Callable[[Any, Any], Any]:
-    """fn's result, which no tangent has a part in, and its tangent, as a function of primals and tangents."""
-
-    def beside(primals: Any, tangents: Any) -> Any:
-        return _value(fn, primals), _tangent(fn, primals, tangents)
-
-    return beside
 
 
 def jacobian(
@@ -394,7 +262,11 @@ def jacobian(
     `mode`: "forward" or "reverse"; by default the one with fewer sweeps. Directions are lanes of one computation, and columns
     (or rows) that share no row (column) share a direction. `sparse`: SciPy sparse arrays of shape (result.size,
     argument.size) instead; their pattern, from the graph, holds what can depend, whatever the numbers are. `argnames` and
-    `has_aux`: as for `grad`.
+    `has_aux`: as for `grad`. Raises as `grad` does, but the result may be any tree of floats.
+
+    >>> irad.jacobian(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 5.0]))
+    array([[5., 0., 1.],
+           [0., 5., 2.]])
     """
     return _function("jacobian", f, numbers_of(argnums, argnames), has_aux, mode_of(mode or "auto"), sparse)
 
@@ -402,9 +274,13 @@ def jacobian(
 def hessian(
     f: Callable[P, Any], argnums: Numbers = 0, sparse: bool = False, has_aux: bool = False, argnames: Names = None
 ) -> Callable[P, Any]:
-    """Second derivatives of a function that returns one float, forward over reverse.
+    """Second derivatives of a function that returns one float, forward over reverse: shape argument.shape + argument.shape.
 
-    `sparse`, `argnames`, `has_aux`: as for `jacobian`.
+    `sparse`, `argnames`, `has_aux` and errors: as for `jacobian`.
+
+    >>> irad.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
     """
     return _function("hessian", f, numbers_of(argnums, argnames), has_aux, "", sparse)
 
@@ -419,7 +295,11 @@ def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse:
 
 
 def hvp(f: Callable[..., Any]) -> Function[..., Any]:
-    """(x, v) -> Hessian of f at x times v, without making the Hessian."""
+    """(x, v) -> Hessian of f at x times v, without making the Hessian. f returns one float; v is like x, and so is the result.
+
+    >>> irad.hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+    array([10.,  6.])
+    """
     return Function("hvp", f)
 
 
@@ -431,15 +311,27 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Function[P, 
     arguments are batched along axis 0. `out_axes`: where the batch axis of the results goes. Control flow may differ
     between elements; arrays that f changes are changed inside only. Raises ShapeError if the batched extents differ,
     IradValueError if nothing is batched.
+
+    >>> slope = irad.grad(lambda x, w: np.tanh(x @ w))
+    >>> irad.vmap(slope, in_axes=(0, None))(np.zeros((3, 2)), np.array([1.0, 2.0]))
+    array([[1., 2.],
+           [1., 2.],
+           [1., 2.]])
     """
     return Function("vmap", f, axes=(frozen(in_axes), frozen(out_axes)))
 
 
 def checkpoint(f: Callable[P, R]) -> Function[P, R]:
-    """f, whose values are computed again in the backward instead of being kept."""
+    """f, whose values are computed again in the backward instead of being kept: less memory, more work. It takes and gives what f does.
+
+    >>> def deep(x):
+    ...     for _ in range(3):
+    ...         x = irad.checkpoint(np.sin)(x)
+    ...     return x
+    >>> irad.grad(deep)(0.0)
+    1.0
+    """
     return Function("checkpoint", f)
 
 
-for _meant in (vjp, _pulled, _tangent, _value, jvp, linearize):
-    bind(_meant, _meant.__name__.lstrip("_"))
 OUTSIDE[Compiled.lower] = "it shows what is compiled; call it outside"

@@ -70,7 +70,14 @@ class custom_vjp(_WithRule):  # noqa: N801  (a decorator)
     """A function whose reverse derivative is given by `defvjp`; forward mode is its transpose.
 
     Outside of compiled code and where nothing is differentiated it is the function itself. Keyword arguments are allowed;
-    those that have a position count as positional for the rule.
+    those that have a position count as positional for the rule. Raises UnsupportedError where it is differentiated without a rule.
+
+    >>> @irad.custom_vjp
+    ... def clipped(x):
+    ...     return np.minimum(x, 1.0)
+    >>> _ = clipped.defvjp(lambda x: (clipped.fun(x), None), lambda _, ct: (ct,))  # straight through
+    >>> irad.grad(lambda x: np.sum(clipped(x)))(np.array([0.5, 3.0]))
+    array([1., 1.])
     """
 
     fwd: Callable[..., Any] | None = None
@@ -94,7 +101,18 @@ class custom_vjp(_WithRule):  # noqa: N801  (a decorator)
 
 
 class custom_jvp(_WithRule):  # noqa: N801
-    """A function whose forward derivative is given by `defjvp`; reverse mode is its transpose. Otherwise as `custom_vjp`."""
+    """A function whose forward derivative is given by `defjvp`; reverse mode is its transpose. Otherwise as `custom_vjp`.
+
+    >>> @irad.custom_jvp
+    ... def root(x):
+    ...     return np.sqrt(x)
+    >>> @root.defjvp
+    ... def rule(primals, tangents):
+    ...     y = root.fun(primals[0])
+    ...     return y, 0.5 * tangents[0] / (y + 1e-9)
+    >>> irad.grad(root)(4.0)
+    0.249...
+    """
 
     rule: Callable[..., Any] | None = None
 
@@ -122,7 +140,11 @@ def _again(cls: type, state: dict[str, Any]) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """x (a tree), a constant for every derivative. Outside of compiled code: x itself."""
+    """x (a tree), a constant for every derivative. Outside of compiled code: x itself.
+
+    >>> irad.grad(lambda x: x * irad.stop_gradient(x))(3.0)
+    3.0
+    """
     return x
 
 
@@ -184,6 +206,11 @@ def callback(f: Callable[..., Any], result_types: Any, vjp: Callable[..., Any] |
     `vjp(ct, *args) -> tuple of cotangents` makes it differentiable; it is compiled (wrap it in a callback to run it in Python).
     Calls happen in program order, once each; with `pure=True` they may be left out, repeated or moved. Arrays are given as
     copies. What the function raises comes out of the compiled code; a result of another type is an IradTypeError.
+
+    >>> table = {0: 1.5, 1: 2.5}
+    >>> look_up = irad.callback(lambda k: table[k], 0.0)
+    >>> irad.grad(lambda x, k: x * look_up(k))(2.0, 1)
+    2.5
     """
     return Callback(f, result_types, vjp, pure)
 

@@ -75,7 +75,14 @@ NO_BOUND = "the length of an array of type"  # how the message begins where memo
 
 
 class IradError(Exception):
-    """Base of irad's errors. `loc` is the source line where it arose, if known; `callers`: the calls that lead there, innermost first."""
+    """Base of irad's errors. `loc` is the source line where it arose, if known; `callers`: the calls that lead there, innermost first.
+
+    >>> try:
+    ...     irad.grad(lambda x: x + open("f").read())(1.0)
+    ... except irad.IradError as e:
+    ...     print(e.message)
+    io.open gives another result at each call, ...
+    """
 
     def __init__(self, message: str, loc: Loc | None = None):
         super().__init__(message)
@@ -159,11 +166,21 @@ def _chained(frames: Sequence[TracebackType]) -> TracebackType | None:
 
 
 class IradTypeError(IradError, TypeError):
-    """Operands, arguments or structures of the wrong type."""
+    """Operands, arguments or structures of the wrong type.
+
+    >>> irad.grad(lambda x: x)(np.ones(2))
+    Traceback (most recent call last):
+    irad.errors.IradTypeError: ...
+    """
 
 
 class IradValueError(IradError, ValueError):
-    """Values that cannot be meant: shapes that do not fit, argnums out of range."""
+    """Values that cannot be meant: shapes that do not fit, argnums out of range.
+
+    >>> irad.grad(lambda x: x, argnums=1)(1.0)
+    Traceback (most recent call last):
+    irad.errors.IradValueError: ...
+    """
 
 
 class IradIndexError(IradError, IndexError):
@@ -190,11 +207,21 @@ _WITHIN = (PythonTypeError, PythonValueError)  # what the front end tells apart;
 
 
 class ShapeError(PythonValueError):
-    """Shapes that do not fit together; the message states both."""
+    """Shapes that do not fit together; the message states both.
+
+    >>> irad.compile(lambda x, y: x + y)(np.ones(2), np.ones(3))
+    Traceback (most recent call last):
+    irad.errors.ShapeError: ...
+    """
 
 
 class UnsupportedError(IradError, NotImplementedError):
-    """Python or NumPy that irad does not compile; the message says what to write instead."""
+    """Python or NumPy that irad does not compile; the message says what to write instead.
+
+    >>> irad.compile(lambda x: eval("x + 1"))(1.0)
+    Traceback (most recent call last):
+    irad.errors.UnsupportedError: ...
+    """
 
 
 class ReadOnlyError(UnsupportedError, ValueError):

@@ -94,9 +94,15 @@ def flatten(tree: Any) -> tuple[np.ndarray, Unflatten]:
     vector has the common dtype (a Python float is a float64); leaves get their own dtypes and shapes back. Both functions work in
     compiled code and are differentiated. Raises IradTypeError for whole numbers and bools, which no derivative moves.
 
-        x, unflatten = irad.flatten(params)
         f = irad.value_and_grad(lambda v: loss(unflatten(v)))
         best = unflatten(scipy.optimize.minimize(f, x, jac=True).x)
+
+    >>> x, unflatten = irad.flatten({"w": np.ones((2, 1)), "b": 3.0})
+    >>> x
+    array([1., 1., 3.])
+    >>> unflatten(2 * x)
+    {'w': array([[2.],
+           [2.]]), 'b': 6.0}
     """
     leaves, treedef = leaves_of(tree)
     parts = _parts([(type_of(x), _kind(x)) for x in leaves])

@@ -26,6 +26,8 @@ from irad.frontend.transforms.custom import Special, value_of
 from irad.frontend.transforms.linearise import is_leaf, kind_of, object_of
 from irad.ops import mpi as ops
 
+__all__ = ["allgather", "allreduce", "broadcast", "rank", "reduce", "reduce_scatter", "size"]
+
 
 class Collective(Special):
     """A collective that compiled code can call; called elsewhere it does the same at once."""
@@ -104,28 +106,62 @@ allreduce = Collective(
     `op`: "sum", "max" or "min". The derivative of a sum is the sum of all cotangents; of a largest or smallest number those
     processes that have it share that sum alike. `comm`: a communicator of mpi4py, else all processes. Raises
     RuntimeError if MPI reports an error, IradValueError for another `op`.
+
+    >>> irad.mpi.allreduce(3.0)  # of one process
+    3.0
     """,
 )
 broadcast = Collective(
     "broadcast",
     """broadcast(x, *, root=0, comm=None): the x of process `root`, for all. Derivative: the sum of all cotangents at the root, zeros
-    elsewhere.""",
+    elsewhere.
+
+    >>> irad.mpi.broadcast(3.0)  # of one process
+    3.0
+    """,
 )
 reduce = Collective(
     "reduce",
     """reduce(x, *, root=0, op="sum", comm=None): the sum of all x for process `root`, zeros for the others. Derivative: the root's
-    cotangent, for all.""",
+    cotangent, for all.
+
+    >>> irad.mpi.reduce(3.0)  # of one process
+    3.0
+    """,
 )
 allgather = Collective(
     "allgather",
-    """allgather(x, *, comm=None): all processes' x, stacked along a new axis 0, for all. Derivative: `reduce_scatter`.""",
+    """allgather(x, *, comm=None): all processes' x, stacked along a new axis 0, for all. Derivative: `reduce_scatter`.
+
+    >>> irad.mpi.allgather(np.ones(2))  # of one process
+    array([[1., 1.]])
+    """,
 )
 reduce_scatter = Collective(
     "reduce_scatter",
     """reduce_scatter(x, *, op="sum", comm=None): the sum of all x, cut along axis 0 into one element for each process.
 
     x.shape[0] is the number of processes. Derivative: `allgather`.
+
+    >>> irad.mpi.reduce_scatter(np.ones((1, 2)))  # of one process
+    array([1., 1.])
     """,
 )
-rank = _Known("rank", "rank(comm=None): the number of this process, from 0. A constant in compiled code.", lambda c: c.rank)
-size = _Known("size", "size(comm=None): how many processes there are. A constant in compiled code.", lambda c: c.size)
+rank = _Known(
+    "rank",
+    """rank(comm=None): the number of this process, from 0. A constant in compiled code.
+
+    >>> irad.mpi.rank()  # of one process
+    0
+    """,
+    lambda c: c.rank,
+)
+size = _Known(
+    "size",
+    """size(comm=None): how many processes there are. A constant in compiled code.
+
+    >>> irad.mpi.size()  # of one process
+    1
+    """,
+    lambda c: c.size,
+)

@@ -28,6 +28,7 @@ LAYERS: list[set[str]] = [
         "irad.custom",
         "irad.validation",
         "irad.api",
+        "irad.directional",
         "irad.ahead",
         "irad.flat",
         "irad.mpi",

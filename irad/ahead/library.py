@@ -96,6 +96,13 @@ def export(
     The options of a compiled `f` hold (`threads`, which is 1 if it is not set, `fastmath`, `static`). What `f` captures is
     as it is now. Raises IradError kinds at the line of `f` for what has no form without Python, IradValueError for an option that
     cannot be, IradError if nothing here can link a library: the object file and the header are there then.
+
+    >>> def energy(x):
+    ...     return np.sum(x**4)
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = irad.export(energy, "f64[3]", path=folder / "energy.o", grad=True)
+    >>> sorted(p.name for p in folder.iterdir())
+    ['energy.h', 'energy.o']
     """
     out, triple = Path(path), target
     if out.suffix not in _ENDS:

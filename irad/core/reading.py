@@ -41,7 +41,14 @@ def attr_names(op: Op) -> dict[str, bool]:
 
 
 def load(path: str | Path) -> Program:
-    """The program in a file; errors name its lines."""
+    """The program in a file of IR text (docs/ir.md), which `irad.compile` takes. Raises ParseError, IradTypeError or ShapeError, which name
+    its lines, and OSError.
+
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "square.irad")
+    >>> _ = path.write_text("func @square(%x: f64) -> f64 {\\n  %y: f64 = mul %x, %x\\n  return %y\\n}\\n")
+    >>> irad.compile(irad.load(path)).value_and_grad(3.0)
+    (9.0, 6.0)
+    """
     return parse(decoded(Path(path).read_bytes(), str(path)), str(path))
 
 

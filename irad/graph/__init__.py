@@ -40,6 +40,15 @@ class Elementwise(Op):
 
     def __init__(self, ufunc: np.ufunc, symbol: str = ""):
         self.ufunc, self.symbol = ufunc, symbol
+        if not symbol:
+            name = ufunc.__name__
+            self.__doc__ = f"""`np.{name}` of a node, as a node.
+
+            >>> x = irad.graph.Variable("x")
+            >>> (y,) = irad.graph.Executor([irad.graph.{name}(x)]).run({{x: 0.5}})
+            >>> abs(y - np.{name}(0.5)) < 1e-15
+            True
+            """
 
     def __call__(self, *inputs: Node | Number, name: str = "", const_attr: Any = None) -> Node:
         node = super().__call__(*inputs, const_attr=const_attr)
@@ -174,7 +183,12 @@ OPERATORS.update({"+": add, "-": subtract, "*": multiply, "/": divide, "**": pow
 
 
 class Like(Op):
-    """Ones or zeros of the dtype and shape of the input."""
+    """Ones or zeros of the dtype and shape of the input.
+
+    >>> x = irad.graph.Variable("x")
+    >>> irad.graph.Executor([irad.graph.oneslike_op(x), irad.graph.zeroslike_op(x)]).run({x: np.arange(2.0)})
+    [array([1., 1.]), array([0., 0.])]
+    """
 
     def __init__(self, make: Any):
         self.make = make
@@ -190,7 +204,12 @@ class Like(Op):
 
 
 class ReduceSum(Op):
-    """The sum over `axis` (int, tuple or None for all), which `const_attr` keeps with `keepdims`."""
+    """The sum over `axis` (int, tuple or None for all), which `const_attr` keeps with `keepdims`.
+
+    >>> x = irad.graph.Variable("x")
+    >>> irad.graph.Executor([irad.graph.reduce_sum(x, axis=0)]).run({x: np.ones((2, 3))})
+    [array([2., 2., 2.])]
+    """
 
     def __call__(self, a: Node, axis: Any = None, keepdims: bool = False, name: str = "") -> Node:  # type: ignore[override]
         return Node(self, [as_node(a)], name or f"sum({a})", (axis, keepdims))
@@ -209,7 +228,13 @@ class ReduceSum(Op):
 
 
 class BroadcastLike(Op):
-    """The first input in the shape of the second. `const_attr`: axes (of the second) to put into the first before, or None."""
+    """The first input in the shape of the second. `const_attr`: axes (of the second) to put into the first before, or None.
+
+    >>> x, like = irad.graph.Variable("x"), irad.graph.Variable("like")
+    >>> irad.graph.Executor([irad.graph.broadcast_like(x, like, axis=1)]).run({x: np.array([1.0, 2.0]), like: np.ones((2, 2))})
+    [array([[1., 1.],
+           [2., 2.]])]
+    """
 
     def __call__(self, a: Node, like: Node, axis: Any = None, name: str = "") -> Node:  # type: ignore[override]
         return Node(self, [as_node(a), as_node(like)], name or f"broadcast({a})", axis)
@@ -239,7 +264,12 @@ class BroadcastLike(Op):
 
 
 class ReduceLike(Op):
-    """The first input summed to the shape of the second, which broadcasts to it: the adjoint of broadcasting."""
+    """The first input summed to the shape of the second, which broadcasts to it: the adjoint of broadcasting.
+
+    >>> x, like = irad.graph.Variable("x"), irad.graph.Variable("like")
+    >>> irad.graph.Executor([irad.graph.reduce_like(x, like)]).run({x: np.ones((2, 3)), like: np.ones(3)})
+    [array([2., 2., 2.])]
+    """
 
     def __call__(self, a: Node, like: Node, name: str = "") -> Node:  # type: ignore[override]
         return Node(self, [as_node(a), as_node(like)], name or str(a))
@@ -268,7 +298,13 @@ class ReduceLike(Op):
 
 
 class MatMul(Op):
-    """A @ B of matrices, either transposed first. `const_attr`: (trans_A, trans_B)."""
+    """A @ B of matrices, either transposed first. `const_attr`: (trans_A, trans_B).
+
+    >>> a = irad.graph.Variable("a")
+    >>> irad.graph.Executor([irad.graph.matmul_op(a, a, trans_A=True)]).run({a: np.array([[1.0, 2.0]])})
+    [array([[1., 2.],
+           [2., 4.]])]
+    """
 
     def __call__(self, a: Node, b: Node, trans_A: bool = False, trans_B: bool = False, name: str = "") -> Node:  # type: ignore[override]
         text = f"matmul({a}{'.T' * trans_A}, {b}{'.T' * trans_B})"
@@ -303,6 +339,12 @@ def gradients(output_node: Node, node_list: Sequence[Node]) -> list[Node]:
 
     Where `output_node` does not depend on it, zeros. The nodes may be differentiated again. Raises UnsupportedError,
     at the line that made the node, for an op without `gradient`, and IradTypeError if `gradient` does not fit the inputs.
+
+    >>> x = irad.graph.Variable("x")
+    >>> (dx,) = irad.graph.gradients(x**3, [x])
+    >>> (second,) = irad.graph.gradients(dx, [x])
+    >>> irad.graph.Executor([dx, second]).run({x: 2.0})
+    [12.0, 12.0]
     """
     from_y = ancestors([output_node])
     wanted = set(node_list)

@@ -50,7 +50,12 @@ def ancestors(nodes: Sequence[Node]) -> list[Node]:
 
 
 class Executor:
-    """Computes nodes. `steps` holds what was compiled so far: see `Step`."""
+    """Computes nodes. `steps` holds what was compiled so far: see `Step`.
+
+    >>> x, w = irad.graph.Variable("x"), irad.graph.Variable("w")
+    >>> irad.graph.Executor([x * w, x + w]).run({x: np.array([1.0, 2.0]), w: 3})
+    [array([3., 6.]), array([4., 5.])]
+    """
 
     def __init__(self, eval_node_list: Sequence[Node]):
         self.nodes = list(eval_node_list)

@@ -20,7 +20,12 @@ _differentiating: ContextVar[bool] = ContextVar("differentiating", default=False
 class Node:
     """A value in a graph: `op` of `inputs`; `const_attr` is what else the op needs to know, `name` is for people.
 
-    `loc`: the line that made the node; errors name it. `deriv`: the node was made by `gradients`.
+    `loc`: the line that made the node; errors name it. `deriv`: the node was made by `gradients`. Operators make nodes.
+
+    >>> x = irad.graph.Variable("x")
+    >>> y = 2 * x + 1
+    >>> y, y.inputs
+    (<node ((2 * x) + 1)>, [<node (2 * x)>, <node 1>])
     """
 
     __array_ufunc__ = None  # `array * node` asks the node
@@ -81,7 +86,18 @@ def _caller() -> Loc | None:
 
 
 class Op:
-    """What nodes do. An op of your own defines `compute` and `gradient`; `op(a, b)` makes a node."""
+    """What nodes do. An op of your own defines `compute` and `gradient`; `op(a, b)` makes a node.
+
+    >>> class Cube(irad.graph.Op):
+    ...     def compute(self, node, input_vals):
+    ...         return input_vals[0] ** 3
+    ...     def gradient(self, node, output_grad):
+    ...         return [3 * node.inputs[0] ** 2 * output_grad]
+    >>> x = irad.graph.Variable("x")
+    >>> (dx,) = irad.graph.gradients(Cube()(x), [x])
+    >>> irad.graph.Executor([dx]).run({x: np.array([1.0, 2.0])})
+    [array([ 3., 12.])]
+    """
 
     def __call__(self, *inputs: Node | Number, name: str = "", const_attr: Any = None) -> Node:
         """A node of this op; numbers and arrays among the inputs become constants."""
@@ -129,7 +145,11 @@ _placeholder, _constant = Placeholder(), Constant()
 
 
 def Variable(name: str) -> Node:
-    """A node without inputs, whose value is given to `Executor.run`."""
+    """A node without inputs, whose value is given to `Executor.run`.
+
+    >>> irad.graph.Variable("x")
+    <node x>
+    """
     return Node(_placeholder, (), name)
 
 

@@ -23,6 +23,11 @@ def to_casadi(f: Callable[..., Any], *like: Any, name: str = "irad") -> Any:
     A number is 1 x 1 in CasADi, an array of n numbers n x 1; more than two axes are an error. f returns an array or number, or a
     tuple of them. Keep the result as long as CasADi uses it. Raises ImportError without casadi, IradTypeError for shapes
     that CasADi has not.
+
+    >>> import casadi
+    >>> square, x = irad.to_casadi(lambda x: np.sum(x**2), np.zeros(2)), casadi.SX.sym("x", 2)
+    >>> float(square([3.0, 4.0]))
+    25.0
     """
     shapes = [np.shape(x) for x in like]
     return _callback()(name, compiled(f), shapes)

@@ -19,6 +19,10 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     The arguments are arrays, and tuples, lists and dicts of them. Results have JAX's dtypes: without jax_enable_x64, float32.
     JAX calls f on the host, so the arrays come from the device and go back. Raises ImportError without jax, IradTypeError if the
     shape of a result is known at run time only.
+
+    >>> import jax
+    >>> [float(g) for g in jax.grad(irad.to_jax(lambda x: np.sum(x**2)))(np.array([1.0, 2.0]))]
+    [2.0, 4.0]
     """
     return _bridge(import_later("jax"), compiled(f))
 

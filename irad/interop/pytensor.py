@@ -21,6 +21,12 @@ def to_pytensor(f: Callable[..., Any], *like: Any) -> Callable[..., Any]:
     f takes arrays and returns an array or number, or a tuple of them. Its results' ranks and dtypes are found by compiling it for
     arguments like `like`; without these, for such of the variables' types, an extent that is not known taken as 3. Raises
     ImportError without pytensor.
+
+    >>> import pytensor, pytensor.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> slope = pytensor.function([x], pytensor.grad(irad.to_pytensor(lambda x: np.sum(x**2))(x), x))
+    >>> slope(np.array([1.0, 2.0]))
+    array([2., 4.])
     """
     op = _op_class()(compiled(f), like)
     return lambda *args: op(*args)

@@ -20,6 +20,12 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     The result takes what f takes, with CPU tensors for arrays (in tuples, lists and dicts too), and returns tensors in the structure
     that f returns. Memory is shared, not copied. Raises ImportError without torch, IradTypeError for a tensor that is not on
     the CPU.
+
+    >>> import torch
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> irad.to_torch(lambda x: np.sum(x**2))(x).backward()
+    >>> x.grad
+    tensor([2., 4.], dtype=torch.float64)
     """
     torch = import_later("torch")
     return _Bridge(torch, compiled(f))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.api import jvp, vjp
 from irad.core.tree import flatten
+from irad.directional import jvp, vjp
 from irad.errors import IradTypeError, IradValueError
 from irad.frontend.transforms.transform import OUTSIDE
 
@@ -27,7 +27,10 @@ def check_grads(
 
     `args`: trees; their float64 and complex128 leaves are varied, complex ones in both parts. `order`: derivatives up to it, each the derivative of the one before.
     `modes`: "fwd" (jvp), "rev" (vjp). Differences: central, with one step of Richardson extrapolation, of `f` in plain NumPy.
-    Raises AssertionError with both numbers where they differ by more than `atol + rtol * |difference|`.
+    Raises AssertionError with both numbers where they differ by more than `atol + rtol * |difference|`, IradTypeError or IradValueError
+    for arguments that cannot be.
+
+    >>> irad.check_grads(lambda x, y: np.sum(np.sin(x) * y), (np.array([0.1, 0.7]), 2.0), order=2)
     """
     if not set(modes) <= {"fwd", "rev"} or not modes:
         raise IradValueError(f"modes are 'fwd' and 'rev', not {modes!r}")

@@ -123,7 +123,7 @@ def is_last_result(r: Reader, place: Place) -> bool:
     own = isinstance(place, Name) and place.owner is frame.flags and place.name == "value"
     if not own or frame.finals or frame.consume is not None:
         return False
-    return all(getattr(f.globals_of, "__module__", "") == "irad.api" for f in r.frames[1:-1])
+    return all(getattr(f.globals_of, "__module__", "") == "irad.directional" for f in r.frames[1:-1])
 
 
 def known_apart(r: Reader, x: Any, items: Any) -> None:

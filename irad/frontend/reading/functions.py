@@ -46,7 +46,7 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
             return known
     traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
-    ours = fn.__module__ == "irad.api" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
+    ours = fn.__module__ == "irad.directional" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
     if is_library(fn.__module__) and not traced and not ours:
         return run_native(r, fn, args, kwargs)
     if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
