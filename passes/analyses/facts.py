@@ -16,8 +16,8 @@ from irad.core.affine import LINEAR, WHOLE, Interval, bounds, coefficient, join
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, Extent, affine, form
-from irad.ops.loop import groups
 from irad.ops.intervals import HIGHEST, LOWEST, int_range
+from irad.ops.loop import groups
 from irad.ops.regions import loop_of
 from irad.passes.rewrite import Env, lookup, splat_of
 
@@ -370,7 +370,9 @@ class Facts:
             if o.kind in ("store", "maximum", "minimum"):
                 self.results[out] = min(least, lo), max(most, hi)
             elif o.kind == "add" and out.type.dtype[0] in "iu":
-                trips = math.prod(self.bounds(d)[1] for j, d in enumerate(node.attrs["extents"]) if o.extra or not any(r[j] for r in o.map.rows))
+                trips = math.prod(
+                    self.bounds(d)[1] for j, d in enumerate(node.attrs["extents"]) if o.extra or not any(r[j] for r in o.map.rows)
+                )
                 if trips == math.inf:
                     continue
                 whole = _whole(out)

@@ -7,24 +7,24 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Node, Value, current
+from irad.core.ir import Node, Value
 from irad.ops import OPS, matrix
 from irad.ops import elementwise as ew
-from irad.ops.array import Slice, broadcast, concat, index, reshape_to, sum_, zeros
+from irad.ops.array import Slice, concat, index, sum_, zeros
 from irad.ops.constant import const
 from irad.ops.custom import stop_gradient
 from irad.ops.matrix import mm, mt
 from irad.ops.matrix_functions import Spectrum, function_of, spectral_matrix, sum_of_function
 from irad.ops.spectral import eigh, svd
-from irad.passes.derivatives.spectral_factors import Factor, diagonal, factor, made, of_all, spread
+from irad.passes.derivatives.spectral_factors import factor, made, of_all, spread
 from irad.passes.derivatives.spectral_tables import Chain, Defs
 from irad.passes.rewrite import splat_of
 
 # ---- products ---------------------------------------------------------------------------------------------------------------------
+
 
 def matrix_function_of(defs: Defs, n: Node) -> Value | None:
     """What has the slopes of the product n; None if it is no function of a symmetric matrix."""
