@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
@@ -433,3 +434,88 @@ def test_a_pullback_in_a_variable_beside_a_loop() -> None:
     x = np.arange(3.0)
     slope = np.tanh(x) + x * (1 - np.tanh(x) ** 2)
     assert np.isclose(irad.compile(f)(x, 3), np.sum(x + 3 * x * slope))
+
+
+# ---- tests that change what trips change too -----------------------------------------------------------------------------
+
+
+def asking_changes_a_list(v, n):
+    xs, k = [v[0], v[1]], 0
+
+    def more():
+        xs[0] = xs[0] * 0.5
+        return xs[0] > 0.1
+
+    while k < n and more():
+        xs[0] = xs[0] + 0.05
+        k += 1
+    return xs[0] * 3.0 + xs[1] + k
+
+
+def asking_changes_a_variable(v, n):
+    s, k = v[0] * 1.0, 0
+
+    def more():
+        nonlocal s
+        s = s * 0.5
+        return s > 0.1
+
+    while k < n and more():
+        s = s + 0.05
+        k += 1
+    return s * 3.0 + k
+
+
+def asking_changes_an_array(v, n):
+    y, k = v.copy(), 0
+
+    def more():
+        y[0] *= 0.5
+        return y[0] > 0.1
+
+    while k < n and more():
+        y[0] += 0.05
+        k += 1
+    return np.sum(y * y) + k
+
+
+def asking_takes_from_a_list(v, n):
+    xs, k = [0.3, 0.2], 0
+    while xs and xs.pop() * v[0] > 0.05 and k < n:
+        xs.append(v[k])
+        k += 1
+    return np.sum(v * v) + k + 0.5 * len(xs)
+
+
+class Cached:
+    asked = 0
+
+    def __init__(self, v):
+        self.v = v
+
+    @functools.cached_property
+    def size(self):
+        self.asked += 1
+        return np.sum(self.v)
+
+
+def asking_sets_an_attribute(v, n):
+    o, k = Cached(v), 0
+    while k < n and o.size > 0.5:
+        o.last = o.size * 2.0
+        k += 1
+    return (o.last if k else 0.5) * np.sum(v) + o.asked
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        asking_changes_a_list,
+        asking_changes_a_variable,
+        asking_changes_an_array,
+        asking_takes_from_a_list,
+        asking_sets_an_attribute,
+    ],
+)
+def test_test_of_a_while_loop_changes_what_its_trips_change(f):
+    check(f, *((V * scale, n) for scale in (0.01, 1.0, 10.0) for n in (0, 2)))
