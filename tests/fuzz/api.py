@@ -6,6 +6,7 @@ The oracle is the same Python function, run plainly in the same state; of deriva
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 from tests.fuzz.case import Case
 
@@ -34,6 +35,20 @@ class Thing:
     def half(self):
         return self.k / 2
 
+class Other(Thing):
+    rate, plain = 0.5, True
+    def method(self, x):
+        return x - self.k
+    @property
+    def half(self):
+        return self.k * 4.0
+
+class Slotted:
+    __slots__ = ("k", "w")
+    rate = 2.5
+    def __init__(self):
+        self.k = 1.5
+
 @dataclasses.dataclass
 class Tagged:
     w: Any
@@ -41,6 +56,27 @@ class Tagged:
 
 def scaled(k):
     return lambda x: x * k
+
+def marked(t):
+    t.mark = 2.0 * t.k
+    return t.mark
+
+def counted(t):
+    if not hasattr(t, "count"):
+        t.count = 0
+    t.count += 1
+    return t.count
+
+def rated(t):
+    old, t.rate = t.rate, 4.0
+    out = t.rate * old
+    del t.rate
+    return out + t.rate
+
+def noted(t, name):
+    before = hasattr(t, name)
+    setattr(t, name, 0.5)
+    return float(before) + getattr(t, name)
 
 def unread(k):
     space = {"k": k}
@@ -71,8 +107,30 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
                "Thing.method = lambda self, x: x - self.k", "Thing.static = staticmethod(lambda x: x * {c})", "{}.extra = {c}",
                "Thing.made = classmethod(lambda cls, x: x - cls.rate)", "Thing.half = property(lambda self: self.k * {c})",
                "{}.__dict__.pop('extra', None)", "{}.method = lambda x: x * {c}", "{}.k = {n}"]),
+    "classed": ("Thing()", ["isinstance({}, Other)", "type({}).rate", "{}.rate * {}.k", "{}.method(x)", "{}.half", "hasattr({}, 'plain')",
+                            "type({}).__name__.count('O')"],
+                ["{}.__class__ = Other", "{}.__class__ = Thing", "{} = Other()", "{} = Thing()", "Other.rate = {c}", "Other.half = {c}", "Other.__bases__ = (Thing,)",
+                 "{} = types.SimpleNamespace(k={c}, rate=1.0, half=2.0, method=abs)"]),
+    "slots": ("Slotted()", ["{}.k", "getattr({}, 'w', 2.0)", "hasattr({}, 'w')", "{}.rate"],
+              ["{}.k = {c}", "{}.w = {c}", "del {}.w", "Slotted.rate = {c}", "{}.k = np.full(3, {c})"]),
+    "records": ("np.array([(1.0, 2), (3.0, 4)], [('a', float), ('n', int)])", ["{}['a'][0]", "{}['a'][1] + {}['n'][0]", "len({})", "np.sum({}['n'])"],
+                ["{}['a'][0] = {c}", "{}['n'][1] = {n}", "{} = np.array([({n}, {c}), (2, {c})], [('n', int), ('a', float)])",
+                 "{} = np.array([({c}, {n}), (2, {n})], [('a', np.float32), ('n', np.int16)])",
+                 "{} = np.array([({c}, {n}), (2.0, 1), (0.5, 3)], [('a', float), ('n', int)])"]),
+    "texts": ("np.array(['ab', 'c', 'b'])", ["np.sum({} == 'ab')", "np.where({} == 'c', 2.0, 0.5)", "len({})", "str({}[0]).count('b')"],
+              ["{}[0] = 'c'", "{}[1] = 'ab'", "{} = np.array(['c', 'ab', 'bb'])", "{} = {}[::-1]"]),
+    "deciding": ("np.array([2, 0, 1])", ["x[{}]", "np.zeros({}[0] + 1).size", "np.full(3, float(range(9)[{}[1]]))", "np.ones(3) * {}[2]"],
+                 ["{}[0] = 1", "{}[1] = 2", "{} = np.array([1, 1, 2])", "{} = {}[::-1]", "{}[2] = 0", "{} = np.array([0, 2, 1], np.int32)"]),
+    "assigned": ("Thing()", ["marked({})", "counted({})", "rated({})", "noted({}, 'mark')", "noted({}, 'rate')"],
+                 ["{}.mark = {c}", "{}.__dict__.pop('mark', None)", "{}.rate = {c}", "{}.__dict__.pop('rate', None)", "Thing.rate = {c}", "Thing.mark = {c}",
+                  "type.__delattr__(Thing, 'mark')", "{}.count = {n}", "{}.k = {c}"]),
+    "builtin": ("1.0", ["abs(x)", "max({}, x[0])", "pow({}, 2.0)"],
+                ["globals()['abs'] = np.sin", "globals().pop('abs', None)", "globals()['max'] = min", "globals().pop('max', None)", "{} = {c}",
+                 "globals()['pow'] = lambda x, y: x - y"]),
+    "zero": ("0.0", ["np.copysign(1.0, {})", "(1.0 if {} > 0.5 else 2.0)", "np.arctan2({}, -1.0)", "(float('inf') if {} == 0.0 else 1.0) * 0.0 == 0.0"],
+             ["{} = -0.0", "{} = 0.0", "{} = {c}", "{} = float('inf')", "{} = float('nan')", "{} = {n}"]),
     "array": ("np.arange(3.0)", ["{}", "len({})", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
-              ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),
+              ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = np.full(3, {c}, np.float32)", "{} = np.full(3, {n})", "{} = np.full(3, {c}, '>f8')", "{} = np.full(2, {c})[[0, 1, 0]][::-1]", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),
     "tagged": ("Tagged(np.ones(3), [1.0, 2.0])", ["{}.w", "{}.tags[0]", "len({}.tags)", "(2.0 in {}.tags)"],
                ["{}.tags.append({c})", "{}.tags[0] = {c}", "{}.tags = [{c}, {c}]", "{}.w[0] = {c}", "{} = Tagged(np.full(3, {c}), [{c}])"]),
     "number": ("2.0", ["{}", "({} is None)", "isinstance({}, float)", "np.full(3, {})"], ["{} = {c}", "{} = {n}", "{} = np.float64({c})"]),
@@ -86,8 +144,13 @@ FEATURES: tuple[str, ...]
 def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     """State of a few kinds, a function of it, and calls with changes between them."""
     r = random.Random(f"api {seed}")
-    pick = lambda names: [n for n in names if features is None or n in features] or list(names)[:1]
-    kinds = [r.choice(pick(STATE)) for _ in range(r.randrange(1, 4))]
+
+    def pick(names: Iterable[str]) -> list[str]:
+        known = list(names)
+        return [n for n in known if features is None or n in features] or known[:1]
+
+    call = r.choice(pick(CALLS))
+    kinds = [r.choice(pick(n for n in STATE if n != "assigned" or call == "changing")) for _ in range(r.randrange(1, 4))]
     names = [f"s{k}" for k in range(len(kinds))]
     lines = [HEAD, "x0 = np.array([0.3, 0.6, 0.9])", "same = np.ones(3)"]
     lines += [f"{n} = {STATE[kind][0].format()}" for n, kind in zip(names, kinds)]
@@ -95,7 +158,6 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     lines += ["", "def f(x):", "    t = np.sum(np.sin(x))"]
     lines += [f"    t = t {r.choice('+-')} 0.1 * np.sum(np.cos(x) * ({term}))" for term in terms]
     lines += ["    return t", ""]
-    call = r.choice(pick(CALLS))
     alias = bool(r.randrange(4) == 0) and (features is None or "alias" in features)
     lines += [*_checked(call), "", "def main():", f"    global {', '.join(['same', 'run', *names])}"]
     lines += ["    run = made()"] if not call.startswith("vjp") else []
@@ -124,6 +186,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
 # name -> (what is made once, a pair of what is got and what is right)
 _RUNS: dict[str, tuple[str, str]] = {
     "compile": ("irad.compile(f)", "run(x), f(x)"),
+    "changing": ("irad.compile(f)", "changed(x)"),
     "grad": ("irad.grad(f)", "run(x), slopes(x)"),
     "value_and_grad": ("irad.value_and_grad(f)", "run(x), (f(x), slopes(x))"),
     "vjp": ("None", "pulled(x), (f(x), slopes(x), 2 * slopes(x))"),
@@ -155,6 +218,24 @@ FEATURES = (*STATE, *CALLS, "alias")
 
 # What a call needs besides: the text is only in cases of that call.
 _HELPERS = {
+    "changing": """def held():
+    return [v for n, v in sorted(globals().items()) if n[0] == "s" and n[1:].isdigit() and isinstance(v, Thing)]
+
+def put(before):
+    for v, own in before:
+        vars(v).clear()
+        vars(v).update(own)
+
+def attributes():
+    return [float(x) for v in held() for n in sorted(vars(v)) for x in (len(n), 0.0 if callable(vars(v)[n]) else np.sum(vars(v)[n]))]
+
+def changed(x):
+    before = [(v, dict(vars(v))) for v in held()]
+    got = run(x.copy()), attributes()
+    put(before)
+    want = f(x.copy()), attributes()
+    return (got[0], *got[1]), (want[0], *want[1])
+""",
     "vjp": """def pulled(x):
     y, back = irad.vjp(f, x)
     first = back(1.0)[0].copy()
@@ -271,11 +352,13 @@ def change(step):
 
 def check(x):
     x = {"x" if call == "compile" else "x.copy()"}
+    {"before = [(v, dict(vars(v))) for v in held()]" if call == "changing" else ""}
     try:
         f(x.copy())
     except Exception:
         return
+    {"put(before)" if call == "changing" else ""}
     got, want = {pair}
     got, want = flat(got), flat(want)
     tol = {2e-3 if call == "hessian" else 1e-5}
-    assert got.shape == want.shape and np.allclose(got, want, rtol=tol, atol=tol), f"{{got}}, right {{want}}"'''.split("\n")
+    assert got.shape == want.shape and np.allclose(got, want, tol, tol, equal_nan=True), f"{{got}}, right {{want}}"'''.split("\n")

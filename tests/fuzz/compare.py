@@ -16,6 +16,8 @@ from irad.validation.agreement import agree, noise
 from irad.validation.validate import StageDiffers, python_outcome, validate
 from tests.fuzz.case import Fault
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, whole: bool = False, kinds: bool = True) -> None:
     """f compiled does what f does, for each of the argument lists: result, exception, and what its arguments hold afterwards.
@@ -134,15 +136,18 @@ def _number(f: Callable[..., Any], args: list[Any]) -> float:
 
 
 def difference(line: Callable[[float], float], h: float = 1e-2) -> tuple[float, float]:
-    """The slope of `line` at 0 by Richardson's extrapolation of central differences, and an estimate of its error."""
+    """The slope of `line` at 0 by Richardson's extrapolation of central differences, and an estimate of its error: not below what
+    rounding leaves of the difference of two values, however well the differences agree."""
     rows: list[list[float]] = []
     best, error = 0.0, float("inf")
     for k in range(7):
         step = h / 2**k
-        row = [(line(step) - line(-step)) / (2 * step)]
+        right, left = line(step), line(-step)
+        row = [(right - left) / (2 * step)]
+        rounding = EPS * max(abs(right), abs(left)) / step
         for j, old in enumerate(rows[-1] if rows else []):
             row.append(row[j] + (row[j] - old) / (4 ** (j + 1) - 1))
-            wrong = max(abs(row[-1] - row[-2]), abs(row[-1] - old))
+            wrong = max(abs(row[-1] - row[-2]), abs(row[-1] - old), rounding)
             if wrong < error:
                 best, error = row[-1], wrong
         rows.append(row)

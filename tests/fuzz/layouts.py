@@ -151,7 +151,7 @@ class Program:
         if "read_only" in self.has:
             forms += [f"read_only(b := numbers({dtype!r}, {shape}, {seed})), b"]
         if "odd" in self.has and shape:
-            forms += [f"(b := {self.pick('misaligned', 'swapped')}(numbers({dtype!r}, {shape}, {seed}))), b"]
+            forms += [f"(b := {self.pick(*['misaligned'] * 7, 'swapped')}(numbers({dtype!r}, {shape}, {seed}))), b"]
         return self.r.choice(forms)
 
     # statements

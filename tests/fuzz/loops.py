@@ -147,6 +147,11 @@ class Wide(Program):
                 "    def g(a, b=0.25):",
                 f"        return {self.r.choice(['a * s + b', 'np.tanh(a + t) * b', 'a + x[0] * b', 'max(a, b) + y.sum()'])}",
             ]
+        if self.has("asking"):
+            change = self.pick(
+                "w[0] = w[0] * 0.5 + a", "y[0] *= 0.5", "w[1] += 0.25", "t = t * 0.5 + a", "w.append(w.pop() * 0.5)"
+            )
+            self.lines += ["    def ask(a):", "        nonlocal t", f"        {change}", f"        return {super().condition()}"]
         if self.has("recursion"):
             base, step = self.r.choice(["a", "a * 0.5", "b"]), self.r.choice(["np.tanh(a + b)", "a * 0.5 + k", "b + a * 0.25"])
             self.helpers += [
@@ -190,6 +195,12 @@ class Wide(Program):
                 f"m[{self.row()}, {self.column()}]", "m[1].sum()", "m[:, 1].max()", "q.mean()", f"q[{self.row()}, 0]"
             )
         return super().number(depth)
+
+    def condition(self) -> str:
+        """Now and then one that changes what may change in the block, too."""
+        if self.r.random() < 0.2 and self.has("asking"):
+            return f"ask({super().number(0)})"
+        return super().condition()
 
     def row(self) -> str:
         return self.pick("0", "-1", "i % 3", "1")
@@ -378,6 +389,7 @@ FEATURES = (
     "raises",
     "alias",
     "closures",
+    "asking",
     "recursion",
     "dataclasses",
     "lists",

@@ -36,9 +36,11 @@ def generators() -> list[str]:
 
 
 class Worker:
-    """A child process; made anew after a crash or a hang."""
+    """A child process; made anew after a crash or a hang. `root`: the repository that it runs. `taken`: the seconds of the processor of
+    the last answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path = ROOT, environment: dict[str, str] | None = None) -> None:
+        self.root, self.environment, self.taken = root, environment, 0.0
         self.process: subprocess.Popen[str] | None = None
         self.errors: IO[str] | None = None  # what the process writes to standard error: the C library's last words
 
@@ -48,7 +50,9 @@ class Worker:
             command = [sys.executable, "-m", "tests.fuzz.worker"]
             pipe = subprocess.PIPE
             self.errors = tempfile.TemporaryFile("w+", errors="replace")
-            self.process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=self.errors, text=True)
+            self.process = subprocess.Popen(
+                command, cwd=self.root, env=self.environment, stdin=pipe, stdout=pipe, stderr=self.errors, text=True
+            )
         p = self.process
         assert p.stdin is not None and p.stdout is not None
         try:
@@ -68,10 +72,13 @@ class Worker:
         """Does the process answer within so many seconds of its own time?"""
         assert self.process is not None
         began, until = _busy(self.process.pid), time.monotonic() + WAITS
-        while not select.select([self.process.stdout], [], [], 1.0)[0]:
-            if _busy(self.process.pid) - began > seconds or time.monotonic() > until:
-                return False
-        return True
+        try:
+            while not select.select([self.process.stdout], [], [], 1.0)[0]:
+                if _busy(self.process.pid) - began > seconds or time.monotonic() > until:
+                    return False
+            return True
+        finally:
+            self.taken = _busy(self.process.pid) - began
 
     def close(self) -> str:
         """End the process; what it said last on standard error."""
