@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from tests.fuzz.case import Case
 
 HEAD = """import collections
+import copy
 import dataclasses
 import functools
 import threading
@@ -43,6 +44,15 @@ class Other(Thing):
     def half(self):
         return self.k * 4.0
 
+class Asked(Thing):
+    def __getattr__(self, name):
+        if name == "free":
+            return self.k * 3.0
+        raise AttributeError(name)
+    @functools.cached_property
+    def area(self):
+        return self.k * self.k
+
 class Slotted:
     __slots__ = ("k", "w")
     rate = 2.5
@@ -56,6 +66,9 @@ class Tagged:
 
 def scaled(k):
     return lambda x: x * k
+
+def tripled(self, name):
+    return self.k * 2.5
 
 def marked(t):
     t.mark = 2.0 * t.k
@@ -111,12 +124,17 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
                             "type({}).__name__.count('O')"],
                 ["{}.__class__ = Other", "{}.__class__ = Thing", "{} = Other()", "{} = Thing()", "Other.rate = {c}", "Other.half = {c}", "Other.__bases__ = (Thing,)",
                  "{} = types.SimpleNamespace(k={c}, rate=1.0, half=2.0, method=abs)"]),
+    "asked": ("Asked()", ["{}.free", "{}.area", "getattr({}, 'none', 2.0)", "{}.free * {}.area", "{}.k"],
+              ["{}.k = {c}", "{}.free = {c}", "{}.__dict__.pop('free', None)", "{}.__dict__.pop('area', None)", "{}.area = {c}", "{}.none = {c}",
+               "Asked.__getattr__ = tripled"]),
     "slots": ("Slotted()", ["{}.k", "getattr({}, 'w', 2.0)", "hasattr({}, 'w')", "{}.rate"],
               ["{}.k = {c}", "{}.w = {c}", "del {}.w", "Slotted.rate = {c}", "{}.k = np.full(3, {c})"]),
-    "records": ("np.array([(1.0, 2), (3.0, 4)], [('a', float), ('n', int)])", ["{}['a'][0]", "{}['a'][1] + {}['n'][0]", "len({})", "np.sum({}['n'])"],
+    "records": ("np.array([(1.0, 2), (3.0, 4)], [('a', float), ('n', int)])", ["{}['a'][0]", "{}['a'][1] + {}['n'][0]", "len({})", "np.sum({}['n'])",
+                                                                          "len({}.dtype.names)", "{}.dtype.names[0].count('a')"],
                 ["{}['a'][0] = {c}", "{}['n'][1] = {n}", "{} = np.array([({n}, {c}), (2, {c})], [('n', int), ('a', float)])",
                  "{} = np.array([({c}, {n}), (2, {n})], [('a', np.float32), ('n', np.int16)])",
-                 "{} = np.array([({c}, {n}), (2.0, 1), (0.5, 3)], [('a', float), ('n', int)])"]),
+                 "{} = np.array([({c}, {n}), (2.0, 1), (0.5, 3)], [('a', float), ('n', int)])",
+                 "{} = np.array([({c}, {n}, 1.0), (2.0, 1, 0.5)], [('a', float), ('n', int), ('b', float)])"]),
     "texts": ("np.array(['ab', 'c', 'b'])", ["np.sum({} == 'ab')", "np.where({} == 'c', 2.0, 0.5)", "len({})", "str({}[0]).count('b')"],
               ["{}[0] = 'c'", "{}[1] = 'ab'", "{} = np.array(['c', 'ab', 'bb'])", "{} = {}[::-1]"]),
     "deciding": ("np.array([2, 0, 1])", ["x[{}]", "np.zeros({}[0] + 1).size", "np.full(3, float(range(9)[{}[1]]))", "np.ones(3) * {}[2]"],
@@ -151,9 +169,12 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
 
     call = r.choice(pick(CALLS))
     kinds = [r.choice(pick(n for n in STATE if n != "assigned" or call == "changing")) for _ in range(r.randrange(1, 4))]
+    shared = len(kinds) > 1 and (features is None or "shared" in features) and r.random() < 0.4  # two names of one object
+    kinds[1:2] = kinds[:1] if shared else kinds[1:2]
     names = [f"s{k}" for k in range(len(kinds))]
     lines = [HEAD, "x0 = np.array([0.3, 0.6, 0.9])", "same = np.ones(3)"]
     lines += [f"{n} = {STATE[kind][0].format()}" for n, kind in zip(names, kinds)]
+    lines += ["s1 = s0"] if shared else []
     terms = [r.choice(STATE[kind][1]).replace("{}", n) for n, kind in zip(names, kinds) for _ in range(r.randrange(1, 3))]
     lines += ["", "def f(x):", "    t = np.sum(np.sin(x))"]
     lines += [f"    t = t {r.choice('+-')} 0.1 * np.sum(np.cos(x) * ({term}))" for term in terms]
@@ -169,7 +190,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
             change = (
                 r.choice(STATE[kind][2]).replace("{c}", repr(round(r.uniform(-2, 2), 2))).replace("{n}", str(r.randrange(1, 5)))
             )
-            change = change.replace("{}", n)
+            change = r.choice(["s1 = s0", "s1 = copy.copy(s0)"]) if shared and r.random() < 0.3 else change.replace("{}", n)
             if r.randrange(2 if "lambda" in change else 12) == 0:  # functions without source
                 lines.append(f"    change(lambda: exec({change!r}, globals()))")
                 continue
@@ -180,7 +201,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
         t for k, c in enumerate(steps) for t in (f"def step{k}():", f"    global {', '.join(['same', *names])}", f"    {c}", "")
     ]
     lines.append("    check(x0)")
-    return Case("api", seed, "\n".join(lines), frozenset({*kinds, call, *(["alias"] if alias else [])}))
+    return Case("api", seed, "\n".join(lines), frozenset({*kinds, call, *["alias"] * alias, *["shared"] * shared}))
 
 
 # name -> (what is made once, a pair of what is got and what is right)
@@ -214,7 +235,7 @@ _RUNS: dict[str, tuple[str, str]] = {
     "partial": ("irad.compile(functools.partial(lambda k, x: f(x) * k, 2.0))", "run(x), f(x.copy()) * 2.0"),
 }  # fmt: skip
 CALLS = list(_RUNS)
-FEATURES = (*STATE, *CALLS, "alias")
+FEATURES = (*STATE, *CALLS, "alias", "shared")
 
 # What a call needs besides: the text is only in cases of that call.
 _HELPERS = {

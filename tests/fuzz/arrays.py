@@ -321,7 +321,9 @@ class Maker(Functions):
         x, y = a[0], b[0]
         text = self.r.choice([
             f"np.where({x} > {self.number()}, {x}, {y})", f"np.where({x} > 0, np.sqrt(np.abs({x}) + 0.1), {self.number()})",
-            f"np.where(({x} > 0) & ({y} < 0.5), {y}, {x} * 0.5)",
+            f"np.where(({x} > 0) & ({y} < 0.5), {y}, {x} * 0.5)", f"np.where({x} > 0.1, np.sqrt({x}), {y} * {y})",
+            f"np.where({x} > 0.1, np.log({x}) * {x}, 0.0)", f"np.where(np.abs({x}) > 0.1, {y} / {x}, {y})",
+            f"np.where(np.abs({x}) < 0.9, np.arctanh({x}), {x} * {y})",
         ])  # fmt: skip
         self.add(text, a[1], "where")
 
@@ -464,6 +466,7 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     grad = m.scalar and m.r.random() < 0.7 and "single" not in m.used
     calls = [f"    compare.values(f, args{', whole=True' if m.small and m.r.random() < 0.25 else ''})"]
     calls += ["    compare.gradient(f, args, tuple(range(len(args))))"] if grad else []
+    calls += ["    compare.curvature(f, args, tuple(range(len(args))))"] if grad and m.small and m.r.random() < 0.3 else []
     heads = [f"from scipy import {n}" for n in ("linalg", "special") if f" {n}." in text or f"({n}." in text]
     lines = ["import numpy as np", *heads, "", "from tests.fuzz import compare", "", "", text, "", "", "def main():"]
     lines += [f"    r = np.random.default_rng({seed})", f"    args = [{draw}]", *calls]

@@ -111,22 +111,52 @@ def gradient(f: Callable[..., Any], args: Sequence[Any], argnums: int | tuple[in
 
 def _along(f: Any, xs: list[Any], numbers: Sequence[int], grads: Sequence[Any], rng: np.random.Generator, rtol: float) -> None:
     """One direction."""
-    along = {k: rng.standard_normal(np.shape(xs[k])).astype(np.asarray(xs[k]).dtype)[()] for k in numbers}
-    exact = sum(float(np.sum(np.asarray(g, float) * along[k])) for g, k in zip(grads, numbers))
-    _, forward = irad.jvp(f, tuple(copy.deepcopy(xs)), tuple(along.get(k) if k in along else None for k in range(len(xs))))
-    line = lambda h: _number(f, [x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)])
-    numeric, error = difference(line)
+    along = _direction(xs, numbers, rng)
+    _, forward = irad.jvp(f, tuple(copy.deepcopy(xs)), tuple(along.get(k) for k in range(len(xs))))
     size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(grads, numbers))
+    slopes = {"the derivative in reverse mode": _inner(grads, along), "the derivative in forward mode": float(forward)}
+    _agrees(lambda h: _number(f, _moved(xs, along, h)), slopes, size, rtol, lambda: stage_of(f, xs, tuple(numbers)))
+
+
+def curvature(f: Callable[..., Any], args: Sequence[Any], argnums: int | tuple[int, ...] = 0, rtol: float = 1e-5) -> None:
+    """The curvature of f along a random direction, forward over reverse, is the one that differences of its gradient show."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    xs = copy.deepcopy(list(args))
+    if _raises(_plain(f, xs)[0]):
+        return
+    slope = irad.grad(f, argnums=numbers)
+    with np.errstate(all="ignore"):
+        along = _direction(xs, numbers, np.random.default_rng(2))
+        _, second = irad.jvp(slope, tuple(copy.deepcopy(xs)), tuple(along.get(k) for k in range(len(xs))))
+        size = sum(float(np.sum(np.abs(np.asarray(g, float) * along[k]))) for g, k in zip(second, numbers))
+        line = lambda h: _inner(slope(*_moved(xs, along, h)), along)
+        _agrees(line, {"the curvature": _inner(second, along)}, size, rtol, lambda: "second derivatives")
+
+
+def _direction(xs: Sequence[Any], numbers: Sequence[int], rng: np.random.Generator) -> dict[int, Any]:
+    return {k: rng.standard_normal(np.shape(xs[k])).astype(np.asarray(xs[k]).dtype)[()] for k in numbers}
+
+
+def _moved(xs: Sequence[Any], along: dict[int, Any], h: float) -> list[Any]:
+    return [x + h * along[k] if k in along else copy.deepcopy(x) for k, x in enumerate(xs)]
+
+
+def _inner(grads: Sequence[Any], along: dict[int, Any]) -> float:
+    return sum(float(np.sum(np.asarray(g, float) * v)) for g, v in zip(grads, along.values()))
+
+
+def _agrees(line: Any, slopes: dict[str, float], size: float, rtol: float, stage: Callable[[], str]) -> None:
+    """Are the slopes of `line` at 0 those that its differences show? `size`: of what the slopes are sums of."""
+    numeric, error = difference(line)
     here, step = line(0.0), 1e-6
     right, left = (line(step) - here) / step, (here - line(-step)) / step
     if not error <= 1e-2 * max(1.0, abs(numeric)) or not abs(right - left) <= 1e-3 * max(1.0, abs(numeric), abs(here)):
         return  # a kink, or a jump, at the point itself too: `max(x, 0)`, `x or 0.5` at 0
     noise = 1e-14 * max(1.0, abs(here))  # of a slope whose terms cancel
-    for mode, slope in (("reverse", exact), ("forward", float(forward))):
+    for what, slope in slopes.items():
         near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e + noise or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023
         if not near(numeric, error) and not any(near(*difference(line, h)) for h in (1e-3, 1e-4)):  # smaller steps pass no jump
-            stage = stage_of(f, xs, tuple(numbers))
-            raise Fault(f"{stage}: the derivative in {mode} mode is {slope!r}, differences give {numeric!r} +- {error:.1e}")
+            raise Fault(f"{stage()}: {what} is {slope!r}, differences give {numeric!r} +- {error:.1e}")
 
 
 def _number(f: Callable[..., Any], args: list[Any]) -> float:

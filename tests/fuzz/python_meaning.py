@@ -147,6 +147,7 @@ ODD_FLOATS = (
 )
 INTS = ("0", "1", "2", "3", "-1", "5", "-4", "7")
 TIES = ("2.675", "1.005", "0.285", "-1.115", "0.145", "8.345", "-0.5", "1.0005", "12.5")  # not what they seem, if one multiplies
+LARGE = ("2**31", "2**31 - 1", "-2**31 - 1", "2**40 + 1", "2**62", "2**63 - 1", "-2**63")
 ODD_INTS = ("2**53 + 1", "-2**31", "10**15", "2**62")
 
 
@@ -613,13 +614,15 @@ class Program:
         self.lines.append(f"    return (f0, f1, i0, i1, b0, b1, ticks, xs, ys, d), {free}")
         return ["def f(a, c, n, m, flag, s, e, o=None):", *self.lines]
 
-    def arguments(self, numpy: bool) -> str:
+    def arguments(self, numpy: bool, large: bool) -> str:
+        """`large`: may the first int have more than 32 bits?"""
         extremes = "extremes" in self.has
         plain = FLOATS + TIES if "rounding" in self.has else FLOATS
         x = lambda: self.pick(*(FLOATS + ODD_FLOATS if extremes and self.r.random() < 0.4 else plain))
         n = lambda: self.pick("0", "1", "2", "3", "-1", "4")
         fs = [f"np.float64({x()})" if numpy else x() for _ in range(2)]
-        ns = [f"np.int64({n()})" if numpy else n() for _ in range(2)]
+        first = self.pick(*LARGE) if large and self.r.random() < 0.3 else n()
+        ns = [f"np.int64({k})" if numpy else k for k in (first, n())]
         o = f", {x()}" if "optional" in self.has and self.r.random() < 0.5 else ""
         inside = [f"np.float64({x()})" if numpy else x() for _ in range(5)]
         return f"({', '.join(fs + ns)}, {self.pick('True', 'False')}, [{', '.join(inside[:3])}], {{'p': {inside[3]}, 'q': {inside[4]}}}{o})"
@@ -630,7 +633,8 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
     p = Program(seed, has)
     body = p.body()
     numpy = "numpy" in has and p.r.random() < 0.3
-    calls = [p.arguments(numpy), p.arguments(numpy), p.arguments(False)]
+    large = "extremes" in has and not any("range(n" in line for line in body)
+    calls = [p.arguments(numpy, large), p.arguments(numpy, large), p.arguments(False, large)]
     head = [
         "import collections",
         "import heapq",

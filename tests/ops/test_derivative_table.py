@@ -21,6 +21,7 @@ from irad.core.types import Type
 from irad.frontend.scipy.special import _FORMULAS
 from irad.ops import OPS
 from irad.ops.core import Op
+from irad.ops.elementwise import isfinite, select
 from irad.passes.derivatives.autodiff import jvp, vjp
 from tests.support.references import REFERENCES, WITHOUT
 
@@ -130,6 +131,61 @@ def test_two_variables_in_single_precision(op: Op) -> None:
 def test_two_variables(op: Op, orders: tuple[int, ...]) -> None:
     check(op, orders, (False,) * len(orders))
     check(op, orders, (False,) * (len(orders) - 1) + (True,))
+
+
+# ---- not chosen ---------------------------------------------------------------------------------------------------------------
+
+ODD = (*POINTS[:7], 800.0, -800.0, 1e-310, float("inf"), float("nan"))  # where values, slopes and curvatures are no numbers, too
+
+
+def check_not_chosen(op: Op, orders: tuple[int, ...], modes: tuple[bool, ...]) -> None:
+    """`select(chosen, op(...), p q r)`, at points where nothing is chosen: whatever the op and its derivatives are there, the derivatives
+    are those of p q r, each of which is an operand of the op, 0 if it is no number, plus a constant."""
+    n = arity(op)
+    where = list(itertools.product(ODD if n == 1 else ODD[::2], repeat=n))
+    t = Type("f64", (len(where),))
+
+    def f(chosen: Any, *vs: Any) -> Any:
+        xs, others = vs[:n], vs[n:]
+        sums = [x + c for x, c in zip(itertools.cycle([select(isfinite(x), x, 0) for x in xs]), others)]
+        return select(chosen, op(*xs, **op.extra.get("sample", {})), sums[0] * sums[1] * sums[2])
+
+    program = {"f": build([t.with_dtype("bool"), *[t] * (n + 3)], f, "f")}
+    others = [np.full(len(where), c) for c in (0.5, -1.5, 2.0)]
+    xs = [np.array(x) for x in zip(*where)]
+    args = [np.zeros(len(where), bool), *xs, *others]
+    for k, forward in zip(orders, modes):
+        program = differentiated(program, 1 + k, forward, n)
+        args.append(np.ones(len(where)))
+    got = interpret(program, *args)[-1]
+    want = _product_differentiated(xs, others, orders)
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12, err_msg=f"{op.name} {orders} {modes} at {where}")
+
+
+def _product_differentiated(xs: list[np.ndarray], others: list[np.ndarray], orders: tuple[int, ...]) -> np.ndarray:
+    """Derivatives of the product of three sums, by Leibniz's rule."""
+    owner = [k % len(xs) for k in range(3)]
+    factors = [np.where(np.isfinite(xs[owner[k]]), xs[owner[k]], 0.0) + others[k] for k in range(3)]
+    slopes = [np.isfinite(xs[owner[k]]) for k in range(3)]
+    total = np.zeros(len(xs[0]))
+    for chosen in itertools.permutations(range(3), len(orders)):
+        if all(owner[j] == by for j, by in zip(chosen, orders)):
+            total = total + np.prod([slopes[j] if j in chosen else factors[j] for j in range(3)], axis=0)
+    return total
+
+
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_one_variable_where_it_is_not_chosen(op: Op) -> None:
+    for order in (1, 2, 3):
+        for modes in itertools.product((False, True), repeat=order):
+            check_not_chosen(op, (0,) * order, modes)
+
+
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_two_variables_where_they_are_not_chosen(op: Op) -> None:
+    for orders in itertools.combinations_with_replacement((0, 1), 3):
+        for modes in ((False, True, False), (True, False, True)):
+            check_not_chosen(op, orders, modes)
 
 
 @pytest.mark.parametrize("name", sorted(set(_FORMULAS) - set(ROWS)))
