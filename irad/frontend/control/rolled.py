@@ -24,7 +24,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
-from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage, held
+from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.control import for_, while_
 from irad.ops.core import effects
@@ -383,13 +383,14 @@ class Rolled:
         index = Value(I64, self.loop.name) if self.seq is not None else None
         phis = [Value(t, name) for t, name in self._holes()]
         self.r.loop_of.update((v, self.loop.stmt) for v in phis)
-        given: dict[Any, Any] = {}
+        changed: dict[int, Any] = {}
 
         def decide() -> Value:
             self._enter(phis, index)
-            given.update((key, place.get()) for key, (place, _) in self.r.state.log.old.items())
-            with self.r.kept.carried(self.watched) as self.numbers:
-                return entered()
+            with self.r.kept.carried(self.watched) as self.numbers, self.r.state.watched() as watch:
+                go = entered()
+            changed.update(watch.old)
+            return go
 
         def entered() -> Value:
             stop = self._stopped()
@@ -410,7 +411,7 @@ class Rolled:
             return bool_value(go)
 
         region = run_region(self.r, decide)
-        if any(key not in self.carries or not held(given[key], x) for key, x in region.log.new.items()) or region.dead:
+        if changed or region.dead or any(key not in self.carries for key in region.log.old):
             raise Rotate
         first = counter if index is None else index
         self._resolve(region, first)

@@ -6,7 +6,6 @@ branch starts from the same state and the two outcomes can be merged.
 
 from __future__ import annotations
 
-import collections
 import copy
 import types
 from collections.abc import Iterable, Iterator
@@ -215,9 +214,9 @@ class State:
         return found[2] if found is not None and found[0] is owner else 0
 
     @contextmanager
-    def watched(self, start: int) -> Iterator[Watch]:
-        """Note which things are changed that were made before `start`."""
-        watch = Watch(start)
+    def watched(self, start: int | None = None) -> Iterator[Watch]:
+        """Note which things are changed that were made before `start`, or before now."""
+        watch = Watch(next(CLOCK) if start is None else start)
         self.watches.append(watch)
         try:
             yield watch
@@ -361,15 +360,6 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     return _same_object(a, b)
-
-
-def held(a: Any, b: Any) -> bool:
-    """Does a place that held a, or what a container held (a copy of it), certainly hold the same now?"""
-    if type(a) is not type(b) or not isinstance(a, (list, dict, set, collections.deque)):
-        return same(a, b)
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
-    return a == b if isinstance(a, set) else len(a) == len(b) and all(map(same, a, b))
 
 
 def _same_object(a: Any, b: Any) -> bool:

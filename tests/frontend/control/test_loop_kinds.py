@@ -452,6 +452,19 @@ def asking_changes_a_list(v, n):
     return xs[0] * 3.0 + xs[1] + k
 
 
+def asking_changes_a_list_that_is_rebound(v, n):
+    xs, k = [v[0], v[1]], 0
+
+    def more():
+        xs.append(xs.pop() * 0.5)
+        return xs[1] > 0.1
+
+    while k < n and more():
+        xs = [v[2], xs[1] + 0.05]
+        k += 1
+    return xs[0] * 3.0 + xs[1] + k
+
+
 def asking_changes_a_variable(v, n):
     s, k = v[0] * 1.0, 0
 
@@ -511,6 +524,7 @@ def asking_sets_an_attribute(v, n):
     "f",
     [
         asking_changes_a_list,
+        asking_changes_a_list_that_is_rebound,
         asking_changes_a_variable,
         asking_changes_an_array,
         asking_takes_from_a_list,
