@@ -223,6 +223,7 @@ _RUNS: dict[str, tuple[str, str]] = {
     "checkpoint": ("irad.grad(irad.checkpoint(f))", "run(x), slopes(x)"),
     "nested": ("irad.compile(lambda x: irad.grad(f)(x) * 2.0)", "run(x), 2 * slopes(x)"),
     "donate": ("irad.compile(lambda x, y: (f(x), y * f(x)), donate=(1,))", "run(x, np.ones(3)), (f(x.copy()), np.full(3, f(x.copy())))"),
+    "given twice": ("irad.compile(two)", "both(run, x), both(two, x)"),
     "static": ("irad.compile(lambda x, n: f(x) * n, static='n')", "(run(x, 2), run(x, 3)), (2 * f(x.copy()), 3 * f(x.copy()))"),
     "threads": ("irad.compile(f, threads=2)", "together(x), (f(x.copy()), f(x + 1), f(x.copy()), f(x + 1))"),
     "hessian": ("irad.hessian(f)", "run(x), curves(x)"),
@@ -276,6 +277,17 @@ def pulled_by(x):
     given.change()
     y, back = irad.vjp(lambda x, o: f(x) * o.factor(), x, given)
     return y, back(1.0)[0]
+""",
+    "given twice": """def two(x, y):
+    y[1] = y[1] + x[0] * 2.0
+    return f(x) + np.sum(x * y)
+
+def both(g, x):
+    first, second = x.copy(), x.copy()
+    out = [g(first, first), g(first, second)]
+    if np.sum(x) > 1.0:
+        out += [g(second, second), g(second, first)]
+    return (*out, *first, *second)
 """,
     "linearize": """def linear(x):
     y, push = run(x)
