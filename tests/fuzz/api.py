@@ -147,7 +147,7 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
                  "globals()['pow'] = lambda x, y: x - y"]),
     "zero": ("0.0", ["np.copysign(1.0, {})", "(1.0 if {} > 0.5 else 2.0)", "np.arctan2({}, -1.0)", "(float('inf') if {} == 0.0 else 1.0) * 0.0 == 0.0"],
              ["{} = -0.0", "{} = 0.0", "{} = {c}", "{} = float('inf')", "{} = float('nan')", "{} = {n}"]),
-    "array": ("np.arange(3.0)", ["{}", "len({})", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
+    "array": ("np.arange(3.0)", ["{}", "len({})", "{} * np.sum(same)", "{}[0]", "{}.ndim", "({} is x)", "({} is same)"],
               ["{}[0] = {c}", "{} = np.full(3, {c})", "{} = np.full(3, {c}, np.float32)", "{} = np.full(3, {n})", "{} = np.full(3, {c}, '>f8')", "{} = np.full(2, {c})[[0, 1, 0]][::-1]", "{} = same", "same = {}", "{} = x0", "{} = {}.copy()"]),
     "tagged": ("Tagged(np.ones(3), [1.0, 2.0])", ["{}.w", "{}.tags[0]", "len({}.tags)", "(2.0 in {}.tags)"],
                ["{}.tags.append({c})", "{}.tags[0] = {c}", "{}.tags = [{c}, {c}]", "{}.w[0] = {c}", "{} = Tagged(np.full(3, {c}), [{c}])"]),
@@ -229,6 +229,7 @@ _RUNS: dict[str, tuple[str, str]] = {
     "hessian": ("irad.hessian(f)", "run(x), curves(x)"),
     "sparse": ("irad.jacobian(lambda x: np.sin(x) * f(x[:1] + np.zeros(3)), sparse=True)", "dense(run(x)), jacobian(x)"),
     "callback": ("irad.compile(lambda x: f(x) + called(x))", "run(x), f(x.copy()) + np.sum(x) * 3.0"),
+    "callback that stores": ("irad.compile(lambda x: f(x) + stores(x) + f(x) * 2.0)", "around(x)"),
     "custom_vjp": ("irad.grad(lambda x: f(x) * ruled(x))", "run(x), slopes(x) * np.sum(x) + 7.0 * f(x.copy())"),
     "custom_jvp": ("irad.grad(lambda x: f(x) * tangent_ruled(x))", "run(x), slopes(x) * np.sum(x) + 7.0 * f(x.copy())"),
     "ruled state": ("irad.grad(stateful)", "run(x), 2.0 * slopes(x)"),
@@ -336,6 +337,18 @@ def jacobian(x):
     return np.stack([(g(x + h * d) - g(x - h * d)) / (2 * h) for d in e], axis=1)
 """,
     "callback": """called = irad.callback(lambda x: float(np.sum(x) * 3.0), np.float64)
+""",
+    "callback that stores": """def stored(x):
+    same[1] = same[1] * 0.5 + x[0]
+    return float(np.sum(x))
+
+stores = irad.callback(stored, np.float64)
+
+def around(x):
+    before = same.copy()
+    got = run(x.copy())
+    same[:] = before
+    return got, f(x.copy()) + stored(x) + f(x.copy()) * 2.0
 """,
     "custom_vjp": """@irad.custom_vjp
 def ruled(x):

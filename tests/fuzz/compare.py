@@ -149,9 +149,10 @@ def _agrees(line: Any, slopes: dict[str, float], size: float, rtol: float, stage
     """Are the slopes of `line` at 0 those that its differences show? `size`: of what the slopes are sums of."""
     numeric, error = difference(line)
     here, step = line(0.0), 1e-6
-    right, left = (line(step) - here) / step, (here - line(-step)) / step
-    if not error <= 1e-2 * max(1.0, abs(numeric)) or not abs(right - left) <= 1e-3 * max(1.0, abs(numeric), abs(here)):
-        return  # a kink, or a jump, at the point itself too: `max(x, 0)`, `x or 0.5` at 0
+    bend = lambda h: abs(line(h) + line(-h) - 2 * here) / h  # of a smooth line, half as much for half of h
+    smooth = bend(step / 2) <= max(0.7 * bend(step), 1e-8 * max(1.0, abs(here)))
+    if not error <= 1e-2 * max(1.0, abs(numeric)) or not smooth:
+        return  # a kink, or a jump, at the point itself too: `max(x, 0)`, `x or 0.5` at 0, the larger of two equal ones
     noise = 1e-14 * max(1.0, abs(here))  # of a slope whose terms cancel
     for what, slope in slopes.items():
         near = lambda n, e: abs(slope - n) <= rtol * (abs(n) + size) + 20 * e + noise or not e <= 1e-2 * max(1.0, abs(n))  # noqa: B023

@@ -121,6 +121,10 @@ class Captures:
             for path, x in captured:
                 for a in reach.written:
                     self._check_array(name, a, x, str(path))
+                if isinstance(x, np.ndarray) and reach.written:
+                    found = [Path(Fixed(a)) for a in reach.written]
+                    found += [Path(Fixed(owner), ((kind, variable),)) for owner, kind, variable in reach.names]
+                    self.identities.update(((path, place), False) for place in found)
             for path in [*self.params, *(g.path for g in self.guards.values())]:
                 self._check_path(name, reach, path, fn, statics)
 

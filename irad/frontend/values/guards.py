@@ -54,7 +54,8 @@ class Path:
 
     def __str__(self) -> str:
         shown = {"cell": "{}", "global": "{}", "attr": ".{}", "item": "[{!r}]", "default": "default {}", "kwdefault": "{}"}
-        return "".join(shown.get(kind, "").format(key) for kind, key in self.steps) or str(self.root)
+        names = [k for k, (kind, _) in enumerate(self.steps) if kind in ("cell", "global")]  # what leads to a name does not show
+        return "".join(shown.get(kind, "").format(key) for kind, key in self.steps[max(names, default=0) :]) or str(self.root)
 
 
 def _cell(fn: Any, name: str) -> Any:

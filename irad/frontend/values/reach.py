@@ -51,6 +51,7 @@ class Reach:
 
     def __init__(self, fn: Any):
         self.arrays: list[np.ndarray] = []
+        self.names: list[tuple[types.FunctionType, str, str]] = []  # functions, with names of arrays: ("global" or "cell", name)
         self.owners: dict[int, Any] = {}
         self.stores: set[tuple[str, str | None]] = set()
         self.writes = False  # into an array, perhaps
@@ -107,6 +108,9 @@ class Reach:
         self.writes = self.writes or bool(names & _WRITERS)
         if names & CHANGES:
             self.stores.add(("item", None))
+        known = [("global", n, fn.__globals__[n]) for n in free if n in fn.__globals__]
+        known += [("cell", n, c.cell_contents) for n, c in zip(fn.__code__.co_freevars, fn.__closure__ or ()) if full(c)]
+        self.names += [(fn, kind, n) for kind, n, x in known if isinstance(x, np.ndarray)]
         self._todo += [fn.__globals__[n] for n in free if n in fn.__globals__ and not self._skipped_module(fn.__globals__[n])]
         modules = [v for v in map(fn.__globals__.get, free) if isinstance(v, types.ModuleType) and not self._skipped(v.__name__)]
         self._todo += [vars(m)[n] for m in modules for n in names if n in vars(m)]

@@ -356,6 +356,26 @@ def test_what_a_callback_changes_is_not_read_beside_it() -> None:
         f(buf)
 
 
+@pytest.mark.parametrize("other_way", [False, True])
+def test_what_a_callback_changes_becomes_what_is_read(other_way: bool) -> None:
+    read, own = np.ones(2), np.zeros(2)
+
+    def store(a: Any) -> None:
+        own[0] = a[0]
+
+    store_ = irad.callback(store, None)
+    f = irad.compile(lambda x: (store_(x), x * np.sum(read))[1])
+    for k in range(3):
+        np.testing.assert_allclose(f(np.full(2, k + 1.0)), 2.0 * k + 2.0)
+        own = np.zeros(2)
+    if other_way:
+        own = read
+    else:
+        read = own
+    with pytest.raises(irad.UnsupportedError, match="read is read by compiled code and can be changed by the callback store"):
+        f(np.ones(2))
+
+
 def test_closures_of_one_code_nest() -> None:
     def twice(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda x: f(f(x))
