@@ -12,21 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irad.core.ir import (
-    Builder,
-    Graph,
-    Node,
-    Program,
-    Value,
-    callees,
-    captures,
-    copy,
-    current,
-    inline,
-    retyped,
-    retyped_node,
-    walk,
-)
+from irad.core.ir import Builder, Graph, Node, Program, Value, callees, copy, current, inline, retyped, retyped_node, walk
 from irad.core.notes import Notes
 from irad.core.once import COMPILER
 from irad.errors import UnsupportedError
@@ -195,8 +181,7 @@ class _Expand:
         with COMPILER:
             from irad.passes.derivatives.jacobian import expanded, expanded_sparse  # few programs need it
         f = copy(region, {})
-        known = {v: self.constants[v] for v in captures(f) if v in self.constants}
-        program = {**self.program, **self.done}
+        program, known = {**self.program, **self.done}, self.constants
         if n is self.sparse:
             made, self.blocks = expanded_sparse(n, inputs, f, program, known)
         else:

@@ -89,22 +89,14 @@ class _Outside:
         """`loops`: split them, where that pays."""
         nodes: list[Node] = []
         for n in graph.nodes:
-            done = _split_loop(n, self.notes) if loops and is_loop(n) else None
-            if done is not None:
-                nodes += done
-            elif n.op.name in ("push", "pop"):
-                nodes += _entries(n)
-            else:
-                inner = loops and not is_loop(n)
-                nodes.append(map_regions(n, partial(self.graph, loops=inner)))
+            done = _split_loop(n, self.notes) if loops and is_loop(n) else _entries(n) if n.op.name in ("push", "pop") else None
+            nodes += [map_regions(n, partial(self.graph, loops=loops and not is_loop(n)))] if done is None else done
         return graph.replace(nodes=nodes)
 
 
 def _entries(node: Node) -> list[Node]:
     """A push or a pop outside of loops that are split."""
-    if not any(map(small, (*node.inputs, *node.outputs))):
-        return [node]
-    return _with_scalars(node)
+    return _with_scalars(node) if any(map(small, (*node.inputs, *node.outputs))) else [node]
 
 
 def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
@@ -252,14 +244,13 @@ class _Split:
         return True
 
     def keep(self, n: Node) -> None:
-        get = lambda v: self.whole(v)
-        ins = tuple(map(get, n.inputs))
+        ins = list(map(self.whole, n.inputs))
         for v in captured(n):
             if self.is_split(v) or v in self.packed or v in self.env:
                 self.env[v] = self.whole(v)
-        regions = tuple(_Outside().graph(_renamed(r, self.env), loops=False) for r in n.regions)
+        regions = [_Outside().graph(substitute(r, self.env), loops=False) for r in n.regions]
         attrs = rename_attrs(n.attrs, lambda v: self.env.get(v, v))
-        current().nodes.append(n.replace(inputs=ins, outputs=tuple(map(self.bound, n.outputs)), attrs=attrs, regions=regions))
+        current().nodes.append(n.replace(inputs=ins, outputs=map(self.bound, n.outputs), attrs=attrs, regions=regions))
 
     def bound(self, v: Value) -> Value:
         """A parameter or result: a new one if an extent that its type mentions has another name now."""
@@ -283,14 +274,10 @@ class _Split:
         another program.
         """
         if n.op.name == "push":
-            ins = [self.whole(n.inputs[0])]
-            for v in n.inputs[1:]:
-                ins += list(self.parts(v, None).flat) if small(v) else [self.whole(v)]
+            ins = [x for v in n.inputs for x in (self.parts(v, None).flat if small(v) else [self.whole(v)])]
             current().nodes.append(n.replace(inputs=ins))
             return
-        outs: list[Value] = [n.outputs[0]]
-        for v in n.outputs[1:]:
-            outs += self.fresh(v) if small(v) else [v]
+        outs = [x for v in n.outputs for x in (self.fresh(v) if small(v) else [v])]
         attrs = {**n.attrs, "types": tuple(v.type for v in outs[1:])}
         current().nodes.append(n.replace(inputs=(self.whole(n.inputs[0]),), outputs=outs, attrs=attrs))
 
@@ -298,10 +285,6 @@ class _Split:
 def _place(t: Type, at: tuple[int, ...], lane: int | None) -> tuple[int | Slice, ...]:
     """Where an element lies in an array."""
     return tuple(Slice(0, t.dims[k]) if k == lane else p for k, p in enumerate(at))
-
-
-def _renamed(graph: Graph, env: dict[Value, Value]) -> Graph:
-    return substitute(graph, env)
 
 
 class _Region:
@@ -329,9 +312,7 @@ class _Region:
             ins += self._elements(v, k) if flag else [s.whole(v)]
         conds = self.loop.conds if self.loop else ()
         regions = [self._region(r, yields=r not in conds) for r in n.regions]
-        outs: list[Value] = []
-        for v, flag in zip(n.outputs, self.flags):
-            outs += s.fresh(v) if flag else [s.bound(v)]
+        outs = [x for v, flag in zip(n.outputs, self.flags) for x in (s.fresh(v) if flag else [s.bound(v)])]
         current().nodes.append(n.replace(inputs=ins, outputs=outs, regions=regions))
 
     def _elements(self, v: Value, k: int) -> list[Value]:
