@@ -18,7 +18,7 @@ from irad.core.dependence import Access, Axis, Rename, meets, renamed
 from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, affine, form
-from irad.ops.array import STORES, Slice, Spec
+from irad.ops.array import STORES, Slice, Spec, located
 from irad.ops.regions import BRANCHES, Loop, is_loop, loop_of
 
 STEPS = 48  # stores looked at for one element; beyond them it is taped
@@ -244,17 +244,10 @@ class FinalValues:
     # ---- positions -----------------------------------------------------------------------------------------------
 
     def access(self, operands: Sequence[Value], spec: Spec) -> Access:
-        given = iter(operands)
         axes: list[Axis] = []
-        for s in spec:
-            if isinstance(s, Slice):
-                start: Dim | None = self.form(next(given)) if s.start is None else s.start
-                axes.append((start, s.size, s.step))
-            elif s == "g":
-                next(given)
-                axes.append((None, None, 1))
-            else:
-                axes.append((self.form(next(given)) if s == "i" else int(s), None, 1))
+        for s, at in located(spec, operands):
+            start = None if s == "g" else self.form(at) if isinstance(at, Value) else at
+            axes.append((start, s.size, s.step) if isinstance(s, Slice) else (start, None, 1))
         return Access(tuple(axes))
 
     def form(self, v: Value, depth: int = DEPTH) -> Dim:

@@ -10,7 +10,7 @@ import numpy as np
 from irad.core.ir import Node
 from irad.core.types import Type
 from irad.ops import OPS
-from irad.ops.array import Product, numpy_key
+from irad.ops.array import Product, located, numpy_key
 from irad.passes.analyses.pattern import Pattern
 from irad.passes.analyses.sparsity import RULES, Analysis, Fact
 
@@ -94,10 +94,9 @@ def _key(n: Node, facts: Sequence[Fact], idx: Sequence[int]) -> tuple[list[Any],
         if facts[k].known is None and n.inputs[k].type.shape:
             values[j] = np.zeros(dims(n.inputs[k].type), np.int64)
     key = list(numpy_key(values, n.attrs["spec"]))
-    unknown, it = [], iter(idx)
-    for axis, s in enumerate(n.attrs["spec"]):
-        takes = s in ("g", "i") or getattr(s, "start", 0) is None
-        if takes and facts[next(it)].known is None:
+    unknown = []
+    for axis, (_, at) in enumerate(located(n.attrs["spec"], [facts[k] for k in idx])):
+        if isinstance(at, Fact) and at.known is None:
             unknown.append(axis)
             key[axis] = np.zeros_like(key[axis])
     return key, unknown

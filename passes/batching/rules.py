@@ -13,7 +13,7 @@ from typing import Any
 from irad.core.ir import Node, Value, build, emit
 from irad.core.types import I64, Dim, Type
 from irad.errors import UnsupportedError
-from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, operand_types, transpose_to, update, zeros
+from irad.ops.array import Slice, Spec, broadcast, dim_value, index, iota, located, transpose_to, update, zeros
 from irad.ops.constant import empty, scalar
 from irad.ops.control import for_, if_
 
@@ -89,8 +89,7 @@ class _Place:
 
     def __init__(self, b: Any, spec: Spec, idx: Sequence[Value], array_batched: bool, shape: Sequence[Dim]):
         self.b, self.shape = b, shape
-        operands = iter(idx)
-        self.items = [(s, next(operands) if operand_types((s,)) else None) for s in spec]
+        self.items = [(s, at if isinstance(at, Value) else None) for s, at in located(spec, idx)]
         self.differ = any(v is not None and b.is_batched(v) for _, v in self.items)
         if not self.differ:
             lead: list[int | str | Slice] = [whole(b.size)] if array_batched else []

@@ -13,7 +13,7 @@ import numpy as np
 from irad.core.ir import Node, Value, emit
 from irad.core.types import bits, is_float, is_int, is_signed
 from irad.errors import IradError
-from irad.ops.array import Slice, broadcast, index, operand_types, reshape, transpose, update
+from irad.ops.array import Slice, broadcast, index, located, operand_types, reshape, transpose, update
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to, div, mul, szmul
 from irad.passes.rewrite import splat_of
@@ -207,14 +207,12 @@ def _index_of_broadcast(node: Node, definition: Defs) -> New:
         return None
     (x,), dims = inner.inputs, inner.attrs["dims"]
     stretched = {k for k, d in zip(dims, x.type.shape) if d == 1}
-    operands, kept, new, out_axes, axis = iter(node.inputs[1:]), [], [], [], 0
-    for k, s in enumerate(spec):
-        takes = s == "i" or (isinstance(s, Slice) and s.start is None)
-        operand = next(operands) if takes else None
+    kept, new, out_axes, axis = [], [], [], 0
+    for k, (s, at) in enumerate(located(spec, node.inputs[1:])):
         if k in dims:
             new.append(s if k not in stretched else Slice(0, 1) if isinstance(s, Slice) else 0)
-            if k not in stretched and operand is not None:
-                kept.append(operand)
+            if k not in stretched and isinstance(at, Value):
+                kept.append(at)
             if isinstance(s, Slice):
                 out_axes.append(axis)
         axis += isinstance(s, Slice)

@@ -13,7 +13,7 @@ from math import prod
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim
-from irad.ops.array import STORES, Slice, index, reshape_to
+from irad.ops.array import STORES, Slice, index, located, reshape_to
 from irad.passes.rewrite import give_last
 
 Position = int | Value
@@ -202,14 +202,8 @@ def _read(n: Node, bases: set[Value], made: dict[Value, Node]) -> list[Node]:
 
 def items_of(n: Node, skip: int) -> Place:
     """The place that a node names, without gathers. `skip`: its operands before the positions."""
-    given = iter(n.inputs[skip:])
-    out = Place()
-    for s in n.attrs["spec"]:
-        if isinstance(s, Slice):
-            out.append(Run(next(given) if s.start is None else s.start, s.size, s.step))
-        else:
-            out.append(next(given) if s == "i" else s)
-    return out
+    found = located(n.attrs["spec"], n.inputs[skip:])
+    return Place(Run(at, s.size, s.step) if isinstance(s, Slice) else at for s, at in found)
 
 
 def _spec(items: Place) -> tuple[tuple[int | str | Slice, ...], list[Value]]:

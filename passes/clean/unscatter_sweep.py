@@ -22,7 +22,7 @@ from operator import add
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, map_regions, uses, walk
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim, Type
-from irad.ops.array import Slice, index, iota, update, zeros
+from irad.ops.array import Slice, index, iota, located, update, zeros
 from irad.ops.constant import const
 from irad.ops.control import for_
 from irad.ops.elementwise import select
@@ -133,8 +133,8 @@ class _Sweeps:
         """The position of a single element, affine in the counters of loops."""
         if not all(isinstance(s, int) or s == "i" for s in n.attrs["spec"]):
             return None
-        given = iter(n.inputs[1 if n.op.name == "index" else 2 :])
-        return [self.places.form(next(given)) if s == "i" else s for s in n.attrs["spec"]]
+        found = located(n.attrs["spec"], n.inputs[1 if n.op.name == "index" else 2 :])
+        return [self.places.form(at) if s == "i" else at for s, at in found]
 
     def placed(self, loops: Sequence[Node], at: Sequence[Dim]) -> tuple[Offset, Offset, Offset, Offset] | None:
         """Signs and axes of the counters, and the points visited, if each counter moves along an axis of its own."""

@@ -18,8 +18,8 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, current, defs, em
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.notes import Notes
 from irad.core.once import COMPILER
-from irad.core.types import Dim, Type
-from irad.ops.array import STORES, Slice
+from irad.core.types import Type
+from irad.ops.array import STORES, Slice, Spec, located, operand_types
 from irad.ops.constant import const, empty
 from irad.ops.loop import Map, Out, loop
 from irad.ops.regions import is_loop
@@ -382,12 +382,9 @@ def _renamed(pos: Position, old: Sequence[Value], new: Sequence[Value]) -> Posit
     return tuple(d if isinstance(d, int) else d.rename(lambda v: names.get(v, v)) for d in pos)
 
 
-def _placed(pos: Position, spec: Sequence[int | str | Slice]) -> Position | None:
+def _placed(pos: Position, spec: Spec) -> Position | None:
     """Positions in the array of a value stored by `spec`; None if a part of it is known at run time only."""
-    out: list[Dim] = []
+    if operand_types(spec):
+        return None
     it = iter(pos)
-    for s in spec:
-        if isinstance(s, str) or isinstance(s, Slice) and s.start is None:
-            return None
-        out.append(s if isinstance(s, int) else (s.start or 0) + next(it) * s.step)
-    return tuple(out)
+    return tuple([at + next(it) * s.step if isinstance(s, Slice) else at for s, at in located(spec, ())])

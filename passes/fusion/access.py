@@ -13,7 +13,7 @@ from irad.core.affine import symbols
 from irad.core.ir import Node, Value, current, emit
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, affine, elements
-from irad.ops.array import STORES, Product, Slice, dim_value
+from irad.ops.array import STORES, Product, Slice, Spec, dim_value, located
 from irad.ops.constant import const
 from irad.ops.elementwise import cast_to
 from irad.ops.loop import Map, load
@@ -207,23 +207,19 @@ class Elements:
         a, b = node.inputs
         return self.at(a, tuple(pos[k] for k in at_a)) * self.at(b, tuple(pos[k] for k in at_b))
 
-    def positions(self, spec: Sequence[int | str | Slice], operands: Sequence[Value], pos: Position) -> Position:
+    def positions(self, spec: Spec, operands: Sequence[Value], pos: Position) -> Position:
         """Where element `pos` of an indexed view, gather or update stands in the array itself."""
         out: list[Dim] = []
-        it, k, gather_at, rank = iter(operands), 0, -1, 0
-        for s in spec:
+        k, gather_at, rank = 0, -1, 0
+        for s, at in located(spec, operands):
             if s == "g":
-                g = next(it)
                 if gather_at < 0:
-                    gather_at, rank = k, g.type.rank
+                    gather_at, rank = k, at.type.rank
                     k += rank
-                out.append(as_dim(self.at(g, pos[gather_at : gather_at + rank])))
-            elif isinstance(s, Slice):
-                start: Dim = as_dim(next(it)) if s.start is None else s.start
-                out.append(start + pos[k] * s.step)
-                k += 1
-            else:
-                out.append(as_dim(next(it)) if s == "i" else s)  # type: ignore[arg-type]
+                at = self.at(at, pos[gather_at : gather_at + rank])
+            start = as_dim(at) if isinstance(at, Value) else at
+            out.append(start + pos[k] * s.step if isinstance(s, Slice) else start)
+            k += isinstance(s, Slice)
         return tuple(out)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from irad.core.affine import applied
 from irad.core.ir import Node, Value
 from irad.core.types import I64, Dim, affine
-from irad.ops.array import Slice
+from irad.ops.array import Slice, Spec, located, operand_types
 
 Defs = dict[Value, Node]
 
@@ -65,21 +65,20 @@ def _affine_constant(x: np.ndarray, pos: Sequence[Dim]) -> Dim | None:
 
 
 def static_position(
-    get: Callable[[Value], Node | None], spec: Sequence[int | str | Slice], operands: Sequence[Value], pos: Sequence[Dim]
+    get: Callable[[Value], Node | None], spec: Spec, operands: Sequence[Value], pos: Sequence[Dim]
 ) -> tuple[Dim, ...] | None:
     """Where element `pos` of a view, gather or update stands in the array, as affine integers; None if a position is something else."""
-    gathers = list(operands)
-    if spec.count("g") != len(gathers) or any(isinstance(s, Slice) and s.start is None for s in spec):
+    if "scalar" in operand_types(spec):
         return None
-    first = sum(isinstance(s, Slice) for s in (spec[: spec.index("g")] if gathers else spec))
-    rank = gathers[0].type.rank if gathers else 0
+    first = sum(isinstance(s, Slice) for s in (spec[: spec.index("g")] if operands else spec))
+    rank = operands[0].type.rank if operands else 0
     rest = iter((*pos[:first], *pos[first + rank :]))
     out: list[Dim] = []
-    for s in spec:
+    for s, at in located(spec, operands):
         if isinstance(s, Slice):
-            out.append((s.start or 0) + next(rest) * s.step)
-            continue
-        at = s if isinstance(s, int) else affine_index(get, gathers.pop(0), pos[first : first + rank]) if s == "g" else None
+            at = at + next(rest) * s.step
+        elif s == "g":
+            at = affine_index(get, at, pos[first : first + rank])
         if at is None:
             return None
         out.append(at)

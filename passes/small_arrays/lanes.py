@@ -16,10 +16,10 @@ from typing import Any
 
 from irad.core.ir import Graph, Node, Value
 from irad.core.types import Type
-from irad.ops.array import Product, Slice
+from irad.ops.array import Product, Slice, operand_types
 from irad.ops.control import if_
 from irad.ops.regions import is_loop, loop_of
-from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of, static_spec
+from irad.passes.small_arrays.scalarize_rules import MAX_SIZE, RULES, fold_of
 
 SIZES = (4, 8, 16)  # extents that fill vectors: axes of other extents are never lanes
 
@@ -165,7 +165,7 @@ def written_out(n: Node) -> bool:
     if not arrays or not all(v.type.static and v.type.size > 0 for v in arrays):
         return False
     if n.op.name in ("index", "update", "update_add"):
-        return static_spec(n.attrs["spec"])
+        return not operand_types(n.attrs["spec"])
     return n.op.elementwise or n.op.name in RULES or fold_of(n.op) is not None
 
 

@@ -36,11 +36,6 @@ def empty_elements(shape: tuple[int, ...]) -> Any:
     return np.empty(shape, dtype=object)
 
 
-def static_spec(spec: Any) -> bool:
-    """Is the place known at compile time?"""
-    return all(isinstance(s, int) or isinstance(s, Slice) and s.start is not None for s in spec)
-
-
 def elements_of(n: Node, arrays: Sequence[Any], lane: int | None = None) -> Any:
     """The elements of the result of n, given those of its operands. `lane`: the result's lane axis."""
     if n.op.elementwise:

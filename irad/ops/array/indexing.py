@@ -11,7 +11,7 @@ which whoever emits the node has checked. The in-place ops are functional here; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -54,36 +54,38 @@ def one_place(spec: Spec) -> bool:
 
 def operand_types(spec: Spec) -> list[str]:
     """What each index operand is, in order: "scalar" or "gather"."""
-    out = []
-    for s in spec:
-        if s == "g":
-            out.append("gather")
-        elif s == "i" or isinstance(s, Slice) and s.start is None:
-            out.append("scalar")
-    return out
+    return ["gather" if s == "g" else "scalar" for s in spec if _takes(s)]
+
+
+def _takes(s: int | str | Slice) -> bool:
+    return isinstance(s, str) or isinstance(s, Slice) and s.start is None
+
+
+def located(spec: Spec, operands: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The items of a spec, each with its operand, or with the number that it names: a position, or the start of a slice."""
+    given = iter(operands)
+    return [(s, next(given) if _takes(s) else s.start if isinstance(s, Slice) else s) for s in spec]
 
 
 def _infer_index(x: Type, *idx: Type, spec: Spec) -> tuple[Type, ...]:
     if len(spec) != x.rank or len(idx) != len(operand_types(spec)):
         raise IradTypeError(f"index of {x}: spec has {len(spec)} items and {len(operand_types(spec))} operands, {len(idx)} given")
     shape: list[Dim] = []
-    operands, gathered = iter(idx), None
-    for n, s in zip(x.shape, spec):
+    gathered = None
+    for n, (s, at) in zip(x.shape, located(spec, idx)):
         if isinstance(s, Slice):
             shape.append(s.size)
             _check_slice(x, n, s)
         elif isinstance(s, int) and isinstance(n, int) and not 0 <= s < n:
             raise IradTypeError(f"index {s} is out of bounds for an axis of {n} elements in {x}")
         if s == "g":
-            g = next(operands)
-            if g.dtype != "i64" or gathered not in (None, g):
+            if at.dtype != "i64" or gathered not in (None, at):
                 raise type_error("gather indices must be i64 arrays of one shape", *idx)
             if gathered is None:
-                shape += g.shape
-            gathered = g
-        elif s == "i" or isinstance(s, Slice) and s.start is None:
-            if next(operands) != I64:
-                raise type_error("a position must be an i64 scalar", *idx)
+                shape += at.shape
+            gathered = at
+        elif isinstance(at, Type) and at != I64:
+            raise type_error("a position must be an i64 scalar", *idx)
     return (Type(x.dtype, tuple(shape)),)
 
 
@@ -96,23 +98,19 @@ def _check_slice(x: Type, n: Dim, s: Slice) -> None:
 
 def numpy_key(idx: Sequence[Any], spec: Spec) -> tuple[Any, ...]:
     """NumPy index arrays (one per axis, mutually broadcasting) that mean `spec`; result axes are in spec order."""
-    operands, items, gathered = iter(idx), [], False
-    rank = 0
-    for s in spec:  # first: the result rank and where each axis of the array goes
+    items, rank, first = [], 0, -1
+    for s, at in located(spec, idx):  # first: the result rank and where each axis of the array goes
         if s == "g":
-            a = np.asarray(next(operands))
-            if not gathered:
-                at = rank
-                rank += a.ndim
-            gathered = True
-            items.append((a, at, a.ndim))
+            a = np.asarray(at)
+            if first < 0:
+                first, rank = rank, rank + a.ndim
+            items.append((a, first, a.ndim))
         elif isinstance(s, Slice):
-            start = int(next(operands)) if s.start is None else s.start
             assert isinstance(s.size, int)
-            items.append((start + s.step * np.arange(s.size), rank, 1))
+            items.append((int(at) + s.step * np.arange(s.size), rank, 1))
             rank += 1
         else:
-            items.append((np.asarray(int(next(operands)) if s == "i" else s), 0, 0))
+            items.append((np.asarray(int(at)), 0, 0))
     return tuple(a.reshape(a.shape + (1,) * (rank - at - n)) if n else a for a, at, n in items)
 
 
