@@ -10,20 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irad.codegen.math.base import (
-    Values,
-    above,
-    below,
-    bias,
-    c,
-    fabs,
-    from_bits,
-    horner,
-    pick,
-    round_magic,
-    to_bits,
-    with_sign,
-)  # fmt: skip
+from irad.codegen.math.base import Values, above, below, bias, c, fabs, from_bits, horner, pick, round_magic, to_bits, with_sign
 
 LOG2E = math.log2(math.e)
 LN2_F64 = (0.6931471805599453, 2.3190468138462996e-17)

@@ -9,6 +9,7 @@ maximum or minimum of 0.0 and -0.0 is the second operand's; NumPy's own depends 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from irad.codegen.math.base import INF, NAN, c, fabs, pick, with_sign
@@ -66,22 +67,19 @@ rule("div")(lambda E, x, y: E.fdiv(x, y))
 rule("neg")(lambda E, x: E.neg(x))
 
 
-@rule("szmul")
-def szmul(E: Values, x: Any, y: Any) -> Any:
-    zero = c(E, x, 0.0)
-    return E.select(E.cmp("ne", x, zero), E.mul(x, y), zero)
+def _strong(f: Callable[..., Any], zeros: int) -> Callable[..., Any]:
+    """f, but 0 where one of the first `zeros` operands is 0."""
+
+    def strong(E: Values, *xs: Any) -> Any:
+        zero = c(E, xs[0], 0.0)
+        return E.select(reduce(E.and_, [E.cmp("ne", x, zero) for x in xs[:zeros]]), f(E, *xs), zero)
+
+    return strong
 
 
-@rule("szmul2")
-def szmul2(E: Values, x: Any, y: Any) -> Any:
-    zero = c(E, x, 0.0)
-    return E.select(E.and_(E.cmp("ne", x, zero), E.cmp("ne", y, zero)), E.mul(x, y), zero)
-
-
-@rule("szdiv")
-def szdiv(E: Values, x: Any, y: Any) -> Any:
-    zero = c(E, x, 0.0)
-    return E.select(E.cmp("ne", x, zero), E.fdiv(x, y), zero)
+rule("szmul")(_strong(Values.mul, 1))
+rule("szmul2")(_strong(Values.mul, 2))
+rule("szdiv")(_strong(Values.fdiv, 1))
 
 
 @rule("abs")

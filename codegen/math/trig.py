@@ -12,19 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from irad.codegen.math.base import (
-    Values,
-    c,
-    fabs,
-    from_bits,
-    horner,
-    ic,
-    mantissa_bits,
-    pick,
-    round_magic,
-    to_bits,
-    with_sign,
-)  # fmt: skip
+from irad.codegen.math.base import Values, c, fabs, from_bits, horner, ic, mantissa_bits, pick, round_magic, to_bits, with_sign
 
 # pi/2 in parts, each rounded down so that -0.0 keeps its sign through the reduction
 HALF_PI_F64 = (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32)
