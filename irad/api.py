@@ -289,9 +289,7 @@ def _function(kind: str, f: Any, numbers: Any, has_aux: bool, mode: str, sparse:
     if sparse and has_aux:
         raise IradValueError("sparse=True with has_aux=True: compute the auxiliary values by a call of their own")
     dense: Function[..., Any] = Function(kind, f, numbers, has_aux, mode)
-    if not sparse:
-        return dense
-    return import_later("irad.call.sparse").SparseFunction(dense, dense.options)
+    return import_later("irad.call.sparse").SparseFunction(dense, dense.options) if sparse else dense
 
 
 def hvp(f: Callable[..., Any]) -> Function[..., Any]:

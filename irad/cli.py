@@ -269,10 +269,7 @@ def _run(a: argparse.Namespace) -> int:
     args = _inputs(a, entry.params)
     c = compile(program, argnums=tuple(k for k, v in enumerate(entry.params) if v.type.differentiable))
     with _plain_numbers(), running(a.file):
-        if a.grad:
-            results, grads = c.value_and_grad(*args)
-        else:
-            results, grads = c(*args), ()
+        results, grads = c.value_and_grad(*args) if a.grad else (c(*args), ())
         for k, r in enumerate(results if isinstance(results, tuple) else (results,)):
             print(f"result {k}: {r}")
         for v, g in zip([v for v in entry.params if v.type.differentiable], grads):

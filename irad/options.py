@@ -278,9 +278,7 @@ def mode_of(mode: str) -> str:
 
 def frozen(axes: Any) -> Any:
     """Lists of axes as tuples."""
-    if isinstance(axes, (list, tuple)):
-        return tuple(map(frozen, axes))
-    return axes
+    return tuple(map(frozen, axes)) if isinstance(axes, (list, tuple)) else axes
 
 
 def name_of(f: Any) -> str:

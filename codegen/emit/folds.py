@@ -79,9 +79,7 @@ class FoldCell(Cell):
     @property
     def slots(self) -> int:
         """Number of slots, without the scalar one."""
-        if not self.shape:
-            return self.copies
-        return math.prod(self.shape[:-1]) * -(-self.shape[-1] // self.lanes)
+        return math.prod(self.shape[:-1]) * -(-self.shape[-1] // self.lanes) if self.shape else self.copies
 
 
 class Folds:

@@ -76,9 +76,7 @@ class Names:
             if type(e) is Cell:
                 return e.vals[0]
             raise IradError(f"`{x}` is not a value in scope" + ("; read a fold by Part" if e is not None else ""))
-        if isinstance(x, Const):
-            return self.b.const(x.value, x.dtype)
-        return self.value_of(self.lin(x))
+        return self.b.const(x.value, x.dtype) if isinstance(x, Const) else self.value_of(self.lin(x))
 
     # ---- integers ----
 

@@ -103,9 +103,7 @@ class Body:
     def expression(self, e: kf.Expr, loops: tuple[kf.Stmt, ...]) -> bool:
         if isinstance(e, kf.Load):
             return self.access(e.buf, e.idx, False, loops)
-        if isinstance(e, kf.Part):
-            return e.fold in self.local
-        return isinstance(e, kf.Apply) or e.var in self.local
+        return e.fold in self.local if isinstance(e, kf.Part) else isinstance(e, kf.Apply) or e.var in self.local
 
     def outer_fold(self, s: kf.Combine) -> bool:
         f = self.scope.get(s.fold)

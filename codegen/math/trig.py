@@ -87,9 +87,7 @@ def cos(E: Values, x: Any) -> Any:
 
 def tan(E: Values, x: Any) -> Any:
     """A polynomial of its own: a quotient of sine and cosine would be off by up to 3 ULP. float32 goes through float64."""
-    if x.dtype == "f32":
-        return E.convert(_tan(E, E.convert(x, "f64"), TAN_SHORT), "f32")
-    return _tan(E, x, TAN_F64)
+    return E.convert(_tan(E, E.convert(x, "f64"), TAN_SHORT), "f32") if x.dtype == "f32" else _tan(E, x, TAN_F64)
 
 
 def _tan(E: Values, x: Any, coefs: Sequence[float]) -> Any:

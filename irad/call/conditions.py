@@ -127,9 +127,7 @@ def alike(a: Any, b: Any) -> bool:
         return alike(a.real, b.real) and alike(a.imag, b.imag)
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(alike, a, b))
-    if isinstance(a, (set, frozenset)):
-        return len(a) == len(b) and all(map(alike, a, b))
-    return bool(a == b)
+    return len(a) == len(b) and all(map(alike, a, b)) if isinstance(a, (set, frozenset)) else bool(a == b)
 
 
 def _no_globals(places: Places, at: int, c: Condition) -> bool:

@@ -192,9 +192,7 @@ class VjpSpecialisation:
     def _leaf(self, r: Any, values: Sequence[Any], leaves: Leaves, shift: int = 0) -> Any:
         if r.kind == "static":
             return r.value
-        if r.same_as is not None:
-            return leaves[r.same_as[1]]
-        return finish(r.kind, values[r.index - shift])
+        return leaves[r.same_as[1]] if r.same_as is not None else finish(r.kind, values[r.index - shift])
 
 
 class Pullback:

@@ -52,9 +52,7 @@ def code_key(fn: Any) -> Any:
     """What identifies the code of a function, however often the function is made."""
     if isinstance(fn, Transform):
         return Transform, fn.kind, fn.argnums, fn.has_aux, fn.mode, repr(fn.axes), code_key(fn.fun)
-    if hasattr(fn, "__func__"):
-        return code_key(fn.__func__)
-    return getattr(fn, "__code__", fn)
+    return code_key(fn.__func__) if hasattr(fn, "__func__") else getattr(fn, "__code__", fn)
 
 
 def statics(tree: TreeDef) -> list[Any]:
@@ -63,9 +61,7 @@ def statics(tree: TreeDef) -> list[Any]:
 
 
 def _statics(tree: TreeDef) -> list[Any]:
-    if tree.cls is TreeDef:
-        return [tree.meta.value]
-    return [s for c in tree.children for s in _statics(c)]
+    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]
 
 
 _every: weakref.WeakSet[Cache] = weakref.WeakSet()

@@ -208,9 +208,7 @@ def applied(op: str, *xs: Any) -> Any:
         return xs[0] - xs[1]
     if op == "neg":
         return -xs[0]
-    if op == "mul" and (isinstance(xs[0], int) or isinstance(xs[1], int)):
-        return xs[0] * xs[1]
-    return None
+    return xs[0] * xs[1] if op == "mul" and (isinstance(xs[0], int) or isinstance(xs[1], int)) else None
 
 
 # ---- ranges ------------------------------------------------------------------------------------------------------------------

@@ -49,9 +49,7 @@ class Fingerprint:
         self._out.append(" ".join([v.type.show(self._name) + v.at for v in values]))
 
     def _name(self, v: Any) -> str:
-        if isinstance(v, Value):
-            return self._names[v]
-        return str(v)
+        return self._names[v] if isinstance(v, Value) else str(v)
 
     def _values(self, values: Iterable[Value]) -> str:
         return " ".join([self._names[v] for v in values])

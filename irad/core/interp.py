@@ -58,9 +58,7 @@ def _resolve(a: Any, env: dict[Value, Any]) -> Any:
         return resolve_dim(a, env)
     if hasattr(a, "symbols") and a.symbols:
         return a.with_shape(tuple(resolve_dim(d, env) for d in a.shape))
-    if isinstance(getattr(a, "size", None), Extent):
-        return type(a)(a.start, resolve_dim(a.size, env), a.step)
-    return a
+    return type(a)(a.start, resolve_dim(a.size, env), a.step) if isinstance(getattr(a, "size", None), Extent) else a
 
 
 def resolve_dim(d: Dim, env: dict[Value, Any]) -> int:

@@ -129,9 +129,7 @@ class _Printer:
             return v.show(self.name)
         if isinstance(v, str):
             return v if re.fullmatch(r"[A-Za-z_]\w*", v, re.ASCII) and v not in _KEYWORDS else json.dumps(v)
-        if isinstance(v, np.ndarray):
-            return _array_text(v)
-        return _number_text(v)
+        return _array_text(v) if isinstance(v, np.ndarray) else _number_text(v)
 
 
 def _label(name: str) -> str:

@@ -152,9 +152,7 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     a, b = node.op.intervals(*(_interval(x, chain, depth - 1) for x in node.inputs), **node.attrs)
     if node.op.name == "cast" and not is_float(dtype) and node.inputs[0].type.differentiable:
         a, b = min(a, 0), max(b, 0)  # NaN becomes 0
-    if node.op.name in _WRAPS and (a < lo or b > hi):
-        return whole
-    return max(a, lo), min(b, hi)
+    return whole if node.op.name in _WRAPS and (a < lo or b > hi) else (max(a, lo), min(b, hi))
 
 
 def _const(node: Node, whole: Interval) -> Interval:

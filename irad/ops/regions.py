@@ -125,9 +125,7 @@ def edges_out(node: Node) -> list[Edge]:
         return [e for r in node.regions for e in zip(r.results, node.outputs)]
     if node.op.name == "pop":
         return list(zip(entries(node), node.outputs[1:]))
-    if node.op.name == "call":
-        return [((node.attrs["callee"], k), v) for k, v in enumerate(node.outputs)]
-    return []
+    return [((node.attrs["callee"], k), v) for k, v in enumerate(node.outputs)] if node.op.name == "call" else []
 
 
 HANDS_ON = frozenset([*LOOPS, *BRANCHES, "push", "pop", "call"])  # ops whose results come along edges

@@ -192,9 +192,7 @@ def _index(b: Any, n: Node) -> Sequence[Value]:
 def _update(b: Any, n: Node) -> Sequence[Value]:
     x, v, *idx = n.inputs
     p = _Place(b, n.attrs["spec"], idx, True, x.type.shape)
-    if p.empty_axis:
-        return [b.full(x)]
-    return emit(n.op, b.full(x), p.place(b.full(v)), *p.operands, spec=p.spec)
+    return [b.full(x)] if p.empty_axis else emit(n.op, b.full(x), p.place(b.full(v)), *p.operands, spec=p.spec)
 
 
 # ---- the batch element by element ---------------------------------------------------------------------------------------

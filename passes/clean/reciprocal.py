@@ -56,10 +56,7 @@ def _graph(graph: Graph, trip: _Trip | None, body: bool, everywhere: bool) -> Gr
         if y is None or not (outside or everywhere and count[y] > 1 or y is not n.inputs[1] or n in late):
             nodes.append(n)
             continue
-        if trip is not None and outside:
-            reciprocals, before = trip.made, trip.nodes
-        else:
-            reciprocals, before = made, nodes
+        reciprocals, before = (trip.made, trip.nodes) if trip is not None and outside else (made, nodes)
         if y not in reciprocals:
             with Builder(n.loc, n.deriv) as b:
                 reciprocals[y] = 1 / y

@@ -14,6 +14,4 @@ def result_extents(program: Program) -> Program:
     name, entry = next(iter(program.items()))
     needed = dict.fromkeys(s for v in entry.results for s in v.type.symbols)
     missing = [s for s in needed if s not in entry.results and s not in entry.params]
-    if not missing:
-        return program
-    return {**program, name: entry.replace(results=(*entry.results, *missing))}
+    return {**program, name: entry.replace(results=(*entry.results, *missing))} if missing else program

@@ -16,9 +16,7 @@ Keep = tuple[tuple[int, Node | None], ...]  # per entry: the entry that stands f
 def shorter_records(program: Program) -> Program:
     """The program without repeated and constant tape entries."""
     plans = _plans(program)
-    if not plans:
-        return program
-    return {name: _Rewrite(plans).graph(g) for name, g in program.items()}
+    return {name: _Rewrite(plans).graph(g) for name, g in program.items()} if plans else program
 
 
 def _plans(program: Program) -> dict[int, Keep]:

@@ -280,9 +280,7 @@ def _regrouped(items: Place, shape: Sequence[Dim], to: Sequence[Dim]) -> Place |
     linear = _linear(items, [d for d in shape if isinstance(d, int)])
     if linear is None or len(to) == 1:
         return None if linear is None else [linear]
-    if isinstance(linear, Run):
-        return None
-    return _unravelled(linear, [d for d in to if isinstance(d, int)])
+    return None if isinstance(linear, Run) else _unravelled(linear, [d for d in to if isinstance(d, int)])
 
 
 def _linear(items: Place, shape: Sequence[int]) -> Item | None:

@@ -20,9 +20,7 @@ Split = dict[int, tuple[int, ...]]  # axis -> the extents that it is the product
 
 def split_merged(graph: Graph) -> Graph:
     """The graph with such products over the axes that were merged."""
-    if not any(n.op.name == "dot" for n in graph.nodes):
-        return graph
-    return _Merged(graph).run()
+    return _Merged(graph).run() if any(n.op.name == "dot" for n in graph.nodes) else graph
 
 
 class _Merged:

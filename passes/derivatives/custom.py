@@ -35,9 +35,7 @@ def _apart(n: Node) -> list[Node]:
         return [_same(n.inputs[0], n.outputs[0])]
     if n.op.name in CUSTOM:
         return bound(_plain(n.regions[0]), n.inputs, n.outputs)
-    if "expand" in n.op.extra:
-        return bound(_plain(_expanded(n)), n.inputs, n.outputs)
-    return [map_regions(n, _plain)]
+    return bound(_plain(_expanded(n)), n.inputs, n.outputs) if "expand" in n.op.extra else [map_regions(n, _plain)]
 
 
 def _expanded(n: Node) -> Graph:

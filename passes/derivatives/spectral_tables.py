@@ -76,9 +76,7 @@ class Chain:
             return tuple(None if d == 1 else next(kept) for d in n.inputs[0].type.shape)
         if n.op.name == "broadcast" and (self.second or _moves(n)):
             return _below(n, axes)
-        if self.second and _along_last(n) and axes:
-            return (*axes[:-1], len(self.shape) - 1)
-        return None
+        return (*axes[:-1], len(self.shape) - 1) if self.second and _along_last(n) and axes else None
 
     def _spreads(self, n: Node, axes: Axes) -> bool:
         """Is it one number for all elements of a vector of the stack?"""
@@ -192,9 +190,7 @@ def _slopes(nodes: Sequence[Node], vectors: Sequence[Value], xs: Sequence[Value]
 
 def completed(graph: Graph) -> Graph:
     """The graph in which functions of matrices have the slopes of what they are made of, where that is seen."""
-    if not _wanting(graph):
-        return graph
-    return _completed(graph, {})
+    return _completed(graph, {}) if _wanting(graph) else graph
 
 
 def _wanting(graph: Graph) -> bool:

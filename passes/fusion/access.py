@@ -49,9 +49,7 @@ def is_view(node: Node) -> bool:
         return not hasattr(node.attrs["value"], "shape") or not out.type.shape
     if op == "index":
         return "g" not in node.attrs["spec"]
-    if op == "reshape":
-        return only_units(node.inputs[0].type.shape, out.type.shape)
-    return False
+    return op == "reshape" and only_units(node.inputs[0].type.shape, out.type.shape)
 
 
 def classify(node: Node) -> Member | None:

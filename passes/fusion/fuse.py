@@ -221,9 +221,7 @@ def _prepared(node: Node) -> list[Node]:
     """The node in the form that fusion and code generation take."""
     if node.op.name == "concat":
         return _concat_as_stores(node)
-    if node.op.name == "dot" and classify(node) is None:
-        return matrix_form(node)
-    return [node]
+    return matrix_form(node) if node.op.name == "dot" and classify(node) is None else [node]
 
 
 def _concat_as_stores(node: Node) -> list[Node]:

@@ -79,9 +79,7 @@ class _Merger:
 
     def _worth(self, nest: Nest, g: Group) -> bool:
         spaces = [q.space or () for q in (*nest.parts, g)]
-        if all(len(s) < 2 for s in spaces):
-            return False
-        return max(elements(s, MIN_WORK) for s in spaces) >= MIN_WORK
+        return any(len(s) > 1 for s in spaces) and max(elements(s, MIN_WORK) for s in spaces) >= MIN_WORK
 
     def _fit(self, rows: Iterable[Value], p: int) -> bool:
         """Are the rows of these values, without the first p axes of their loops, of known length, and small enough to be kept?"""

@@ -32,9 +32,7 @@ def overwritten(node: Node) -> tuple[Value, ...]:
     """The arrays whose memory the node writes over: that of a store, those that a loop carries."""
     if node.op in STORES:
         return node.inputs[:1]
-    if is_loop(node):
-        return tuple(v for v in node.inputs if v.type.shape)
-    return ()
+    return tuple(v for v in node.inputs if v.type.shape) if is_loop(node) else ()
 
 
 class _Function:

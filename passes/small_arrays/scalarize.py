@@ -114,9 +114,7 @@ def _split_loop(node: Node, notes: Notes | None) -> list[Node] | None:
         notes.add("registers", text, node.loc, operations=cost)
         if lanes.of and cost <= MAX_NODES:
             _note_lanes(notes, node, lanes)
-    if not cost or cost > MAX_NODES:
-        return None
-    return _with_scalars(node, lanes)
+    return None if not cost or cost > MAX_NODES else _with_scalars(node, lanes)
 
 
 def _note_lanes(notes: Notes, node: Node, lanes: Lanes) -> None:
