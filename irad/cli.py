@@ -322,10 +322,7 @@ def _plain_numbers() -> Iterator[None]:
 
 
 def _bisect(a: argparse.Namespace) -> int:
-    if a.function.endswith(".irad"):
-        program = _load(a.function)
-    else:
-        program = _traced(a)
+    program = _load(a.function) if a.function.endswith(".irad") else _traced(a)
     args = _inputs(a, next(iter(program.values())).params)
     found = bisect(program, args)
     if found is None:

@@ -119,10 +119,7 @@ def run(
         if name not in PASSES:
             raise KeyError(f"there is no pass {name!r}; there are {', '.join(sorted(PASSES))}")
         start, row = perf_counter(), PASSES[name]
-        if name in last and _same(program, last[name]):
-            after = program
-        else:
-            after = row(program, **{k: told[k] for k in row.takes})
+        after = program if name in last and _same(program, last[name]) else row(program, **{k: told[k] for k in row.takes})
         seconds = perf_counter() - start
         if each:
             verify(after, name)

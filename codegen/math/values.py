@@ -303,9 +303,7 @@ class Values:
 
     def bitcast(self, a: Val, dtype: str) -> Val:
         """The same bits as another dtype of the same width."""
-        if LLVM[dtype] == LLVM[a.dtype]:
-            return Val(a.n, dtype, a.lanes, a.ty, a.d)
-        return self._cast("bitcast", a, dtype)
+        return Val(a.n, dtype, a.lanes, a.ty, a.d) if LLVM[dtype] == LLVM[a.dtype] else self._cast("bitcast", a, dtype)
 
     def convert(self, a: Val, dtype: str) -> Val:
         """The same value in another dtype; float to integer truncates and is undefined out of range. To bool: != 0."""

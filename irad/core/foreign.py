@@ -87,9 +87,7 @@ def advice(x: Any) -> str:
         return "pass its arrays (x.data, x.indices, x.indptr), or x.toarray()"
     if hasattr(x, "__array__") or isinstance(x, (bytearray, memoryview)) or type(x).__module__ == "array":
         return "pass np.asarray(x)"
-    if isinstance(x, (str, bytes)) or x is None:
-        return "pass numbers or arrays"
-    return "pass the numbers and arrays in it"
+    return "pass numbers or arrays" if isinstance(x, (str, bytes)) or x is None else "pass the numbers and arrays in it"
 
 
 def is_library(module: str | None) -> bool:

@@ -81,9 +81,7 @@ class _Ranges:
                     return ins[k] if name == "minimum" else ins[1 - k]
         if name == "abs" and f.interval(ins[0])[0] >= 0:
             return ins[0]
-        if name == "remainder" and f.interval(ins[0])[0] >= 0 and f.at_most(ins[0], ins[1], -1):
-            return ins[0]
-        return None
+        return ins[0] if name == "remainder" and f.interval(ins[0])[0] >= 0 and f.at_most(ins[0], ins[1], -1) else None
 
     def turn(self, node: Node) -> list[Node] | None:
         """x % y with -y <= x < 2 y as x, x + y or x - y; None where it is not sure that one of them is meant."""

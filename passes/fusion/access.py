@@ -167,9 +167,7 @@ class Elements:
             return rule(node, pos)
         if node.op.fold:
             return self.at(ins[0], pos)
-        if node.op in STORES:
-            return self.at(ins[1], pos)
-        return emit(node.op, *(self.at(x, pos) for x in ins), **node.attrs)[0]
+        return self.at(ins[1], pos) if node.op in STORES else emit(node.op, *(self.at(x, pos) for x in ins), **node.attrs)[0]
 
     def _const(self, node: Node, pos: Position) -> Value:
         return const(value=node.attrs["value"], type=Type(node.out.type.dtype))

@@ -268,9 +268,7 @@ def _emit_loop(
 def _outputs(m: Member, arg: bool = True) -> list[Value]:
     """The values a member's out defines: an arg fold has its extreme value before the position."""
     (v,) = m.node.outputs
-    if arg and m.kind in ("argmax", "argmin"):
-        return [Value(v.type.with_dtype(m.node.inputs[0].type.dtype)), v]
-    return [v]
+    return [Value(v.type.with_dtype(m.node.inputs[0].type.dtype)), v] if arg and m.kind in ("argmax", "argmin") else [v]
 
 
 def _identity(kind: str, dtype: str) -> object:

@@ -49,9 +49,7 @@ class _Function:
     def graph(self, graph: Graph) -> Graph:
         graph = graph.replace(nodes=[map_regions(n, self.graph) for n in graph.nodes])
         count = uses(graph)
-        if not any(count[x] > 1 for n in graph.nodes for x in overwritten(n)):
-            return graph
-        return _Block(graph, self).run()
+        return _Block(graph, self).run() if any(count[x] > 1 for n in graph.nodes for x in overwritten(n)) else graph
 
 
 class _Block:
