@@ -47,11 +47,11 @@ def _vjp_complex(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 def _part(name: str, eval: Callable[..., Any], parts: Callable[[Value], tuple[Value, Value]]) -> Op:
     """`parts`: of the cotangent of z, given that of the part."""
     vjp = lambda ad, node, cts, adj: adj.add(node.inputs[0], complex_(*parts(cts[0])))
-    return Op(name, _infer_part, eval, vjp, linear(), cheap=True, linear=True, zero_at="anywhere")
+    return Op(name, _infer_part, eval, vjp, linear(), cheap=True, linear=True, zero_at="anywhere", stacks=True)
 
 
 complex_ = Op("complex", _infer_complex, _eval_complex, _vjp_complex, linear(), cheap=True, linear=True,
-              doc="the complex number of a real and an imaginary part")  # fmt: skip
+              stacks=True, doc="the complex number of a real and an imaginary part")  # fmt: skip
 real = _part("real", lambda z: np.real(z).copy()[()], lambda ct: (ct, zeros(ct.type)))
 imag = _part("imag", lambda z: np.imag(z).copy()[()], lambda ct: (zeros(ct.type), -ct))
 

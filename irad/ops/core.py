@@ -54,6 +54,7 @@ class Op:
     fold: str = ""  # reductions: the elementwise op that they are made of; argmax and argmin name themselves
     fills: bool = False  # makes an array of one number, or of none yet, or holds a constant one
     moves: bool = False  # the elements of the result are elements of the first operand
+    stacks: bool = False  # takes any number of leading axes and hands them on: a stack of matrices, a batch
     flat: bool = False  # elementwise: the slope is 0 everywhere
     finite: bool = False  # finite where the float operands are
     divides: bool = False  # of integers: right only where the program asks for it, with a divisor that is not zero

@@ -19,7 +19,7 @@ from irad.errors import IradTypeError, UnsupportedError
 from irad.ops.core import Keeps, Op, Raising, type_error
 
 stop_gradient = Op("stop_gradient", lambda t: (t,), lambda x: np.array(x)[()], vjp=lambda ad, node, cts, adj: None,
-                   jvp=lambda ad, node, tan: [None], cheap=True, intervals=lambda a: a, doc="x, as a constant for every derivative")  # fmt: skip
+                   jvp=lambda ad, node, tan: [None], cheap=True, intervals=lambda a: a, stacks=True, doc="x, as a constant for every derivative")  # fmt: skip
 
 
 def float_types(values: Sequence[Any]) -> tuple[Type, ...]:

@@ -74,7 +74,7 @@ def _jvp_det(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 det = Op("det", _infer_det, lambda a: np.linalg.det(a), _vjp_det, _jvp_det, extra={"expand": lambda a: (_det_by_lu(a),)},
-         doc="determinants")  # fmt: skip
+         stacks=True, doc="determinants")  # fmt: skip
 
 # ---- cofactors -------------------------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ def _jvp_cofactor(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 cofactor = Op("cofactor", lambda a: (a,), _eval_cofactor, _vjp_cofactor, _jvp_cofactor, extra={"expand": lambda a: (_cofactor_by_svd(a),)},
-              doc="matrices of cofactors: the gradient of det")  # fmt: skip
+              stacks=True, doc="matrices of cofactors: the gradient of det")  # fmt: skip
 
 
 def _infer_along(a: Type, e: Type) -> tuple[Type, ...]:
@@ -223,7 +223,7 @@ def _jvp_along(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 cofactor_along = Op("cofactor_along", _infer_along, _eval_along, _vjp_along, _jvp_along, extra={"expand": lambda a, e: (_along_by_svd(a, e),)},
-                    doc="derivative of the cofactors along a direction: the second derivative of det")  # fmt: skip
+                    stacks=True, doc="derivative of the cofactors along a direction: the second derivative of det")  # fmt: skip
 
 # ---- sign and logarithm -------------------------------------------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ def _jvp_slogdet(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 slogdet = Op("slogdet", _infer_slogdet, lambda a: tuple(np.linalg.slogdet(a)), _vjp_slogdet, _jvp_slogdet,
-             extra={"expand": _sign_and_log}, doc="sign of the determinant (no slope where it is real), logarithm of its absolute value")  # fmt: skip
+             extra={"expand": _sign_and_log}, stacks=True, doc="sign of the determinant (no slope where it is real), logarithm of its absolute value")  # fmt: skip
 
 
 # ---- small matrices -------------------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 eig = Op("eig", _infer, lambda a: each_matrix(np.linalg.eig, a, [a.shape[-1:], a.shape[-2:]], np.result_type(a.dtype, np.complex64)), _vjp, _jvp,
-         doc="complex eigenvalues and right eigenvectors, info. Slopes of the vectors leave their factors free, see `eig_vectors`")  # fmt: skip
+         stacks=True, doc="complex eigenvalues and right eigenvectors, info. Slopes of the vectors leave their factors free, see `eig_vectors`")  # fmt: skip
 
 
 def _vjp_values(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -98,7 +98,7 @@ def _jvp_values(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 eigvals = Op("eigvals", lambda a: _infer(a)[::2], lambda a: each_matrix(lambda m: (np.linalg.eigvals(m),), a, [a.shape[-1:]], np.result_type(a.dtype, np.complex64)), _vjp_values, _jvp_values,
-             doc="eigenvalues of `eig`, and info")  # fmt: skip
+             stacks=True, doc="eigenvalues of `eig`, and info")  # fmt: skip
 
 # ---- factors of eigenvectors -------------------------------------------------------------------------------------------------------
 
@@ -152,4 +152,4 @@ def _vjp_vectors(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 eig_vectors = Op("eig_vectors", lambda v: (v,), lambda v: v.copy(), _vjp_vectors, _jvp_vectors,
                  extra={"expand": lambda v: (v,)},
-                 doc="eigenvectors as they are; their derivative keeps the factors that LAPACK gives them")  # fmt: skip
+                 stacks=True, doc="eigenvectors as they are; their derivative keeps the factors that LAPACK gives them")  # fmt: skip

@@ -107,7 +107,7 @@ def _vjp_lu(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 lu = Op("lu", _infer_lu, _eval_lu, _vjp_lu, _jvp_lu,
-        doc="L (unit diagonal, not stored) and U in one matrix; the row exchanged with each row; the rows of A in order: A[rows] = L U")  # fmt: skip
+        stacks=True, doc="L (unit diagonal, not stored) and U in one matrix; the row exchanged with each row; the rows of A in order: A[rows] = L U")  # fmt: skip
 
 # ---- solves -----------------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ def _jvp_triangular(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 triangular_solve = Op("triangular_solve", _infer_triangular, _eval_triangular, _vjp_triangular, _jvp_triangular,
-                      doc="X of op(A) X = B, from one triangle of A; trans: op transposes; unit: the diagonal counts as 1")  # fmt: skip
+                      stacks=True, doc="X of op(A) X = B, from one triangle of A; trans: op transposes; unit: the diagonal counts as 1")  # fmt: skip
 
 
 def _infer_solve(a: Type, lu_: Type, rows: Type, b: Type, *, trans: bool) -> tuple[Type, ...]:
@@ -202,7 +202,7 @@ def _jvp_solve(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 solve = Op("solve", _infer_solve, _eval_solve, _vjp_solve, _jvp_solve,
-           doc="X of A X = B (trans: of A^T X = B), given A and the factors and row order of `lu(A)`; slopes go by A")  # fmt: skip
+           stacks=True, doc="X of A X = B (trans: of A^T X = B), given A and the factors and row order of `lu(A)`; slopes go by A")  # fmt: skip
 
 
 def solution(a: Value, b: Value, trans: bool = False) -> Value:
@@ -253,7 +253,7 @@ def _jvp_cholesky(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 cholesky = Op("cholesky", _infer_cholesky, _eval_cholesky, _vjp_cholesky, _jvp_cholesky,
-              doc="L with A = L L^H, from the lower triangle of A; info: not 0 where A is not positive definite")  # fmt: skip
+              stacks=True, doc="L with A = L L^H, from the lower triangle of A; info: not 0 where A is not positive definite")  # fmt: skip
 
 # ---- QR ---------------------------------------------------------------------------------------------------------------------
 
@@ -344,4 +344,4 @@ def _jvp_qr(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 qr = Op("qr", _infer_qr, lambda a, *, full: tuple(np.linalg.qr(a, "complete" if full else "reduced")), _vjp_qr, _jvp_qr,
-        doc="A = Q R for matrices at least as high as wide; full: Q is square")  # fmt: skip
+        stacks=True, doc="A = Q R for matrices at least as high as wide; full: Q is square")  # fmt: skip

@@ -248,7 +248,7 @@ def _jvp(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 matrix_function = Op("matrix_function", _infer, lambda m, *rest, order, scalars, lower, mixed, whole: np.array(m), _vjp, _jvp,
                      extra={"expand": lambda m, *rest, order, scalars, lower, mixed, whole: (m,)},
-                     doc="m, the derivative of order `order` of V f(w) V^T along directions, as a function of the symmetric matrix a = V diag(w) V^T, of the directions and "
+                     stacks=True, doc="m, the derivative of order `order` of V f(w) V^T along directions, as a function of the symmetric matrix a = V diag(w) V^T, of the directions and "
                      "of scalars that f depends on. Inputs: m, a, w, V, scalars, f, f', ..., if `whole` their slopes in each scalar, directions. "
                      "mixed: f may be another function for each eigenvalue")  # fmt: skip
 
@@ -300,7 +300,7 @@ def _jvp_sum(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 spectral_sum = Op("spectral_sum", _infer_sum, _sum, _vjp_sum, _jvp_sum, extra={"expand": _made_sum},
-                  doc="the sum of f(w), as a function of the symmetric matrix a = V diag(w) V^T and of scalars. Inputs: a, w, V, scalars, f, "
+                  stacks=True, doc="the sum of f(w), as a function of the symmetric matrix a = V diag(w) V^T and of scalars. Inputs: a, w, V, scalars, f, "
                   "and if `whole` f' and the slopes of f in each scalar")  # fmt: skip
 
 # ---- a function that is not known ------------------------------------------------------------------------------------------------
@@ -360,5 +360,5 @@ def _jvp_any(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 spectral_matrix = Op("spectral_matrix", _infer_any, lambda m, *rest, lower: np.array(m), _vjp_any, _jvp_any, extra={"expand": lambda m, *rest, lower: (m,)},
-                     doc="m = V diag(f) V^T, with w, V the eigenvalues and eigenvectors of a, for an f that depends on a in any way: NaN slopes "
+                     stacks=True, doc="m = V diag(f) V^T, with w, V the eigenvalues and eigenvectors of a, for an f that depends on a in any way: NaN slopes "
                      "where eigenvalues are equal")  # fmt: skip

@@ -118,4 +118,4 @@ def _cotangent(n: int) -> list[int]:
 
 
 polygamma = Op("polygamma", _infer, lambda x, *, n: np.asarray(special("polygamma", n, x)).astype(np.asarray(x).dtype)[()], _vjp, _jvp, extra={"expand": _value},
-               doc="derivative of order n of `digamma`, n > 1")  # fmt: skip
+               stacks=True, doc="derivative of order n of `digamma`, n > 1")  # fmt: skip

@@ -149,7 +149,7 @@ def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 eigh = Op("eigh", _infer_eigh, lambda a, *, lower: each_matrix(lambda m: np.linalg.eigh(m, "L" if lower else "U"), a, [a.shape[-1:], a.shape[-2:]]), _vjp_eigh, _jvp_eigh,
-          doc="eigenvalues, ascending, eigenvectors, info; of the symmetric matrix that one triangle of A stands for")  # fmt: skip
+          stacks=True, doc="eigenvalues, ascending, eigenvectors, info; of the symmetric matrix that one triangle of A stands for")  # fmt: skip
 
 
 def _vjp_eigvalsh(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -168,7 +168,7 @@ def _jvp_eigvalsh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 eigvalsh = Op("eigvalsh", lambda a, *, lower: _infer_eigh(a, lower=lower)[::2], lambda a, *, lower: each_matrix(lambda m: (np.linalg.eigvalsh(m, "L" if lower else "U"),), a, [a.shape[-1:]]),
-              _vjp_eigvalsh, _jvp_eigvalsh, doc="eigenvalues of `eigh`, and info")  # fmt: skip
+              _vjp_eigvalsh, _jvp_eigvalsh, stacks=True, doc="eigenvalues of `eigh`, and info")  # fmt: skip
 
 # ---- singular values ------------------------------------------------------------------------------------------------------------
 
@@ -294,7 +294,8 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     return [du, _real_diagonal(p), mh(dv), None]
 
 
-svd = Op("svd", _infer_svd, _eval_svd, _vjp_svd, _jvp_svd, doc="U, singular values (descending), V^H, info; full: square U and V")
+svd = Op("svd", _infer_svd, _eval_svd, _vjp_svd, _jvp_svd, stacks=True,
+         doc="U, singular values (descending), V^H, info; full: square U and V")  # fmt: skip
 
 
 def _vjp_svdvals(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
@@ -311,7 +312,7 @@ def _jvp_svdvals(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 svdvals = Op("svdvals", lambda a: _infer_svd(a, full=False)[1::2],
              lambda a: each_matrix(lambda m: (np.linalg.svd(m, compute_uv=False),), a, [(min(a.shape[-2:]),)]), _vjp_svdvals, _jvp_svdvals,
-             doc="singular values of `svd`, and info")  # fmt: skip
+             stacks=True, doc="singular values of `svd`, and info")  # fmt: skip
 
 # ---- pseudo-inverse ---------------------------------------------------------------------------------------------------------------
 
@@ -357,4 +358,4 @@ def _jvp_pinv(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 
 
 pinv = Op("pinv", _infer_pinv, lambda a, *, rcond: each_matrix(lambda m: (np.linalg.pinv(m, rcond),), a, [a.shape[:-3:-1]]), _vjp_pinv, _jvp_pinv, extra={"expand": _made_of_svd},
-          doc="pseudo-inverse; singular values of at most rcond times the largest count as 0; info")  # fmt: skip
+          stacks=True, doc="pseudo-inverse; singular values of at most rcond times the largest count as 0; info")  # fmt: skip

@@ -229,13 +229,7 @@ def each_element(b: Any, n: Node) -> Sequence[Value]:
     return emit(for_, dim_value(b.size), *inits, regions=[body])
 
 
-_LEADING = (  # ops that take any number of leading batch axes, and pass them on
-    *("copy", "stop_gradient", "complex", "real", "imag", "lu", "triangular_solve", "solve", "cholesky", "qr"),
-    *("eigh", "eigvalsh", "svd", "svdvals", "pinv", "det", "slogdet", "cofactor", "cofactor_along"),
-    *("eig", "eigvals", "eig_vectors", "matrix_function", "spectral_sum", "spectral_matrix", "polygamma"),
-)
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_LEADING, elementwise),
     "broadcast": _broadcast, "reshape": _reshape, "transpose": _transpose, "dot": _dot,
     "index": _index, "update": _update, "update_add": _update,
     "concat": _axis, "argmax": _axis, "argmin": _axis, "cumsum": _axis, "cumprod": _axis, "linrec": _axis, "sort": _axis,

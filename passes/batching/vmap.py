@@ -155,7 +155,7 @@ class Batching:
                     "vmap: the length of this array differs between the elements of the batch; keep it whole and mask (np.where)",
                     n.loc,
                 )
-        general = elementwise if n.op.elementwise else each_element
+        general = elementwise if n.op.elementwise or n.op.stacks else each_element
         self.env.update(zip(n.outputs, RULES.get(n.op.name, general)(self, n)))
 
     def keep(self, n: Node) -> None:

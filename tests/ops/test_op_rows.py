@@ -25,7 +25,6 @@ OWN = {
     "wholes.PASS_ON": "what a monomial is read through",
     "expand.TRANSFORMS": "what the pass expands",
     "custom.CUSTOM": "what the pass takes apart",
-    "rules._LEADING": "how an op is batched",
     "complex_parts._BY_PART": "how an op on complex numbers is taken apart",
     "shape_rules.STRUCTURAL": "which ops have a rule here",
     "poly.ABSOLUTE": "how far off the polynomials are",
@@ -36,6 +35,7 @@ OWN = {
     "values._FCMP": "LLVM",
     "values._SCMP": "LLVM",
     "values._UCMP": "LLVM",
+    "split_trips.CONNECTIVES": "which conditions follow from others",
     "show.INFIX": "how kernel form is written",
 }
 

@@ -136,4 +136,4 @@ def transpose_to(x: Value, perm: Sequence[int]) -> Value:
 
 
 copy = Op("copy", lambda t: (t,), lambda x: np.array(x), lambda ad, node, cts, adj: adj.add(node.inputs[0], cts[0]), linear(1),
-          linear=True, intervals=lambda a: a, doc="the same array in memory of its own; made by the plan pass")  # fmt: skip
+          linear=True, intervals=lambda a: a, stacks=True, doc="the same array in memory of its own; made by the plan pass")  # fmt: skip
