@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from irad.core.affine import Affine, Integer, applied, bounds, coefficient, divisible, fill, substitute, symbol, symbols
@@ -38,6 +38,7 @@ def value(e: Integer, p: dict[Any, int]) -> int:
     return total
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # what Hypothesis loads at the first draw
 @given(forms(), forms(), small, point)
 def test_arithmetic_is_that_of_the_values(a: Integer, b: Integer, k: int, p: dict[str, int]) -> None:
     x, y = value(a, p), value(b, p)
