@@ -12,7 +12,7 @@ from irad.core.ir import Graph, Node, Value, captured, captures, copy, current, 
 from irad.errors import UnsupportedError
 from irad.ops.control import zero
 from irad.passes.derivatives.custom import bound
-from irad.passes.derivatives.forward import Forward, Tangents
+from irad.passes.derivatives.forward import Forward, Tangents, new_tangents
 from irad.passes.derivatives.region_pairs import Adjoint
 from irad.passes.derivatives.reverse import Cotangents, Reverse, joint
 
@@ -73,7 +73,7 @@ def jvp_forward(ad: Forward, node: Node, tan: Tangents) -> None:
     _closed(ad, node)
     rule = node.regions[1]
     floats = [v for v in node.outputs if v.type.differentiable]
-    ds = [Value(v.type, f"d{v.hint}" if v.hint else "") for v in floats]
+    ds = new_tangents(floats)
     tangents = [tan.full(v) for v in node.inputs]
     current().nodes += bound(rule, (*node.inputs, *tangents), (*node.outputs, *ds))
     tan.update(zip(floats, ds))

@@ -74,7 +74,7 @@ class Forward:
 
     def region(self, graph: Graph, params: Sequence[Value], results: Sequence[int], outer: Tangents | None) -> Graph:
         """graph(params, tangents of `params`) -> (its results, the tangents of those at positions `results`)."""
-        ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in params]
+        ds = new_tangents(params)
         with Builder(deriv=True) as b:
             tan = Tangents(outer, zip(params, ds))
             self.run(graph, tan)
@@ -92,9 +92,14 @@ class Forward:
         return self.diff.pairs[name]
 
 
+def new_tangents(values: Sequence[Value]) -> list[Value]:
+    """New values for tangents of these."""
+    return [Value(v.type, "d" + v.hint if v.hint else "") for v in values]
+
+
 def _finish(node: Node, tan: Tangents, ins: Sequence[Value], outs: Sequence[Value], regions: Sequence[Graph]) -> None:
     """Append the control op with tangents of `outs` as further results."""
-    ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
+    ds = new_tangents(outs)
     current().nodes.append(node.replace(inputs=ins, outputs=(*node.outputs, *ds), regions=regions))
     tan.update(zip(outs, ds))
 
@@ -116,11 +121,9 @@ def loops(ad: Forward, node: Node, tan: Tangents) -> None:
 
 def called(ad: Forward, node: Node, tan: Tangents) -> None:
     outs = [v for v in node.outputs if carries(v)]
-    ds = [Value(v.type, "d" + v.hint if v.hint else "") for v in outs]
     ins = (*node.inputs, *(tan.full(v) for v in node.inputs if carries(v)))
     attrs = {"callee": ad.function(node.attrs["callee"]), "types": (*node.attrs["types"], *types(outs))}
-    current().nodes.append(node.replace(inputs=ins, outputs=(*node.outputs, *ds), attrs=attrs))
-    tan.update(zip(outs, ds))
+    _finish(node.replace(attrs=attrs), tan, ins, outs, ())
 
 
 def pushed(ad: Forward, node: Node, tan: Tangents) -> None:

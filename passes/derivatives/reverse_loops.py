@@ -19,7 +19,7 @@ from irad.passes.analyses.final_values import UNKNOWN
 from irad.passes.derivatives.checkpointing import BLOCK, Blocks, blocks_of_known, blocks_of_unknown
 from irad.passes.derivatives.region_pairs import Adjoint, Augment
 from irad.passes.derivatives.reverse import Backward, Cotangents, Reverse
-from irad.passes.derivatives.reverse_rules import asks_host, grown
+from irad.passes.derivatives.reverse_rules import asks_host
 from irad.passes.derivatives.save_or_recompute import bytes_of
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _swept(
 def _taped_for(node: Node, back: LoopBackward, tape: Value) -> tuple[list[Node], Value]:
     """The forward loop, with a tape to carry."""
     after = Value(TAPE, "tape")
-    return [grown(node, (*node.inputs, tape), (*node.outputs, after), [back.taped_body()])], after
+    return [node.replace(inputs=(*node.inputs, tape), outputs=(*node.outputs, after), regions=[back.taped_body()])], after
 
 
 def while_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
@@ -157,7 +157,7 @@ def _counting(node: Node, count: Value, back: LoopBackward) -> Augment:
         test = Graph((*cond.params, *extra(Value(I64, "trips"), Value(TAPE, "tape"))), cond.nodes, cond.results)
         trip = Graph((*params, *extra(n, t)), (*body.nodes, *b.nodes), (*results, *extra(one_more, end)))
         ins, outs = (*node.inputs, *extra(none, tape)), (*node.outputs, *extra(count, after))
-        return [*b0.nodes, grown(node, ins, outs, (test, trip))], after
+        return [*b0.nodes, node.replace(inputs=ins, outputs=outs, regions=(test, trip))], after
 
     return augment
 

@@ -16,11 +16,6 @@ from irad.passes.derivatives.region_pairs import Adjoint, RegionPair
 from irad.passes.derivatives.reverse import Backward, Cotangents, Reverse, joint
 
 
-def grown(node: Node, inputs: Sequence[Value], outputs: Sequence[Value], regions: Sequence[Graph]) -> Node:
-    """The forward control op with more operands, results and larger regions."""
-    return node.replace(inputs=inputs, outputs=outputs, regions=regions)
-
-
 def branches(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
     frame = ad.frames[-1]
     wrt = [v for v in captured(node) if ad.active(v)]
@@ -46,7 +41,7 @@ def branches(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
                 regions.append(Graph((), (*nodes, *fill), (*r.results, *values, *([end] if taped else []))))
             after = Value(TAPE, "tape") if taped else tape
             outs = (*node.outputs, *escapes.slots, *([after] if taped else []))
-            return [grown(node, node.inputs, outs, regions)], after
+            return [node.replace(outputs=outs, regions=regions)], after
 
         frame.augment[node] = augment
 
