@@ -61,6 +61,11 @@ def _has_interface(x: Any) -> bool:
     return hasattr(type(x), "__array_interface__") or "__array_interface__" in getattr(x, "__dict__", ())
 
 
+def is_sparse(x: Any) -> bool:
+    """Is it a sparse matrix of SciPy's?"""
+    return type(x).__module__.startswith("scipy.sparse.") and hasattr(x, "tocoo") and getattr(x, "ndim", 0) == 2
+
+
 def as_array(x: Any) -> np.ndarray:
     """Another library's array as NumPy's, in the same memory. Raises IradTypeError where its memory cannot be looked at."""
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_foreign_array
+from irad.core.foreign import is_container, is_foreign_array, is_sparse
 from irad.core.ir import Value
 from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Structured, field_type, why_not
@@ -121,7 +121,7 @@ class Arguments:
     def _static(self, x: Any, path: Path) -> Any:
         """What stands for a part of the arguments that is no number: what is followed is read like captured state."""
         if not isinstance(x, (bool, str, type(None))):
-            if is_container(x) or is_foreign_array(x) or isinstance(x, np.ndarray) or is_stream(x):
+            if is_container(x) or is_foreign_array(x) or isinstance(x, np.ndarray) or is_stream(x) or is_sparse(x):
                 return self.r.captures.take(x, path)
             self.r.captures.note(x, path)
         return x

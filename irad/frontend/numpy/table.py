@@ -60,6 +60,7 @@ _parts = {
     "scipy.optimize": ["library.optimisation"],
     "scipy.interpolate": ["library.interpolation"],
     "scipy.spatial.distance": ["library.distances"],
+    "scipy.sparse": ["library.sparse_made", "library.sparse_systems"],
     "scipy.signal": ["library.filters"],
     "scipy.ndimage": ["library.images"],
     "scipy.fft": ["library.spectra"],

@@ -164,7 +164,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 # modules that are imported when a function of these is met
 _LATER = {
     "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
-    "numpy.random": "reading.random_draws", "random": "reading.python_random",
+    "numpy.random": "reading.random_draws", "random": "reading.python_random", "scipy.sparse": "reading.sparse",
     **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
 
@@ -172,7 +172,7 @@ _LATER = {
 def _later(fn: Any) -> Any:
     """What a function means that is in none of the tables yet."""
     root, *rest = str(getattr(fn, "__module__", "")).split(".", 2)
-    found = _LATER.get(f"{root}.{rest[0]}" if root == "numpy" and rest else root)
+    found = _LATER.get(f"{root}.{rest[0]}" if root in ("numpy", "scipy") and rest else root)
     if found is None:
         return None
     import_later(f"irad.frontend.{found}")

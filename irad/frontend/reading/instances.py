@@ -13,6 +13,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
+from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import (
@@ -195,7 +196,7 @@ def _missing(obj: Any, name: str, deleted: bool = False) -> str:
 def _of_class(r: Reader, obj: Any, name: str) -> Any:
     """What the class of an object has under a name: methods, properties, other descriptors, data; `__getattr__` if nothing."""
     found = found_in_class(type(obj), name)
-    library, nothing = is_library(type(obj).__module__), not is_in_class(type(obj), name)
+    library, nothing = is_library(type(obj).__module__) and not in_library(type(obj)), not is_in_class(type(obj), name)
     if isinstance(found, types.MemberDescriptorType) and is_instance(obj):
         found, nothing = None, True
     if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and not library:

@@ -26,6 +26,7 @@ from irad.core.foreign import (
     is_container,
     is_foreign_array,
     is_instance,
+    is_sparse,
     is_value,
     own_names,
 )
@@ -234,6 +235,10 @@ class Captures:
             held = self._container(dict(obj), path.child("dict"))
             self._mirror(obj, held, path)
             return held
+        if is_sparse(obj):
+            out = import_later("irad.frontend.reading.sparse").stand_for(self, obj, path)
+            self._mirror(obj, out, path)
+            return out
         if is_stream(obj):
             self.guard(path, "type", type(obj))
             return import_later("irad.frontend.reading.random_draws").stand_for(

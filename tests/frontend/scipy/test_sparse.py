@@ -1,0 +1,193 @@
+"""scipy.sparse: matrices from outside and made inside, their arithmetic and systems, with SciPy's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import UnsupportedError
+
+sp = pytest.importorskip("scipy.sparse")
+spl = pytest.importorskip("scipy.sparse.linalg")
+
+N = 30
+RNG = np.random.default_rng(0)
+B = sp.random(N, N, 0.1, random_state=0, format="csc") + sp.eye(N) * 3
+L = sp.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(N, N), format="csr")
+C = sp.coo_matrix(
+    (np.array([1.0, 2.0, 3.0, 4.0]), (np.array([0, 5, 5, 2]), np.array([1, 7, 7, 0]))), shape=(N, N)
+)  # (5, 7) twice
+W = sp.lil_matrix(L)
+X = RNG.standard_normal(N)
+
+
+def products(u: Any) -> Any:
+    return np.sum((B @ u) ** 2) + np.sum(L.dot(u) * u) + np.sum(C * u) + np.sum((W @ u) ** 2) + u @ (L.T @ u) + np.sum(u @ B)
+
+
+def with_columns(u: Any) -> Any:
+    x = np.stack([u, u * u], axis=1)
+    return np.sum((B @ x) ** 2) + np.sum((x.T @ B) ** 2)
+
+
+def arithmetic(u: Any) -> Any:
+    a = B @ L + 2.0 * L.T - B.multiply(L) / 3.0 + (-C) + sp.identity(N) * u[0]
+    return np.sum((a @ u) ** 2) + np.sum(a.diagonal() * u) + a.trace() + np.sum(B.power(2).dot(u)) + (L**2 @ u)[3]
+
+
+def sums(u: Any) -> Any:
+    rows = np.asarray(B.sum(axis=1)).ravel()
+    return np.sum(rows * u) + B.sum() * u[1] + spl.norm(B * u[0]) + np.sum(np.asarray(C.sum(axis=0)).ravel() * u) + B.nnz * u[2]
+
+
+def parts(u: Any) -> Any:
+    free = np.arange(1, N - 1)
+    inner, again = B[free, :][:, free], B[np.ix_(free, free)]
+    out = np.sum(spl.spsolve(inner.tocsc(), u[free])) + np.sum((again @ u[free]) ** 2)
+    return (
+        out + B[3, 3] * u[0] + C.tocsr()[5, 7] * u[1] + np.sum(B[2:5, :] @ u) + np.sum(sp.tril(B) @ u) + np.sum(sp.triu(B, 1) @ u)
+    )
+
+
+def stacked(u: Any) -> Any:
+    two = np.concatenate([u, 2 * u])
+    out = np.sum(sp.vstack([B, L]) @ u) + np.sum((sp.hstack([B, L]) @ two) ** 2) + np.sum(sp.block_diag([B, L]) @ two)
+    return out + np.sum(sp.bmat([[B, None], [None, L]]).T @ two)
+
+
+def arrays(u: Any) -> Any:
+    a = sp.csr_array(L)
+    return np.sum((a * a) @ u) + np.sum(a.sum(axis=0) * u) + np.sum((a @ a) @ u)
+
+
+def implicit_heat(u: Any) -> Any:
+    a = sp.eye(N) - 0.1 * L
+    for _ in range(3):
+        u = spl.spsolve(a.tocsc(), u)
+    return np.sum(u**2)
+
+
+def factorised_heat(u: Any) -> Any:
+    solve = spl.factorized((sp.eye(N) - 0.1 * L).tocsc())
+    lu = spl.splu(B.tocsc())
+    for _ in range(20):
+        u = solve(u)
+    return np.sum(u**2) + np.sum(lu.solve(u))
+
+
+def conductivity(k: Any) -> Any:
+    k = k * k + 1.0
+    a = sp.diags([-k[1:-1], k[:-1] + k[1:] + 1.0, -k[1:-1]], [-1, 0, 1], format="csc")
+    return np.sum(spl.spsolve(a, np.linspace(0.0, 1.0, N - 1)) ** 2)
+
+
+def assembled(k: Any) -> Any:
+    i = np.arange(N - 1)
+    row, col = np.concatenate([i, i, i + 1, i + 1]), np.concatenate([i, i + 1, i, i + 1])
+    k = np.exp(k[:-1])
+    a = sp.coo_matrix((np.concatenate([k, -k, -k, k]), (row, col)), shape=(N, N)).tocsr() + 0.1 * sp.eye(N)
+    return np.sum(spl.spsolve(a, np.arange(N) * 0.1) ** 2)
+
+
+def element_by_element(k: Any) -> Any:
+    a = sp.lil_matrix((N, N))
+    for e in range(N - 1):
+        for i in (0, 1):
+            for j in (0, 1):
+                a[e + i, e + j] += (1.0 + k[e] ** 2) * (1.0 if i == j else -1.0)
+    a[0, :] = 0
+    a[0, 0] = 1.0
+    return np.sum(spl.spsolve(a.tocsr(), np.ones(N)))
+
+
+def plane(s: Any) -> Any:
+    t, i = sp.diags([-1, 2, -1], [-1, 0, 1], shape=(6, 6)), sp.identity(6)
+    a = sp.kron(t, i) + sp.kron(i, t) + sp.kronsum(t, t) * s[0] ** 2
+    return np.sum(spl.spsolve(a.tocsr(), np.arange(36.0)) * s[1])
+
+
+def iterated(u: Any) -> Any:
+    a = B.T @ B
+    return np.sum(spl.cg(a, u, rtol=1e-13)[0] ** 2) + np.sum(spl.gmres(B, u, rtol=1e-13)[0])
+
+
+def complex_numbers(u: Any) -> Any:
+    a = sp.eye(N, dtype=complex) * (1 + 0.5j) - 0.1j * L
+    return np.sum(np.abs(spl.spsolve(a.tocsc(), u)) ** 2) + np.sum(np.abs(a.conj().T @ u))
+
+
+def several_right_sides(u: Any) -> Any:
+    return np.sum(spl.spsolve(B, np.stack([u, u**2], axis=1)) ** 3)
+
+
+def lowest(u: Any) -> Any:
+    return np.sum(spl.eigsh(L * (1.0 + u[0] ** 2), k=2, which="SA")[0])
+
+
+CASES = [
+    products, with_columns, arithmetic, sums, parts, stacked, arrays, implicit_heat, factorised_heat, conductivity, assembled,
+    element_by_element, plane, iterated, complex_numbers, several_right_sides, lowest,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", CASES, ids=[f.__name__ for f in CASES])
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+def test_value_and_gradient(f: Callable[[Any], Any]) -> None:
+    value, slope = irad.value_and_grad(f)(X)
+    assert np.isclose(value, f(X), rtol=1e-10)
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        d, h = rng.standard_normal(N), 1e-5
+        assert np.isclose(slope @ d, (f(X + h * d) - f(X - h * d)) / (2 * h), rtol=2e-6, atol=1e-7)
+
+
+def test_second_derivatives_of_a_solution() -> None:
+    h, e = irad.hessian(conductivity)(X), 1e-4
+    g = irad.grad(conductivity)
+    for k in (0, 7):
+        d = np.eye(N)[k]
+        assert np.allclose(h[k], (g(X + e * d) - g(X - e * d)) / (2 * e), rtol=1e-5, atol=1e-7)
+
+
+def test_numbers_are_read_at_each_call_and_places_compared() -> None:
+    a = sp.csr_matrix(np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 0.0, 4.0]]))
+    x = np.array([1.0, 2.0, 3.0])
+    c = irad.compile(lambda u: np.sum((a @ u) ** 2))
+    assert np.isclose(c(x), np.sum((a @ x) ** 2))
+    a.data[1] = 7.0
+    assert np.isclose(c(x), np.sum((a @ x) ** 2))
+    a[0, 2] = 5.0
+    assert np.isclose(c(x), np.sum((a @ x) ** 2))
+
+
+def test_as_an_argument() -> None:
+    c = irad.compile(lambda u, m: np.sum((m @ u) ** 2))
+    for m in (B, 2 * B, L, sp.csr_matrix(B + sp.eye(N, k=5))):
+        assert np.isclose(c(X, m), np.sum((m @ X) ** 2))
+    assert np.allclose(irad.grad(lambda u, m: np.sum((m @ u) ** 2))(X, B), 2 * B.T @ (B @ X))
+
+
+def test_a_large_plane_keeps_its_band() -> None:
+    t, i = sp.diags([-1, 2, -1], [-1, 0, 1], shape=(20, 20)), sp.identity(20)
+    a = (sp.kron(t, i) + sp.kron(i, t)).tocsc()
+    order = np.random.default_rng(2).permutation(400)
+    a = a[order][:, order]
+    b = np.linspace(-1.0, 1.0, 400)
+    assert np.allclose(irad.compile(lambda b: spl.spsolve(a, b))(b), spl.spsolve(a, b), rtol=1e-9)
+
+
+def test_what_is_refused_says_what_to_write() -> None:
+    def stored(u: Any) -> Any:
+        B[0, 0] = u[0]
+        return np.sum(B @ u)
+
+    with pytest.raises(UnsupportedError, match="copy it"):
+        irad.compile(stored)(X)
+    with pytest.raises(UnsupportedError, match="toarray"):
+        irad.compile(lambda u: np.sum(B.todense() * u))(X)
+    with pytest.raises(ValueError, match="dimension mismatch"):
+        irad.compile(lambda u: np.sum(B @ u[:3]))(X)
