@@ -13,6 +13,8 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from irad.core.foreign import base_items, base_method
 from irad.core.ir import current
 from irad.core.types import Dim, Type
@@ -22,6 +24,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, StructureError, in_scope
 from irad.frontend.values.runs import Run, has_run, length_of
+from irad.ops.elementwise import cast_to
 
 LENGTH = (
     "the list that this loop goes over gets longer or shorter in it, depending on data or in a loop that is too long to be written "
@@ -68,6 +71,7 @@ class Listed:
         return self.length if isinstance(self.xs, tuple) else length_of(self.xs)
 
 
+_FAR = 2**62  # what a whole number stays below
 _FEW = 16  # items of a list, up to which a loop over it is written out
 _SMALL = 64  # elements of an array that is copied into a table
 
@@ -159,3 +163,18 @@ def _ways(obj: Any) -> tuple[Callable[[int], Any], str]:
 def unordered(obj: Any) -> bool:
     """Is it one of them?"""
     return isinstance(obj, (dict, set, frozenset, collections.deque, *_VIEWS))
+
+
+# ---- arrays --------------------------------------------------------------------------------------------------------------
+
+
+def in_progression(r: Reader, x: Array, i: Any) -> Arr | None:
+    """The element at a traced position of whole numbers that are known and equally far apart (np.arange): computed, not read, so that
+    what is known of the position is known of it. None for other arrays."""
+    held = r.operand(x) if isinstance(i, Arr) and len(x.shape) == 1 and x.type.dtype[0] in "iu" else None
+    if not isinstance(held, np.ndarray) or len(held) < 2:
+        return None
+    first, step = int(held[0]), int(held[1]) - int(held[0])
+    if not step or abs(first) + abs(step) * len(held) > _FAR or not np.array_equal(held, first + step * np.arange(len(held))):
+        return None
+    return Arr(cast_to(i.value * step + first, x.type.dtype))

@@ -20,6 +20,7 @@ from irad.frontend.control.regions import Emitted, always_raises, assume_no_retu
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
 from irad.frontend.control.trips import Carry, LoopStatement, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
+from irad.frontend.control.whole_numbers import bound_numbers
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -186,6 +187,7 @@ class Rolled:
             position = Arr(index, True)
             if self.first:
                 position = self.r.operator("add", position, self.first)
+        bound_numbers(self.r, self.loop.stmt, self.carries.values(), None if self.rotated else self.test)
         if self.rotated:
             self._rotated_trip()
         else:

@@ -15,7 +15,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
-from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, unordered
+from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, in_progression, unordered
 from irad.frontend.control.special import special_method
 from irad.frontend.reader import Reader
 from irad.frontend.syntax.source import source_of
@@ -259,7 +259,7 @@ def iterate(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, Array):
         if not obj.shape:
             raise PythonTypeError("iteration over a 0-d array")
-        return Seq(from_dim(obj.shape[0]), lambda i: r.getitem(obj, i))
+        return Seq(from_dim(obj.shape[0]), lambda i: in_progression(r, obj, i) or r.getitem(obj, i))
     if isinstance(obj, Structured) and obj.layout.scalar:
         return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
     if isinstance(obj, (Structured, Bytes)):

@@ -180,12 +180,15 @@ def resolve_slice(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
     if step < 0:
         return _resolve_down(s, n, step)
     start = 0 if s.start is None else _from_front(s.start, n, "the start of a slice")
-    stop = n if s.stop is None else _at_most_all(_from_front(s.stop, n, "the stop of a slice"), n)
+    end = n if s.stop is None else _from_front(s.stop, n, "the stop of a slice")
+    stop = _at_most_all(end, n)
     # A stop below 0, or a start beyond n, leaves nothing as it is: so x[1:] and x[:-1] are of one length without more ado.
     first, inside = _at_least_none(start), _at_least_zero(n - start)
+    clipped = all(isinstance(now, int) or now is not before for now, before in ((stop, end), (first, start)))
     if dim_interval(stop)[0] < -_FAR or dim_interval(first)[1] > _FAR:  # their difference must not wrap around
         stop = _at_least_none(stop)
-    return first if inside else _at_most_all(first, n), _count(stop - first, step), step
+    # where the bounds are in the axis by what is known of the loops around, the passes are told that the length is
+    return first if inside else _at_most_all(first, n), _count(stop - first, step, None if clipped else n), step
 
 
 def _resolve_down(s: slice, n: Dim, step: int) -> tuple[Dim, Dim, int]:
@@ -210,8 +213,8 @@ def _clamped_down(x: Any, n: Dim) -> Dim:
     return d
 
 
-def _count(span: Dim, step: int) -> Dim:
-    """max(0, ceil(span / step)) as an extent."""
+def _count(span: Dim, step: int, most: Dim | None = None) -> Dim:
+    """max(0, ceil(span / step)) as an extent; `most`: it is not greater."""
     if isinstance(span, int):
         return max(0, -(-span // step))
     if step != 1:
@@ -225,4 +228,4 @@ def _count(span: Dim, step: int) -> Dim:
     if dim_interval(span)[0] >= 0:
         return span
     v = ew.maximum(dim_value(span), 0)
-    return affine_of(v)
+    return affine_of(v if most is None else ew.minimum(v, dim_value(most)))
