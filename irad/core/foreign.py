@@ -95,6 +95,13 @@ def advice(x: Any) -> str:
     return "pass numbers or arrays" if isinstance(x, (str, bytes)) or x is None else "pass the numbers and arrays in it"
 
 
+def module_of(fn: Any) -> str:
+    """The module in which a function is defined: functools.wraps gives a function the name of that which it wraps."""
+    if isinstance(fn, types.FunctionType):
+        return str(fn.__globals__.get("__name__", ""))
+    return str(getattr(fn, "__module__", "") or "")
+
+
 def is_library(module: str | None) -> bool:
     """Does a module belong to NumPy, SciPy, the standard library or irad, whose code is run and whose constants do not change?"""
     root = str(module).split(".")[0]

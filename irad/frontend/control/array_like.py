@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_library
 from irad.errors import PythonTypeError
 from irad.frontend.control.sequences import Range
 from irad.frontend.control.stands import Stands
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import Array, describe
+from irad.frontend.values.objects import Array, describe, python_method
 
 _LISTS = (collections.deque, collections.UserList)
 
@@ -41,10 +42,19 @@ def is_array(x: Any) -> bool:
 
 
 def numpy_operands(r: Reader, name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of an operator; beside an array or a NumPy scalar, sequences become what NumPy makes of them."""
-    if not any(map(is_array, xs)) or not any(isinstance(x, (range, Range, *_LISTS)) for x in xs):
+    """The operands of an operator; beside an array or a NumPy scalar, sequences become what NumPy makes of them, and objects of the
+    user's what their `__array__` gives."""
+    if not any(map(is_array, xs)) or all(isinstance(x, (Arr, Array)) for x in xs):
         return xs
-    return tuple(array_like(r, x) for x in xs)
+    return tuple(_as_numpy(r, x) for x in xs)
+
+
+def _as_numpy(r: Reader, x: Any) -> Any:
+    if isinstance(x, (Arr, Array)):
+        return x
+    if python_method(x, "__array__") is not None and not is_library(type(x).__module__):
+        return r.call(np.asarray, [x])
+    return array_like(r, x)
 
 
 def repeats(xs: tuple[Any, ...]) -> Arr | None:

@@ -17,7 +17,6 @@ from irad.frontend.numpy.shape import moveaxis, ravel, shape_argument
 from irad.frontend.registry import numpy
 from irad.frontend.values.arr import (
     Arr,
-    NeedStatic,
     as_dim,
     broadcast_all,
     dtype_of,
@@ -156,16 +155,13 @@ def _triangle(m: Any, k: Any, choose: Callable[[Value, Value, Value], Value]) ->
 
 @numpy("arange")
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None) -> Arr:
-    """np.arange. The number of elements is a run-time extent if the bounds are traced integers; the step is static then.
-
-    Raises NeedStatic for traced float bounds, because the extent would depend on rounding.
-    """
+    """np.arange. The number of elements is a run-time extent if the bounds are traced; a step of integers is static then."""
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
     name = irad_dtype(dtype) if dtype is not None else result_dtype(start, stop, step)
     if any(is_float(dtype_of(x)) for x in (start, stop, step)):
-        raise NeedStatic(next(x for x in (start, stop, step) if isinstance(x, Arr)), "the bounds of np.arange with floats")
+        return convert(_float_arange(*(convert(x, "f64") for x in (start, stop, step))), name)
     a, b, k = as_dim(start), as_dim(stop), static_int(step, "the step of np.arange")
     if k == 0:
         raise IradValueError("Maximum allowed size exceeded: the step is 0")
@@ -174,6 +170,20 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     scaled = ramp if k == 1 else apply_ufunc("multiply", ramp, k)
     out = scaled if a == 0 else apply_ufunc("add", scaled, Arr(dim_value(a)))
     return convert(out, name)
+
+
+def _float_arange(start: Arr, stop: Arr, step: Arr) -> Arr:
+    """np.arange of floats: as many elements as NumPy computes, and its rounding. Raises ValueError at run time for too many."""
+    count = apply_ufunc("ceil", apply_ufunc("divide", apply_ufunc("subtract", stop, start), step)).value
+    raise_if(~ew.le(count, _MOST), exc="ValueError", message="Maximum allowed size exceeded")
+    n = cast_to(ew.maximum(count, 0.0), "i64")
+    bound(n, 0, _MOST)
+    ramp = convert(Arr(iota(type=Type("i64", (of_new_array(affine_of(n)),)), axis=0)), "f64")
+    delta = apply_ufunc("subtract", apply_ufunc("add", start, step), start)
+    return apply_ufunc("add", apply_ufunc("multiply", ramp, delta), start)
+
+
+_MOST = 2**40  # elements
 
 
 def _steps(span: Dim, k: int) -> Dim:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_library, module_of
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -24,6 +24,7 @@ from irad.frontend.control.special import key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.buckets import changed_by_data
 from irad.frontend.reading.comprehensions import elements
 from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
@@ -43,7 +44,7 @@ from irad.frontend.values.objects import UNDEFINED, Closure, Method, Nullable, d
 
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
-    fn = _appended(r, e.func) or r.expr(e.func)
+    fn = _appended(r, e.func) or changed_by_data(r, e.func) or r.expr(e.func)
     given = r.perhaps if _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque))) else r.expr
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
@@ -58,7 +59,7 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
     try:
         return r.call(fn, args, kwargs)
     except Exception as error:
-        if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(fn.__module__):
+        if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(module_of(fn)):
             r.blame(error, getattr(fn, "owner", None), args, kwargs)
         raise
 
@@ -84,7 +85,7 @@ def _is_read(fn: Any) -> bool:
     """A function or class of the program, which tests its arguments itself."""
     if isinstance(fn, Closure):
         return True
-    return isinstance(fn, (types.FunctionType, types.MethodType, type)) and not is_library(fn.__module__)
+    return isinstance(fn, (types.FunctionType, types.MethodType, type)) and not is_library(module_of(fn))
 
 
 def _takes_table(fn: Any, argument: ast.expr) -> bool:
@@ -171,7 +172,7 @@ _LATER = {
 
 def _later(fn: Any) -> Any:
     """What a function means that is in none of the tables yet."""
-    root, *rest = str(getattr(fn, "__module__", "")).split(".", 2)
+    root, *rest = module_of(fn).split(".", 2)
     found = _LATER.get(f"{root}.{rest[0]}" if root in ("numpy", "scipy") and rest else root)
     if found is None:
         return None

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from irad.core.foreign import is_library
+from irad.core.foreign import is_library, module_of
 from irad.core.lazy_dataclass import replace
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
@@ -47,7 +47,7 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
     traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.directional" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
-    if is_library(fn.__module__) and not traced and not ours:
+    if is_library(module_of(fn)) and not traced and not ours:
         return run_native(r, fn, args, kwargs)
     if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_value
+from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_value, module_of
 from irad.core.once import COMPILER, import_later
 from irad.core.types import DTYPES
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
@@ -227,7 +227,7 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_numpy(fn: Any) -> bool:
-    module = getattr(fn, "__module__", None) or getattr(type(fn), "__module__", "")
+    module = module_of(fn) or getattr(type(fn), "__module__", "")
     if isinstance(getattr(fn, "__self__", None), np.ufunc):  # a method of a ufunc
         return True
     return isinstance(fn, np.ufunc) or str(module).split(".")[0] in ("numpy", "scipy") and not isinstance(fn, type)

@@ -278,9 +278,9 @@ def broadcast_shapes(*shapes: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(out)
 
 
-def require_equal_dims(d: Dim, want: Dim, message: str, exc: str) -> None:
-    """Nothing if the extents are equal; ShapeError if they are not; a run-time check if that is not known."""
-    require(d, want, message, exc)
+def require_equal_dims(d: Dim, want: Dim, message: str, exc: str, empty: bool = False) -> None:
+    """Nothing if the extents are equal; ShapeError if they are not; a run-time check if that is not known. `empty`: d may be 0."""
+    require(d, want, message, exc, empty=empty)
 
 
 def retype_extents(v: Value, shape: Sequence[Dim]) -> Value:

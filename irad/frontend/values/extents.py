@@ -99,15 +99,17 @@ def joint(a: Dim, b: Dim, message: str) -> Dim:
     return affine_of(select(eq(x, 1), y, x))
 
 
-def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim] = ()) -> None:
+def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim] = (), empty: bool = False) -> None:
     """Nothing if the extents are equal; ShapeError if they are not; a run-time check if that is not known. Extents in `stretch`
-    may be 1 instead."""
+    may be 1 instead, and with `empty` the first may be 0."""
     if equal(have, want):
         return
     lo, hi = gap(have, want)
-    if (lo > 0 or hi < 0) and not stretch:
+    if (lo > 0 or hi < 0) and not stretch and not (empty and dim_interval(have)[0] <= 0):
         raise ShapeError(message)
     bad = ne(dim_value(have), dim_value(want))
+    if empty:
+        bad = bad & ne(dim_value(have), 0)
     for d in stretch:
         bad = bad & ne(dim_value(d), 1)
     text = message.replace("{", "{{").replace("}", "}}") + " (extents {} and {} at run time)"

@@ -29,6 +29,7 @@ from irad.frontend.values.arr import (
     show_shape,
     size_of,
 )
+from irad.frontend.values.extents import equal
 from irad.frontend.values.positions import (
     gather_positions,
     resolve_slice,
@@ -161,7 +162,8 @@ def _mask_positions(mask: Any, shape: Sequence[Dim], axis: int) -> list[Any]:
             f"boolean index did not match indexed array along axis {axis + j}; size of axis is {n} "
             f"but size of corresponding boolean axis is {d}"
         )
-        require_equal_dims(d, n, words, "IndexError")
+        if d != 0:  # a mask without elements selects none, along whatever axis
+            require_equal_dims(d, n, words, "IndexError", empty=True)
     if isinstance(mask, np.ndarray):
         return list(np.nonzero(mask))
     return [Arr(v) for v in mask_indices(mask.value)]
@@ -310,24 +312,14 @@ def _is_scalar(v: Any) -> bool:
 def _lone_mask(x: Arr, key: Any) -> Arr | None:
     """The traced mask, if it is the whole key."""
     k = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    return k if isinstance(k, Arr) and k.name == "bool" and 0 < k.ndim <= x.ndim else None
+    return k if isinstance(k, Arr) and k.name == "bool" and 0 < k.ndim <= x.ndim and all(map(equal, k.shape, x.shape)) else None
 
 
 def _mask_store(x: Arr, mask: Arr, v: Any) -> Value:
     """x[mask] = v as a choice, element by element; v is a scalar or has x's shape."""
-    _mask_shape_check(mask, x)
     m = retype_extents(mask.value, x.shape[: mask.ndim])
     m = materialise(Arr(reshape_to(m, m.type.shape + (1,) * (x.ndim - mask.ndim))), "bool", x.shape)
     return select(m, _fit(v, x.name, x.shape), x.value)
-
-
-def _mask_shape_check(mask: Arr, x: Arr) -> None:
-    for axis, (d, n) in enumerate(zip(mask.shape, x.shape)):
-        words = (
-            f"boolean index did not match indexed array along axis {axis}; size of axis is {n} "
-            f"but size of corresponding boolean axis is {d}"
-        )
-        require_equal_dims(d, n, words, "IndexError")
 
 
 # operators as NumPy's errors name them, and as they are written

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.spatial
 
 import irad
 
@@ -230,9 +231,11 @@ def test_what_is_read_by_code_in_c_is_refused() -> None:
     sums = lambda a: np.sum(np.asarray(a, dtype=float))
     refused(sums, "np.asarray", args=(array.array("d", [1.0]),))
     a = scipy.sparse.csr_array(np.eye(3))
-    refused(lambda x: a @ x)
-    refused(lambda x: x * a.sum(), "x.data")
+    live(lambda x: np.sum(a @ np.full(3, x)), lambda: a.data.__setitem__(1, 7.0), lambda: a.__setitem__((0, 2), 3.0))
+    live(lambda x: x * a.sum(), lambda: a.data.__setitem__(0, 6.0))
     live(lambda x: x * a.data[0], lambda: a.data.__setitem__(0, 5.0))
+    tree = scipy.spatial.cKDTree(np.eye(3))
+    refused(lambda x: x * tree.query([0.0, 0.0, 0.5])[0], "cKDTree")
     refused(lambda x: x * len(view), "np.asarray")
 
 
