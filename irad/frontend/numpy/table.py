@@ -53,12 +53,12 @@ _more = [
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {
     "numpy.testing": ["library.testing"],
-    "scipy.special": ["scipy.special", "library.lambert"],
-    "scipy.linalg": ["scipy.linalg", "library.matrices"],
+    "scipy.special": ["scipy.special", "library.lambert", "library.gamma"],
+    "scipy.linalg": ["scipy.linalg", "library.matrices", "library.riccati"],
     "scipy.stats": ["library.stats"],
     "scipy.integrate": ["library.integration"],
     "scipy.optimize": ["library.optimisation"],
-    "scipy.interpolate": ["library.interpolation"],
+    "scipy.interpolate": ["library.interpolation", "library.surfaces"],
     "scipy.spatial.distance": ["library.distances"],
     "scipy.sparse": ["library.sparse_made", "library.sparse_systems"],
     "scipy.signal": ["library.filters"],

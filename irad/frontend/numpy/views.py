@@ -57,7 +57,7 @@ def at(r: Reader, x: Array, key: Any) -> Array:
 
 def _leading(key: Any) -> bool:
     """Does a key pick whole rows that follow each other?"""
-    first, *rest = key if isinstance(key, tuple) else (key,)
+    first, *rest = (key if isinstance(key, tuple) else (key,)) or (slice(None),)
     unit = not isinstance(first, slice) or first.step is None or first.step == 1
     return unit and all(k == slice(None) for k in rest if k is not Ellipsis)
 

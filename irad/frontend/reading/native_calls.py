@@ -24,7 +24,7 @@ from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.watched import Watched
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Callback
-from irad.frontend.values.objects import Array, Method, Text, is_traced_deep
+from irad.frontend.values.objects import Array, Method, Poison, Text, is_traced_deep
 
 _LONGEST = 1_000_000
 _OWN = (list, dict, set, collections.deque, collections.OrderedDict)
@@ -105,10 +105,12 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     root = module.split(".")[0]
     owner = getattr(fn, "__self__", None)
     if _differs(fn, module, owner):
-        raise UnsupportedError(
-            f"{module}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)} gives another result at each call, but here it would run once, at compile time; "
-            "call it outside and pass the result as an argument"
-        )
+        shown = f"{module}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)}"
+        words = f"{shown} gives another result at each call, but here it would run once, at compile time; "
+        words += "call it outside and pass the result as an argument"
+        if shown.startswith(("datetime.", "date.")):  # it may be kept, and not be used
+            return Poison(words)
+        raise UnsupportedError(words)
     if type(owner).__name__ == "SeedSequence" and (
         r.captures.path(owner) is not None or r.conditional or any(f.loops for f in r.frames)
     ):
