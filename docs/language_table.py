@@ -218,6 +218,27 @@ if x[0] > 5:
     raise ValueError(f"too large: {x[0]:.3f}")
 y = np.sqrt(s) * x[0]
 
+# an exception that a called function raises in a loop
+def root(a, t):
+    for _ in range(40):
+        if abs(t) < 0.01:
+            raise ValueError("flat")
+        t = 0.5 * (t + a / t)
+    return t
+---
+try:
+    y = root(s, x[0])
+except ValueError:
+    y = s
+
+# what a thing is, found out by an exception
+try:
+    y = s * len(x)
+    k = float(m)
+except TypeError:
+    k = x[0]
+y = y * k
+
 # `try`, `except`, `else`, `finally`
 import math
 ---
@@ -389,6 +410,16 @@ while todo:
 heap = [float(v) for v in x]
 heapq.heapify(heap)
 y += heapq.heappop(heap) * bisect.bisect([0.1, 0.5, 2.0], s)
+
+# lists in a list, of which data choose one
+found = [[], []]
+for v in x:
+    found[int(v > 0.8)].append(v * s)
+y = sum(found[0]) + 2 * sum(found[1])
+
+# an iterator that is zipped with itself
+it = iter(x)
+y = sum(a * b for a, b in zip(it, it))
 
 # `zip(*rows)`, `map`, `filter`
 rows = [(v, v * s) for v in x]

@@ -22,7 +22,20 @@ from irad.errors import UnsupportedError
 from irad.frontend.numpy.table import TABLE, load_all
 
 TARGET = Path(__file__).with_name("scipy.md")
-MODULES = ["special", "linalg", "integrate", "optimize", "interpolate", "signal", "ndimage", "fft", "fftpack", "spatial.distance", "sparse", "sparse.linalg"]
+MODULES = [
+    "special",
+    "linalg",
+    "integrate",
+    "optimize",
+    "interpolate",
+    "signal",
+    "ndimage",
+    "fft",
+    "fftpack",
+    "spatial.distance",
+    "sparse",
+    "sparse.linalg",
+]
 METHODS = "logpdf pdf logpmf pmf cdf sf logcdf logsf ppf isf mean var entropy".split()
 HEAD = """# SciPy functions
 

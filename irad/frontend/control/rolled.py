@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.core.ir import Graph, Value, emit
+from irad.core.once import import_later
 from irad.core.types import I64, affine
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
 from irad.frontend.control.flow import Live, bool_value, branch, finish, flag, negated, settle
@@ -20,7 +21,6 @@ from irad.frontend.control.regions import Emitted, always_raises, assume_no_retu
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
 from irad.frontend.control.trips import Carry, LoopStatement, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
-from irad.frontend.control.whole_numbers import bound_numbers
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.kept import resolved
@@ -187,7 +187,8 @@ class Rolled:
             position = Arr(index, True)
             if self.first:
                 position = self.r.operator("add", position, self.first)
-        bound_numbers(self.r, self.loop.stmt, self.carries.values(), None if self.rotated else self.test)
+        numbers = import_later("irad.frontend.control.whole_numbers")
+        numbers.bound_numbers(self.r, self.loop.stmt, self.carries.values(), None if self.rotated else self.test)
         if self.rotated:
             self._rotated_trip()
         else:

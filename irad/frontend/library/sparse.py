@@ -95,6 +95,10 @@ class Sparse:
         """f of its numbers, where f(0) = 0."""
         return self._like(f(self.data)) if self.full is None else of_array(f(self.full), self.format, self.product)
 
+    def once(self):
+        """With one number at each place."""
+        return self if self.full is not None else merged(self.row, self.col, self.data, self.shape, self.format, self.product)
+
     def copy(self):
         return self._each(lambda x: x.copy())
 
@@ -224,7 +228,7 @@ class Sparse:
         return merged(self.row[i], self.col[i], self.data[i] * other.data[j], self.shape, _result(self.format), self.product)
 
     def power(self, n, dtype=None):
-        return self._each(lambda x: x**n)
+        return self.once()._each(lambda x: x**n)
 
     def __pow__(self, n):
         if not self.product:
@@ -244,7 +248,7 @@ class Sparse:
         return self._each(lambda x: -x)
 
     def __abs__(self):
-        return self._each(np.abs)
+        return self.once()._each(np.abs)
 
     def __add__(self, other):
         if not isinstance(other, Sparse):

@@ -206,7 +206,8 @@ def _part(a, low, high, format):
 @written("scipy.sparse.find", always=True)
 def find(A):
     """scipy.sparse.find, with the zeros that the matrix holds."""
-    return A.row, A.col, A.data
+    once = A.once()
+    return once.row, once.col, once.data
 
 
 @written("scipy.sparse.issparse", "scipy.sparse.isspmatrix", always=True)

@@ -148,7 +148,7 @@ def cg(A, b, x0=None, *args, **options):
 def norm(x, ord=None, axis=None):
     """scipy.sparse.linalg.norm: Frobenius', or of the dense matrix."""
     if ord is None and axis is None and x.full is None:
-        return np.sqrt(np.sum(np.abs(x.data) ** 2))
+        return np.sqrt(np.sum(np.abs(x.once().data) ** 2))
     return np.linalg.norm(x.toarray(), ord, axis)
 
 

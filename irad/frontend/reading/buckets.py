@@ -16,14 +16,12 @@ from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
 from irad.ops.elementwise import eq
 
-_CHANGES = ("append", "extend", "insert", "add", "update", "appendleft", "remove", "discard", "clear")
 _MOST = 16  # containers; each gets a branch
 
 
-def changed_by_data(r: Reader, func: ast.expr) -> Any:
+def changed_by_data(r: Reader, func: ast.Attribute) -> Any:
     """The method, called on each of the containers where it is the one; None where data do not choose among them."""
-    if not isinstance(func, ast.Attribute) or func.attr not in _CHANGES or not isinstance(func.value, ast.Subscript):
-        return None
+    assert isinstance(func.value, ast.Subscript)
     if not isinstance(func.value.value, (ast.Name, ast.Attribute)) or isinstance(func.value.slice, (ast.Slice, ast.Constant)):
         return None
     of, key = r.expr(func.value.value), r.expr(func.value.slice)

@@ -24,7 +24,6 @@ from irad.frontend.control.special import key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
-from irad.frontend.reading.buckets import changed_by_data
 from irad.frontend.reading.comprehensions import elements
 from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
@@ -44,7 +43,7 @@ from irad.frontend.values.objects import UNDEFINED, Closure, Method, Nullable, d
 
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
-    fn = _appended(r, e.func) or changed_by_data(r, e.func) or r.expr(e.func)
+    fn = _appended(r, e.func) or _of_an_item(r, e.func) or r.expr(e.func)
     given = r.perhaps if _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque))) else r.expr
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
@@ -78,6 +77,14 @@ def _appended(r: Reader, func: ast.expr) -> Any:
     return r.getattr(r.definite(x, node) if type(x) is Nullable else x, "append")
 
 
+def _of_an_item(r: Reader, func: ast.expr) -> Any:
+    """A method of an item of a list that may change the item, which data may choose; None of anything else."""
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Subscript) and func.attr in _CHANGES_ITEM:
+        return import_later("irad.frontend.reading.buckets").changed_by_data(r, func)
+    return None
+
+
+_CHANGES_ITEM = ("append", "extend", "insert", "add", "update", "appendleft", "remove", "discard", "clear")
 _TABLES = (np.array, np.asarray, np.stack, np.sum, np.mean, np.max, np.min, np.prod, np.fromiter)
 
 

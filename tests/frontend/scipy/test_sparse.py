@@ -41,6 +41,7 @@ def arithmetic(u: Any) -> Any:
 
 def sums(u: Any) -> Any:
     rows = np.asarray(B.sum(axis=1)).ravel()
+    rows = rows + C.power(2) @ np.ones(N) + abs(C) @ np.ones(N) + spl.norm(C)
     return np.sum(rows * u) + B.sum() * u[1] + spl.norm(B * u[0]) + np.sum(np.asarray(C.sum(axis=0)).ravel() * u) + B.nnz * u[2]
 
 
