@@ -46,6 +46,25 @@ def named(fn: Any, given: Options, args: tuple[Any, ...], kwargs: dict[str, Any]
     return frozenset((k, axis) for k, axes in which for axis in _axes(leaves[k], axes)) & possible(leaves, tree)
 
 
+def varying(keys: Iterable[Any], fn: Any, kwargs: dict[str, Any], leaves: Sequence[Any], tree: TreeDef) -> Axes:
+    """The axes whose extents have varied, if two versions differ from a call, and from each other, in shapes only. `keys`: of versions."""
+    if "out" in kwargs and not takes(fn, "out"):
+        return NONE
+    found = [k for k in keys if k[0] == tree and all(map(_but_for_extents, k[1:], leaves))]
+    if len(found) < 2:
+        return NONE
+    arrays = [(k, x) for k, x in enumerate(leaves) if isinstance(x, np.ndarray)]
+    varied = {(k, axis) for key in found for k, x in arrays for axis, n in enumerate(x.shape) if key[k + 1][1][axis] != n}
+    return possible(leaves, tree) & varied
+
+
+def _but_for_extents(key: Any, x: Any) -> bool:
+    """Is it the key (irad.call.runtime.leaf_key) of a leaf like x, but perhaps for extents?"""
+    if isinstance(x, np.ndarray):
+        return isinstance(key, tuple) and len(key) == 3 and key[0] == x.dtype and len(key[1]) == x.ndim and key[2] is None
+    return bool(key == rank_key(x))
+
+
 def _axes(x: Any, axes: tuple[int, ...] | None) -> Iterable[int]:
     rank = np.ndim(x)
     return range(rank) if axes is None else (a % rank for a in axes if -rank <= a < rank)

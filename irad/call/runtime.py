@@ -98,6 +98,7 @@ class Cache:
         self.seconds: dict[Any, float] = {}  # specialisation -> how long it took to make
         self.warned = False
         self._sized = False  # are there versions for all sizes?
+        self.refused: set[Any] = set()  # keys for which there can be none
         self.room = 0  # the level of the room for lists that nothing bounds
         self.lock = threading.RLock()
         _every.add(self)
@@ -154,7 +155,7 @@ class Cache:
                 live = self._live(key, fn, rest)
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
-                    s = self._for_all_sizes(fn, args, kwargs, leaves, tree)
+                    s = None if live else self._for_all_sizes(fn, args, kwargs, leaves, tree)
                     key = key if s is None else _extents().any_size(tree, leaves)
                     s = s or bounded(lambda: self.make(fn, args, kwargs, self.options, *([live] if live else ())))
                 self._add(key, s)
@@ -168,10 +169,19 @@ class Cache:
         return self._known(_extents().any_size(tree, leaves), fn, leaves, rest) if self._sized else None
 
     def _for_all_sizes(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Leaves, tree: TreeDef) -> Any:
-        """A version in which extents are parameters; None if none are to be, or if it cannot be made."""
-        if self.code is None or not self.options.dynamic or _extents().any_size(tree, leaves) is None:
+        """A version in which extents are parameters: those that the option names, or without one those that vary from the third shape
+        on. None if there are none, or if it cannot be made."""
+        asked = self.options.dynamic
+        if self.code is None or asked is False or not asked and len(self.entries) < 2:
             return None
-        axes = _extents().named(fn, self.options, args, kwargs, leaves, tree)
+        of = _extents()
+        key = of.any_size(tree, leaves)
+        if key is None or key in self.refused:
+            return None
+        if asked:
+            axes = of.named(fn, self.options, args, kwargs, leaves, tree)
+        else:
+            axes = of.varying(self.entries, fn, kwargs, leaves, tree)
         if not axes:
             return None
         try:
@@ -179,9 +189,12 @@ class Cache:
             if s.native.interface.arena > ARENA:
                 s = self.make(fn, args, kwargs, self.options, extents=Sizes(axes, close=True))
         except Exception as e:  # whatever it is: the version for these shapes alone says it if it is the function's
-            _extents().refused(fn, e)
+            self.refused.add(key)
+            if asked:
+                of.refused(fn, e)
             return None
         if not s.traced.extents:
+            self.refused.add(key)
             return None
         self._sized = True
         return s
@@ -214,6 +227,7 @@ class Cache:
             self.entries.clear()
             self.programs.clear()
             self.seconds.clear()
+            self.refused.clear()
             self._install()
 
     def _live(self, key: Any, fn: Any, rest: Sequence[Any]) -> frozenset[Path]:

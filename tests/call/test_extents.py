@@ -251,6 +251,20 @@ def test_structures_dtypes_and_transforms() -> None:
         assert np.array_equal(v(np.full((n, 34), 2.0)), np.full(n, 136.0))
 
 
+def test_from_the_third_shape_on() -> None:
+    c = irad.compile(lambda x, w: np.sum(x @ w), argnums=1)
+    for n in (40, 50, 60, 70, 1000, 40, 50):
+        x, w = np.ones((n, 5)), np.full(5, 2.0)
+        assert c(x, w) == 10 * n and np.array_equal(c.grad(x, w), np.full(5, n))
+    shapes = [("f64[40,5]", "f64[5]"), ("f64[50,5]", "f64[5]"), ("f64[n,5]", "f64[5]")]
+    assert [v.arguments for v in c.versions] == 2 * shapes
+    for n in (7, 8, 9, 1, 0):
+        assert c(np.ones((n, 5)), np.ones(5)) == 5 * n
+    g = irad.grad(lambda x: np.sum(np.fft.rfft(x).real))  # needs its length: each by itself, as before
+    for n in (8, 10, 12, 14):
+        assert g(np.ones(n)).shape == (n,)
+
+
 def test_threads_give_the_same_bits() -> None:
     def f(x: Any) -> Any:
         return np.sum(np.sin(x) * x), np.exp(x[1:]) - x[:-1], np.cumsum(x)
