@@ -17,25 +17,26 @@ import irad
 from irad.call import runtime
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import POLL, polled, work
+from irad.options import DEFAULT
 from tests.benchmarks.stress import code_mappings
 
 A = np.arange(8.0)
 
 
-def versions(f: Any) -> list[Any]:
-    return [s for group in runtime._caches[f.__code__].entries.values() for s in group]
+def versions(f: Any, options: Any = DEFAULT) -> list[Any]:
+    return [s for group in runtime.cache_for(f, options).entries.values() for s in group]
 
 
 def test_old_versions_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "VERSIONS", 3)
     f = lambda x: x + 1
-    c = irad.compile(f)
+    c = irad.compile(f, dynamic=False)
     c(A), c(A)
-    first = weakref.ref(versions(f)[0].native)
+    first = weakref.ref(versions(f, c.options)[0].native)
     for n in range(1, 6):
         for _ in range(2):
             assert np.array_equal(c(A[:n]), A[:n] + 1)
-        assert len(versions(f)) <= 3
+        assert len(versions(f, c.options)) <= 3
     gc.collect()
     assert first() is None
     assert np.array_equal(c(A), A + 1)

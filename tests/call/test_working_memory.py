@@ -38,7 +38,7 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 def large(n: int) -> tuple[Any, np.ndarray, np.ndarray]:
     """A function that keeps at least one array of n numbers in the arena; an argument and the result."""
     x = np.linspace(-1.0, 1.0, n)
-    return irad.compile(lambda x: np.cumsum(np.cumsum(x)) * 2.0), x, np.cumsum(np.cumsum(x)) * 2.0
+    return irad.compile(lambda x: np.cumsum(np.cumsum(x)) * 2.0, dynamic=False), x, np.cumsum(np.cumsum(x)) * 2.0
 
 
 def test_release_gives_back_what_is_kept() -> None:
