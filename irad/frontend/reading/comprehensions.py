@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import current
 from irad.core.types import Type
 from irad.errors import IradError
 from irad.frontend.control.filling import zero
@@ -222,7 +223,8 @@ def fold(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> An
 def _accumulate(r: Reader, seq: Seq, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     env = r.state.made(Env(names={"total": start}))
     place = Name(env, "total")
-    run_for(r, LoopStatement(seq, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
+    here = current().loc  # the same in each reading of the function, as a statement is
+    run_for(r, LoopStatement(here, lambda k: r.state.assign(place, step(k, place.get())), None, None, None), seq)
     return place.get()
 
 
@@ -322,7 +324,7 @@ def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Any:
                 raise StructureError("the elements differ in dtype")
             r.setitem(out, k, x)
 
-    run_for(r, LoopStatement(outs[0], body, None, None, None), Seq(n, lambda k: k))
+    run_for(r, LoopStatement(current().loc, body, None, None, None), Seq(n, lambda k: k))
     return tuple(outs) if type(probe) is tuple else outs[0]
 
 

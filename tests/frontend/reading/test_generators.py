@@ -613,6 +613,25 @@ def closure_state(x):
     return s + len(acc) + n
 
 
+@program(R.random(12))
+def a_count_that_must_be_known(x):
+    """The loop of `any` is written out: it is the same loop in each reading of the function."""
+    n = 0
+    parts = [x[0], x[1] * 3, 1.5]
+
+    def over(v):
+        nonlocal n
+        n += 1
+        return v > 0.9
+
+    s = 1.0 if any(over(v) for v in x) else 0.5
+    try:
+        s += parts[n]
+    except IndexError:
+        s += 0.25
+    return s
+
+
 def nested(x):
     for i in range(3):
         for v in above(x, i):
