@@ -26,24 +26,12 @@ def identity(comb: str, dtype: str) -> Any:
     """The neutral element of a combiner, exact down to the sign of zero; raises IradError where there is none."""
     lowest, highest = _bounds(dtype)
     known: dict[str, Any] = {
-        "add": -0.0 if is_float(dtype) else 0,
-        "mul": 1,
-        "maximum": lowest,
-        "minimum": highest,
-        "fmax": math.nan if is_float(dtype) else lowest,
-        "fmin": math.nan if is_float(dtype) else highest,
-        "argmax": lowest,
-        "argmin": highest,
-        "logical_and": True,
-        "logical_or": False,
-        "logical_xor": False,
-        "bitwise_and": -1,
-        "bitwise_or": 0,
-        "bitwise_xor": 0,
-        "logaddexp": -math.inf,
-        "logaddexp2": -math.inf,
+        "add": -0.0 if is_float(dtype) else 0, "mul": 1, "maximum": lowest, "minimum": highest,
+        "fmax": math.nan if is_float(dtype) else lowest, "fmin": math.nan if is_float(dtype) else highest,
+        "argmax": lowest, "argmin": highest, "logical_and": True, "logical_or": False, "logical_xor": False,
+        "bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -math.inf, "logaddexp2": -math.inf,
         "hypot": 0.0,
-    }
+    }  # fmt: skip
     if comb not in known:
         raise IradError(f"no neutral element is known for a fold by `{comb}`; known: {', '.join(known)}")
     return known[comb]

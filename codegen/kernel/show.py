@@ -162,19 +162,14 @@ def _call(s: kf.Call) -> str:
 
 
 _SIMPLE: dict[type, Any] = {
-    kf.Let: _let,
-    kf.Store: lambda s: f"{_element(s.buf, s.idx)} {'+=' if s.add else '='} {operand(s.value)}",
+    kf.Let: _let, kf.Store: lambda s: f"{_element(s.buf, s.idx)} {'+=' if s.add else '='} {operand(s.value)}",
     kf.Buffer: lambda s: f"{s.name} = buf({', '.join([s.dtype, *map(str, s.shape), *['freed=1'] * s.freed])})",
     kf.View: _view,
     kf.Deref: lambda s: f"{s.name} = deref({_element(s.buf, (s.idx,))}, {s.dtype}{'' if s.size is None else f', {s.size}'})",
     kf.Begin: lambda s: f"begin({_element(s.buf, s.idx)}, {s.size})",
     kf.Var: lambda s: f"{s.name} = var({operand(s.init)}, {s.dtype}{f', lanes={s.lanes}' if s.lanes > 1 else ''})",
-    kf.Assign: lambda s: f"{s.name} = {operand(s.value)}",
-    kf.Fold: _fold,
-    kf.Combine: _combine,
-    kf.Call: _call,
+    kf.Assign: lambda s: f"{s.name} = {operand(s.value)}", kf.Fold: _fold, kf.Combine: _combine, kf.Call: _call,
     kf.Parallel: lambda s: f"parallel({', '.join([s.kernel, operand(s.trips), *s.args])})",
     kf.Raise: lambda s: f"raise_if({', '.join([operand(s.cond), str(s.code), *map(operand, s.values)])})",
-    kf.Swap: lambda s: f"swap({s.a}, {s.b})",
-    kf.Prefetch: lambda s: f"prefetch({_element(s.buf, s.idx)})",
-}
+    kf.Swap: lambda s: f"swap({s.a}, {s.b})", kf.Prefetch: lambda s: f"prefetch({_element(s.buf, s.idx)})",
+}  # fmt: skip

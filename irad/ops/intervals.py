@@ -19,20 +19,9 @@ from irad.core.types import DTYPES, Dim, form, is_complex, is_float
 
 _WRAPS = {"add", "sub", "mul", "neg", "abs", "cast", "pow", "left_shift", "sum", "cumsum"}
 _EXACT = {
-    "const",
-    "maximum",
-    "minimum",
-    "limit",
-    "select",
-    "broadcast",
-    "reshape",
-    "transpose",
-    "index",
-    "concat",
-    "cast",
-    "max",
-    "min",
-}
+    "const", "maximum", "minimum", "limit", "select", "broadcast", "reshape", "transpose", "index", "concat", "cast",
+    "max", "min",
+}  # fmt: skip
 _DEPTH = 64  # definitions followed: enough for index arithmetic, and no recursion trouble on long chains
 
 

@@ -22,17 +22,8 @@ from irad.ops.special import special
 
 TERMS = 8  # terms beyond the order that are summed one by one
 BERNOULLI = (
-    (1, 6),
-    (-1, 30),
-    (1, 42),
-    (-1, 30),
-    (5, 66),
-    (-691, 2730),
-    (7, 6),
-    (-3617, 510),
-    (43867, 798),
-    (-174611, 330),
-)  # fmt: skip  (numerators, denominators)
+    (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798), (-174611, 330),
+)  # fmt: skip  (numerators, denominators)  # fmt: skip
 WHOLE = 8  # powers up to here are products
 
 

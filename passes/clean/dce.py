@@ -183,11 +183,8 @@ def _mark_pop(m: _Mark, n: Node) -> None:
 
 
 _MARK: dict[str, Callable[[_Mark, Node], None]] = {
-    **dict.fromkeys((*BRANCHES, *LOOPS), _mark_control),
-    "call": _mark_call,
-    "push": _mark_push,
-    "pop": _mark_pop,
-}
+    **dict.fromkeys((*BRANCHES, *LOOPS), _mark_control), "call": _mark_call, "push": _mark_push, "pop": _mark_pop,
+}  # fmt: skip
 
 # ---- sweep ------------------------------------------------------------------------------------------------
 
@@ -299,9 +296,6 @@ def _sweep_tape(s: _Sweep, n: Node) -> Node | None:
 
 
 _SWEEP: dict[str, Callable[[_Sweep, Node], Node | None]] = {
-    **dict.fromkeys(BRANCHES, _sweep_branches),
-    **dict.fromkeys(LOOPS, _sweep_loop),
-    "call": _sweep_call,
-    "push": _sweep_tape,
-    "pop": _sweep_tape,
-}
+    **dict.fromkeys(BRANCHES, _sweep_branches), **dict.fromkeys(LOOPS, _sweep_loop), "call": _sweep_call,
+    "push": _sweep_tape, "pop": _sweep_tape,
+}  # fmt: skip

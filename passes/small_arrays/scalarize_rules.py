@@ -212,16 +212,9 @@ def _scan(step: Callable[[Value, Value], Value]) -> Callable[..., Elements]:
 
 
 RULES: dict[str, Callable[..., Any]] = {
-    "const": _const,
-    "iota": _iota,
-    "broadcast": _broadcast,
+    "const": _const, "iota": _iota, "broadcast": _broadcast,
     "reshape": lambda n, x: np.asarray(x, object).reshape(n.attrs["shape"]),
-    "transpose": lambda n, x: x.transpose(n.attrs["perm"]),
-    "concat": lambda n, *xs: np.concatenate(xs, n.attrs["axis"]),
-    "index": lambda n, x: x[_static(n.attrs["spec"])],
-    "update": _update,
-    "update_add": _update_add,
-    "dot": _dot,
-    "cumsum": _scan(_add),
-    "cumprod": _scan(_mul),
-}
+    "transpose": lambda n, x: x.transpose(n.attrs["perm"]), "concat": lambda n, *xs: np.concatenate(xs, n.attrs["axis"]),
+    "index": lambda n, x: x[_static(n.attrs["spec"])], "update": _update, "update_add": _update_add, "dot": _dot,
+    "cumsum": _scan(_add), "cumprod": _scan(_mul),
+}  # fmt: skip
