@@ -86,6 +86,10 @@ def rated(t):
     del t.rate
     return out + t.rate
 
+def kept(t):
+    t.rate = t.rate
+    return t.rate
+
 def noted(t, name):
     before = hasattr(t, name)
     setattr(t, name, 0.5)
@@ -139,7 +143,7 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
               ["{}[0] = 'c'", "{}[1] = 'ab'", "{} = np.array(['c', 'ab', 'bb'])", "{} = {}[::-1]"]),
     "deciding": ("np.array([2, 0, 1])", ["x[{}]", "np.zeros({}[0] + 1).size", "np.full(3, float(range(9)[{}[1]]))", "np.ones(3) * {}[2]"],
                  ["{}[0] = 1", "{}[1] = 2", "{} = np.array([1, 1, 2])", "{} = {}[::-1]", "{}[2] = 0", "{} = np.array([0, 2, 1], np.int32)"]),
-    "assigned": ("Thing()", ["marked({})", "counted({})", "rated({})", "noted({}, 'mark')", "noted({}, 'rate')"],
+    "assigned": ("Thing()", ["marked({})", "counted({})", "rated({})", "noted({}, 'mark')", "noted({}, 'rate')", "kept({})"],
                  ["{}.mark = {c}", "{}.__dict__.pop('mark', None)", "{}.rate = {c}", "{}.__dict__.pop('rate', None)", "Thing.rate = {c}", "Thing.mark = {c}",
                   "type.__delattr__(Thing, 'mark')", "{}.count = {n}", "{}.k = {c}"]),
     "builtin": ("1.0", ["abs(x)", "max({}, x[0])", "pow({}, 2.0)"],

@@ -14,7 +14,7 @@ from tests.fuzz.case import Case
 FEATURES = (
     "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan", "einsum",
     "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "large", "single", "constants", "shared", "functions",
-    "special", "spectrum", "fourier", "smoothing",
+    "special", "spectrum", "fourier", "smoothing", "wholes",
 )  # fmt: skip
 
 SMALL = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33)
@@ -88,7 +88,7 @@ class Maker(Functions):
         kinds = [k for k in (
             "product", "softmax", "normalise", "covariance", "attention", "reduce", "window", "gather", "scatter", "sort", "scan",
             "einsum", "where", "broadcast", "stack", "linalg", "gate", "distance", "loop", "functions", "functions",
-            "special", "special", "special", "spectrum", "spectrum", "fourier", "smoothing") if self.has(k)]  # fmt: skip
+            "special", "special", "special", "spectrum", "spectrum", "fourier", "smoothing", "wholes", "wholes") if self.has(k)]  # fmt: skip
         kind = self.r.choice([*kinds, "elementwise", "elementwise", "binary", "binary"])
         if self.has("shared") and self.r.random() < 0.1 and self.lines:
             name, equals, text = self.r.choice(self.lines).strip().partition(" = ")
@@ -312,6 +312,23 @@ class Maker(Functions):
             if n * n * m < 30_000:
                 choices += [(f"np.einsum('ij,kj->ijk', {x}, {b[0]}).sum(axis=1)", (n, n))]
         self.add(*self.r.choice(choices), "einsum")
+
+    def _wholes(self) -> None:
+        """What is smooth though its parts are not: numbers for which a part, or its slope, is none."""
+        a = self.pick()
+        assert a is not None
+        x, s = a
+        positive = f"np.maximum({x}, 0.0)"
+        forms = [
+            (f"1.0 / np.exp(-400.0 * np.minimum({x}, 0.0))", s), (f"1.0 / (1.0 + np.exp(-900.0 * {x}))", s), (f"np.exp(np.log({positive}))", s),
+            (f"np.sqrt({positive}) ** 2 * {self.number()}", s), (f"np.abs({positive} + 0j) ** 2", s), (f"np.hypot({positive}, {positive}) ** 2", s),
+        ]  # fmt: skip
+        if len(s) == 2 and 0 not in s:
+            forms += [
+                (f"np.linalg.norm({positive}, axis=-1) ** 2", s[:1]),
+                (f"np.sqrt(np.sum({positive} ** 2, axis=1)) ** 2", s[:1]),
+            ]
+        self.add(*self.r.choice(forms), "wholes")
 
     def _where(self) -> None:
         a = self.pick()

@@ -146,6 +146,9 @@ class Wide(Program):
             self.lines += [
                 "    def g(a, b=0.25):",
                 f"        return {self.r.choice(['a * s + b', 'np.tanh(a + t) * b', 'a + x[0] * b', 'max(a, b) + y.sum()'])}",
+                "    def over(k, inner):",
+                f"        return lambda a: {self.pick('inner(np.tanh(a * k)) + k', 'inner(a) * k', 'inner(a * k) + k if a > 0.0 else inner(k)', 'inner(a) + inner(k) * 0.5')}",
+                f"    gg = over({self.pick('0.5', 's')}, over({self.pick('-1.5', 't')}, over(0.25, g)))",
             ]
         if self.has("asking"):
             change = self.pick(
@@ -187,7 +190,7 @@ class Wide(Program):
     def number(self, depth: int = 2) -> str:
         k = self.r.random()
         if k < 0.06 and self.has("closures"):
-            return f"g({super().number(0)})"
+            return f"{self.pick('g', 'gg')}({super().number(0)})"
         if k < 0.1 and self.has("recursion"):
             return f"rec({self.pick('n', '3', 'i % 3')}, {super().number(0)}, s)"
         if k < 0.18:
@@ -198,7 +201,7 @@ class Wide(Program):
 
     def condition(self) -> str:
         """Now and then one that changes what may change in the block, too."""
-        if self.r.random() < 0.2 and self.has("asking"):
+        if self.r.random() < 0.4 and self.has("asking"):
             return f"ask({super().number(0)})"
         return super().condition()
 

@@ -308,6 +308,9 @@ class Program:
                 f"{x()} is not None",
             ]
             forms += [f"isinstance({self.pick(x(), n(), c())}, {self.pick('int', 'float', 'bool')})"]
+        if "extremes" in self.has:
+            i = self.pick("i0", "n")
+            forms += [f"{i} {op()} float({i} {self.pick('-', '+')} 1)", f"float({i} + 1) {op()} {i}", f"{n()} {op()} {x()}"]
         if "bits" in self.has:
             forms += [f"(({c()}) {self.pick('&', '|', '^')} ({c()}))"]
         if "lists" in self.has:

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,7 +38,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if "source" in request:
             case = Case(request["generator"], request["seed"], request["source"], frozenset(), tuple(request["without"]))
         else:
-            case = made(module, request["seed"])  # an error here is one of the generator
+            case = made(module, request["seed"], request.get("features"))  # an error here is one of the generator
             found["case"] = {**asdict(case), "features": sorted(case.features)}
         seen = coverage.started() if request.get("coverage") else None
         with np.errstate(all="ignore"), np.printoptions(threshold=8, edgeitems=2, precision=6):
@@ -51,9 +52,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def made(module: Any, seed: int) -> Case:
-    """The case of a seed, with the features of its swarm."""
-    case: Case = module.generate(seed, cases.swarm(seed, module.FEATURES))
+def made(module: Any, seed: int, features: Sequence[str] | None = None) -> Case:
+    """The case of a seed, with the features of its swarm, or with some that are given."""
+    case: Case = module.generate(seed, cases.swarm(seed, module.FEATURES) if features is None else frozenset(features))
     return case if case.without else replace(case, without=cases.left_out(seed))
 
 
