@@ -21,6 +21,7 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
+from irad.codegen.transform.spread_sums import SpreadSums
 from irad.codegen.transform.sums import SumOfTrips, derived, direct, folded, sum_of
 from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
@@ -71,10 +72,11 @@ class _Strips(Loops):
             and _fits(s)
             and not self.better_inside(s, scope, ranges)
         ):
-            try:
-                return self.strips(s, scope, ranges)
-            except Unfit:
-                pass
+            for run in (self.strips, self.apart):
+                try:
+                    return run(s, scope, ranges)
+                except Unfit:
+                    pass
         return self.inside(s, scope, ranges)
 
     def better_inside(self, s: kf.For, scope: Scope, ranges: Ranges) -> bool:
@@ -114,6 +116,31 @@ class _Strips(Loops):
         steps = [coefficient(a.at, s.var) * s.step for a in accesses]
         down = not rest and sum(x < 0 for x in steps) > sum(x > 0 for x in steps)
         return [*before, *self.loop(_turned(s) if down else s, body, rest, width), *after]
+
+    def apart(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The loop as strips, and what its trips add to neighbours in loops of their own; raises Unfit."""
+        carried = frozenset(assigned(s.body) - bound(s.body))
+        met = self.independent(s, scope, ranges, carried, turns=True)
+        if met is None or not met.met:
+            raise Unfit
+        sums = SpreadSums(s, met.met, scope, ranges, self.fresh)
+        scope = {**scope, **{b.name: b for b in sums.buffers}}
+        trips = int(kf.trips(s))
+        blocks = -(-trips // sums.size)
+        size = trips // blocks
+
+        def part(first: Integer, ranges: Ranges) -> list[kf.Stmt]:
+            loop, after = sums.part(first, size)
+            self.variables.update({t.name: t.dtype for t in loop.body if isinstance(t, kf.Var)})
+            return [*self.strips(loop, scope, ranges), *after]
+
+        if blocks == 1:
+            return [*sums.buffers, *part(0, ranges)]
+        block = self.fresh("block")
+        inner = part(integer(block) * size, {**ranges, block: (0, blocks - 1)})
+        out: list[kf.Stmt] = [*sums.buffers, kf.For(block, "seq", 0, blocks, inner)]
+        rest = replace(s, lo=integer(s.lo) + blocks * size * s.step)
+        return [*out, rest] if blocks * size < trips else out
 
     def found(self, s: kf.For, split: _Split, carried: Mapping[str, str], scope: Scope, ranges: Ranges) -> Independent:
         """What the loop needs that its trips may run side by side."""

@@ -65,6 +65,7 @@ class RegionPair:
         self.standins: dict[Value, Value] = {}  # forward value -> backward value
         self.augment: dict[Node, Augment] = {}  # forward node -> what replaces it, given the tape before it
         self.records: list[tuple[int, list[Value]]] = []  # (site, forward values), in the order pushed
+        self.trips = 1  # about how often it is run, each time that what surrounds it is
         self.nested = 0  # bytes that the regions in it push, in one run
         self.tape0 = self.tape = Value(TAPE, "tape")  # in the backward: after its own pops; after what it has emitted
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from irad.core.ir import Builder, Graph, Node, Program, Value, copy, current, emit, reads, rename_attrs, substitute, types, walk
@@ -328,7 +329,17 @@ class Backward:
     def _lasts(self, x: Value) -> bool:
         """Can the array be read in the backward? If nobody writes it, or if one copy of it lasts."""
         home = self.ad.frame_of.get(x)
-        return home is not self.frame and (x not in self.ad.consumed or self.ad.once and (home is None or home.direct))
+        if home is self.frame:
+            return False
+        return x not in self.ad.consumed or self.ad.once and (home is None or home.direct) or self._worth_keeping(x, home)
+
+    def _worth_keeping(self, x: Value, home: RegionPair | None) -> bool:
+        """Is one copy of an array, made where it comes from, no more than what the loops from there to here read of it?"""
+        if home is None or home not in self.ad.frames or not x.type.static:
+            return False
+        inside = [*self.ad.frames[self.ad.frames.index(home) + 1 :], self.frame]
+        reads = sum(n.op.name == "index" and n.inputs[0] is x for n in walk(inside[0].graph))
+        return x.type.size <= reads * prod(f.trips for f in inside)
 
     def _last(self, array: Value, operands: Sequence[Value], spec: Spec) -> Value | None:
         """A version of the array that still holds the same at a place, and that the backward can read."""

@@ -71,6 +71,7 @@ def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
     live = [j for j, p in enumerate(carry) if ad.active(p)]
     wrt = [v for v in captures(body) if ad.active(v)]
     s = Backward(ad, body)
+    s.frame.trips = trips
     k = Value(I64, "k")
     s.params.append(k)
     _give_counters(s, node, end, k)
