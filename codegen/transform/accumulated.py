@@ -2,7 +2,7 @@
 
 `for j: ct[i] += g*y[j]; ct[j] -= g*y[i]` is what a backward of pairs looks like. Each addition to memory waits for the one before,
 through a store and a load. No two of them need be told apart: an array to which a loop only adds has the same sums in any order, which
-derivatives leave open, also where i and j are the same.
+derivatives leave open, also where i and j are the same. Where the loop reads or stores elements too, these must be others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from math import inf
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.independence import Ranges, Scope, interval
 from irad.codegen.kernel.mentions import assigned, bound, reads
+from irad.codegen.kernel.substitute import replaced
 from irad.codegen.transform.loops import Loops
 from irad.codegen.transform.parallel import WORTH
 from irad.codegen.transform.sums import derived
-from irad.core.affine import Integer, symbols
+from irad.core.affine import Integer, coefficient, symbol, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.types import is_float
 
@@ -39,7 +40,7 @@ class _Sums(Loops):
             return [s]
         if work([s]) >= WORTH and self.independent(s, scope, ranges) is not None:
             return [s]  # threads may share it, each with sums of its own
-        sums = _sums(s, scope)
+        sums = _sums(s, scope, ranges)
         return self.summed(s, sums, scope) if sums else [s]
 
     def summed(self, s: kf.For, sums: Places, scope: Scope) -> list[kf.Stmt]:
@@ -65,15 +66,13 @@ class _Sums(Loops):
         return [*before, replace(s, body=[u for t in s.body for u in new.get(id(t), (t,))]), *after]
 
 
-def _sums(s: kf.For, scope: Scope) -> Places:
-    """The additions of every trip to the same element, of arrays with which the loop does nothing but add.
+def _sums(s: kf.For, scope: Scope, ranges: Ranges) -> Places:
+    """The additions of every trip to the same element, of arrays where the loop does nothing else with that element.
 
     Nothing else can be where such an array is: it lives through the whole loop.
     """
     numbers, changing = derived(s.body), bound([s]) | assigned(s.body)
-    stores = [t for t in kf.walk(s.body) if isinstance(t, kf.Store) and t.add]
-    others = Counter(_memory(s.body))
-    others.subtract(t.buf for t in stores)
+    others = _Others(s)
     out: Places = {}
     for t in s.body:
         if not isinstance(t, kf.Store) or not t.add or len(t.idx) != 1 or not changing.isdisjoint(symbols(integer(t.idx[0]))):
@@ -81,9 +80,59 @@ def _sums(s: kf.For, scope: Scope) -> Places:
         b = scope.get(t.buf)
         if not isinstance(b, (kf.Param, kf.View)) or b.dtype is None:
             continue
-        if t.value in numbers and not others[t.buf] and is_float(b.dtype):
+        if t.value in numbers and is_float(b.dtype) and others.elsewhere(t.buf, integer(t.idx[0]), ranges):
             out.setdefault((t.buf, integer(t.idx[0])), []).append(t)
     return out
+
+
+class _Others:
+    """What a loop does with arrays but for adding to elements."""
+
+    def __init__(self, s: kf.For):
+        self.mentioned = Counter(_memory(s.body))
+        self.accesses: dict[str, list[tuple[Integer, tuple[kf.For, ...]]]] = {}  # places of one index, and the loops around them
+        self.find(s.body, (s,))
+
+    def find(self, body: Sequence[kf.Stmt], loops: tuple[kf.For, ...]) -> None:
+        for t in body:
+            if isinstance(t, kf.For):
+                self.find(t.body, (*loops, t))
+            elif isinstance(t, kf.If):
+                self.find([*t.then, *t.orelse], loops)
+            elif isinstance(t, kf.Store) and t.add:
+                self.mentioned[t.buf] -= 1
+            elif isinstance(t, kf.Store) and len(t.idx) == 1:
+                self.access(t.buf, t.idx[0], loops)
+            elif isinstance(t, kf.Let) and isinstance(t.expr, kf.Load) and len(t.expr.idx) == 1:
+                self.access(t.expr.buf, t.expr.idx[0], loops)
+
+    def access(self, buf: str, at: kf.Index, loops: tuple[kf.For, ...]) -> None:
+        self.mentioned[buf] -= 1
+        self.accesses.setdefault(buf, []).append((integer(at), loops))
+
+    def elsewhere(self, buf: str, at: Integer, ranges: Ranges) -> bool:
+        """Is all that is done with an array done at other places than this one?"""
+        if self.mentioned[buf]:
+            return False
+        apart = (
+            _positive(there - at, loops, ranges) or _positive(at - there, loops, ranges)
+            for there, loops in self.accesses.get(buf, ())
+        )
+        return all(apart)
+
+
+def _positive(d: Integer, loops: Sequence[kf.For], ranges: Ranges) -> bool:
+    """Is a number greater than zero in all trips? It is least at one end of each loop, from the inside out."""
+    for l in reversed(loops):
+        c = coefficient(d, l.var)
+        if l.var in symbols(d - symbol(l.var) * c):
+            return False
+        up = l.step > 0
+        if c:
+            d = replaced(
+                d, {l.var: (integer(l.lo) if up else integer(l.hi) + 1) if c > 0 else integer(l.hi) - 1 if up else integer(l.lo)}
+            )
+    return interval(d, ranges)[0] > 0
 
 
 def _memory(body: Sequence[kf.Stmt]) -> Iterable[str]:

@@ -20,7 +20,8 @@ from functools import partial
 from typing import Any
 
 from irad.core.affine import symbols
-from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, uses
+from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, uses, walk
+from irad.core.once import import_later
 from irad.core.types import Dim, Type, elements
 from irad.ops.array import STORES, Slice, dim_value, index, update, update_add
 from irad.ops.constant import const, empty
@@ -41,8 +42,16 @@ Box = tuple[tuple[Dim, Dim], ...]  # (start, end) per axis
 
 
 def unscatter(program: Program) -> Program:
-    """The program with every such chain as one store per rectangle; and sweeps turned round (irad.passes.clean.unscatter_sweep)."""
-    return {name: _function(g) for name, g in unscatter_sweeps(program).items()}
+    """The program with every such chain as one store per rectangle; and sweeps turned round (irad.passes.clean.unscatter_sweep), and
+    without detours (irad.passes.clean.detours)."""
+    return {name: _function(_without_detours(g)) for name, g in unscatter_sweeps(program).items()}
+
+
+def _without_detours(graph: Graph) -> Graph:
+    """Few programs add to what is in an array."""
+    if not any(n.op is update_add and n.deriv for n in walk(graph)):
+        return graph
+    return import_later("irad.passes.clean.detours").without_detours(graph)
 
 
 def _function(graph: Graph) -> Graph:

@@ -66,7 +66,8 @@ def test_an_element_that_is_not_there() -> None:
 
 def _kernel(at: str, *more: kf.Stmt) -> Kernel:
     v = [Let("a", "f64", Load("x", ("i",))), Let("v", "f64", Apply("mul", ("a", "a")), contract=True)]
-    loop = kf.For("i", "seq", 0, 6, [*v, Store("g", (integer(at),), "v", add=True), *more])
+    place = integer(int(at) if at.isdigit() else at)
+    loop = kf.For("i", "seq", 0, 6, [*v, Store("g", (place,), "v", add=True), *more])
     return Kernel("k", [Param(n, "f64", (6,)) for n in "xg"] + [Param("k", "i64", None)], [loop])
 
 
@@ -78,6 +79,43 @@ WRITE = [Store("g", ("i",), Const(1.0, "f64"))]
 def test_an_array_that_the_loop_does_more_with_stays(more: list[kf.Stmt]) -> None:
     kernel = _kernel("k", *more)
     assert show([accumulated(kernel)]) == show([kernel])
+
+
+def test_an_element_that_the_loop_does_nothing_else_with() -> None:
+    """It reads and stores others only: before the one that is summed, and after it."""
+    for at, first in (("5", 0), ("0", 1)):
+        kernel = _kernel(at, *READ, *WRITE)
+        (loop,) = kernel.body
+        assert isinstance(loop, kf.For)
+        loop.lo, loop.hi = first, first + 5
+        new = accumulated(kernel)
+        assert "g_sum_0 = var" in show([new])
+        args = [[np.arange(6.0) + 1, np.arange(6.0)] for _ in "ab"]
+        Machine().run(kernel, *args[0], 0)
+        Machine().run(new, *args[1], 0)
+        np.testing.assert_array_equal(*args)
+        loop.lo, loop.hi = 0, 6
+        assert show([accumulated(kernel)]) == show([kernel])
+
+
+def test_elimination() -> None:
+    """Reads of a row, additions to another one, and to one element left of it."""
+
+    def f(a):
+        n = a.shape[0]
+        s = 0.0
+        for k in range(n):
+            s += np.log(a[k, k])
+            for i in range(k + 1, n):
+                a[i, k] /= a[k, k]
+                for j in range(k + 1, n):
+                    a[i, j] -= a[i, k] * a[k, j]
+        return s
+
+    a = np.random.default_rng(0).random((9, 9)) + 9 * np.eye(9)
+    grad = irad.compile(irad.grad(lambda a: f(a)))
+    np.testing.assert_allclose(grad(a.copy()), np.linalg.inv(a).T, rtol=1e-12)
+    irad.check_grads(lambda a: f(a.copy() * a), (a,), order=2)
 
 
 def test_sums_of_a_value_keep_their_order() -> None:
