@@ -11,6 +11,8 @@ from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import Source
 from irad.frontend.values.objects import Env
 
+HELD = ("exceptions", None)  # among what a reading is told: called functions hold what they raise until they end
+
 
 @dataclass(eq=False)
 class RunningTry:

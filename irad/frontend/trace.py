@@ -17,11 +17,11 @@ from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
+from irad.frontend.activations import HELD
 from irad.frontend.arguments import Arguments, definition, statics
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
-from irad.frontend.control.tries import HELD
 from irad.frontend.reader import Restart
 from irad.frontend.reading.returned import check_returned, with_perhaps
 from irad.frontend.reading.write_back import written_back

@@ -13,11 +13,11 @@ from typing import Any
 
 from irad.core.ir import Builder, Graph, Value, current, emit
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import Rest
+from irad.frontend.activations import HELD, Rest
 from irad.frontend.control.branches import Live, Merge, graph_of
 from irad.frontend.control.facts import learn
 from irad.frontend.control.regions import Dead, absorb, resume_region, run_region
-from irad.frontend.reader import Reader
+from irad.frontend.reader import Reader, Restart
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Maybe
 from irad.frontend.values.state import Name, Place, Region
@@ -57,6 +57,8 @@ def _seen_by_handlers(r: Reader, cond: Arr, side: Region, live: Live) -> Iterato
         yield
         return
     if any(effects(n) != "none" for n in side.nodes[:-1]) or side.nodes[-1].op is not raise_if:
+        if not r.holds:
+            raise Restart(frozenset({HELD}))
         raise UnsupportedError(
             "a called function changes what a try around its call may see, and then raises, depending on data, after what may raise "
             "too; make the change and the check in statements of their own, the check first"

@@ -16,7 +16,7 @@ from typing import Any
 from irad.core.ir import Graph, Node, Value, current, walk
 from irad.core.room import Outgrown
 from irad.errors import Loc, UnsupportedError
-from irad.frontend.activations import Final, RunningTry
+from irad.frontend.activations import HELD, Final, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, absorb, as_python, nodes_within, run_region
@@ -35,7 +35,6 @@ CAUGHT = (
     "recursive function, in the head of a loop, or before a print in the same statement; test the condition "
     "with if, or leave the try out here and catch what the compiled function raises"
 )
-HELD = ("exceptions", None)  # among what is fixed: called functions hold what they raise until they end
 
 _THROUGH = (
     "an exception that may be raised here depending on data is caught further out, and what runs on its way (a finally clause that "

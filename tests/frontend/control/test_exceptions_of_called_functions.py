@@ -131,6 +131,28 @@ def in_a_finally(a: Any) -> Any:
     return out
 
 
+def logged(log: Any, a: Any) -> Any:
+    log[0] = a
+    if a > 1.0:
+        log[1] = np.sqrt(a)
+        if a > 3.0:
+            raise KeyError("far")
+        raise ValueError("big")
+    log[2] = 2 * a
+    return a
+
+
+def changes_before_two_exceptions(a: Any) -> Any:
+    log = np.zeros(3)
+    try:
+        r = logged(log, a)
+    except ValueError:
+        r = 5 * a
+    except KeyError:
+        r = 7 * a
+    return np.sum(log) + r
+
+
 CASES: list[tuple[Callable[[Any], Any], list[float]]] = [
     (caught_by_class, [2.0, -0.9995, 50.0]),
     (with_its_number, [2.0, 0.5]),
@@ -139,6 +161,7 @@ CASES: list[tuple[Callable[[Any], Any], list[float]]] = [
     (through_two, [0.1, 0.4, -5.0]),
     (object_changed, [2.0, 400.0]),
     (in_a_finally, [0.1, 0.4, -5.0]),
+    (changes_before_two_exceptions, [0.5, 1.5, 4.0]),
 ]
 
 
