@@ -6,6 +6,7 @@ and `dok_matrix` that are filled, a dense array that was computed) it is an arra
 
 import numpy as np
 
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.library.sparse_places import inside, known, merge, pairs, picked
 
@@ -22,6 +23,10 @@ class Sparse:
     def __init__(self, row, col, data, shape, format, product, full=None, outside=False):
         self.row, self.col, self.data, self.shape = row, col, data, (int(shape[0]), int(shape[1]))
         self.format, self.product, self.full, self.outside = format, product, full, outside
+
+    def shown_class(self):
+        """The class of SciPy's that it is."""
+        return getattr(import_later("scipy.sparse"), f"{self.format}_{'matrix' if self.product else 'array'}")
 
     # ---- what it holds
 

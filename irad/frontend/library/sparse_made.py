@@ -3,7 +3,7 @@
 import numpy as np
 
 from irad.frontend.library.sparse import DENSE, Sparse, merged, of_array, sparse_of
-from irad.frontend.library.sparse_places import inside, rows_of
+from irad.frontend.library.sparse_places import inside, placed, rows_of
 from irad.frontend.registry import written
 
 
@@ -26,7 +26,11 @@ def made(format, product, arg1, shape=None, dtype=None, copy=False, blocksize=No
         out = merged(row, col, data, whole, format, product)
     elif isinstance(arg1, tuple):
         data, (row, col) = arg1
-        data, row, col = np.asarray(data), np.asarray(row), np.asarray(col)
+        data, row, col = np.asarray(data), np.asarray(row).astype(int), np.asarray(col).astype(int)
+        if shape is not None and not (placed(row) and placed(col)):
+            full = np.zeros((int(shape[0]), int(shape[1])), data.dtype)
+            np.add.at(full, (row, col), data)
+            return of_array(full, format, product)
         shape = (int(np.max(row)) + 1, int(np.max(col)) + 1) if shape is None else shape
         out = (
             Sparse(row, col, data, shape, format, product) if format == "coo" else merged(row, col, data, shape, format, product)

@@ -287,6 +287,8 @@ def class_of(x: Any) -> type:
 
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
+    if (shown := _shown_class(obj)) is not None:
+        return issubclass(shown, cls) or isinstance(obj, cls)
     if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
         rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
@@ -312,7 +314,13 @@ def type_(r: Reader, *args: Any) -> Any:
         raise UnsupportedError(
             "type() of a number that is of one class on one path and of another class on the other; make it float(...) on both"
         )
-    return class_of(args[0]) if len(args) == 1 else type(*args)
+    return (_shown_class(args[0]) or class_of(args[0])) if len(args) == 1 else type(*args)
+
+
+def _shown_class(obj: Any) -> type | None:
+    """The class that the program sees of an object of irad's library that stands for one of another library."""
+    shown = getattr(type(obj), "shown_class", None)
+    return shown(obj) if shown is not None and type(obj).__module__.startswith("irad.") else None
 
 
 @builtin(callable)
@@ -376,6 +384,13 @@ def nditer_(r: Reader, *args: Any, **kwargs: Any) -> Any:
 def frompyfunc_(r: Reader, func: Any, /, nin: int, nout: int, **kwargs: Any) -> Any:
     """A function on each element; its results are numbers, not Python objects."""
     return np.vectorize(func)
+
+
+@builtin(np.seterr)
+def seterr_(r: Reader, **kwargs: Any) -> Any:
+    """What was set before, as it is when the function is read; compiled code looks at none of it."""
+    errstate_(r, **kwargs)
+    return r.state.made(dict(np.geterr()))
 
 
 @builtin(np.errstate)

@@ -16,7 +16,7 @@ from irad.frontend.library.sparse import Sparse
 from irad.frontend.library.sparse_made import made
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import is_traced, static_value
+from irad.frontend.values.arr import Arr, NeedStatic, is_traced, static_value
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Path, content
 from irad.frontend.values.objects import Array, Cell
@@ -39,6 +39,14 @@ for _fn in (places.rows_of, places.merge, places.pairs, places.inside, places.pi
 @builtin(places.known)
 def _known(r: Reader, x: Any) -> bool:
     return not is_traced([r.operand(x)])
+
+
+@builtin(places.placed)
+def _placed(r: Reader, x: Any) -> bool:
+    found = r.operand(x)
+    if isinstance(found, Arr) and r.decided_by(found):
+        raise NeedStatic(found, "the places of a sparse matrix")
+    return not is_traced([found])
 
 
 def _class(cls: type, product: bool) -> None:

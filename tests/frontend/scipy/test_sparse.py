@@ -105,6 +105,19 @@ def element_by_element(k: Any) -> Any:
     return np.sum(spl.spsolve(a.tocsr(), np.ones(N)))
 
 
+def places_by_data(u: Any) -> Any:
+    first, row, col, data = np.argsort(u)[0], [], [], []
+    for i in range(N):
+        row.append(i)
+        col.append(i)
+        data.append(2.0 + u[i] ** 2)
+        if u[i] > 0.5:
+            row.append(i)
+            col.append(first)
+            data.append(0.1 * u[i])
+    return np.sum(spl.spsolve(sp.coo_matrix((data, (row, col)), shape=(N, N)).tocsr(), np.arange(N)))
+
+
 def plane(s: Any) -> Any:
     t, i = sp.diags([-1, 2, -1], [-1, 0, 1], shape=(6, 6)), sp.identity(6)
     a = sp.kron(t, i) + sp.kron(i, t) + sp.kronsum(t, t) * s[0] ** 2
@@ -131,7 +144,7 @@ def lowest(u: Any) -> Any:
 
 CASES = [
     products, with_columns, arithmetic, sums, parts, stacked, arrays, implicit_heat, factorised_heat, conductivity, assembled,
-    element_by_element, plane, iterated, complex_numbers, several_right_sides, lowest,
+    element_by_element, places_by_data, plane, iterated, complex_numbers, several_right_sides, lowest,
 ]  # fmt: skip
 
 
@@ -170,6 +183,16 @@ def test_as_an_argument() -> None:
     for m in (B, 2 * B, L, sp.csr_matrix(B + sp.eye(N, k=5))):
         assert np.isclose(c(X, m), np.sum((m @ X) ** 2))
     assert np.allclose(irad.grad(lambda u, m: np.sum((m @ u) ** 2))(X, B), 2 * B.T @ (B @ X))
+
+
+def test_classes() -> None:
+    def f(u: Any) -> Any:
+        a = L.tocsc()
+        assert type(L) is sp.csr_matrix and isinstance(a, sp.csc_matrix) and not isinstance(a, (sp.csr_matrix, np.ndarray))
+        assert isinstance(a, sp.spmatrix) and sp.issparse(a) and not sp.issparse(u) and a.shape == (N, N) and a.format == "csc"
+        return np.sum(a @ u)
+
+    assert np.isclose(irad.compile(f)(X), np.sum(L @ X))
 
 
 def test_a_large_plane_keeps_its_band() -> None:
