@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import importlib
 import json
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,8 +21,12 @@ from tests.fuzz import case as cases
 from tests.fuzz import coverage
 from tests.fuzz.case import Case
 
+PR_SET_PDEATHSIG = 1
+
 
 def main() -> None:
+    if sys.platform == "linux":  # a program that never ends would outlive a run that is killed
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w")
