@@ -36,6 +36,10 @@ from irad.options import DEFAULT, Options
 
 FUNCTIONS, VERSIONS = 256, 64  # caches kept; specialisations per function: the least recently used go first
 SHAPES = 8  # versions that differ in shapes only, at which there is a warning
+OFTEN, SIZES = (
+    8,
+    6,
+)  # calls after which a shape gets code of its own, unless so many shapes have come that all share code for all sizes
 ARENA = 1 << 28  # bytes that code for sizes far above what there is may work in
 TRIED = 8  # programs that a call tries before it takes the path in Python
 
@@ -99,6 +103,7 @@ class Cache:
         self.warned = False
         self._sized = False  # are there versions for all sizes?
         self.refused: set[Any] = set()  # keys for which there can be none
+        self.calls: dict[Any, int] = {}  # of code for all sizes that nobody asked for: key -> calls, while few shapes have come
         self.room = 0  # the level of the room for lists that nothing bounds
         self.lock = threading.RLock()
         _every.add(self)
@@ -145,17 +150,21 @@ class Cache:
             leaves, tree = flatten((args, kwargs))
             rest = statics(tree)
         key = (tree, *map(leaf_key, leaves))
-        s = self._known(key, fn, leaves, rest) or self._any_size(fn, leaves, tree, rest)
-        if s is not None:
+        s = self._known(key, fn, leaves, rest)
+        own = False  # is code for these shapes to be made, though there is code for all sizes?
+        if s is None and (s := self._any_size(fn, leaves, tree, rest)) is not None and self._watched():
+            own = self._often(key)
+        elif s is not None:
             self._prefer(s, fn)
+        if s is not None and not own:
             return s, leaves, rest
         with self.lock:
-            s = self._known(key, fn, leaves, rest) or self._any_size(fn, leaves, tree, rest)
+            s = self._known(key, fn, leaves, rest) or (None if own else self._any_size(fn, leaves, tree, rest))
             if s is None:  # else another thread has made it meanwhile
                 live = self._live(key, fn, rest)
                 start = time.perf_counter()
                 with uncollected(), room_at(self.room):
-                    s = None if live else self._for_all_sizes(fn, args, kwargs, leaves, tree)
+                    s = None if live or own else self._for_all_sizes(fn, args, kwargs, leaves, tree)
                     key = key if s is None else _extents().any_size(tree, leaves)
                     s = s or bounded(lambda: self.make(fn, args, kwargs, self.options, *([live] if live else ())))
                 self._add(key, s)
@@ -167,6 +176,15 @@ class Cache:
     def _any_size(self, fn: Any, leaves: Leaves, tree: TreeDef, rest: Sequence[Any]) -> Any:
         """The version for all sizes that these arguments fit."""
         return self._known(_extents().any_size(tree, leaves), fn, leaves, rest) if self._sized else None
+
+    def _watched(self) -> bool:
+        """Are calls of code for all sizes counted? It may be slower, so nobody who did not ask has it for a few shapes only."""
+        return self.options.dynamic is None and len(self.calls) < SIZES
+
+    def _often(self, key: Any) -> bool:
+        """Has a shape come often, with this call?"""
+        self.calls[key] = self.calls.get(key, 0) + 1
+        return self.calls[key] == OFTEN
 
     def _for_all_sizes(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Leaves, tree: TreeDef) -> Any:
         """A version in which extents are parameters: those that the option names, or without one those that vary from the third shape
@@ -228,6 +246,7 @@ class Cache:
             self.programs.clear()
             self.seconds.clear()
             self.refused.clear()
+            self.calls.clear()
             self._install()
 
     def _live(self, key: Any, fn: Any, rest: Sequence[Any]) -> frozenset[Path]:

@@ -14,7 +14,7 @@ import pytest
 
 import irad
 from irad.call import runtime
-from irad.call.runtime import cache_for
+from irad.call.runtime import OFTEN, cache_for
 
 SIZES = (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200)
 Case = tuple[Callable[..., Any], Callable[[int, Any], tuple[Any, ...]], Any]
@@ -263,6 +263,24 @@ def test_from_the_third_shape_on() -> None:
     g = irad.grad(lambda x: np.sum(np.fft.rfft(x).real))  # needs its length: each by itself, as before
     for n in (8, 10, 12, 14):
         assert g(np.ones(n)).shape == (n,)
+
+
+def test_a_shape_that_comes_often_has_code_of_its_own() -> None:
+    c = irad.compile(lambda x: np.sum(x * x))
+    kinds = lambda: [v.arguments[0] for v in c.versions]
+    for n in (40, 50, 60):
+        assert c(np.ones(n)) == n
+    for _ in range(OFTEN - 1):
+        assert c(np.ones(60)) == 60 and kinds() == ["f64[40]", "f64[50]", "f64[n]"]
+    for n in (60, 60, 40, 70):
+        assert c(np.ones(n)) == n
+    assert kinds() == ["f64[40]", "f64[50]", "f64[n]", "f64[60]"]
+    for k in range(10 * OFTEN):  # so many shapes: none of them is an exception
+        n = 100 + k % runtime.SIZES
+        assert c(np.ones(n)) == n
+    assert len(kinds()) == 4
+    asked = irad.compile(lambda x: np.sum(x * x), dynamic=True)
+    assert [asked(np.ones(60)) for _ in range(2 * OFTEN)] == [60] * 2 * OFTEN and len(asked.versions) == 1
 
 
 def test_threads_give_the_same_bits() -> None:
