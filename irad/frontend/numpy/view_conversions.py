@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -163,10 +164,21 @@ def asarray_chkfinite(r: Reader, a: Array, dtype: Any = None, order: Any = None)
     return out
 
 
+def array_subclass(cls: builtins.type) -> UnsupportedError:
+    """What is raised where an object of such a class would be made."""
+    return UnsupportedError(
+        f"{cls.__name__} is a subclass of np.ndarray, and compiled code makes plain arrays only; use the array itself, or write a class "
+        "that has the array as an attribute"
+    )
+
+
 def view(r: Reader, a: Array, dtype: Any = None, type: Any = None) -> Any:
     """x.view(): the same memory, of the same dtype."""
     if (dtype is None or dtype is np.ndarray or np.dtype(dtype) == a.type.numpy) and type in (None, np.ndarray):
         return at(r, a, Ellipsis)
+    for cls in (dtype, type):
+        if isinstance(cls, builtins.type) and issubclass(cls, np.ndarray):
+            raise array_subclass(cls)
     raise UnsupportedError(
         f"x.view({np.dtype(dtype)}) of an array of {a.type.numpy} reads its bytes as other numbers; x.astype(...) converts numbers, "
         "and a view may be made outside and passed"

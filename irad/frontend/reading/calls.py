@@ -22,6 +22,7 @@ from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
 from irad.frontend.control.special import key, rely_on
 from irad.frontend.control.varying import varies
+from irad.frontend.numpy.view_conversions import array_subclass
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.comprehensions import elements
@@ -298,6 +299,8 @@ def made_by_base(r: Reader, new: Any, cls: type, args: list[Any], kwargs: dict[s
             methods = f"method{'s' * (len(abstract) > 1)} {', '.join(map(repr, abstract))}"
             raise TypeError(f"Can't instantiate abstract class {cls.__name__} without an implementation for abstract {methods}")
         return r.state.made(object.__new__(cls))
+    if issubclass(cls, np.ndarray):
+        raise array_subclass(cls)
     if issubclass(cls, (list, dict, set, collections.deque)):
         return r.state.made(new(cls))
     if issubclass(cls, (int, float, complex, str, bytes)):
