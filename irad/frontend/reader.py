@@ -106,6 +106,7 @@ class Reader:
         self.handling: list[BaseException] = []  # exceptions whose handlers are running
         self.rules: list[Any] = []  # functions with rules of their own that are being read
         self.opened: set[type] = set()  # classes of plain objects that were differentiated by
+        self.orders = 0  # how many derivatives are taken of what is read, one of the other
         self.quiet = 0  # above 0, nothing may be emitted: something is tried at compile time
         self.notes: Notes | None = None  # where to say what is decided
         self.facts: dict[Builder, set[tuple[Value, bool]]] = {}  # conditions known in a builder, see irad.frontend.control.facts

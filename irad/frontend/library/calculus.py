@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from irad.errors import UnsupportedError
 from irad.frontend.transforms.custom import apply_stop_gradient
 from irad.frontend.transforms.transform import CALLS, Transform
 from irad.frontend.values.arr import is_traced
@@ -13,6 +14,20 @@ def constant(x):
 
 
 CALLS[constant] = apply_stop_gradient
+
+
+def first_guess(x, orders, what):
+    """x, a constant: what so many steps of Newton's method start from that the solution is right in derivatives up to `orders`."""
+    return x
+
+
+def _first_guess(r, x, orders, what):
+    if r.orders > orders:
+        raise UnsupportedError(f"{what} has derivatives up to order {orders}, and one of order {r.orders} is taken")
+    return apply_stop_gradient(r, x)
+
+
+CALLS[first_guess] = _first_guess
 
 
 def infinite(x):

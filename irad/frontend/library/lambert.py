@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from irad.frontend.library.calculus import constant
+from irad.frontend.library.calculus import constant, first_guess
 from irad.frontend.registry import written
 
 _ITERATIONS = 30
@@ -40,7 +40,8 @@ def lambertw(z, k=0, tol=1e-8):
         w = w - step
         if np.all(np.abs(step) <= 1e-15 * np.abs(w)):
             break
-    for _ in range(3):  # Newton's method from the root: derivatives up to the seventh
+    w = first_guess(w, 7, "lambertw")
+    for _ in range(3):  # Newton's method from the root
         e = z * np.exp(-w)
         w = w - (w - e) / np.where(1 + e == 0, 1.0, 1 + e)
     return w[()] if k == 0 else np.where(z == 0, -np.inf, w)[()]

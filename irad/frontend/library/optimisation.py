@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.library.calculus import Derivative, constant
+from irad.frontend.library.calculus import Derivative, constant, first_guess
 from irad.frontend.registry import written
 
-_NEWTON = 2
+_NEWTON, _ORDERS = 2, 3
 
 
 def _with(f, args):
@@ -30,7 +30,7 @@ def _nothing(v):
 
 def _implicit(f, x):
     """The root x of a function of one number, to the bit, with its derivative; ValueError where the slope is 0: it has none."""
-    x = constant(x)
+    x = first_guess(x, _ORDERS, "a root or minimum")
     for _ in range(_NEWTON):
         slope = Derivative(f)(x)
         if slope == 0:
@@ -41,7 +41,7 @@ def _implicit(f, x):
 
 def _implicit_system(f, x):
     """The same of a system; the steps go on to where rounding ends it."""
-    x = constant(x)
+    x = first_guess(x, _ORDERS, "a root or minimum")
     for _ in range(_NEWTON):
         x = x - np.linalg.solve(Derivative(f, "jacobian")(x), f(x))
     return x

@@ -8,11 +8,12 @@ order, the second to third.
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.library.calculus import constant
+from irad.frontend.library.calculus import constant, first_guess
 from irad.frontend.library.matrices import solve_continuous_lyapunov, solve_discrete_lyapunov
 from irad.frontend.registry import written
 
-_MOST, _NEWTON = 100, 2
+_MOST, _NEWTON, _ORDERS = 100, 2, 3
+_SOLUTION = "the solution of a Riccati equation"
 _NONE = "Failed to find a finite solution."
 
 
@@ -55,7 +56,7 @@ def solve_continuous_are(a, b, q, r, e=None, s=None, balanced=True):
     x = np.linalg.lstsq(left, right, rcond=None)[0]
     if not np.all(np.isfinite(x)):
         raise np.linalg.LinAlgError(_NONE)
-    x = constant(0.5 * (x + x.conj().T))
+    x = first_guess(0.5 * (x + x.conj().T), _ORDERS, _SOLUTION)
     for _ in range(_NEWTON):
         closed = a - g @ x
         x = x - solve_continuous_lyapunov(closed.conj().T, a.conj().T @ x + x @ a - x @ g @ x + q)
@@ -79,7 +80,7 @@ def _doubled(a, g, h):
 def solve_discrete_are(a, b, q, r, e=None, s=None, balanced=True):
     """scipy.linalg.solve_discrete_are: a^H x a - x - a^H x b (r + b^H x b)^-1 b^H x a + q = 0."""
     a, b, q, r = _given(a, b, q, r, e, s)
-    x = constant(_doubled(constant(a), constant(b @ np.linalg.solve(r, b.conj().T)), constant(q)))
+    x = first_guess(_doubled(constant(a), constant(b @ np.linalg.solve(r, b.conj().T)), constant(q)), _ORDERS, _SOLUTION)
     if not np.all(np.isfinite(x)):
         raise np.linalg.LinAlgError(_NONE)
     for _ in range(_NEWTON):

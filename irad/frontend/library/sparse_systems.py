@@ -7,7 +7,7 @@ has derivatives of first and second order.
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.library.calculus import constant
+from irad.frontend.library.calculus import constant, first_guess
 from irad.frontend.library.sparse import Sparse, of_array, sparse_of
 from irad.frontend.library.sparse_places import band
 from irad.frontend.registry import written
@@ -84,7 +84,7 @@ class Factors:
         if self.order is None:
             return np.linalg.solve(self.dense, b)
         flat = b.reshape((self.shape[0], -1))
-        x = self._by_factors(constant(flat))
+        x = self._by_factors(first_guess(flat, _STEPS, "the solution of a sparse system"))
         for _ in range(_STEPS):
             x = x + self._by_factors(flat - self.matrix.applied(x))
         return x.reshape(b.shape)

@@ -91,7 +91,7 @@ def called(r: Reader, frame: Activation, name: str, body: Callable[[Activation],
         kinds = tuple([(n, kind(r, x, given)) for n, x in frame.env.names.items()])
     except Unsuited:
         return body(frame)
-    key = (frame.code, id(frame.globals_of), kinds)
+    key = (frame.code, id(frame.globals_of), kinds, r.orders)
     known = r.seen.get(key)
     if known is None or known.epoch != r.state.epoch:
         known = r.seen[key] = Known((frame.globals_of, given.things), floats=tuple(given.floats))

@@ -6,7 +6,8 @@ Fields of structured arrays that hold no floats are data: the function reads the
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from irad.core.foreign import CODE, WRAPPERS, advice, is_instance, is_value, own_names
@@ -127,7 +128,7 @@ def linearise(
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
         return outcome(r, r.call(fun, inner, kwargs))
 
-    with r.kept.frozen():
+    with r.kept.frozen(), _one_order_more(r):
         region = run_region(r, lambda: body(params))
     if region.dead:  # so does its derivative
         body(primals)
@@ -138,6 +139,15 @@ def linearise(
         raise UnsupportedError(RAGGED)
     graph = Graph(tuple(params), tuple(region.nodes), tuple(results))
     return Linearised(graph, primals, kinds, [x.type for x in data], trees, out_tree, out_kinds)
+
+
+@contextmanager
+def _one_order_more(r: Reader) -> Iterator[None]:
+    r.orders += 1
+    try:
+        yield
+    finally:
+        r.orders -= 1
 
 
 def is_data(tree: TreeDef) -> list[bool]:

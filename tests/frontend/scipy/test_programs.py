@@ -10,6 +10,8 @@ import pytest
 import scipy.integrate as si
 import scipy.interpolate as ip
 import scipy.optimize as so
+import scipy.sparse
+import scipy.sparse.linalg
 import scipy.spatial.distance as sd
 
 import irad
@@ -181,3 +183,32 @@ def test_what_is_refused() -> None:
         irad.compile(lambda a: so.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(1), bounds=[(0, 1)]).x)(2.0)
     with pytest.raises(ValueError, match="outside the interpolation range"):
         irad.compile(lambda y: ip.interp1d(X, y)(3.0))(Y)
+
+
+def _slopes(f: Any, order: int, x: float) -> float:
+    for _ in range(order):
+        f = irad.grad(f)
+    return f(x)
+
+
+def test_derivatives_of_an_order_that_steps_of_newton_do_not_reach_are_errors() -> None:
+    def root(a: Any) -> Any:
+        return so.brentq(lambda x: x**3 + a * x - 2, 0.0, 3.0)
+
+    x = root(0.7)
+    d = 3 * x * x + 0.7
+    assert _slopes(root, 1, 0.7) == pytest.approx(-x / d, rel=1e-9)
+    assert _slopes(root, 2, 0.7) == pytest.approx(2 * x / d**2 - 6 * x**3 / d**3, rel=1e-9)
+    _slopes(root, 3, 0.7)
+    with pytest.raises(irad.UnsupportedError, match="up to order 3, and one of order 4 is taken"):
+        _slopes(root, 4, 0.7)
+    with pytest.raises(irad.UnsupportedError, match="up to order 3"):
+        irad.hessian(irad.grad(irad.grad(root)))(0.7)
+
+    def sparse(t: Any) -> Any:
+        matrix = scipy.sparse.diags([np.full(60, 4.0) * t, np.full(59, -1.0), np.full(59, -1.0)], [0, 1, -1], format="csc")
+        return np.sum(scipy.sparse.linalg.spsolve(matrix, np.ones(60)))
+
+    assert np.isfinite(_slopes(sparse, 2, 0.7))
+    with pytest.raises(irad.UnsupportedError, match="sparse system has derivatives up to order 2"):
+        _slopes(sparse, 3, 0.7)
