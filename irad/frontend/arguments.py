@@ -92,7 +92,7 @@ class Arguments:
         shapes = {self.leaves[k].shape for at in groups.values() for k, _ in at}
         while groups and not (self.asked and self.asked.close):
             found = {n: 2 * high for n, high in found.items()}
-            if any(math.prod(found.get(n, n) for n in shape) > LARGE for shape in shapes):
+            if any(math.prod(found.get(n, n or 1) for n in shape) > LARGE for shape in shapes):
                 return {n: high // 2 for n, high in found.items()}
         return found
 

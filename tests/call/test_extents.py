@@ -265,6 +265,12 @@ def test_from_the_third_shape_on() -> None:
         assert g(np.ones(n)).shape == (n,)
 
 
+def test_an_axis_without_elements_beside_one_that_varies() -> None:
+    c = irad.compile(lambda x: np.sort(x, axis=1))
+    for n in (2, 3, 40, 50, 60):
+        assert c(np.ones((n, 0))).shape == (n, 0)
+
+
 def test_a_shape_that_comes_often_has_code_of_its_own() -> None:
     c = irad.compile(lambda x: np.sum(x * x))
     kinds = lambda: [v.arguments[0] for v in c.versions]
