@@ -134,7 +134,9 @@ NO_SLOPES = set(
 )
 # Of lengths that data decide, or complex: values and slopes are in test_sets_and_float_parts.py and scipy/test_special.py.
 ELSEWHERE = {f"np.{n}" for n in "intersect1d roots setdiff1d setxor1d trim_zeros union1d unique".split()} | {
-    "scipy.special.lambertw"
+    "scipy.special.lambertw",
+    "scipy.linalg.solve_continuous_are",
+    "scipy.linalg.solve_discrete_are",
 }
 BITS = ("np.frexp", "np.ldexp", "np.nextafter", "np.spacing")  # made of the bits of a double, which precise numbers have not
 ROUNDED = {"np.float16": 1e-2, "np.float32": 1e-5}  # bounds of errors of what gives narrower floats
