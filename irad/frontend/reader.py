@@ -81,9 +81,8 @@ class Reader:
         self.unroll = asked.unroll  # loop statements that must be written out
         self.room = asked.room  # the level of the room that lists get whose length nothing bounds
         self.tracked = asked.tracked  # loop statements in which it is followed which array each variable holds
-        self.recursive = dict.fromkeys(
-            asked.recursive, True
-        )  # code of functions that become graphs; False: that was not possible
+        # Code of functions that become graphs; False: that was not possible.
+        self.recursive = dict.fromkeys(asked.recursive, True)
         self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be

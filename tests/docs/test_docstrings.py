@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import os
 import pathlib
 import tempfile
 from typing import Any
@@ -32,6 +33,8 @@ def test_examples_of_a_public_name(name: str) -> None:
     assert text is not None, f"irad.{name} has no docstring"
     example = doctest.DocTestParser().get_doctest(text, dict(GIVEN), f"irad.{name}", None, None)
     assert example.examples, f"the docstring of irad.{name} has no example"
+    if name == "release_memory" and os.environ.get("IRAD_CHECK") == "memory":
+        pytest.skip("code that checks its memory keeps none")
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
     found: list[str] = []
