@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Graph, Node, Program, Value, types
+from irad.core.ir import Graph, Node, Program, Value, types, values
 from irad.core.reading import IMPLIED, load, parse
 from irad.core.types import Type
 
@@ -47,21 +47,13 @@ def show(program: Program | Graph, loc: bool = False, mark: Node | Graph | None 
     return "\n".join(_Printer(g, loc, mark).func(name) for name, g in graphs.items())
 
 
-def _definitions(graph: Graph) -> Iterable[Value]:
-    yield from graph.params
-    for n in graph.nodes:
-        yield from n.outputs
-        for r in n.regions:
-            yield from _definitions(r)
-
-
 def _names(graph: Graph) -> dict[Value, str]:
     """Unique names: the user's, with a suffix from the second on; numbers for the unnamed."""
     names: dict[Value, str] = {}
     taken: set[str] = set()
     suffix: dict[str, int] = {}
     unnamed = 0
-    for v in _definitions(graph):
+    for v in values(graph):
         base = re.sub(r"[^\w.]", "_", v.hint)
         if not base or base.isdigit():
             base, unnamed = str(unnamed), unnamed + 1

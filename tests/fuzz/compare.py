@@ -8,6 +8,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from irad.validation.validate import StageDiffers, python_outcome, validate
 from tests.fuzz.case import Fault
 
 EPS = float(np.finfo(np.float64).eps)
-ALONE = ".*compiled for each shape by itself"  # what a warning says where code for all sizes cannot be made
 
 
 def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, whole: bool = False, kinds: bool = True) -> None:
@@ -32,12 +32,19 @@ def values(f: Callable[..., Any], *inputs: Sequence[Any], compiled: Any = None, 
         _value(f, c, args, kinds)
     if compiled is None and _chosen(f):
         c = irad.compile(f, dynamic=True)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ALONE)
+        with _quiet():
             for args in (inputs[0], *_of_other_sizes(f, inputs[0])):
                 _value(f, c, args, kinds)
     if whole:
         validate(f, inputs[0], kinds=kinds)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warning that code for all sizes cannot be made."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*compiled for each shape by itself")
+        yield
 
 
 def _chosen(f: Any) -> bool:
@@ -133,8 +140,7 @@ def gradient(f: Callable[..., Any], args: Sequence[Any], argnums: int | tuple[in
         for seed in range(2):
             _along(f, xs, numbers, grads, np.random.default_rng(seed), rtol)
         if _chosen(f):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ALONE)
+            with _quiet():
                 again = irad.grad(irad.compile(f, dynamic=True), argnums=numbers)(*copy.deepcopy(xs))
             for k, g, h in zip(numbers, grads, again):
                 if not np.allclose(g, h, rtol, rtol * np.max(np.abs(g), initial=0.0), equal_nan=True):
