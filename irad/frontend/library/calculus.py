@@ -30,6 +30,14 @@ def _first_guess(r, x, orders, what):
 CALLS[first_guess] = _first_guess
 
 
+def differentiated():
+    """Is the program read for a derivative?"""
+    return True
+
+
+CALLS[differentiated] = lambda r: r.orders > 0
+
+
 def infinite(x):
     """Is x known to be infinite? A number that compiled code computes is not."""
     return np.isinf(x)

@@ -90,15 +90,6 @@ def lfilter(b, a, x, axis=-1, zi=None):
     return y if zi is None else (y, np.moveaxis(state[: n - 1].reshape((n - 1,) + x.shape[1:]), 0, axis))
 
 
-@written("scipy.signal.sosfilt")
-def sosfilt(sos, x, axis=-1):
-    """scipy.signal.sosfilt: one section after the other."""
-    sos, out = np.asarray(sos), np.asarray(x)
-    for k in range(len(sos)):
-        out = lfilter(sos[k, :3], sos[k, 3:], out, axis)
-    return out
-
-
 @written("scipy.signal.lfilter_zi")
 def lfilter_zi(b, a):
     """scipy.signal.lfilter_zi: the state of a step that has been going on."""

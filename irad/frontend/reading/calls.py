@@ -251,7 +251,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pl
     holder: Any = cls
     if holder in (types.SimpleNamespace, functools.partial, *_OF_ITEMS):  # they hold what they are given
         return r.state.made(holder(*_OF_ITEMS.get(holder, lambda r, *args: args)(r, *args), **kwargs))
-    if in_library(cls):
+    if in_library(cls) and new is object.__new__:
         obj = r.state.made(object.__new__(cls))
         r.call(init, [obj, *args], kwargs)
         return obj

@@ -24,7 +24,7 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     *((sg.convolve, (*p, m)) for p in ((X, K[0]), (A, K), (K[0], X), (R.random((9, 9)), R.random((9, 9)))) for m in ("full", "same", "valid")),
     *((f, (A, K, m)) for f in (sg.correlate, sg.fftconvolve) for m in ("full", "same", "valid")),
     (sg.correlate, (K[0], X, "same")), (sg.lfilter, (B_, A_, X2)), (sg.lfilter, (B_, A_, X2, 0)), (sg.lfilter, ([0.2, 0.3], [1.0], X2)),
-    (sg.sosfilt, (SOS, X2)), (sg.lfilter_zi, (B_, A_)), (sg.filtfilt, (B_, A_, X2)), (sg.detrend, (X2,)), (sg.detrend, (X2, 0, "constant")),
+    (sg.lfilter_zi, (B_, A_)), (sg.filtfilt, (B_, A_, X2)), (sg.detrend, (X2,)), (sg.detrend, (X2, 0, "constant")),
     (sg.hilbert, (X2,)), (sg.hilbert, (X2[:, :7],)),
     *((sg.savgol_filter, (X2, 7, 3, d, 0.5, -1, m)) for d in (0, 1) for m in ("interp", "nearest", "mirror", "constant", "wrap")),
     *((f, (A, w, 1, None, m)) for f in (nd.correlate1d, nd.convolve1d) for w in (K[0], R.random(4)) for m in MODES),
