@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core import structured
+from irad.core.array_classes import ArrayOfClass, has_stand_in, is_of_class, parts_of, rebuilt
 from irad.core.foreign import base_method, fill, is_followed, own_names
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Field, Structured, is_structured
@@ -29,6 +30,8 @@ def is_leaf(x: Any) -> bool:
     """A number or a numeric array. Python bools and enums are not: they shape the program; nor are times and texts, in arrays too."""
     if type(x) in _NUMBERS:
         return True
+    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and has_stand_in(type(x)):
+        return False
     return isinstance(x, (np.ndarray, np.number, np.bool_)) and x.dtype.kind not in "mMUS" and not is_structured(x)
 
 
@@ -207,6 +210,9 @@ def parts(obj: Any) -> _Node | None:
         return structured.parts(obj)
     if cls is dict:
         return cls, tuple(obj), tuple(obj.values())
+    if isinstance(obj, ArrayOfClass) or is_of_class(obj):
+        found, names, values = parts_of(obj)
+        return found, Attributes(names), values
     if cls in _REGISTRY:
         children, meta = _REGISTRY[cls][0](obj)
         return cls, _as_it_is(meta), tuple(children)
@@ -297,6 +303,8 @@ def _filled(new: list[Any], items: list[Any]) -> list[Any]:
 def _object(cls: Any, meta: Attributes, children: list[Any]) -> Any:
     if issubclass(cls, collections.deque):
         return cls(children, meta.maxlen)
+    if issubclass(cls, ArrayOfClass):
+        return rebuilt(cls, meta.names, children)
     new = cls.__new__(cls) if cls is types.SimpleNamespace else object.__new__(cls)
     for name, child in zip(meta.names, children):
         object.__setattr__(new, name, child)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass
 from irad.core.foreign import base_items
 from irad.core.ir import Builder, Graph, Value, captured, current
 from irad.core.notes import Notes
@@ -316,6 +317,8 @@ class Reader:
             return {k: self.operand(v) for k, v in x.items()}
         if isinstance(x, (Structured, Bytes)) and not is_traced_deep(x):
             return concrete(x)
+        if isinstance(x, ArrayOfClass):
+            return self.operand(x.array)
         if type(x) is Varying:
             raise UnsupportedError(f"an operand is {unfit(x)}")
         return self.operand(self.definite(x, "an operand")) if type(x) is Nullable else x

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.array_classes import ArrayOfClass, is_own
 from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
@@ -177,6 +178,8 @@ def opened(r: Reader, x: Any) -> Any:
     if isinstance(x, (Stream, Generator, Seq, Arr, Array)) or is_library(type(x).__module__):
         return x
     method = python_method(x, "__iter__")
+    if isinstance(x, ArrayOfClass) and is_own(method):
+        return x
     if method is None:
         item = python_method(x, "__getitem__")
         by_position = item is not None and not isinstance(x, (list, tuple, dict)) and found_in_class(type(x), "__iter__") is None

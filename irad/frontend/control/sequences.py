@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from irad.core.array_classes import ArrayOfClass, is_own
 from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
@@ -252,6 +253,8 @@ def iterate(r: Reader, obj: Any) -> Seq:
         found: list[Any] = []
         obj.each(found.append)
         return Seq(len(found), found.__getitem__, False)
+    if isinstance(obj, ArrayOfClass) and is_own(python_method(obj, "__iter__")):
+        return Seq(r.call(len, [obj.array]), lambda i: r.getitem(obj, i))
     if isinstance(obj, Stand):
         return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
     if isinstance(obj, range):

@@ -14,6 +14,7 @@ import numpy as np
 from irad.core.foreign import base_items, is_in_class, is_instance, is_library, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
+from irad.frontend.values.captures import Captures
 from irad.frontend.values.arr import Arr, static_value
 from irad.frontend.values.objects import (
     Array,
@@ -42,25 +43,35 @@ def special_method(r: Reader, x: Any, name: str, absent: bool = False) -> Any:
 
 def rely_on_bases(r: Reader, cls: Any) -> None:
     """The program relies on which bases a class has."""
+    class_with_bases(r.captures, cls)
+
+
+def class_with_bases(captures: Captures, cls: Any) -> None:
+    """The same, for what is read of captured state."""
     if isinstance(cls, type) and not is_library(cls.__module__):
-        r.captures.guard(r.captures.origin(cls).child("attr", "__mro__"), "is", cls.__mro__)
+        captures.guard(captures.origin(cls).child("attr", "__mro__"), "is", cls.__mro__)
 
 
 def rely_on(r: Reader, cls: type, name: str) -> None:
     """The program relies on what a class has under a name, or that it has nothing."""
+    class_with(r.captures, cls, name)
+
+
+def class_with(captures: Captures, cls: type, name: str) -> None:
+    """The same, for what is read of captured state."""
     if is_library(cls.__module__):
         return
-    found, path = found_in_class(cls, name), r.captures.origin(cls)
+    found, path = found_in_class(cls, name), captures.origin(cls)
     if not is_in_class(cls, name):
-        r.captures.guard(path, "lacks", name)
+        captures.guard(path, "lacks", name)
     elif isinstance(found, types.FunctionType):
         at = path.child("attr", name)
-        r.captures.note(found, at)
-        r.captures.guard(at, "code", found.__code__)
+        captures.note(found, at)
+        captures.guard(at, "code", found.__code__)
     elif isinstance(found, types.WrapperDescriptorType):  # object.__eq__ and its like
-        r.captures.guard(path.child("attr", name), "is", getattr(cls, name))
+        captures.guard(path.child("attr", name), "is", getattr(cls, name))
     else:
-        r.captures.guard(path.child("found", name), "is", found)
+        captures.guard(path.child("found", name), "is", found)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.types import is_complex
+from irad.core.once import import_later
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.table import METHODS, TABLE, lookup
 from irad.frontend.numpy.views import BY_NAME, at, copied, register, reshaped, uncertain
@@ -164,21 +165,14 @@ def asarray_chkfinite(r: Reader, a: Array, dtype: Any = None, order: Any = None)
     return out
 
 
-def array_subclass(cls: builtins.type) -> UnsupportedError:
-    """What is raised where an object of such a class would be made."""
-    return UnsupportedError(
-        f"{cls.__name__} is a subclass of np.ndarray, and compiled code makes plain arrays only; use the array itself, or write a class "
-        "that has the array as an attribute"
-    )
-
-
 def view(r: Reader, a: Array, dtype: Any = None, type: Any = None) -> Any:
-    """x.view(): the same memory, of the same dtype."""
+    """x.view(): the same memory, of the same dtype, perhaps as an object of a subclass of np.ndarray."""
+    if isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
+        dtype, type = None, dtype
+    if type not in (None, np.ndarray):
+        return import_later("irad.frontend.reading.array_classes").seen_as(r, a, type, a, dtype)
     if (dtype is None or dtype is np.ndarray or np.dtype(dtype) == a.type.numpy) and type in (None, np.ndarray):
         return at(r, a, Ellipsis)
-    for cls in (dtype, type):
-        if isinstance(cls, builtins.type) and issubclass(cls, np.ndarray):
-            raise array_subclass(cls)
     raise UnsupportedError(
         f"x.view({np.dtype(dtype)}) of an array of {a.type.numpy} reads its bytes as other numbers; x.astype(...) converts numbers, "
         "and a view may be made outside and passed"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass, is_own
 from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
@@ -119,6 +120,8 @@ def len_(r: Reader, obj: Any) -> Any:
         return from_dim(length_of(obj))
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
+    if isinstance(obj, ArrayOfClass) and is_own(python_method(obj, "__len__")):
+        return r.call(len, [obj.array])
     method = special_method(r, obj, "__len__")
     if method is not None and not is_library(type(obj).__module__):
         return _own_length(r, r.call(method, []))
@@ -282,6 +285,8 @@ def class_of(x: Any) -> type:
         return types.FunctionType
     if isinstance(x, Stands):
         return x.cls
+    if isinstance(x, ArrayOfClass):
+        return x.array_class
     return types.BuiltinMethodType if isinstance(x, Method) else type(x)
 
 
@@ -289,7 +294,7 @@ def class_of(x: Any) -> type:
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
     if (shown := _shown_class(obj)) is not None:
         return issubclass(shown, cls) or isinstance(obj, cls)
-    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands)):
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands, ArrayOfClass)):
         rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
     if isinstance(obj, Arr) and obj.mixed:

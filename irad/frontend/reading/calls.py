@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass, stand_in
 from irad.core.foreign import is_library, module_of
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
@@ -22,7 +23,6 @@ from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
 from irad.frontend.control.special import key, rely_on
 from irad.frontend.control.varying import varies
-from irad.frontend.numpy.view_conversions import array_subclass
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.comprehensions import elements
@@ -54,8 +54,8 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
         else:
             kwargs[k.arg] = given(k.value)
     r.at(e)
-    if fn is super and not args:
-        return _super(r)
+    if fn is super:
+        return _after(*args) if args else _super(r)
     try:
         return r.call(fn, args, kwargs)
     except Exception as error:
@@ -105,8 +105,12 @@ def _super(r: Reader) -> Any:
     """super() without arguments, from the class cell of the method that is being read."""
     fn = r.frame.globals_of
     cls = fn.__closure__[fn.__code__.co_freevars.index("__class__")].cell_contents
-    first = r.frame.env.names[r.frame.source.node.args.args[0].arg]
-    return super(cls, first)
+    return _after(cls, r.frame.env.names[r.frame.source.node.args.args[0].arg])
+
+
+def _after(cls: type, first: Any) -> Any:
+    """super(cls, first)."""
+    return super(stand_in(cls) if isinstance(first, ArrayOfClass) and issubclass(cls, np.ndarray) else cls, first)
 
 
 def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -173,14 +177,14 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 # modules that are imported when a function of these is met
 _LATER = {
     "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects",
-    "numpy.random": "reading.random_draws", "random": "reading.python_random", "scipy.sparse": "reading.sparse",
+    "numpy.matrixlib": "reading.np_matrix", "numpy.random": "reading.random_draws", "random": "reading.python_random", "scipy.sparse": "reading.sparse",
     **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
 
 
 def _later(fn: Any) -> Any:
     """What a function means that is in none of the tables yet."""
-    root, *rest = module_of(fn).split(".", 2)
+    root, *rest = "numpy.matrixlib".split(".") if fn is np.matrix else module_of(fn).split(".", 2)
     found = _LATER.get(f"{root}.{rest[0]}" if root in ("numpy", "scipy") and rest else root)
     if found is None:
         return None
@@ -279,7 +283,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pl
     if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and init.__code__.co_filename == "<string>":  # a generated one
         return _dataclass(r, cls, args, kwargs)
     obj = _new(r, cls, new, args, kwargs)
-    if isinstance(obj, cls):
+    if isinstance(obj, cls) or isinstance(obj, ArrayOfClass) and issubclass(obj.array_class, cls):
         _init(r, obj, init, new, args, kwargs)
     return obj
 
@@ -300,7 +304,7 @@ def made_by_base(r: Reader, new: Any, cls: type, args: list[Any], kwargs: dict[s
             raise TypeError(f"Can't instantiate abstract class {cls.__name__} without an implementation for abstract {methods}")
         return r.state.made(object.__new__(cls))
     if issubclass(cls, np.ndarray):
-        raise array_subclass(cls)
+        return import_later("irad.frontend.reading.array_classes").new(r, cls, *args, **kwargs)
     if issubclass(cls, (list, dict, set, collections.deque)):
         return r.state.made(new(cls))
     if issubclass(cls, (int, float, complex, str, bytes)):
@@ -318,7 +322,7 @@ def _kind(cls: type) -> type:
 
 def _init(r: Reader, obj: Any, init: Any, new: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     if isinstance(init, types.FunctionType):
-        rely_on(r, type(obj), "__init__")
+        rely_on(r, type(obj) if not isinstance(obj, ArrayOfClass) else obj.array_class, "__init__")
         r.call(init, [obj, *args], kwargs)
     elif isinstance(obj, (list, dict, set, collections.deque)):
         r.call(Method(obj, "__init__"), args, kwargs)

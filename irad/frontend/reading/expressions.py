@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass
 from irad.core.foreign import is_instance, is_library
 from irad.core.once import import_later
 from irad.errors import PythonTypeError, UnsupportedError
@@ -41,6 +42,7 @@ from irad.frontend.values.objects import (
     Poison,
     Text,
     describe,
+    found_in_class,
     is_traced_deep,
     python_method,
 )
@@ -364,10 +366,12 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     if len(xs) == 2:
         back = f"__{_SWAPPED[name]}__" if name in _SWAPPED else f"__r{base}__"
         tries.append((xs[1], back, xs[:1]))
+    if len(xs) == 2 and isinstance(xs[1], ArrayOfClass) and _before(xs[1], xs[0], tries[1][1]):
+        tries.reverse()
     for owner, dunder, rest in tries:
         method = python_method(owner, dunder)
         if method is not None:
-            if owner is xs[-1] and len(xs) == 2 and owner is not xs[0] and not is_library(type(owner).__module__):
+            if owner is xs[-1] and len(xs) == 2 and owner is not xs[0] and not is_library(type(owner).__module__) and not isinstance(owner, ArrayOfClass):
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
@@ -383,6 +387,15 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
             t = r.truth(same)
             return negated(t) if isinstance(t, Arr) else not t
     return NotImplemented
+
+
+def _before(y: ArrayOfClass, x: Any, reflected: str) -> bool:
+    """Is the method of the right operand called first: is its class a subclass of the left one's, with a method of its own?"""
+    if isinstance(x, Array):
+        return True
+    return isinstance(x, ArrayOfClass) and type(x) is not type(y) and isinstance(y, type(x)) and found_in_class(
+        type(y), reflected
+    ) is not found_in_class(type(x), reflected)
 
 
 COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")

@@ -67,6 +67,8 @@ def call_method(r: Reader, m: Method, args: Sequence[Any], kwargs: dict[str, Any
         return call_node_method(r, x, m.name, args, kwargs)
     if not isinstance(x, (Array, Arr)):
         return _container_method(r, m, list(args), kwargs)
+    if r.captures.array_classes and (of := import_later("irad.frontend.reading.array_classes")).holds([*args, *kwargs.values()]):
+        return of.method_of_array(r, x, m.name, args, kwargs)
     args, kwargs = method_by_name(m.name, list(args), kwargs)
     operands = [r.operand(a) for a in args]
     named = {k: r.operand(v) for k, v in kwargs.items() if k != "out"}

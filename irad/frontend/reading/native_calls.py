@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass
 from irad.core.foreign import is_instance, is_library
 from irad.core.once import import_later as imported
 from irad.core.random_streams import is_stream
@@ -68,6 +69,8 @@ def call_builtin(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) ->
         return call_method(r, Method(args[0], fn.__name__), args[1:], kwargs)  # list.append(xs, x)
     if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], Array):
         return r.call(r.getattr(args[0], fn.__name__), args[1:], kwargs)  # np.ndarray.sum(x)
+    if getattr(fn, "__objclass__", None) is np.ndarray and args and isinstance(args[0], ArrayOfClass):
+        return imported("irad.frontend.reading.array_classes").unbound(r, fn, args, kwargs)
     if isinstance(owner, str) and fn.__name__ in TEXT_METHODS and (fn.__name__ == "join" or needs_reading([args, kwargs])):
         return imported("irad.frontend.python.text_formats").TEXT_METHODS[fn.__name__](r, owner, args, kwargs)
     if is_traced_deep(args) or is_traced_deep(kwargs):

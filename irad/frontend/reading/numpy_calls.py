@@ -56,6 +56,10 @@ _LARGE = 1024  # elements from which an array made of static numbers is made in 
 
 def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a NumPy or scipy.special function; NotImplemented if fn is none."""
+    if r.captures.array_classes and (lookup(fn) is not None or _is_numpy(fn) or hashed(_MUTATING, fn)):
+        classes = import_later("irad.frontend.reading.array_classes")
+        if classes.holds([args, kwargs]):
+            return classes.called(r, fn, args, kwargs)
     mutating = hashed(_MUTATING, fn)
     if mutating is not None:
         return of_either(r, args, lambda *a: mutating(r, *a, **kwargs))

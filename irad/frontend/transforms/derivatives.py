@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.core.array_classes import ArrayOfClass
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, emit, inline, map_regions, substitute
 from irad.core.lazy_dataclass import replace
 from irad.core.tree import TreeDef, flatten, leaves_like
@@ -170,7 +171,8 @@ def _check_scalar(lin: Linearised, has_aux: bool) -> None:
     if has_aux and not (lin.out_tree.cls is tuple and len(lin.out_tree.children) == 2):
         raise IradTypeError("with has_aux=True the function must return (value, aux)")
     value = lin.out_tree.children[0] if has_aux else lin.out_tree
-    if value.cls is not None or not lin.graph.results:
+    of_class = value.cls is not None and issubclass(value.cls, ArrayOfClass)  # an array without axes, with its attributes
+    if (value.cls is not None and not of_class) or not lin.graph.results:
         raise IradTypeError(f"grad wants a function that returns one number, this one returns {_returned(value)}")
     t = lin.graph.results[0].type
     if is_complex(t.dtype):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import is_of_class
 from irad.core.foreign import (
     CODE,
     advice,
@@ -74,6 +75,7 @@ class Captures:
         self.cells: list[Cell] = []  # of arrays that the caller knows
         self.originals: dict[int, Any] = {}  # id of such a stand-in -> the captured object
         self.kept: list[Any] = []  # stand-ins, so that their ids stay theirs
+        self.array_classes: set[type] = set()  # subclasses of np.ndarray that were met
         self.records: dict[Structured, Path] = {}  # captured structured arrays by their stand-ins
 
     def path(self, obj: Any) -> Path | None:
@@ -225,6 +227,8 @@ class Captures:
             return self._text(obj, path)
         if is_structured(obj):
             return self._structured(obj, path)
+        if is_of_class(obj):
+            return self._of_class(obj, path)
         if is_foreign_array(obj):
             self.guard(path, "type", type(obj))
             return self._foreign(obj, path)
@@ -253,6 +257,15 @@ class Captures:
         array = self._leaf(as_array(obj), inside)
         self._mirror(obj, array, path)
         return array
+
+    def _of_class(self, obj: np.ndarray, path: Path) -> Any:
+        """An object of a subclass of np.ndarray: its numbers are read at each call."""
+        array = obj.view(np.ndarray)
+        found = self._array(array, path.child("base array"), type_of(array))
+        out = import_later("irad.frontend.reading.array_classes").stand_for(self, obj, path, found)
+        self._mirror(obj, out, path)
+        self.kept.append(array)
+        return out
 
     def _live_int(self, obj: Any, path: Path) -> bool:
         return type(obj) is int and path in self.live and path not in self.frozen

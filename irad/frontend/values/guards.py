@@ -78,6 +78,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "item": _item,
     "nth": lambda obj, k: next(islice(obj, k, None)),
     "array": lambda obj, _: as_array(obj),
+    "base array": lambda obj, _: obj.view(np.ndarray),
     "coo": lambda obj, _: obj.tocoo(),
     "dict": lambda obj, _: dict(obj),
     "bytes": lambda obj, name: child(np.asarray(obj), fields(obj.dtype)[obj.dtype.names.index(name)]),
