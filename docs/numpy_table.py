@@ -16,6 +16,7 @@ import numpy as np
 from irad.frontend.numpy.table import TABLE, load_all
 from irad.frontend.numpy.unsupported import REASONS
 from irad.frontend.python.numbers import BUILTINS
+from irad.frontend.reading import np_matrix  # noqa: F401  (np.asmatrix and np.bmat)
 from irad.frontend.reading.numpy_calls import _MUTATING
 
 TARGET = Path(__file__).with_name("numpy.md")

@@ -49,7 +49,19 @@ APART = LAYERS[3]  # never each other
 # The same within a package; a set is a line, and what is not named stands above all lines (what runs the others).
 WITHIN: dict[str, list[set[str]]] = {
     "irad.core": [
-        {"affine", "types", "dependence", "lazy_dataclass", "garbage", "notes", "once", "array_classes", "structured", "switches", "foreign"},
+        {
+            "affine",
+            "types",
+            "dependence",
+            "lazy_dataclass",
+            "garbage",
+            "notes",
+            "once",
+            "array_classes",
+            "structured",
+            "switches",
+            "foreign",
+        },
         {"ir", "tree", "rows"},
     ],
     "irad.frontend": [

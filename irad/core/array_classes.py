@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-ARRAY = "<array>"  # the name of the array among the attributes
+ARRAY, CLASS = "<array>", "<class>"  # names, which no program can write, of the array and of the class
 _KEPT_OUT = {  # what an object has otherwise than by the array
     *vars(object), "__class_getitem__", "__array_interface__", "__array_struct__", "__buffer__", "__setstate__", "__dlpack__",
     "__dlpack_device__", "__array_priority__",
@@ -58,21 +58,27 @@ def _members(cls: type, names: Sequence[str]) -> dict[str, Any]:
 
 
 class ArrayOfClass:
-    """Stands for an object of a subclass of np.ndarray, `array_class`."""
+    """Stands for an object of a subclass of np.ndarray."""
 
-    array_class: type = np.ndarray
 
-    @property
-    def array(self) -> Any:
-        """The numbers: what stands for an array."""
-        return vars(self)[ARRAY]
+setattr(ArrayOfClass, CLASS, np.ndarray)
+
+
+def array_in(x: ArrayOfClass) -> Any:
+    """The numbers of an object: what stands for an array."""
+    return vars(x)[ARRAY]
+
+
+def class_behind(x: ArrayOfClass) -> type:
+    """The subclass of np.ndarray that an object is of."""
+    return getattr(type(x), CLASS)  # type: ignore[no-any-return]
 
 
 ROOT: Any = type("ndarray", (ArrayOfClass,), _members(np.ndarray, [n for n in dir(np.ndarray) if n not in _KEPT_OUT]))
 ROOT.__hash__ = None
 # What np.matrix has itself. Its `__new__` and `__array_finalize__` are no methods of what stands for it.
 _OWN = [n for n in vars(np.matrix) if not n.startswith("_") or n.startswith(("__get", "__mul", "__rm", "__im", "__po", "__ip"))]
-MATRIX: Any = type("matrix", (ROOT,), {**_members(np.matrix, _OWN), "array_class": np.matrix, "__array_priority__": 10.0})
+MATRIX: Any = type("matrix", (ROOT,), {**_members(np.matrix, _OWN), CLASS: np.matrix, "__array_priority__": 10.0})
 for _cls in (ROOT, MATRIX):
     _cls.__module__ = "array_classes"  # they are read as classes of the user's are
 _made: dict[type, tuple[tuple[Any, ...], type]] = {}
@@ -89,7 +95,7 @@ def stand_in(cls: type) -> type:
         left_out = ("__dict__", "__weakref__", "__init_subclass__", "__slots__")
         content = {k: v for k, v in vars(cls).items() if k not in left_out}
         new = types.new_class(cls.__name__, bases, {}, lambda names: names.update(content))
-        new.array_class = cls  # type: ignore[attr-defined]
+        setattr(new, CLASS, cls)
         known = _made[cls] = (now, new)
     return known[1]
 
@@ -119,7 +125,7 @@ def rebuilt(cls: Any, names: Sequence[str], children: Sequence[Any]) -> Any:
         out = object.__new__(cls)
         vars(out).update(zip(names, children))
         return out
-    real, owner = np.asarray(array).view(_Bare), cls.array_class
+    real, owner = np.asarray(array).view(_Bare), getattr(cls, CLASS)
     try:
         real.__class__ = owner
     except TypeError:  # its objects are laid out otherwise

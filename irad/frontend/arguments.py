@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.array_classes import ArrayOfClass, class_behind
 from irad.core.foreign import is_container, is_foreign_array, is_sparse
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import ARRAYS, SCALARS, Structured, field_type, why_not
 from irad.core.tree import Static, TreeDef, leaf_fields, structured_nodes
@@ -131,6 +133,8 @@ class Arguments:
         if isinstance(x, Structured):
             self.records.append(x)
             return
+        if isinstance(x, ArrayOfClass):
+            import_later("irad.frontend.reading.array_classes").follow(self.r.captures, class_behind(x))
         found = structure(x)
         if found is not None:
             if not isinstance(x, tuple):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.array_classes import ArrayOfClass
+from irad.core.array_classes import ArrayOfClass, array_in
 from irad.core.foreign import base_items
 from irad.core.ir import Builder, Graph, Value, captured, current
 from irad.core.notes import Notes
@@ -303,12 +303,10 @@ class Reader:
         return content.value if isinstance(content, Arr) else constant(content)
 
     def operand(self, x: Any) -> Any:
-        """x as a table function takes it: arrays become `Arr` or NumPy arrays, in lists and tuples too.
-
-        Structured arrays become NumPy's if nothing in them is traced, and stay what they are otherwise.
-        """
-        if isinstance(x, Array):
-            return self.read(x)
+        """x as a table function takes it: arrays become `Arr` or NumPy arrays, in lists and tuples too; structured arrays become
+        NumPy's if nothing in them is traced, and stay what they are otherwise."""
+        if isinstance(x, (Array, ArrayOfClass)):
+            return self.read(array_in(x) if isinstance(x, ArrayOfClass) else x)
         if type(x) in (list, tuple):
             return self.array_of(x) if has_run(x) else type(x)(map(self.operand, x))
         if isinstance(x, slice):
@@ -317,8 +315,6 @@ class Reader:
             return {k: self.operand(v) for k, v in x.items()}
         if isinstance(x, (Structured, Bytes)) and not is_traced_deep(x):
             return concrete(x)
-        if isinstance(x, ArrayOfClass):
-            return self.operand(x.array)
         if type(x) is Varying:
             raise UnsupportedError(f"an operand is {unfit(x)}")
         return self.operand(self.definite(x, "an operand")) if type(x) is Nullable else x

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irad.core.array_classes import ArrayOfClass, is_own
+from irad.core.array_classes import ArrayOfClass, array_in, is_own
 from irad.core.foreign import is_container, is_instance, is_library
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
@@ -254,7 +254,7 @@ def iterate(r: Reader, obj: Any) -> Seq:
         obj.each(found.append)
         return Seq(len(found), found.__getitem__, False)
     if isinstance(obj, ArrayOfClass) and is_own(python_method(obj, "__iter__")):
-        return Seq(r.call(len, [obj.array]), lambda i: r.getitem(obj, i))
+        return Seq(r.call(len, [array_in(obj)]), lambda i: r.getitem(obj, i))
     if isinstance(obj, Stand):
         return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
     if isinstance(obj, range):
@@ -298,9 +298,8 @@ def _plain(r: Reader, obj: Any) -> Seq:
     code = getattr(method, "__code__", None)
     if code is not None and isinstance(obj, collections.abc.MappingView):  # of a mapping that is written in Python
         return iterate(r, r.enter(method, source_of(code), [obj], {}))
-    if code is not None and not is_library(type(obj).__module__):
-        return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
-    if python_method(obj, "__getitem__") is not None and method is None and not is_library(type(obj).__module__):
+    by_position = method is None and python_method(obj, "__getitem__") is not None
+    if (code is not None or by_position) and not is_library(type(obj).__module__):
         return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
     if not isinstance(obj, collections.abc.Iterable):
         raise PythonTypeError(f"{describe(obj)} is not iterable")

@@ -14,8 +14,8 @@ import numpy as np
 from irad.core.foreign import base_items, is_in_class, is_instance, is_library, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
-from irad.frontend.values.captures import Captures
 from irad.frontend.values.arr import Arr, static_value
+from irad.frontend.values.captures import Captures
 from irad.frontend.values.objects import (
     Array,
     Closure,

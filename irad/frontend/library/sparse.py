@@ -66,9 +66,7 @@ class Sparse:
         return self.toarray()
 
     def todense(self):
-        if self.product:
-            raise UnsupportedError("todense() makes a np.matrix, of which compiled code knows nothing; write toarray()")
-        return self.toarray()
+        return np.asmatrix(self.toarray()) if self.product else self.toarray()
 
     def diagonal(self, k=0):
         if self.full is not None:
@@ -85,7 +83,7 @@ class Sparse:
         if axis is None:
             return np.sum(self.data if self.full is None else self.full)
         out = self.T.applied(np.ones(self.shape[0])) if axis in (0, -2) else self.applied(np.ones(self.shape[1]))
-        return (out[None, :] if axis in (0, -2) else out[:, None]) if self.product else out
+        return np.asmatrix(out[None, :] if axis in (0, -2) else out[:, None]) if self.product else out
 
     def mean(self, axis=None):
         total = self.sum(axis)

@@ -21,7 +21,6 @@ _GROUPS = {
     "dates are not numbers here: convert to float64 before": (
         "busday_count busday_offset is_busday datetime_as_string datetime_data isnat"
     ),
-    "np.matrix is not supported: use arrays and @": "asmatrix bmat",
     "NumPy's own state does not reach compiled code, which warns of nothing": (
         "seterr seterrcall geterr geterrcall setbufsize getbufsize set_printoptions get_printoptions printoptions nested_iters"
     ),

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.types import is_complex
 from irad.core.once import import_later
+from irad.core.types import is_complex
 from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.numpy.table import METHODS, TABLE, lookup
 from irad.frontend.numpy.views import BY_NAME, at, copied, register, reshaped, uncertain

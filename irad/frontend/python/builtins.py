@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.array_classes import ArrayOfClass, is_own
+from irad.core.array_classes import ArrayOfClass, array_in, class_behind, is_own
 from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
@@ -121,7 +121,7 @@ def len_(r: Reader, obj: Any) -> Any:
     if isinstance(obj, Arr):
         raise TypeError(f"object of type '{'float' if obj.name == 'f64' else 'int'}' has no len()")
     if isinstance(obj, ArrayOfClass) and is_own(python_method(obj, "__len__")):
-        return r.call(len, [obj.array])
+        return r.call(len, [array_in(obj)])
     method = special_method(r, obj, "__len__")
     if method is not None and not is_library(type(obj).__module__):
         return _own_length(r, r.call(method, []))
@@ -286,7 +286,7 @@ def class_of(x: Any) -> type:
     if isinstance(x, Stands):
         return x.cls
     if isinstance(x, ArrayOfClass):
-        return x.array_class
+        return class_behind(x)
     return types.BuiltinMethodType if isinstance(x, Method) else type(x)
 
 

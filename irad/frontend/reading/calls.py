@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.array_classes import ArrayOfClass, stand_in
+from irad.core.array_classes import ArrayOfClass, class_behind, stand_in
 from irad.core.foreign import is_library, module_of
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
@@ -283,7 +283,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pl
     if dataclasses.is_dataclass(cls) and "__init__" in vars(cls) and init.__code__.co_filename == "<string>":  # a generated one
         return _dataclass(r, cls, args, kwargs)
     obj = _new(r, cls, new, args, kwargs)
-    if isinstance(obj, cls) or isinstance(obj, ArrayOfClass) and issubclass(obj.array_class, cls):
+    if isinstance(obj, cls) or isinstance(obj, ArrayOfClass) and issubclass(class_behind(obj), cls):
         _init(r, obj, init, new, args, kwargs)
     return obj
 
@@ -322,7 +322,7 @@ def _kind(cls: type) -> type:
 
 def _init(r: Reader, obj: Any, init: Any, new: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     if isinstance(init, types.FunctionType):
-        rely_on(r, type(obj) if not isinstance(obj, ArrayOfClass) else obj.array_class, "__init__")
+        rely_on(r, type(obj) if not isinstance(obj, ArrayOfClass) else class_behind(obj), "__init__")
         r.call(init, [obj, *args], kwargs)
     elif isinstance(obj, (list, dict, set, collections.deque)):
         r.call(Method(obj, "__init__"), args, kwargs)

@@ -371,7 +371,13 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
     for owner, dunder, rest in tries:
         method = python_method(owner, dunder)
         if method is not None:
-            if owner is xs[-1] and len(xs) == 2 and owner is not xs[0] and not is_library(type(owner).__module__) and not isinstance(owner, ArrayOfClass):
+            if (
+                owner is xs[-1]
+                and len(xs) == 2
+                and owner is not xs[0]
+                and not is_library(type(owner).__module__)
+                and not isinstance(owner, ArrayOfClass)
+            ):
                 decided = _numpy_before(r, name, xs[0], owner, method)
                 if decided is not NotImplemented:
                     return decided
@@ -393,9 +399,8 @@ def _before(y: ArrayOfClass, x: Any, reflected: str) -> bool:
     """Is the method of the right operand called first: is its class a subclass of the left one's, with a method of its own?"""
     if isinstance(x, Array):
         return True
-    return isinstance(x, ArrayOfClass) and type(x) is not type(y) and isinstance(y, type(x)) and found_in_class(
-        type(y), reflected
-    ) is not found_in_class(type(x), reflected)
+    own = lambda v: found_in_class(type(v), reflected)
+    return isinstance(x, ArrayOfClass) and isinstance(y, type(x)) and own(y) is not own(x)
 
 
 COMPARED = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.array_classes import MATRIX, ROOT, ArrayOfClass
+from irad.core.array_classes import MATRIX, ROOT, ArrayOfClass, array_in, class_behind
 from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
@@ -21,13 +21,13 @@ from irad.frontend.values.objects import Array, is_number
 
 def new(r: Reader, cls: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
     """np.matrix(data, dtype, copy), and of a subclass of it."""
-    if isinstance(data, ArrayOfClass) and issubclass(data.array_class, np.matrix):
-        if dtype is None or np.dtype(dtype) == data.array.type.numpy:
+    if isinstance(data, ArrayOfClass) and issubclass(class_behind(data), np.matrix):
+        if dtype is None or np.dtype(dtype) == array_in(data).type.numpy:
             return r.call(r.getattr(data, "copy"), []) if copy else data
         return r.call(r.getattr(data, "astype"), [dtype])
     if isinstance(data, (Array, ArrayOfClass)):
         out = r.call(r.getattr(data, "view"), [cls])
-        if dtype is not None and np.dtype(dtype) != out.array.type.numpy:
+        if dtype is not None and np.dtype(dtype) != array_in(out).type.numpy:
             return r.call(r.getattr(out, "astype"), [dtype])
         return r.call(r.getattr(out, "copy"), []) if copy else out
     if isinstance(data, str):
@@ -67,7 +67,7 @@ if hasattr(np, "mat"):
 
 def _of(r: Reader, x: Any, array: Any) -> Any:
     """A result that is an array, as a matrix of the class of x."""
-    return made(r, x.array_class, array, x) if isinstance(array, Array) else array
+    return made(r, class_behind(x), array, x) if isinstance(array, Array) else array
 
 
 def _times(r: Reader, x: Any, y: Any) -> Any:
@@ -76,27 +76,27 @@ def _times(r: Reader, x: Any, y: Any) -> Any:
             return called(r, np.dot, [x, as_matrix(r, y)], {})
         y = r.operand(y)
     if is_number(y) or isinstance(y, Arr):
-        return _of(r, x, r.operator("mul", x.array, y))
+        return _of(r, x, r.operator("mul", array_in(x), y))
     return NotImplemented
 
 
 def _after(r: Reader, x: Any, y: Any) -> Any:
     """y * x."""
     if is_number(y) or isinstance(y, Arr):
-        return _of(r, x, r.operator("mul", y, x.array))
+        return _of(r, x, r.operator("mul", y, array_in(x)))
     return called(r, np.dot, [y, x], {})
 
 
 def _into(name: str) -> Callable[..., Any]:
     def call(r: Reader, x: Any, y: Any) -> Any:
-        r.setitem(x.array, slice(None), plain(r.operator(name, x, y)))
+        r.setitem(array_in(x), slice(None), plain(r.operator(name, x, y)))
         return x
 
     return call
 
 
 def _getitem(r: Reader, x: Any, key: Any) -> Any:
-    out = r.getitem(x.array, plain(key))
+    out = r.getitem(array_in(x), plain(key))
     if not isinstance(out, Array):
         return out
     if len(out.shape) == 1:
@@ -106,7 +106,7 @@ def _getitem(r: Reader, x: Any, key: Any) -> Any:
         out = r.call(r.getattr(out, "reshape"), [(n, 1) if column else (1, n)])
     elif not out.shape:
         return r.getitem(out, ())
-    return made(r, x.array_class, out, x)
+    return made(r, class_behind(x), out, x)
 
 
 def _is_scalar(k: Any) -> bool:
@@ -118,8 +118,8 @@ def _fold(name: str) -> Callable[..., Any]:
 
     def call(r: Reader, x: Any, axis: Any = None, *rest: Any, **kwargs: Any) -> Any:
         if axis is None:
-            return r.call(r.getattr(x.array, name), [None, *rest], kwargs)
-        return _of(r, x, r.call(r.getattr(x.array, name), [axis, *rest], {**kwargs, "keepdims": True}))
+            return r.call(r.getattr(array_in(x), name), [None, *rest], kwargs)
+        return _of(r, x, r.call(r.getattr(array_in(x), name), [axis, *rest], {**kwargs, "keepdims": True}))
 
     return call
 
@@ -127,8 +127,8 @@ def _fold(name: str) -> Callable[..., Any]:
 def _position(name: str) -> Callable[..., Any]:
     def call(r: Reader, x: Any, axis: Any = None) -> Any:
         if axis is None:
-            return r.call(r.getattr(x.array, name), [])
-        out = r.call(np.expand_dims, [r.call(r.getattr(x.array, name), [axis]), axis])
+            return r.call(r.getattr(array_in(x), name), [])
+        out = r.call(np.expand_dims, [r.call(r.getattr(array_in(x), name), [axis]), axis])
         return _of(r, x, out)
 
     return call
@@ -140,7 +140,7 @@ def _base(name: str) -> Callable[..., Any]:
 
 
 def _inverse(r: Reader, x: Any) -> Any:
-    n, m = x.array.shape
+    n, m = array_in(x).shape
     return r.call(np.linalg.inv if n == m else np.linalg.pinv, [x])
 
 
@@ -158,7 +158,7 @@ def _transposed(r: Reader, x: Any) -> Any:
 
 def _adjoint(r: Reader, x: Any) -> Any:
     out = _transposed(r, x)
-    return r.call(r.getattr(out, "conjugate"), []) if x.array.type.numpy.kind == "c" else out
+    return r.call(r.getattr(out, "conjugate"), []) if array_in(x).type.numpy.kind == "c" else out
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -172,7 +172,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _fold(name) for name in ("sum", "mean", "std", "var", "prod", "any", "all", "max", "min", "ptp")},
     **{name: _position(name) for name in ("argmax", "argmin")},
     **{name: _base(name) for name in ("squeeze", "flatten", "ravel")},
-    "tolist": lambda r, x: r.call(r.getattr(x.array, "tolist"), []),
+    "tolist": lambda r, x: r.call(r.getattr(array_in(x), "tolist"), []),
     "getT": _transposed, "getA": _array, "getA1": _flat, "getH": _adjoint, "getI": _inverse,
 }  # fmt: skip
 _ATTRIBUTES = {"I": _inverse, "A": _array, "A1": _flat, "T": _transposed, "H": _adjoint}

@@ -118,19 +118,3 @@ def test_values_and_slopes(f: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_the_value_alone(f: Callable[[Any], Any]) -> None:
     assert irad.compile(f)(X) == pytest.approx(f(X), rel=1e-14)
-
-
-class Vector(np.ndarray):
-    def __new__(cls, x: Any) -> Any:
-        return np.asarray(x).view(cls)
-
-
-class Filled(np.ndarray):
-    def __new__(cls, x: Any) -> Any:
-        return super().__new__(cls, x.shape, float, x)
-
-
-@pytest.mark.parametrize("cls", [Vector, Filled])
-def test_subclasses_of_arrays_are_refused(cls: Any) -> None:
-    with pytest.raises(irad.UnsupportedError, match=f"{cls.__name__} is a subclass of np.ndarray.*use the array itself"):
-        irad.grad(lambda x: np.sum(cls(x)))(np.ones(3))
