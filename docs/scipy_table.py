@@ -62,7 +62,6 @@ says how to add one.
 | `optimize.brenth`, `optimize.ridder`, `optimize.bisect` | are `brentq` |
 | `interpolate.CubicSpline` | all ends but periodic ones |
 | `fft.dct`, `fft.idct`, and those of `fftpack` | types 2 and 3, norms None and "ortho" |
-| `ndimage.map_coordinates` | order 0 and 1 |
 | `stats.multivariate_normal` | covariances that are positive definite |
 | `sparse.csr_matrix`, `csr_array` and the other formats | may be captured, arguments and made inside; their places are known when the program is read, and compared at each call; those whose places data decide, and `lil` and `dok` that are filled, are dense arrays |
 | `sparse.linalg.spsolve`, `splu`, `factorized` | LU factors within a band, in the order of Cuthill and McKee, dense ones where it is wide; derivatives of first and second order (a third one is an error where the band is narrow), along the numbers of the matrix too |

@@ -1,4 +1,4 @@
-"""scipy.ndimage: filters, and samples between the elements of an array."""
+"""scipy.ndimage: filters that weigh neighbours."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def _mode(mode):
     return _MODES[mode]
 
 
-def _wide(x, pairs, mode, cval):
+def widened(x, pairs, mode, cval):
     mode = _mode(mode)
     return np.pad(x, pairs, mode, constant_values=cval) if mode == "constant" else np.pad(x, pairs, mode)
 
@@ -26,7 +26,7 @@ def along_axis(x, weights, axis, mode, cval, origin):
     x = np.moveaxis(np.asarray(x), axis, 0)
     m = len(weights)
     before = m // 2 + origin
-    wide = _wide(x, [(before, m - 1 - before)] + [(0, 0)] * (x.ndim - 1), mode, cval)
+    wide = widened(x, [(before, m - 1 - before)] + [(0, 0)] * (x.ndim - 1), mode, cval)
     out = weights[0] * wide[: len(x)]
     for k in range(1, m):
         out = out + weights[k] * wide[k : k + len(x)]
@@ -58,7 +58,7 @@ def _correlated(x, w, mode, cval, origins):
     if x.ndim != w.ndim or len(origins) != x.ndim:
         raise UnsupportedError("scipy.ndimage.correlate and convolve: weights, and origins, for as many axes as the array has")
     before = [n // 2 + o for n, o in zip(w.shape, origins)]
-    wide = _wide(x, [(b, n - 1 - b) for b, n in zip(before, w.shape)], mode, cval)
+    wide = widened(x, [(b, n - 1 - b) for b, n in zip(before, w.shape)], mode, cval)
     out = 0.0
     for at in np.ndindex(*w.shape):
         out = out + w[at] * wide[tuple([slice(k, k + n) for k, n in zip(at, x.shape)])]
@@ -145,36 +145,3 @@ def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
 def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):
     """scipy.ndimage.prewitt."""
     return _edges(input, axis, mode, cval, [1.0, 1.0, 1.0])
-
-
-@written("scipy.ndimage.map_coordinates")
-def map_coordinates(input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
-    """scipy.ndimage.map_coordinates of order 0 or 1; outside: constant, nearest, or mirror."""
-    if order not in (0, 1):
-        raise UnsupportedError("scipy.ndimage.map_coordinates: order=0 or order=1, which interpolates by lines")
-    x, at = np.asarray(input), np.asarray(coordinates)
-    if mode not in ("constant", "nearest", "mirror"):
-        raise UnsupportedError("scipy.ndimage.map_coordinates: mode 'constant', 'nearest' or 'mirror'")
-    inside, places, shares = True, [], []
-    for d in range(x.ndim):
-        n, c = x.shape[d], at[d]
-        if mode == "constant":
-            inside = inside & (c >= 0) & (c <= n - 1)
-        elif mode == "mirror":
-            period = max(2 * (n - 1), 1)
-            c = np.abs(c) % period
-            c = np.where(c > n - 1, period - c, c)
-        c = np.clip(c, 0, n - 1)
-        if order == 0:
-            places.append(np.floor(c + 0.5).astype(np.int64))
-            continue
-        j = np.clip(np.floor(c).astype(np.int64), 0, max(n - 2, 0))
-        places.append(j)
-        shares.append(c - j)
-    out = 0.0
-    for corner in np.ndindex(*(2 if order else 1,) * x.ndim):
-        weight = 1.0
-        for d in range(x.ndim if order else 0):
-            weight = weight * (shares[d] if corner[d] else 1 - shares[d])
-        out = out + weight * x[tuple([np.clip(places[d] + corner[d], 0, x.shape[d] - 1) for d in range(x.ndim)])]
-    return np.where(inside, out, cval) if mode == "constant" else out

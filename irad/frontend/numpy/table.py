@@ -62,7 +62,7 @@ _parts = {
     "scipy.spatial.distance": ["library.distances"],
     "scipy.sparse": ["library.sparse_made", "library.sparse_systems"],
     "scipy.signal": ["library.filters", "library.resampling", "library.periodograms", "library.waves", "library.peaks"],
-    "scipy.ndimage": ["library.images"],
+    "scipy.ndimage": ["library.images", "library.neighbours", "library.warps", "library.labels"],
     "scipy.fft": ["library.spectra"],
     "scipy.fftpack": ["library.spectra"],
 }

@@ -10,14 +10,12 @@ import scipy.ndimage as nd
 import scipy.signal as sg
 
 import irad
-from irad.errors import UnsupportedError
 from irad.frontend.library import filters, images
 
 R = np.random.default_rng(0)
 A, K, X, X2 = R.random((6, 7)), R.random((3, 3)), R.random(20), R.random((2, 20))
 B_, A_ = sg.butter(3, 0.3)
 SOS = sg.butter(4, 0.3, output="sos")
-C = np.array([[0.3, 2.2, 4.9, 5.0, -0.5, 7.3], [1.1, 0.2, 5.5, 6.0, 3.1, -2.0]])
 MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
 
 CALLS: list[tuple[Any, tuple[Any, ...]]] = [
@@ -34,7 +32,6 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     *((nd.gaussian_filter, (A, (0.7, 1.2), (0, 1), None, m)) for m in MODES), (nd.gaussian_filter1d, (A, 0.8, 0, 2)),
     *((f, (A, 3, None, m)) for f in (nd.uniform_filter,) for m in MODES), (nd.uniform_filter1d, (A, 4, 0)),
     (nd.laplace, (A,)), (nd.sobel, (A, 0)), (nd.prewitt, (A, 1)),
-    *((nd.map_coordinates, (A, C, None, o, m, 0.25)) for o in (0, 1) for m in ("constant", "nearest", "mirror")),
 ]  # fmt: skip
 
 
@@ -51,8 +48,6 @@ PROGRAMS: dict[str, tuple[Any, np.ndarray]] = {
     "detrend, hilbert": (lambda x: np.sum(sg.detrend(x) ** 3) + np.sum(np.abs(sg.hilbert(x)) ** 2), X),
     "savgol_filter": (lambda x: np.sum(sg.savgol_filter(x, 5, 2) ** 2) + np.sum(sg.savgol_filter(x, 7, 3, deriv=1, mode="mirror") ** 2), X),
     "images": (lambda a: np.sum(nd.convolve(a, K) ** 2) + np.sum(nd.gaussian_filter(a, 1.0) ** 2) + np.sum(nd.sobel(a) ** 2), A),
-    "map_coordinates": (lambda a: np.sum(nd.map_coordinates(a, C, order=1) ** 2), A),
-    "map_coordinates, by where": (lambda c: np.sum(nd.map_coordinates(A, c, order=1, mode="mirror") ** 2), C[:, [0, 1, 2, 4]]),
     "sigma": (lambda s: np.sum(nd.gaussian_filter1d(A, s[0], radius=3) ** 2), np.array([1.1])),
 }  # fmt: skip
 
@@ -68,7 +63,5 @@ def test_compiled(name: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="order=0 or order=1"):
-        irad.compile(lambda a: nd.map_coordinates(a, C))(A)
     with pytest.raises(ValueError, match="boundary mode not supported: 'around'"):
         irad.compile(lambda a: nd.laplace(a, mode="around"))(A)
