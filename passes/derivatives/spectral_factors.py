@@ -75,7 +75,7 @@ def _taken(defs: Defs, n: Node) -> Factor | None:
     """Some of the vectors, one after the other: the others are scaled by 0."""
     (x, *rest), spec = n.inputs, n.attrs["spec"]
     inner = factor(defs, x)
-    if rest or inner is None or inner[3] is not None or not x.type.static or len(spec) != n.out.type.rank:
+    if rest or inner is None or inner[3] is not None or not (x.type.static and n.out.type.static) or len(spec) != n.out.type.rank:
         return None
     axis = x.type.rank - 1 - int(inner[1])
     whole = lambda k, s: isinstance(s, Slice) and (s.start, s.size, s.step) == (0, x.type.dims[k], 1)
