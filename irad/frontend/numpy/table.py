@@ -53,7 +53,7 @@ _more = [
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {
     "numpy.testing": ["library.testing"],
-    "scipy.special": ["scipy.special", "library.lambert", "library.gamma"],
+    "scipy.special": ["scipy.special", "library.lambert", "library.gamma", "library.orthogonal", "library.counting"],
     "scipy.linalg": ["scipy.linalg", "library.matrices", "library.riccati", "library.factors"],
     "scipy.stats": ["library.stats", "library.samples", "library.hypotheses", "library.densities"],
     "scipy.integrate": ["library.integration"],
