@@ -1,6 +1,7 @@
 """scipy.spatial.distance."""
 
 import numpy as np
+from scipy import special as sp
 
 from irad.errors import UnsupportedError
 from irad.frontend.registry import written
@@ -132,3 +133,36 @@ def minkowski(u, v, p=2, w=None):
 def mahalanobis(u, v, VI):
     """scipy.spatial.distance.mahalanobis."""
     return _of("mahalanobis", _float(u), _float(v), VI=VI)
+
+
+@written("scipy.spatial.distance.seuclidean")
+def seuclidean(u, v, V):
+    """scipy.spatial.distance.seuclidean."""
+    return np.sqrt(np.sum((_float(u) - _float(v)) ** 2 / np.asarray(V)))
+
+
+@written("scipy.spatial.distance.jensenshannon")
+def jensenshannon(p, q, base=None, *, axis=0, keepdims=False):
+    """scipy.spatial.distance.jensenshannon."""
+    p, q = _float(p), _float(q)
+    p, q = p / np.sum(p, axis, keepdims=True), q / np.sum(q, axis, keepdims=True)
+    m = (p + q) / 2.0
+    js = np.sum(sp.rel_entr(p, m), axis, keepdims=keepdims) + np.sum(sp.rel_entr(q, m), axis, keepdims=keepdims)
+    js = js if base is None else js / np.log(base)
+    return np.sqrt(np.maximum(js, 0.0) / 2.0)
+
+
+@written("scipy.spatial.distance.jaccard")
+def jaccard(u, v, w=None):
+    """scipy.spatial.distance.jaccard: what is there but in one of both counts."""
+    u, v = np.asarray(u) != 0, np.asarray(v) != 0
+    apart, either = _sum((u != v) * 1.0, w), _sum((u | v) * 1.0, w)
+    return np.where(either > 0, apart / np.where(either > 0, either, 1.0), 0.0)[()]
+
+
+@written("scipy.spatial.distance.dice")
+def dice(u, v, w=None):
+    """scipy.spatial.distance.dice of bools."""
+    u, v = np.asarray(u) != 0, np.asarray(v) != 0
+    apart = _sum((u != v) * 1.0, w)
+    return apart / (2.0 * _sum((u & v) * 1.0, w) + apart)

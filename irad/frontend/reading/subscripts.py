@@ -29,7 +29,7 @@ from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, lift, static_int
 from irad.frontend.values.fits import check_scalar
-from irad.frontend.values.index import is_condition, is_index
+from irad.frontend.values.index import is_condition, is_for_scalars, is_index
 from irad.frontend.values.objects import (
     AliasError,
     Array,
@@ -62,7 +62,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, Stands):
         return obj.item(r, key)
     if isinstance(obj, Arr):
-        return r.wrap(getitem(obj, r.operand(key)), zero_d=True) if key in ((), Ellipsis) else _not_indexable(r, obj)
+        return r.wrap(getitem(obj, r.operand(key)), zero_d=key != ()) if is_for_scalars(key, obj) else _not_indexable(r, obj)
     if isinstance(obj, Text):
         if is_traced_deep(key):
             raise obj.unknown()

@@ -269,6 +269,16 @@ def _finish(shape: Sequence[Dim], spec: list[Any], operands: list[Value], layout
 # ---- reading and storing ------------------------------------------------------------------------------------------
 
 
+def is_for_scalars(key: Any, x: Arr) -> bool:
+    """Is key one that a scalar takes: of nothing but new axes and an ellipsis; of a Python number `()` and `...`, which `wrap` adds?"""
+    parts = key if isinstance(key, tuple) else (key,)
+    return (
+        all(k is None or k is Ellipsis for k in parts)
+        and sum(k is Ellipsis for k in parts) < 2
+        and (not x.weak or None not in parts)
+    )
+
+
 def getitem(x: Any, key: Any) -> Arr:
     """x[key]. Raises IndexError kinds of irad with NumPy's words; a traced mask gives a run-time extent."""
     a = lift(x)
