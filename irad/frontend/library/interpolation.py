@@ -3,6 +3,7 @@
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.frontend.library.surfaces import bases
 from irad.frontend.registry import written
 
 # ---- piecewise polynomials -----------------------------------------------------------------------------------------------------------
@@ -226,6 +227,8 @@ def _lines(x, y, kind, bounds_error, fill, axis, at):
         out = y[j] + d * (y[j + 1] - y[j])
     elif kind == "cubic":
         out = cubic_spline(x, y)(at)
+    elif kind == "quadratic":
+        out = _spline(*_parabolas(x, y), 2, at, 0, True)
     elif kind in ("previous", "zero"):
         out = y[np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 1)]
     elif kind == "next":
@@ -234,7 +237,7 @@ def _lines(x, y, kind, bounds_error, fill, axis, at):
         out = y[np.clip(np.searchsorted((x[1:] + x[:-1]) / 2, at), 0, len(x) - 1)]
     else:
         raise UnsupportedError(
-            f"scipy.interpolate.interp1d(kind={kind!r}): linear, cubic, nearest, previous and next are compiled"
+            f"scipy.interpolate.interp1d(kind={kind!r}): linear, quadratic, cubic, nearest, previous and next are compiled"
         )
     if not extrapolate:
         below, above = fill if isinstance(fill, tuple) else (fill, fill)
@@ -245,9 +248,15 @@ def _lines(x, y, kind, bounds_error, fill, axis, at):
     return out[()]
 
 
+def _parabolas(x, y):
+    """Knots and coefficients of the spline of degree 2 through values: its knots are between them."""
+    t = np.concatenate((np.repeat(x[:1], 3), (0.5 * (x[1:] + x[:-1]))[1:-1], np.repeat(x[-1:], 3)))
+    return t, np.linalg.solve(bases(t, 2, x), y.reshape((len(y), -1))).reshape(y.shape)
+
+
 @written("scipy.interpolate.interp1d", always=True)
 def interp1d(x, y, kind="linear", axis=-1, copy=True, bounds_error=None, fill_value=np.nan, assume_sorted=False):
-    """scipy.interpolate.interp1d: linear, cubic, nearest, previous or next."""
+    """scipy.interpolate.interp1d: linear, quadratic, cubic, nearest, previous or next."""
     x, y = np.asarray(x) + 0.0, np.moveaxis(np.asarray(y) + 0.0, axis, 0)
     if not assume_sorted:
         order = np.argsort(x)
@@ -266,17 +275,15 @@ def evaluate_lines(self, x):
 
 @written("scipy.interpolate.RegularGridInterpolator", always=True)
 def grid(points, values, method="linear", bounds_error=True, fill_value=np.nan, **options):
-    """scipy.interpolate.RegularGridInterpolator by lines."""
-    if method != "linear":
-        raise UnsupportedError("scipy.interpolate.RegularGridInterpolator: method='linear'")
+    """scipy.interpolate.RegularGridInterpolator by lines, or of the nearest values."""
     return lambda xi: interpn(points, values, xi, method, bounds_error, fill_value)
 
 
 @written("scipy.interpolate.interpn", always=True)
 def interpn(points, values, xi, method="linear", bounds_error=True, fill_value=np.nan):
-    """scipy.interpolate.interpn by lines; xi has the coordinates along its last axis, or is a tuple of them."""
-    if method != "linear":
-        raise UnsupportedError("scipy.interpolate.interpn: method='linear'")
+    """scipy.interpolate.interpn by lines, or of the nearest values; xi has the coordinates along its last axis, or is a tuple of them."""
+    if method not in ("linear", "nearest"):
+        raise UnsupportedError("scipy.interpolate.interpn and RegularGridInterpolator: method 'linear' or 'nearest'")
     xi = np.stack(np.broadcast_arrays(*xi), -1) if isinstance(xi, tuple) else np.asarray(xi)
     values, dims = np.asarray(values), len(points)
     xi = xi.reshape((-1, dims)) if xi.ndim == 1 else xi
@@ -288,7 +295,8 @@ def interpn(points, values, xi, method="linear", bounds_error=True, fill_value=n
         inside = inside & (at >= p[0]) & (at <= p[-1])
         j = np.clip(np.searchsorted(p, at, side="right") - 1, 0, len(p) - 2)
         places.append(j)
-        shares.append((at - p[j]) / (p[j + 1] - p[j]))
+        share = (at - p[j]) / (p[j + 1] - p[j])
+        shares.append(share if method == "linear" else np.where(share <= 0.5, 0.0, 1.0))
     if bounds_error and not np.all(inside):
         raise ValueError("One of the requested xi is out of bounds")
     wide = (-1,) + (1,) * (values.ndim - dims)

@@ -6,7 +6,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.registry import written
 
 
-def _bases(t, k, x):
+def bases(t, k, x):
     """All B-splines of degree k over the knots t, at positions x, of which those outside are moved to the ends."""
     n = len(t) - k - 1
     x = np.clip(x, t[k], t[n])[:, None]
@@ -44,10 +44,10 @@ class Surface:
 def _values(tx, ty, c, kx, ky, x, y, grid):
     x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
     if grid:
-        return _bases(tx, kx, np.atleast_1d(x)) @ c @ _bases(ty, ky, np.atleast_1d(y)).T
+        return bases(tx, kx, np.atleast_1d(x)) @ c @ bases(ty, ky, np.atleast_1d(y)).T
     x, y = np.broadcast_arrays(x, y)
     shape = x.shape
-    out = np.sum((_bases(tx, kx, x.reshape(-1)) @ c) * _bases(ty, ky, y.reshape(-1)), axis=1)
+    out = np.sum((bases(tx, kx, x.reshape(-1)) @ c) * bases(ty, ky, y.reshape(-1)), axis=1)
     return out.reshape(shape)[()]
 
 
@@ -60,7 +60,7 @@ def rect_bivariate_spline(x, y, z, bbox=None, kx=3, ky=3, s=0, maxit=20):
     if z.shape != (len(x), len(y)):
         raise ValueError("x and y dimensions of z must have the same number of elements as x and y")
     tx, ty = _knots(x, kx), _knots(y, ky)
-    c = np.linalg.solve(_bases(ty, ky, y), np.linalg.solve(_bases(tx, kx, x), z).T).T
+    c = np.linalg.solve(bases(ty, ky, y), np.linalg.solve(bases(tx, kx, x), z).T).T
     return Surface(tx, ty, c, kx, ky)
 
 

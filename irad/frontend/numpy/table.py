@@ -58,7 +58,7 @@ _parts = {
     "scipy.stats": ["library.stats", "library.samples", "library.hypotheses", "library.densities"],
     "scipy.integrate": ["library.integration"],
     "scipy.optimize": ["library.optimisation", "library.minima"],
-    "scipy.interpolate": ["library.interpolation", "library.surfaces"],
+    "scipy.interpolate": ["library.interpolation", "library.surfaces", "library.splines"],
     "scipy.spatial.distance": ["library.distances"],
     "scipy.spatial.transform": ["library.rotations"],
     "scipy.spatial": ["library.factors", "library.nearby"],

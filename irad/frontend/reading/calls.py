@@ -270,6 +270,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pl
         issubclass(cls, BaseException)
         or (cls.__module__.split(".")[0] == "irad" and not in_library(cls))
         or not cls.__flags__ & (1 << 9)
+        or (is_library(cls.__module__) and not isinstance(init, (types.FunctionType, types.WrapperDescriptorType)))  # of Cython
     ):
         return r.state.made(run_native(r, cls, args, kwargs))
     meta = found_in_class(type(cls), "__call__")

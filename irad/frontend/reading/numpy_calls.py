@@ -27,7 +27,7 @@ from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
-from irad.frontend.values.objects import Array, Either, Poison, describe, python_method
+from irad.frontend.values.objects import Array, Either, Poison, describe, found_in_class, python_method
 from irad.frontend.values.result_layout import of_call
 from irad.ops.intervals import interval
 
@@ -72,7 +72,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     args, kwargs = by_name(fn, builder, args, kwargs)
     if isinstance(builder, Written):
         refuse_unused(_shown(fn), fn, builder, args, kwargs)
-    if builder is None and isinstance(called := lookup(python_method(fn, "__call__")), Written):
+    if builder is None and isinstance(called := lookup(found_in_class(type(fn), "__call__")), Written):
         return call_written(r, called, [fn, *args], kwargs)  # an object of SciPy's
     if isinstance(builder, Written) and builder.always:
         return call_written(r, builder, args, kwargs)
