@@ -51,9 +51,12 @@ class Merge:
 
     def __init__(self, r: Reader, cond: Arr, a: Region, b: Region, live: Live):
         self.r, self.cond, self.a, self.b, self.live = r, cond, a, b, live
-        lists = OfBranch(lambda v: a.defines(v) or b.defines(v), (a.builder, b.builder))
+        self.lists = OfBranch(lambda v: a.defines(v) or b.defines(v), (a.builder, b.builder))
         self.joiner = Joiner(
-            lambda obj, side: r.state.born(obj) is not (a, b)[side].builder, (a.content, b.content), lists, r.captures.is_object
+            lambda obj, side: r.state.born(obj) is not (a, b)[side].builder,
+            (a.content, b.content),
+            self.lists,
+            r.captures.is_object,
         )
         self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
         self.exports = Exports(r, (a, b))
@@ -74,6 +77,7 @@ class Merge:
             outs = emit(
                 if_, self.cond.value, regions=[graph_of(self.a, sides[0]), graph_of(self.b, sides[1])], hints=_hints(items)
             )
+            self.lists.bound_extents(outs, sides)
         return self._place(items, list(outs))
 
     def _items(self) -> list[_Item]:

@@ -18,7 +18,8 @@ from irad.frontend.control.filling import holes
 from irad.frontend.control.templates import Bad, Composite, Grower, Grown, Sized, Template, mutable, structure, walk
 from irad.frontend.values.objects import Array, Cell, Maybe, Nullable
 from irad.frontend.values.runs import Run, has_run, head, is_checked, larger, length_of, most_of, tail
-from irad.ops.intervals import dim_interval
+from irad.ops.array import dim_value
+from irad.ops.intervals import bound, dim_interval
 
 MOST = 2**20  # trips for which room is made at run time; where there may be more, their number must be known
 WRITTEN_OUT = 32  # trips of a loop that is written out where an array changes its size: then all sizes are known
@@ -61,6 +62,15 @@ class OfBranch(Grower):
             with b:
                 found = min(found, dim_interval(d)[1])
         return found
+
+    def bound_extents(self, outs: Sequence[Value], sides: Sequence[Sequence[Value]]) -> None:
+        """What bounds the extents of the results of a branch: what bounds them on the sides."""
+        for out, *found in zip(outs, *sides):
+            for k, n in enumerate(out.type.shape):
+                if not isinstance(n, int):
+                    most = max(self._highest(v.type.shape[k]) for v in found)
+                    if most < dim_interval(n)[1]:
+                        bound(dim_value(n), 0, most)
 
     def _local(self, d: Dim) -> bool:
         return any(map(self.inside, symbols(d)))

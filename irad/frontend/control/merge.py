@@ -227,20 +227,46 @@ class Joiner:
         return self._varying(t, b) if self.lasting is not None else _differ(t, b)
 
     def _varying(self, t: Template, b: Any) -> Template:
-        """Of an array on some paths and a number on the others."""
-        sides = _array_and_number(t), _array_and_number(b)
+        """Of an array on some paths, and a number or an empty list on the others."""
+        sides = _array_and_other(t), _array_and_other(b)
         if None in sides:
             return _differ(t, b)
-        (array, number_), (array_b, number_b) = sides  # type: ignore[misc]
+        (array, other), (array_b, other_b) = sides  # type: ignore[misc]
         if array is None or array_b is None:
             array, side = (array_b, 1) if array is None else (array, 0)
-            array = array if isinstance(array, Template) else self._inside(array, side)
+            array = array if isinstance(array, Template) else self._with_room(array, side) or self._inside(array, side)
         else:
             array = self.join(array, array_b)
-        given = [x if isinstance(x, Num) else number(x) for x in (number_, number_b) if x is not None]
-        if not given or isinstance(array, Bad):
+        if isinstance(array, Bad):
+            return array
+        both = self._others(other, other_b)
+        if both is None or any(isinstance(x, list) and self.contents[k](x) for k, x in enumerate((other, other_b))):
             return _differ(t, b)
-        return Null(array, join_numbers(*given) if len(given) == 2 else given[0])
+        return Null(array, both)
+
+    def _others(self, a: Any, b: Any) -> Template | None:
+        """The template of what a variable is where it is no array, of two of which one may be None; None if they are of two kinds."""
+        if a is None or b is None:
+            only = b if a is None else a
+            return only if isinstance(only, Template) or only is None else other_than_array(only)
+        if all(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
+            return self.join(a, b)  # of empty lists
+        if any(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
+            return None
+        return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
+
+    def _with_room(self, x: Array, side: int) -> Template | None:
+        """Of an array that is there on one side only, of a length that data decide: in an array with room, where that is bounded."""
+        loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
+        if self.grower is None or len(loose) != 1:
+            return None
+        found = self.grower.sized(None, x.type, x.type, loose[0])
+        if isinstance(found, str):
+            return None
+        room, *more = found
+        shape = tuple(room if k == loose[0] else n for k, n in enumerate(x.shape))
+        pair = (x, None) if side == 0 else (None, x)
+        return Sized(x.type.with_shape(shape), loose[0], more[0], more[1], more[2], pair, bool(more[3]))
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
         have = t.type if isinstance(t, (Ary, Sized)) else a.type
@@ -319,17 +345,22 @@ def _differ(t: Template, b: Any) -> Bad:
     return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
 
 
-def _array_and_number(x: Any) -> tuple[Any, Any] | None:
-    """The array and the number (or their templates) that a variable is, one of which may be None; None if it is neither."""
+def _array_and_other(x: Any) -> tuple[Any, Any] | None:
+    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
     if isinstance(x, Same):
         x = x.obj
     if isinstance(x, Varying):
         return x.value, x.other
     if isinstance(x, Null) and x.other is not None:
         return x.child, x.other
-    if isinstance(x, Num) or is_number(x) or is_zero_d(x):
+    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
         return None, x
     return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
+def other_than_array(x: Any) -> Template:
+    """The template of what a variable is where it is no array: a number, or one empty list."""
+    return Same(x) if isinstance(x, list) else number(x)
 
 
 class _OfElements(Grower):
@@ -421,7 +452,7 @@ def open_(
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Nullable):
-        other = number(obj.other) if isinstance(obj, Varying) else None
+        other = other_than_array(obj.other) if isinstance(obj, Varying) else None
         return Null(open_(obj.value, side, lasting, content), other)
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))

@@ -12,7 +12,7 @@ from typing import Any
 
 from irad.core.array_classes import ArrayOfClass, array_in, is_own
 from irad.core.foreign import is_container, is_instance, is_library
-from irad.core.lazy_dataclass import dataclass
+from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
@@ -21,7 +21,18 @@ from irad.frontend.control.special import special_method
 from irad.frontend.reader import Reader
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
-from irad.frontend.values.objects import Array, Closure, Env, Method, Stand, StructureError, Text, describe, python_method
+from irad.frontend.values.objects import (
+    Array,
+    Closure,
+    Env,
+    Method,
+    Stand,
+    StructureError,
+    Text,
+    Varying,
+    describe,
+    python_method,
+)
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
@@ -263,6 +274,8 @@ def iterate(r: Reader, obj: Any) -> Seq:
         if not obj.shape:
             raise PythonTypeError("iteration over a 0-d array")
         return Seq(from_dim(obj.shape[0]), lambda i: in_progression(r, obj, i) or r.getitem(obj, i))
+    if type(obj) is Varying and obj.other == []:
+        return replace(iterate(r, obj.value), length=r.call(len, [obj]))
     if isinstance(obj, Structured) and obj.layout.scalar:
         return Seq(len(obj.children), lambda k: r.getitem(obj, k), False)
     if isinstance(obj, (Structured, Bytes)):
@@ -402,14 +415,16 @@ def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
     return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls, of=(seq,), live=seq.live)
 
 
+class Varies(StructureError):
+    """How many elements there are depends on data."""
+
+
 def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
     out: list[Any] = []
     for x in items(r, iterable):
         keep = r.truth(x if fn is None else r.call(fn, [x]))
         if isinstance(keep, Arr):
-            raise UnsupportedError(
-                "filter() by data makes a list whose length is not known; use a boolean mask or a loop with if"
-            )
+            raise Varies("filter() by data makes elements whose number is not known; use a boolean mask or a loop with if")
         out += [x] if keep else []
     return listed(out)
 

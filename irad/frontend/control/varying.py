@@ -1,6 +1,7 @@
-"""Variables that are an array on some paths and a number on the others: `total = 0.0`, then `total = total + x` under a condition.
+"""Variables that are an array on some paths and a number, or a list that is empty, on the others: `total = 0.0`, then `total = total + x`
+under a condition; `best = []`, then `best = np.flatnonzero(x > t)`.
 
-An operation on one is read twice, for the array and for the number, under the bool that says which it is; results of one kind
+An operation on one is read twice, for the array and for the other, under the bool that says which it is; results of one kind
 become one value again.
 """
 
@@ -39,3 +40,9 @@ def call(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     """fn(*args, **kwargs) of a function that is not the program's, where an argument varies."""
     n = len(args)
     return split(r, [*args, *kwargs.values()], lambda *xs: r.call(fn, list(xs[:n]), dict(zip(kwargs, xs[n:]))))
+
+
+def call_on_items(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """fn(*args, **kwargs), where an item of an argument that is a list or tuple varies: `np.concatenate([x, y])`."""
+    k = next(k for k, x in enumerate(args) if type(x) in (list, tuple) and varies(x))
+    return split(r, args[k], lambda *items: r.call(fn, [*args[:k], type(args[k])(items), *args[k + 1 :]], kwargs))

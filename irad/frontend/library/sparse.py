@@ -8,7 +8,7 @@ import numpy as np
 
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
-from irad.frontend.library.sparse_places import inside, known, merge, pairs, picked
+from irad.frontend.library.sparse_places import inside, known, merge, pairs, picked, placed
 
 DENSE = ("lil", "dok")  # formats that are held as arrays once they are filled
 
@@ -44,6 +44,15 @@ class Sparse:
 
     def getnnz(self):
         return self.nnz
+
+    def nonzero(self):
+        """Rows and columns of the numbers that are not zero."""
+        if self.full is not None:
+            return np.nonzero(self.full)
+        once = self.once()
+        kept = once.data != 0
+        placed(kept)
+        return once.row[kept], once.col[kept]
 
     @property
     def indices(self):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.types import DTYPES, Type, is_complex
+from irad.core.types import DTYPES, Dim, Type, is_complex
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.reduce import any_of
 from irad.frontend.registry import attribute, method, numpy
@@ -50,17 +50,26 @@ def angle(z: Any, deg: bool = False) -> Arr:
 
 
 @numpy("isreal")
-def isreal(x: Any) -> Arr:
+def isreal(x: Any) -> Any:
     """np.isreal: where the imaginary part is zero."""
+    if not is_complex(dtype_of(x)):
+        return _everywhere(True, shape_of(x))
     return apply_ufunc("equal", imag(x), 0)
 
 
 @numpy("iscomplex")
-def iscomplex(x: Any) -> Arr:
+def iscomplex(x: Any) -> Any:
     """np.iscomplex: where the imaginary part is not zero."""
     if not is_complex(dtype_of(x)):
-        return Arr(const(value=False, type=Type("bool", shape_of(x))))
+        return _everywhere(False, shape_of(x))
     return apply_ufunc("not_equal", imag(x), 0)
+
+
+def _everywhere(value: bool, shape: tuple[Dim, ...]) -> Any:
+    """A bool everywhere, known where the shape is: `np.any(np.iscomplex(x))` is then known too."""
+    if all(isinstance(n, int) for n in shape):
+        return np.full(shape, value)
+    return Arr(const(value=value, type=Type("bool", shape)))
 
 
 @numpy("iscomplexobj")

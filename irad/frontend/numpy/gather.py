@@ -27,6 +27,7 @@ from irad.frontend.values.arr import (
     static_value,
 )
 from irad.frontend.values.index import flat_positions, getitem, mask_indices, setitem
+from irad.frontend.values.positions import traced_position
 from irad.ops.array import iota, reshape_to
 from irad.ops.constant import const
 from irad.ops.intervals import bound
@@ -137,11 +138,21 @@ def argwhere(a: Any) -> Arr:
 
 @numpy("delete")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Arr:
-    """np.delete at static positions."""
+    """np.delete. At positions that are computed, or along an axis of run-time extent, it is what a mask keeps."""
     x = lift(arr) if axis is not None else ravel(arr)
     k = 0 if axis is None else normalize_axis(axis, x.ndim)
-    n = _static_extent(x.shape[k], "np.delete")
-    return getitem(x, (slice(None),) * k + (np.delete(np.arange(n), static_value(obj, "the positions of np.delete")),))
+    n = x.shape[k]
+    before = (slice(None),) * k
+    if isinstance(n, int) and not is_traced(obj):
+        return getitem(x, (*before, np.delete(np.arange(n), obj)))
+    if not isinstance(obj, slice):
+        obj = lift(obj) if is_traced(obj) or np.size(obj) else np.zeros(0, np.int64)
+    if isinstance(n, int) and isinstance(obj, Arr) and not obj.shape and is_int(obj.name):
+        at, gone = np.arange(n - 1), traced_position(obj.value, n, k)
+        after = apply_ufunc("greater_equal", at, gone if isinstance(gone, int) else Arr(gone))
+        return getitem(x, (*before, apply_ufunc("add", at, after)))
+    kept = setitem(Arr(const(value=True, type=Type("bool", (n,)))), obj, False)
+    return getitem(x, (*before, Arr(kept)))
 
 
 def _static_extent(d: Dim, what: str) -> int:

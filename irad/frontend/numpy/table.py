@@ -89,8 +89,9 @@ def _of_numpy(fn: Any) -> bool:
 
 
 def _part_of(fn: Any) -> str:
-    """The module that a function belongs to; SciPy's ufuncs do not say where they are from."""
-    return "scipy.special" if isinstance(fn, np.ufunc) else str(getattr(fn, "__module__", ""))
+    """The module that a function belongs to; SciPy's ufuncs do not say where they are from, nor do functions of its inner modules."""
+    path = "scipy.special" if isinstance(fn, np.ufunc) else str(getattr(fn, "__module__", ""))
+    return "scipy.sparse" if path == "scipy._lib._sparse" else path
 
 
 def load_all(fn: Any = None) -> bool:

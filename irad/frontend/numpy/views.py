@@ -5,6 +5,7 @@ Whether `reshape` or `ravel` is a view or a copy is decided by strides, as in Nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,11 +20,16 @@ from irad.frontend.numpy.shape import Turn
 from irad.frontend.numpy.table import METHODS, TABLE
 from irad.frontend.reader import Reader
 from irad.frontend.registry import find
-from irad.frontend.values.arr import Arr, from_dim, is_traced, normalize_axis, static_int
+from irad.frontend.values.arr import Arr, from_dim, is_traced, normalize_axis, show_shape, size_of, static_int
 from irad.frontend.values.index import plan
 from irad.frontend.values.layout import ghost, is_c, is_f, memory_order, new_like, nocopy_strides
 from irad.frontend.values.objects import Array, Cell
 from irad.frontend.values.steps import At, ComplexPart, Reshape, Transpose
+from irad.ops.array import dim_value
+from irad.ops.constant import scalar
+from irad.ops.control import raise_if
+from irad.ops.elementwise import ne
+from irad.ops.intervals import bound
 
 View = Callable[..., Any]
 FUNCTIONS: dict[Any, View] = {}
@@ -192,6 +198,7 @@ BY_NAME["squeeze"] = _via_shape(np.squeeze, "squeeze")
 
 
 def _reshape(r: Reader, x: Array, shape: Any, order: str, copy: Any) -> Any:
+    x = _of_known_size(r, x, shape)
     if order == "A":
         order = "F" if _fortran(x) else "C"
     if order == "F" and len(x.shape) > 0:
@@ -204,6 +211,24 @@ def _reshape(r: Reader, x: Array, shape: Any, order: str, copy: Any) -> Any:
     if copy is False and made.cell is not x.cell:
         raise IradValueError("Unable to avoid creating a copy while reshaping.")
     return copied(r, made, new_like(made.shape, made.strides, "C")) if copy and made.cell is x.cell else made
+
+
+def _of_known_size(r: Reader, x: Array, shape: Any) -> Array:
+    """An array of run-time extent along one axis, as one of that extent with which it has a shape whose extents are all known: that is
+    checked. `image[~seam].reshape(h, w - 1)`."""
+    given = shape if isinstance(shape, (tuple, list)) else (shape,)
+    loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
+    if len(loose) != 1 or is_traced(shape) or any(not hasattr(n, "__index__") or n < 0 for n in given):
+        return x
+    k, total = loose[0], math.prod(map(int, given))
+    rest = math.prod(n for n in x.shape if isinstance(n, int))
+    size, n = dim_value(x.shape[k]), -1 if rest == 0 or total % rest else total // rest
+    raise_if(ne(size, scalar(n, "i64")), dim_value(size_of(x.shape)), exc="ValueError",
+             message=f"cannot reshape array of size {{}} into shape {show_shape(tuple(map(int, given)))}")  # fmt: skip
+    if n < 0:
+        return x
+    bound(size, n, n)
+    return at(r, x, (*[slice(None)] * k, slice(0, n)))
 
 
 def _fortran(x: Array) -> bool:

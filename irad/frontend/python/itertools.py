@@ -8,7 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import IradValueError, UnsupportedError
-from irad.frontend.control.sequences import ENDLESS, Seq, element, iterate, iterator, listed, product_, rest, static_length
+from irad.frontend.control.sequences import (
+    ENDLESS,
+    Seq,
+    Varies,
+    element,
+    iterate,
+    iterator,
+    listed,
+    product_,
+    rest,
+    static_length,
+)
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
@@ -158,7 +169,7 @@ def dropwhile(r: Reader, fn: Any, iterable: Any) -> Seq:
 def _known(r: Reader, x: Any, name: str) -> bool:
     keep = r.truth(x)
     if isinstance(keep, Arr):
-        raise UnsupportedError(f"{name} by data gives elements whose number is not known; use a boolean mask or a loop with if")
+        raise Varies(f"{name} by data gives elements whose number is not known; use a boolean mask or a loop with if")
     return bool(keep)
 
 

@@ -27,6 +27,7 @@ from irad.frontend.reading.instances import (
     delete_attr,
     has_attr,
     instance_attr,
+    rely_on_absence,
     set_instance_attr,
 )
 from irad.frontend.reading.methods import MUTATING
@@ -34,7 +35,7 @@ from irad.frontend.reading.structured import get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import Array, Either, Method, Poison, Text, Varying, class_of_number
+from irad.frontend.values.objects import UNDEFINED, Array, Closure, Either, Method, Poison, Text, Varying, class_of_number
 from irad.frontend.values.state import Name
 
 _CONTAINERS = (list, dict, set, collections.deque)
@@ -55,6 +56,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return obj.attribute(r, name)
     if isinstance(obj, Poison):
         raise obj.error("what is read here")
+    if isinstance(obj, Closure) and name in Closure.OWN:
+        raise AttributeError(f"'function' object has no attribute '{name}'")
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):
@@ -172,11 +175,25 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Stands):
         obj.assign(r, name, value)
         return
+    if isinstance(obj, types.ModuleType) and not is_library(obj.__name__):
+        r.state.assign(_module_variable(r, obj, name), value)
+        return
     if isinstance(obj, (type, types.ModuleType)):
         raise UnsupportedError(
             f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
     set_instance_attr(r, obj, name, value)
+
+
+def _module_variable(r: Reader, module: types.ModuleType, name: str) -> Name:
+    """The place of an attribute of a module, which is a global variable of the module's functions."""
+    own, now = vars(module), UNDEFINED
+    if name not in r.outside.names(own):
+        if name in own:
+            now = _static_attr(r, module, name)
+        else:
+            rely_on_absence(r, module, name)
+    return Name(r.outside.env(own, r.captures.origin(module), "attr", name, now), name)
 
 
 # ---- the builtins of the same names ---------------------------------------------------------------------------------------

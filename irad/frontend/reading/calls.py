@@ -158,6 +158,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
     if special is not None:
         return special(r, *args, **kwargs)
+    if any(type(x) in (list, tuple) and varies(x) for x in args):
+        return varying.call_on_items(r, fn, args, kwargs)
     numpy_made = call_numpy(r, fn, args, kwargs)
     if numpy_made is not NotImplemented:
         return numpy_made

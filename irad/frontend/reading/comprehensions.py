@@ -20,6 +20,7 @@ from irad.frontend.control.sequences import (
     Generator,
     Seq,
     Stream,
+    Varies,
     collected,
     go_over,
     iterate,
@@ -97,10 +98,6 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
             )
         if keep:
             each(r, rest, consume) if rest else consume()
-
-
-class Varies(StructureError):
-    """How many elements a comprehension has depends on data."""
 
 
 def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:

@@ -111,7 +111,7 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         shown = f"{module}{'.' * bool(module)}{getattr(fn, '__qualname__', fn)}"
         words = f"{shown} gives another result at each call, but here it would run once, at compile time; "
         words += "call it outside and pass the result as an argument"
-        if shown.startswith(("datetime.", "date.")):  # it may be kept, and not be used
+        if shown.startswith(_TIMES_OF_DAY):  # it may be kept, and not be used
             return Poison(words)
         raise UnsupportedError(words)
     if type(owner).__name__ == "SeedSequence" and (
@@ -144,6 +144,9 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         out = fn(*operands, **named)
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
     return _iterated(r, out) if made_now else r.wrap(out)
+
+
+_TIMES_OF_DAY = ("datetime.", "date.", "time.strftime", "time.ctime", "time.asctime", "time.localtime", "time.gmtime")
 
 
 def _differs(fn: Any, module: str, owner: Any) -> bool:

@@ -11,7 +11,19 @@ from irad.frontend.control import generators
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import Undecided, as_stream, has_own_iterator, made, opened, where_found
 from irad.frontend.control.regions import attempt
-from irad.frontend.control.sequences import Around, Consume, Seq, Stream, element, go_over, iterate, iterator, new_state, rest
+from irad.frontend.control.sequences import (
+    Around,
+    Consume,
+    Seq,
+    Stream,
+    Varies,
+    element,
+    go_over,
+    iterate,
+    iterator,
+    new_state,
+    rest,
+)
 from irad.frontend.control.special import special_method
 from irad.frontend.python.itertools import bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS
@@ -142,9 +154,18 @@ def _next(r: Reader, it: Any, *default: Any) -> Any:
 
 
 def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that goes over generators by `lazy`; so too where data decide how many elements there are."""
+
     def call(r: Reader, *args: Any, **kwargs: Any) -> Any:
         args = tuple(opened(r, x) if has_own_iterator(x) else x for x in args)
-        return (lazy if any(_lazy(x) for x in args) else plain)(r, *args, **kwargs)
+        if any(_lazy(x) for x in args):
+            return lazy(r, *args, **kwargs)
+        if plain not in _SELECTING:
+            return plain(r, *args, **kwargs)
+        try:
+            return attempt(r, lambda: plain(r, *args, **kwargs))
+        except Varies:
+            return lazy(r, *args, **kwargs)
 
     return call
 
@@ -164,6 +185,7 @@ def _step_or(step: Any, default: Any) -> Any:
         return default
 
 
+_SELECTING = {BUILTINS[f] for f in (filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile)}
 for _fn, _made in {**_STREAMED, next: _next}.items():
     BUILTINS[_fn] = _of_generators(BUILTINS[_fn], _made)
 _plain_next, BUILTINS[next] = BUILTINS[next], _moved

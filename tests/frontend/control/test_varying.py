@@ -1,4 +1,4 @@
-"""Variables that are an array on some paths and a number on others: the compiled function against plain Python."""
+"""Variables that are an array on some paths and a number or an empty list on others: the compiled function against plain Python."""
 
 from __future__ import annotations
 
@@ -108,9 +108,60 @@ def no_array(x: np.ndarray) -> Any:
     return c.shape[0] + np.sum(x)
 
 
+class Fit:
+    def __init__(self) -> None:
+        self.inliers: Any = []
+
+    def best(self, x: np.ndarray, n: int) -> Any:
+        found: Any = []
+        for k in range(n):
+            if x[k % 3] > 5.0:
+                continue
+            near = np.where(np.abs(x - 0.1 * k) <= 0.25)[0]
+            if len(near) > len(found):
+                found = near
+            self.inliers = found
+        return self.inliers
+
+
+def indices_of_the_best(x: np.ndarray) -> Any:
+    few = Fit().best(x, 4)
+    many = Fit().best(x, 40)
+    y = x.copy()
+    y[few] *= 2.0
+    return np.sum(x[many] ** 3) + len(many) + np.sum(y * np.arange(3.0))
+
+
+def gone_over(x: np.ndarray) -> Any:
+    parts: Any = []
+    if x[0] > 0.3:
+        parts = x * 2.0
+    total = 1.0
+    for v in parts:
+        total = total + v * v
+    return total * np.size(parts) + np.sum(parts) + (1.0 if isinstance(parts, list) else x[1])
+
+
+def joined_to_others(x: np.ndarray) -> Any:
+    more: Any = []
+    if x[0] > 0.3:
+        more = x[x > 0.55]
+    return np.sum(np.concatenate([more, x]) ** 2) * len(np.concatenate((x, more)))
+
+
+def looked_up(x: np.ndarray) -> Any:
+    first: Any = []
+    if x[1] > 0.4:
+        first = x
+    try:
+        return first[0] * x[2]
+    except IndexError:
+        return x[1]
+
+
 NUMBERS = [
     summed_in_a_loop, in_a_while, settled_by_a_test, settled_by_its_rank, stored_in_place, in_a_dict, number_again, given_to_a_function,
-    in_a_list,
+    in_a_list, indices_of_the_best, gone_over, joined_to_others, looked_up,
 ]  # fmt: skip
 
 

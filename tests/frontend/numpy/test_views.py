@@ -218,3 +218,51 @@ def test_the_list_is_whole() -> None:
     listed = " ".join(e for e, _ in CASES) + " ".join(REFUSED)
     missing = [n for n in _giving_views() if f"{n.rsplit('.', 1)[-1]}" not in listed]
     assert not missing
+
+
+def without_seam(x: np.ndarray, t: float) -> Any:
+    kept = x[x != np.max(x)].reshape((2, 3))
+    kept[0] = kept[0] * t
+    rows = np.stack((x, x**2), axis=1)[x > -2.0]
+    return np.sum(kept * np.arange(6.0).reshape(2, 3)) * kept.shape[1] + np.sum(
+        rows.reshape(4, 3, order="F") * t + rows.reshape(4, 3)
+    )
+
+
+def test_a_shape_that_data_have_to_fit() -> None:
+    x = np.array([0.5, -1.0, 2.5, 0.3, 1.5, -2.5, 0.9])
+    assert np.isclose(irad.compile(without_seam)(x, 0.7), without_seam(x, 0.7), rtol=1e-14)
+    irad.check_grads(without_seam, (x, 0.7), order=1)
+    for bad in (np.append(x[:-1], 2.5), x - 3.0):
+        with pytest.raises(ValueError) as theirs:
+            without_seam(bad, 0.7)
+        with pytest.raises(ValueError) as ours:
+            irad.compile(without_seam)(bad, 0.7)
+        assert str(ours.value) == str(theirs.value)
+    y = np.arange(6.0)
+    f = lambda y, t: np.add.at(z := (w := y[y > t]).reshape(2, 2), (0, 1), 5.0) or np.sum(w * z.ravel())
+    assert irad.compile(f)(y, 1.5) == f(y, 1.5)
+
+
+def test_what_is_left_without_positions_that_data_decide() -> None:
+    def f(x: np.ndarray, at: Any) -> Any:
+        far = np.where(x > 1.0)[0]
+        near = np.delete(np.arange(len(x)), far)
+        left = np.delete(np.outer(x, x), np.argmax(x), axis=1)
+        some = np.delete(x[x > 0.0], slice(0, 2))
+        return (
+            np.sum(x[near] ** 2)
+            - np.sum(x[far])
+            + left.shape[1] * np.sum(left * left)
+            + np.sum(some)
+            + np.sum(np.delete(x, at) * x[0])
+        )
+
+    x = np.array([0.5, -1.0, 2.5, 0.3, 1.5])
+    for at in ([1, 3, 3], np.array([True, False, True, True, False]), -1):
+        assert np.isclose(irad.compile(f)(x, at), f(x, at), rtol=1e-14)
+        irad.check_grads(lambda x, at=at: f(x, at), (x,), order=1)
+    k = irad.compile(lambda x, k: np.delete(x, k))
+    assert k(x, 2).tolist() == [0.5, -1.0, 0.3, 1.5] and k(x, -5).tolist() == x[1:].tolist()
+    with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 5"):
+        k(x, 5)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import irad
 from irad.call.conditions import Condition, Conditions
 from irad.core.ir import walk
 from irad.core.tree import flatten
@@ -475,3 +476,24 @@ def test_no_numbers_are_lost_in_a_trace():
     traced = trace(lambda x: x * 2, (X,))
     assert [n.op.name for n in walk(traced.graph)] == ["const", "mul"]
     assert flatten((X,))[1] == traced.in_tree.children[0]
+
+
+def test_what_a_function_made_inside_says_of_itself():
+    from types import FunctionType
+
+    def f(x):
+        scaled = lambda v, by=2.0: v * by
+
+        def several(a, b, *rest, key=3):
+            return a * b
+
+        assert scaled.__class__ is FunctionType and several.__code__.co_argcount == 2 and scaled.__defaults__ == (2.0,)
+        assert several.__code__.co_varnames[:4] == ("a", "b", "key", "rest") and several.__kwdefaults__ == {"key": 3}
+        assert not hasattr(scaled, "node") and not hasattr(scaled, "env") and several.__name__ == "several"
+        per_point = [several(*p) for p in x] if several.__code__.co_argcount > 1 else []
+        return sum(per_point) * scaled.__code__.co_argcount + getattr(scaled, "weight", 1.5) * scaled(x[0, 0])
+
+    x = np.array([[0.5, 2.0], [3.0, 0.7]])
+    f(x)
+    check(f, x)
+    assert np.allclose(irad.grad(f)(x), [[4.0 + 3.0, 1.0], [1.4, 6.0]])

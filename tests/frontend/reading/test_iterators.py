@@ -201,7 +201,6 @@ def test_in_of_an_iterator() -> None:
 
 @pytest.mark.parametrize("f, words", [
     (lambda x: list(itertools.count()), "without an end"),
-    (lambda x: list(itertools.takewhile(lambda v: v < 2.5, x)), "takewhile by data"),
     (lambda x: [list(g) for _, g in itertools.groupby(x)], "groupby by data"),
     (lambda x: collections.Counter(x), "Counter"),
     (lambda x: np.broadcast(x, x).shape, "broadcast"),
@@ -211,6 +210,24 @@ def test_what_iterators_cannot_do(f: Callable[..., Any], words: str) -> None:
     with pytest.raises(UnsupportedError, match=words) as e:
         irad.compile(f)(X)
     assert "test_iterators.py" in str(e.value)
+
+
+def test_elements_that_data_select() -> None:
+    positive, given = (lambda v: v > 2.0), {"a": 0, "b": 2, "c": 1}
+
+    def f(x: np.ndarray) -> Any:
+        chosen = {name: x[k] for name, k in given.items()}
+        total = sum(filter(positive, chosen.values())) + sum(map(np.square, filter(lambda v: v < 2.5, x)))
+        kept = list(itertools.filterfalse(positive, x))
+        for v in itertools.dropwhile(lambda v: v < 2.2, x):
+            total = total * v
+        return total + len(kept) * sum(v for v in itertools.takewhile(lambda v: v < 2.5, x))
+
+    for x in (X, X[::-1].copy(), X - 4.0, X + 4.0):
+        assert np.isclose(irad.compile(f)(x), f(x), rtol=1e-14)
+        irad.check_grads(f, (x + 0.013,), order=1)
+    found = irad.compile(lambda x: list(itertools.takewhile(lambda v: v < 2.5, x)))(X)
+    assert found == list(itertools.takewhile(lambda v: v < 2.5, X))
 
 
 def test_iterators_from_outside() -> None:

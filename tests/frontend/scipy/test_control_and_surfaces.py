@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,7 @@ def surface(x: Any) -> Any:
 class Started:
     def __init__(self, x: Any):
         self.started, self.x = datetime.datetime.now(), x
+        self.day, self.zone = time.strftime("%Y-%m-%d"), time.localtime()
 
 
 def time_not_read(x: Any) -> Any:
@@ -95,5 +97,7 @@ def test_gamma_of_complex_numbers_is_scipys() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="another result at each call"):
         irad.compile(lambda x: np.sum(x) * datetime.datetime.now().hour)(X)
+    with pytest.raises(UnsupportedError, match="time.strftime gives another result at each call"):
+        irad.compile(lambda x: np.sum(x) * (time.strftime("%B") == "May"))(X)
     with pytest.raises(UnsupportedError, match="odd degrees"):
         irad.compile(lambda x: interpolate.RectBivariateSpline(GX, GY, Z * x[0], kx=2)(0.1, 0.1))(X)

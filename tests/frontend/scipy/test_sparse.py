@@ -195,6 +195,21 @@ def test_classes() -> None:
     assert np.isclose(irad.compile(f)(X), np.sum(L @ X))
 
 
+def test_what_is_asked_of_arrays_and_of_rows() -> None:
+    ratings = sp.csr_matrix(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]))
+
+    def f(u: Any, m: Any) -> Any:
+        total = np.sum(u**2) if not sp.issparse(u) and not sp.isspmatrix(u) else 0.0
+        for i in range(3):
+            _, found = m[i, :].nonzero()
+            total = total + np.sum(u[found] * m[i, :].data) * len(found)
+        return total
+
+    u = np.array([0.3, 0.5, 0.7])
+    assert np.isclose(irad.compile(f)(u, ratings), f(u, ratings), rtol=1e-14)
+    assert np.allclose(irad.grad(f)(u, ratings), 2 * u + [2.0, 2.0, 10.0])
+
+
 def test_a_large_plane_keeps_its_band() -> None:
     t, i = sp.diags([-1, 2, -1], [-1, 0, 1], shape=(20, 20)), sp.identity(20)
     a = (sp.kron(t, i) + sp.kron(i, t)).tocsc()

@@ -384,3 +384,36 @@ def test_an_object_that_is_captured_and_an_argument_is_one() -> None:
 
         assert [f(argument_first)(s), f(captured_first)(s), f(argument_first)(s)] == [3.0, 6.0, 11.0]
         assert s.seen == [2.0, 4.0, 8.0]
+
+
+def test_variables_of_another_module() -> None:
+    import sys
+
+    module = types.ModuleType("settings_of_a_test")
+    module.rate, module.calls = 1.0, 0  # type: ignore[attr-defined]
+    sys.modules["settings_of_a_test"] = module
+    try:
+
+        def f(x: np.ndarray) -> Any:
+            module.calls += 1  # type: ignore[attr-defined]
+            if x[0] > 0.2:
+                module.rate = x[1] * 2.0  # type: ignore[attr-defined]
+            for v in x:
+                module.rate = module.rate * v  # type: ignore[attr-defined]
+            module.last = x[0]  # type: ignore[attr-defined]
+            return module.rate
+
+        c, x = irad.compile(f), np.array([0.5, 2.0, 3.0])
+        for y in (x, x - 0.4, x * 2):
+            module.rate = 1.5  # type: ignore[attr-defined]
+            want = f(y)
+            after = (module.rate, module.last)  # type: ignore[attr-defined]
+            module.rate = 1.5  # type: ignore[attr-defined]
+            assert c(y) == want and (module.rate, module.last) == after  # type: ignore[attr-defined]
+        assert module.calls == 6  # type: ignore[attr-defined]
+        module.rate = 1.5  # type: ignore[attr-defined]
+        assert np.allclose(irad.grad(f)(x), [24.0, 12.0, 4.0]) and module.calls == 6 and module.rate == 1.5  # type: ignore[attr-defined]
+        with pytest.raises(UnsupportedError, match="attribute pi of the module numpy is assigned"):
+            irad.compile(lambda x: setattr(np, "pi", x[0]))(x)
+    finally:
+        del sys.modules["settings_of_a_test"]
