@@ -24,7 +24,7 @@ from irad.frontend.reading.random_streams import (
     sampled,
 )
 from irad.frontend.reading.random_streams import stand_for as stand_for
-from irad.frontend.values.arr import Arr, broadcast_shapes, lift, normalize_axis, static_int
+from irad.frontend.values.arr import Arr, broadcast_shapes, from_dim, lift, normalize_axis, static_int
 from irad.frontend.values.objects import Array, is_traced_deep
 from irad.frontend.values.runs import has_run
 from irad.ops.control import raise_if
@@ -279,7 +279,7 @@ def choice(
     if items is not None and s.cls is np.random.RandomState and len(items.shape) != 1:
         raise IradValueError("a must be 1-dimensional")
     axis = 0 if items is None else normalize_axis(axis, len(items.shape))
-    n = lift(given) if items is None else lift(_extent(items, axis))
+    n = lift(given if items is None else from_dim(items.shape[axis]))
     chances = [] if p is None else [parameter(r, r.call(np.asarray, [p]), "f64")]
     shape, replace = None if size is None else extents(size), bool(replace)
     pick = lambda draw, n, *p: draw(int(n), shape, replace, *p, **extra)

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.ir import current
 from irad.errors import IradValueError
 from irad.frontend.control.array_like import array_like
+from irad.frontend.control.loops import run_for
+from irad.frontend.control.regions import run_region
+from irad.frontend.control.sequences import Seq
+from irad.frontend.control.trips import LoopStatement
 from irad.frontend.reader import Reader
 from irad.frontend.reading.comprehensions import table
 from irad.frontend.values.arr import broadcast_shapes, static_int
+from irad.frontend.values.objects import Poison
 
 
 def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -37,7 +43,9 @@ def vectorized(r: Reader, fn: np.vectorize, args: list[Any], kwargs: dict[str, A
         outer, parts = _elements(r, arrays)
     else:
         outer, parts = _parts(r, arrays, fn.signature)
-    out = _each(r, outer, parts, call, fn.signature is not None)
+    out = _each(r, outer, parts, call, fn.signature is not None, fn.otypes is None)
+    if isinstance(out, Poison):
+        return out
     many = isinstance(out, tuple)
     cast = [
         x if t is None else r.call(r.getattr(x, "astype"), [t])
@@ -74,11 +82,19 @@ def _parts(r: Reader, arrays: list[Any], signature: str) -> tuple[tuple[Any, ...
     return outer, lambda k: [r.getitem(a, k) if outer else a for a in rows]
 
 
-def _each(r: Reader, outer: tuple[Any, ...], parts: Parts, call: Callable[[Sequence[Any]], Any], whole: bool) -> Any:
+def _each(
+    r: Reader, outer: tuple[Any, ...], parts: Parts, call: Callable[[Sequence[Any]], Any], whole: bool, untyped: bool
+) -> Any:
     if whole and not outer:
         out = call(parts(0))
         return tuple(r.call(np.asarray, [x]) for x in out) if isinstance(out, tuple) else r.call(np.asarray, [out])
     shape = tuple(static_int(n, "an extent of an argument of np.vectorize") for n in outer)
-    rows = table(r, int(np.prod(shape)), lambda k: call(parts(k)))
+    n = int(np.prod(shape))
+    if n and not whole and run_region(r, lambda: call(parts(0))).result is None:  # it is called for what it changes
+        if untyped:  # NumPy asks the first element for its type
+            call(parts(0))
+        run_for(r, LoopStatement(current().loc, lambda k: call(parts(k)) and None, None, None, None), Seq(n, lambda k: k))
+        return Poison("it is what np.vectorize makes of a function that returns None: an array of objects")
+    rows = table(r, n, lambda k: call(parts(k)))
     shaped = lambda x: r.call(np.reshape, [x, (*shape, *x.shape[1:])])
     return tuple(map(shaped, rows)) if isinstance(rows, tuple) else shaped(rows)
