@@ -13,6 +13,7 @@ from irad.core.structured import Bytes, Structured
 from irad.frontend.activations import Activation
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
+from irad.frontend.control.varying import of_each_kind_of_key
 from irad.frontend.reader import Reader, Restart
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
@@ -43,11 +44,13 @@ def _operator(r: Reader, name: str, *xs: Any) -> Any:
     return expressions.apply_operator(r, name, *xs)
 
 
+@of_each_kind_of_key
 def _get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
     return (records.node_item if isinstance(obj, (Structured, Bytes)) else subscripts.get_item)(r, obj, key)
 
 
+@of_each_kind_of_key
 def _set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
     (records.set_node_item if isinstance(obj, (Structured, Bytes)) else subscripts.set_item)(r, obj, key, value)

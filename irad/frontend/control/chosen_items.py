@@ -8,8 +8,7 @@ from typing import Any
 
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch
-from irad.frontend.control.merge import join_numbers
-from irad.frontend.control.templates import Num
+from irad.frontend.control.templates import Num, join_numbers
 from irad.frontend.control.templates import number as kind_of
 from irad.frontend.numpy.table import getitem
 from irad.frontend.reader import Reader

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
-from irad.core.types import Dim, complex_dtype, is_complex, is_float, promote
+from irad.core.types import Dim
 from irad.frontend.control.templates import (
     Ary,
     Bad,
@@ -27,13 +27,16 @@ from irad.frontend.control.templates import (
     Sized,
     Template,
     Words,
+    array_and_other,
     bare,
     choices,
     equal,
     is_zero_d,
+    join_numbers,
     mutable,
     number,
     one_of,
+    other_than_array,
     show,
     structure,
 )
@@ -58,23 +61,6 @@ from irad.frontend.values.runs import (
     tail,
 )
 from irad.frontend.values.state import same
-
-
-def join_numbers(a: Num, b: Num) -> Num:
-    """The type of a variable that is a on one path and b on the other, as Python and NumPy would mix them."""
-    mixed = a.mixed or b.mixed or a.weak != b.weak or (a.dtype == "bool") != (b.dtype == "bool")
-    if a.weak == b.weak:
-        wide = promote(a.dtype, b.dtype)
-        return Num(wide, a.weak, mixed)
-    strong, weak = (b, a) if a.weak else (a, b)
-    if weak.dtype == "bool" or strong.dtype == weak.dtype:
-        return Num(promote(strong.dtype, weak.dtype), False, mixed)
-    if is_complex(weak.dtype):
-        return Num(complex_dtype(strong.dtype), False, mixed)
-    if is_float(weak.dtype) and strong.dtype[0] not in "fc":
-        return Num("f64", False, mixed)
-    return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
-
 
 Content = Callable[[Any], Any]
 
@@ -228,7 +214,7 @@ class Joiner:
 
     def _varying(self, t: Template, b: Any) -> Template:
         """Of an array on some paths, and a number or an empty list on the others."""
-        sides = _array_and_other(t), _array_and_other(b)
+        sides = array_and_other(t), array_and_other(b)
         if None in sides:
             return _differ(t, b)
         (array, other), (array_b, other_b) = sides  # type: ignore[misc]
@@ -343,24 +329,6 @@ class Joiner:
 
 def _differ(t: Template, b: Any) -> Bad:
     return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
-
-
-def _array_and_other(x: Any) -> tuple[Any, Any] | None:
-    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
-    if isinstance(x, Same):
-        x = x.obj
-    if isinstance(x, Varying):
-        return x.value, x.other
-    if isinstance(x, Null) and x.other is not None:
-        return x.child, x.other
-    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
-        return None, x
-    return (x, None) if isinstance(x, (Ary, Array)) else None
-
-
-def other_than_array(x: Any) -> Template:
-    """The template of what a variable is where it is no array: a number, or one empty list."""
-    return Same(x) if isinstance(x, list) else number(x)
 
 
 class _OfElements(Grower):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import collections.abc
 import itertools
 import sys
@@ -413,20 +412,6 @@ def reversed_(r: Reader, iterable: Any) -> Seq:
 def map_(r: Reader, fn: Any, *iterables: Any) -> Seq:
     seq = zip_(r, *iterables)
     return Seq(seq.length, lambda i: r.call(fn, list(seq.get(i))), seq.rolls, of=(seq,), live=seq.live)
-
-
-class Varies(StructureError):
-    """How many elements there are depends on data."""
-
-
-def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
-    out: list[Any] = []
-    for x in items(r, iterable):
-        keep = r.truth(x if fn is None else r.call(fn, [x]))
-        if isinstance(keep, Arr):
-            raise Varies("filter() by data makes elements whose number is not known; use a boolean mask or a loop with if")
-        out += [x] if keep else []
-    return listed(out)
 
 
 def listed(items: list[Any]) -> Seq:

@@ -10,7 +10,7 @@ from irad.core.foreign import is_instance, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, attributes, parts
-from irad.core.types import Dim, Type
+from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
 from irad.frontend.values.objects import (
     Array,
@@ -20,7 +20,9 @@ from irad.frontend.values.objects import (
     Nullable,
     Poison,
     Text,
+    Varying,
     describe,
+    is_number,
 )
 from irad.frontend.values.runs import (
     Run,
@@ -199,6 +201,40 @@ def number(x: Any) -> Num:
     if isinstance(x, Array):
         return Num(x.type.dtype, False)
     return Num(dtype_of(x), is_weak_number(x), isinstance(x, Arr) and x.mixed)
+
+
+def join_numbers(a: Num, b: Num) -> Num:
+    """The type of a variable that is a on one path and b on the other, as Python and NumPy would mix them."""
+    mixed = a.mixed or b.mixed or a.weak != b.weak or (a.dtype == "bool") != (b.dtype == "bool")
+    if a.weak == b.weak:
+        wide = promote(a.dtype, b.dtype)
+        return Num(wide, a.weak, mixed)
+    strong, weak = (b, a) if a.weak else (a, b)
+    if weak.dtype == "bool" or strong.dtype == weak.dtype:
+        return Num(promote(strong.dtype, weak.dtype), False, mixed)
+    if is_complex(weak.dtype):
+        return Num(complex_dtype(strong.dtype), False, mixed)
+    if is_float(weak.dtype) and strong.dtype[0] not in "fc":
+        return Num("f64", False, mixed)
+    return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
+
+
+def array_and_other(x: Any) -> tuple[Any, Any] | None:
+    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
+    if isinstance(x, Same):
+        x = x.obj
+    if isinstance(x, Varying):
+        return x.value, x.other
+    if isinstance(x, Null) and x.other is not None:
+        return x.child, x.other
+    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
+        return None, x
+    return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
+def other_than_array(x: Any) -> Template:
+    """The template of what a variable is where it is no array: a number, or one empty list."""
+    return Same(x) if isinstance(x, list) else number(x)
 
 
 def bare(t: Template) -> Template:

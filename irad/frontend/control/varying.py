@@ -7,6 +7,7 @@ become one value again.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,3 +47,17 @@ def call_on_items(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any
     """fn(*args, **kwargs), where an item of an argument that is a list or tuple varies: `np.concatenate([x, y])`."""
     k = next(k for k, x in enumerate(args) if type(x) in (list, tuple) and varies(x))
     return split(r, args[k], lambda *items: r.call(fn, [*args[:k], type(args[k])(items), *args[k + 1 :]], kwargs))
+
+
+def of_each_kind_of_key(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f(r, obj, key, ...) for each kind of a key that varies, or of a part of it."""
+
+    @functools.wraps(f)
+    def call(r: Reader, obj: Any, key: Any, *rest: Any, **named: Any) -> Any:
+        if type(key) is tuple:
+            return (
+                split(r, key, lambda *parts: f(r, obj, parts, *rest, **named)) if varies(key) else f(r, obj, key, *rest, **named)
+            )
+        return split(r, (key,), lambda k: f(r, obj, k, *rest, **named))
+
+    return call

@@ -8,7 +8,7 @@ import numpy as np
 
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
-from irad.frontend.library.sparse_places import inside, known, merge, pairs, picked, placed
+from irad.frontend.library.sparse_places import inside, known, merge, pairs, picked, placed, totals
 
 DENSE = ("lil", "dok")  # formats that are held as arrays once they are filled
 
@@ -340,6 +340,8 @@ def merged(row, col, data, shape, format, product):
     at, row, col = merge(row, col, shape, format == "csc")
     if at is None:  # they are in order
         return Sparse(row, col, data, shape, format, product)
+    if known(data):
+        return Sparse(row, col, totals(at, data, len(row)), shape, format, product)
     out = np.zeros(len(row), data.dtype)
     np.add.at(out, at, data)
     return Sparse(row, col, out, shape, format, product)

@@ -23,7 +23,6 @@ from irad.frontend.control.sequences import (
     collected,
     enumerate_,
     enumerated,
-    filter_,
     iterate,
     iterator,
     map_,
@@ -36,6 +35,7 @@ from irad.frontend.control.sequences import (
 )
 from irad.frontend.control.special import full_name, key, rely_on, rely_on_bases, special_method
 from irad.frontend.control.stands import Stands
+from irad.frontend.python.itertools import filter_
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading, shown, static_text, template_of

@@ -11,8 +11,8 @@ from irad.errors import IradValueError, UnsupportedError
 from irad.frontend.control.sequences import (
     ENDLESS,
     Seq,
-    Varies,
     element,
+    items,
     iterate,
     iterator,
     listed,
@@ -23,7 +23,21 @@ from irad.frontend.control.sequences import (
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
-from irad.frontend.values.objects import is_traced_deep
+from irad.frontend.values.objects import StructureError, is_traced_deep
+
+
+class Varies(StructureError):
+    """How many elements there are depends on data."""
+
+
+def filter_(r: Reader, fn: Any, iterable: Any) -> Seq:
+    out: list[Any] = []
+    for x in items(r, iterable):
+        keep = r.truth(x if fn is None else r.call(fn, [x]))
+        if isinstance(keep, Arr):
+            raise Varies("filter() by data makes elements whose number is not known; use a boolean mask or a loop with if")
+        out += [x] if keep else []
+    return listed(out)
 
 
 def _register(*fns: Any) -> Callable[[Callable[..., Seq]], Callable[..., Seq]]:

@@ -33,11 +33,13 @@ from irad.frontend.reading.instances import (
 from irad.frontend.reading.methods import MUTATING
 from irad.frontend.reading.structured import get_node_attr, set_node_attr
 from irad.frontend.reading.subscripts import settled, store
+from irad.frontend.syntax.source import code_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import UNDEFINED, Array, Closure, Either, Method, Poison, Text, Varying, class_of_number
 from irad.frontend.values.state import Name
 
+_OF_CLOSURES = ("reader", "node", "frame", "env", "defaults", "kw_defaults")  # attributes that the program does not see
 _CONTAINERS = (list, dict, set, collections.deque)
 
 
@@ -56,8 +58,10 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return obj.attribute(r, name)
     if isinstance(obj, Poison):
         raise obj.error("what is read here")
-    if isinstance(obj, Closure) and name in Closure.OWN:
+    if isinstance(obj, Closure) and name in _OF_CLOSURES:
         raise AttributeError(f"'function' object has no attribute '{name}'")
+    if isinstance(obj, Closure) and name == "__code__":
+        return code_of(obj.node, obj.frame.source)
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):

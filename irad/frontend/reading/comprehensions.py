@@ -20,7 +20,6 @@ from irad.frontend.control.sequences import (
     Generator,
     Seq,
     Stream,
-    Varies,
     collected,
     go_over,
     iterate,
@@ -30,6 +29,7 @@ from irad.frontend.control.sequences import (
 )
 from irad.frontend.control.special import key
 from irad.frontend.control.trips import LoopStatement, Unrollable
+from irad.frontend.python.itertools import Varies
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either

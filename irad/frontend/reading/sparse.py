@@ -32,7 +32,7 @@ def _run(fn: Callable[..., Any]) -> None:
     builtin(fn)(call)
 
 
-for _fn in (places.rows_of, places.merge, places.pairs, places.inside, places.picked, places.band):
+for _fn in (places.rows_of, places.merge, places.pairs, places.inside, places.picked, places.band, places.totals):
     _run(_fn)
 
 

@@ -17,6 +17,7 @@ from irad.frontend.control.nullable import definite, needed
 from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import LoopStatement
+from irad.frontend.control.varying import of_each_kind_of_key
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.expressions import (
     BINARY,
@@ -125,7 +126,7 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         read = reading_before(r, obj, key) if _may_store(r, s.value) else None
         value = r.perhaps(s.value)
         r.at(s)
-        augmented_item(r, obj, key, name, value, read)
+        of_each_kind_of_key(augmented_item)(r, obj, key, name, value, read)
     elif isinstance(s.target, ast.Attribute):
         obj = r.expr(s.target.value)
         old = r.getattr(obj, s.target.attr)

@@ -16,7 +16,6 @@ from irad.frontend.control.sequences import (
     Consume,
     Seq,
     Stream,
-    Varies,
     element,
     go_over,
     iterate,
@@ -25,7 +24,7 @@ from irad.frontend.control.sequences import (
     rest,
 )
 from irad.frontend.control.special import special_method
-from irad.frontend.python.itertools import bounds_of_islice
+from irad.frontend.python.itertools import Varies, bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr

@@ -55,8 +55,6 @@ from irad.ops.text import choices_of
 
 def get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
-    if _key_varies(key):
-        return _for_each_kind(r, key, lambda k: get_item(r, obj, k))
     if isinstance(obj, Array):
         return array_item(r, obj, r.operand(index_like(r, key)))
     if type(obj) is Varying:
@@ -193,24 +191,11 @@ def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
     return out
 
 
-def _key_varies(key: Any) -> bool:
-    return varies(key if type(key) is tuple else (key,))
-
-
-def _for_each_kind(r: Reader, key: Any, f: Callable[[Any], Any]) -> Any:
-    """f(key) for each kind of what varies in a key."""
-    if type(key) is tuple:
-        return split(r, key, lambda *parts: f(parts))
-    return split(r, (key,), f)
-
-
 # ---- storing ----------------------------------------------------------------------------------------------------------
 
 
 def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
-    if _key_varies(key):
-        return _for_each_kind(r, key, lambda k: r.setitem(obj, k, value))
     if type(obj) is Varying or (type(value) is Varying and not isinstance(obj, (list, dict))):
         return split(r, (obj, value), lambda x, v: r.setitem(x, key, v))
     if isinstance(obj, Array):
@@ -389,8 +374,6 @@ def _past(x: Array, contents: dict[int, Any]) -> Array:
 
 def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: Callable[[], Any] | None = None) -> None:
     """obj[key] op= value; `read` gives the old obj[key], if it may have changed since."""
-    if _key_varies(key):
-        return _for_each_kind(r, key, lambda k: augmented_item(r, obj, k, name, value, read))
     if not isinstance(obj, Array):
         old = r.getitem(obj, key) if read is None else read()
         new = augmented(r, name, old, value)

@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
+from typing import Any
 
 from irad.core.lazy_dataclass import dataclass
 from irad.core.once import import_later
@@ -320,3 +321,12 @@ _NAMES = {
     "Global": "assigning a global variable (return the value instead)",
     "Import": "import", "TryStar": "except*", "ClassDef": "a class defined inside a function (define it outside)", "Delete": "this kind of del",
 }  # fmt: skip
+
+
+def code_of(node: Any, source: Source) -> types.CodeType:
+    """The code of a function defined inside, as far as it alone decides it: names and numbers of arguments, variables, lines."""
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    body: Any = ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.Lambda) else node
+    module = compile(ast.fix_missing_locations(ast.Module([body], [])), source.file, "exec")
+    code = next(c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
+    return code.replace(co_firstlineno=code.co_firstlineno + source.line_shift)

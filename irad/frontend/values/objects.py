@@ -7,7 +7,6 @@ transposes). So a store through a view changes its base, and every other view of
 
 from __future__ import annotations
 
-import ast
 import collections
 import itertools
 import types
@@ -344,33 +343,14 @@ class Env:
 class Closure:
     """A function made by a `def` or `lambda` that was read. Callable, so that native code can call it back."""
 
-    OWN = ("OWN", "reader", "node", "frame", "env", "defaults", "kw_defaults")  # what the program does not see
-
     def __init__(self, reader: Any, node: Any, frame: Any, defaults: list[Any], kw_defaults: dict[str, Any], name: str):
         self.reader, self.node, self.frame, self.env = reader, node, frame, frame.env
         self.defaults, self.kw_defaults = defaults, kw_defaults
         self.__name__ = self.__qualname__ = name
-        self.__doc__ = None
+        self.__doc__, self.__defaults__, self.__kwdefaults__ = None, tuple(defaults) or None, kw_defaults or None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.reader.call(self, args, kwargs)
-
-    @property
-    def __code__(self) -> types.CodeType:
-        """Its code, as far as what stands in the function itself decides it: names and numbers of arguments, variables, lines."""
-        name = "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
-        body: Any = ast.copy_location(ast.Expr(self.node), self.node) if isinstance(self.node, ast.Lambda) else self.node
-        module = compile(ast.fix_missing_locations(ast.Module([body], [])), self.frame.source.file, "exec")
-        code = next(c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
-        return code.replace(co_firstlineno=code.co_firstlineno + self.frame.source.line_shift)
-
-    @property
-    def __defaults__(self) -> tuple[Any, ...] | None:
-        return tuple(self.defaults) or None
-
-    @property
-    def __kwdefaults__(self) -> dict[str, Any] | None:
-        return self.kw_defaults or None
 
 
 def is_number(x: Any) -> bool:
