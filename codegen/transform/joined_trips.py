@@ -48,18 +48,29 @@ class _Joiner(Loops):
             return out
         pops, pushes = _Asked(_pops, scope), _Asked(_pushes, scope)
         done: set[int] = set()
-        while True:
-            back = next((s for s in out if id(s) not in done and pops(s)), None)
-            if back is None:
-                return out
-            done.add(id(back))
-            at = _index(out, back)
-            for ahead in reversed([s for s in out[:at] if pushes(s)]):
-                try:
-                    out = self.pair(out, ahead, back, scope, ranges)
-                    break
-                except Unfit:
-                    pass
+        at, aheads = 0, list[kf.For]()
+        while at < len(out):
+            back, at = out[at], at + 1
+            if id(back) not in done and pops(back):
+                done.add(id(back))
+                joined = self.first_pair(out, aheads, back, scope, ranges)
+                if joined is not None:
+                    out, at, aheads = joined, 0, []
+                    continue
+            if pushes(back):
+                aheads.append(back)
+        return out
+
+    def first_pair(
+        self, block: list[kf.Stmt], aheads: Sequence[kf.For], back: kf.For, scope: Scope, ranges: Ranges
+    ) -> list[kf.Stmt] | None:
+        """The block with `back` in the last loop ahead of it that it can be joined with."""
+        for ahead in reversed(aheads):
+            try:
+                return self.pair(block, ahead, back, scope, ranges)
+            except Unfit:
+                pass
+        return None
 
     def pair(self, block: list[kf.Stmt], ahead: kf.For, back: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The block with both loops in one; raises Unfit."""

@@ -19,9 +19,13 @@ def without_detours(graph: Graph, zeros: frozenset[Value] = frozenset()) -> Grap
     known, count = defs(graph), uses(graph)
     env: dict[Value, Value] = {}
     stored: dict[Value, Node] = {}
+    begun: dict[Value, Node | None] = {}  # with what a chain of additions begins, each of which is read by the next one only
     for n in graph.nodes:
-        out = _taken_out(n, known, count, zeros) if n.op is update_add and n.deriv else None
-        if out is None or out.out in env:
+        if n.op is not update_add or not n.deriv:
+            continue
+        x = n.inputs[0]
+        out = begun[n.out] = (begun[x] if x in begun else known.get(x)) if count[x] == 1 else None
+        if out is None or not _takes_out(out, n, zeros) or out.out in env:
             continue
         if _read_there(n, out, known):
             env[out.out], env[n.out] = out.inputs[0], n.inputs[0]
@@ -38,19 +42,16 @@ def without_detours(graph: Graph, zeros: frozenset[Value] = frozenset()) -> Grap
     return graph.replace(nodes=nodes, results=[to.get(v, v) for v in graph.results])
 
 
-def _taken_out(add: Node, known: dict[Value, Node], count: dict[Value, int], zeros: frozenset[Value]) -> Node | None:
-    """The store of zero to the same place, if nothing but additions comes in between."""
-    if "g" in add.attrs["spec"]:
-        return None
-    x: Value = add.inputs[0]
-    while x in known and count[x] == 1:
-        n = known[x]
-        if n.op is update and n.deriv and n.inputs[2:] == add.inputs[2:] and n.attrs["spec"] == add.attrs["spec"]:
-            return n if n.inputs[1] in zeros else None
-        if n.op is not update_add or not n.deriv:
-            return None
-        x = n.inputs[0]
-    return None
+def _takes_out(out: Node, add: Node, zeros: frozenset[Value]) -> bool:
+    """Is it the store of zero to the place that is added to?"""
+    return (
+        out.op is update
+        and out.deriv
+        and "g" not in add.attrs["spec"]
+        and out.inputs[2:] == add.inputs[2:]
+        and out.attrs["spec"] == add.attrs["spec"]
+        and out.inputs[1] in zeros
+    )
 
 
 def _read_there(add: Node, out: Node, known: dict[Value, Node]) -> bool:

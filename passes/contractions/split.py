@@ -27,6 +27,10 @@ class _Slices:
         self.defs = defs(graph)
         self.users = readers(graph)
         self.results = set(graph.results)
+        self.sliceable: set[Node] = set()
+        for n in graph.nodes:
+            if self._is_sliceable(n):
+                self.sliceable.add(n)
 
     def run(self) -> Graph:
         slices = {u for n in self.graph.nodes if self._splits(n) for u in self.users[n.out]}
@@ -37,7 +41,7 @@ class _Slices:
 
     def _splits(self, n: Node) -> bool:
         """Is the node a sum of contractions that is read by disjoint slices of one axis only?"""
-        if len(n.outputs) != 1 or n.out in self.results or not self._sliceable(n):
+        if len(n.outputs) != 1 or n.out in self.results or n not in self.sliceable:
             return False
         users = self.users.get(n.out, [])
         if len(users) < 2 or any(u.op.name != "index" or u.inputs != (n.out,) for u in users):
@@ -53,7 +57,7 @@ class _Slices:
         spans.sort()
         return len(axes) == 1 and len(spans) == len(users) and all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))
 
-    def _sliceable(self, n: Node) -> bool:
+    def _is_sliceable(self, n: Node) -> bool:
         """A contraction, or an elementwise node whose operands are that (read once) or views of what is in memory."""
         if n.op.name == "dot":
             return self.wanted(n)
@@ -62,7 +66,7 @@ class _Slices:
         found = False
         for v in n.inputs:
             d = self.defs.get(v)
-            if d is not None and len(self.users[v]) == 1 and v not in self.results and self._sliceable(d):
+            if d is not None and len(self.users[v]) == 1 and v not in self.results and d in self.sliceable:
                 found = True
             elif d is not None and d.op.elementwise and d.op.name != "cast":
                 return False
@@ -79,7 +83,7 @@ class _Slices:
         n = self.defs.get(v)
         if n is not None and n.op.name == "dot" and self.wanted(n):
             return self._sliced_dot(n, spec)
-        if n is not None and n.op.elementwise and self._sliceable(n):
+        if n is not None and n in self.sliceable:
             return emit(n.op, *(self._sliced(x, spec) for x in n.inputs), **n.attrs)[0]
         return index(v, spec=spec)
 

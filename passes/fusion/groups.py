@@ -7,7 +7,7 @@ Afterwards groups of one space that read the same memory and do not depend on ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from irad.core.ir import Graph, Node, Value, defs, reads
@@ -30,10 +30,10 @@ SMALL_SPACE = 4096  # elements: loops this small are merged even if they share n
 class Group:
     """Nodes that run together: one loop over `space`, or (space None) one other node."""
 
-    __slots__ = ("space", "members", "nodes", "bits", "above", "first", "deps", "touches", "weight")
+    __slots__ = ("space", "members", "nodes", "bit", "bits", "above", "first", "deps", "touches", "weight")
 
     def __init__(self, number: int, space: tuple[Dim, ...] | None):
-        self.space, self.first, self.bits, self.above = space, number, 1 << number, 0
+        self.space, self.first, self.bit, self.bits, self.above = space, number, 1 << number, 1 << number, 0
         self.members: list[Member] = []
         self.nodes: list[Node] = []
         self.weight = 0
@@ -210,47 +210,100 @@ class Grouping:
         return chosen if not rest & chosen.bits else None
 
     def _merge(self, into: Group, other: Group) -> None:
+        self._unite(into, other)
+        self.groups.remove(other)
+        _reached(into, self.groups)
+
+    def _unite(self, into: Group, other: Group) -> None:
+        """Put what `other` holds into `into`; groups that depend on either do not know yet."""
         into.members += other.members
         into.weight += other.weight
         into.nodes += other.nodes
         into.bits |= other.bits
         into.first = min(into.first, other.first)
         into.touches |= other.touches
-        self.groups.remove(other)
         for m in other.nodes:
             for v in m.outputs:
                 self.group_of[v] = into
                 into.deps.discard(v)
         into.deps |= {v for v in other.deps if self.group_of.get(v) is not into}
-        above = (into.above | other.above) & ~into.bits
-        into.above = above
-        for g in self.groups:
-            if g.above & into.bits:
-                g.above |= into.bits | into.above
+        into.above = (into.above | other.above) & ~into.bits
 
     def _merge_siblings(self) -> None:
+        """Merge loops over one space that do not depend on each other, in program order.
+
+        Only groups that may still be merged with know their ancestors at all times. The others learn at their turn, or at the
+        end, what merging added.
+        """
         if not on("siblings"):
             return
-        buckets: dict[tuple[Dim, ...], list[Group]] = {}
-        for g in list(self.groups):
-            if g.space:
-                bucket = buckets.setdefault(g.space, [])
-                for other in bucket:
-                    free = not (g.above & other.bits) and not (other.above & g.bits)
-                    shared = g.touches & other.touches if free else set()
-                    light = g.weight + other.weight <= MOST
-                    if free and light and (shared or elements(g.space, SMALL_SPACE + 1) <= SMALL_SPACE):
-                        if self.notes is not None:
-                            why = "they read the same memory" if shared else "both are small"
-                            self.merged[other] = f"siblings in one loop: {why}"
-                        self._merge(other, g)
-                        break
-                else:
-                    bucket.append(g)
+        spaces: dict[tuple[Dim, ...], int] = {}  # the bits of the candidates of a space
+        candidates: dict[int, Group] = {}
+        unions = _Unions()
+        gone: set[Group] = set()
+        for g in self.groups:
+            if not g.space:
+                continue
+            unions.tell(g)
+            bits = spaces.get(g.space, 0)
+            other = next((o for k in _positions(bits & ~g.above) if self._are_siblings(o := candidates[k], g)), None)
+            if other is None:
+                spaces[g.space] = bits | g.bit
+                candidates[g.bit.bit_length() - 1] = g
+            else:
+                self._unite(other, g)
+                _reached(other, candidates.values())
+                unions.add(other)
+                gone.add(g)
+        self.groups = [g for g in self.groups if g not in gone]
+        for g in self.groups:
+            if not g.space:
+                unions.tell(g)
+
+    def _are_siblings(self, other: Group, g: Group) -> bool:
+        """May two loops be one, the second of which does not depend on the first?"""
+        if other.above & g.bits or g.weight + other.weight > MOST:
+            return False
+        shared = not g.touches.isdisjoint(other.touches)
+        if not shared and elements(g.space or (), SMALL_SPACE + 1) > SMALL_SPACE:
+            return False
+        if self.notes is not None:
+            self.merged[other] = f"siblings in one loop: {'they read the same memory' if shared else 'both are small'}"
+        return True
 
     def ordered(self) -> list[Group]:
         """The groups in an order that respects dependences, close to program order."""
         return topological(self.groups)
+
+
+def _reached(union: Group, groups: Iterable[Group]) -> None:
+    """Groups that depend on a part of a union depend on all of it, and on what it depends on."""
+    for g in groups:
+        if g.above & union.bits:
+            g.above |= union.bits | union.above
+
+
+class _Unions:
+    """Groups made of several, each of which knows its ancestors."""
+
+    def __init__(self) -> None:
+        self.bits = 0
+        self.holding: dict[int, Group] = {}  # position of a bit -> the union it belongs to
+
+    def add(self, union: Group) -> None:
+        """A group of several, or one that has grown."""
+        new = union.bits & ~self.bits
+        self.bits |= new
+        self.holding.update(dict.fromkeys(_positions(new), union))
+
+    def tell(self, g: Group) -> None:
+        """Tell a group that knew its ancestors before there were unions."""
+        rest = g.above & self.bits
+        while rest:
+            union = self.holding[rest.bit_length() - 1]
+            reached = union.bits | union.above
+            g.above |= reached
+            rest &= ~reached
 
 
 Unit = TypeVar("Unit", Group, Nest)

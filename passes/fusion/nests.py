@@ -57,9 +57,11 @@ class _Merger:
                 if n not in sources:
                     sources.append(n)
         for nest in reversed(sources):
+            if not self._worth(nest, g):
+                continue
             p = self._prefix(nest, g, idx, reads)
             rows = nest.rows | {v for v, _ in reads if self.nest_of.get(self.grouping.group_of.get(v, g)) is nest}
-            if p and self._worth(nest, g) and self._fit(rows, p) and not self._path(nest, g):
+            if p and self._fit(rows, p) and not self._path(nest, g):
                 nest.parts.append(g)
                 nest.rows = rows
                 nest.prefix, nest.bits = p, nest.bits | g.bits

@@ -61,6 +61,8 @@ class _Block:
         self.made: dict[Value, Node] = {}
         self.after: dict[Value, dict[Node, None]] = {}
         self.moves = 0
+        self.first: dict[Value, Value] = {}  # what chains of stores at known places begin with
+        self.carried: dict[Value, bool] = {}  # whether such a chain makes what a loop carries on, while no node changes
         for k, n in enumerate(graph.nodes):
             self.place(n, (k,))
 
@@ -100,6 +102,7 @@ class _Block:
         return out
 
     def place(self, node: Node, at: tuple[int, ...]) -> None:
+        self.carried.clear()
         self.at[node] = at
         self.made.update(dict.fromkeys(node.outputs, node))
         for v in reads(node):
@@ -135,10 +138,20 @@ class _Block:
     def swaps(self, x: Value) -> bool:
         """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
         (irad.passes.memory.pingpong), and all reads are best made of the old one."""
-        while x in self.made and self.made[x].op in STORES and self.anywhere(self.made[x]):
+        chain = []
+        while x not in self.first and x in self.made and self.made[x].op in STORES and self.anywhere(self.made[x]):
+            chain.append(x)
             x = self.made[x].inputs[0]
-        if x not in self.source.params:
+        first = self.first.get(x, x)
+        self.first.update(dict.fromkeys(chain, first))
+        if first not in self.source.params:
             return False
+        if first not in self.carried:
+            self.carried[first] = self.carries_on(first)
+        return self.carried[first]
+
+    def carries_on(self, x: Value) -> bool:
+        """Does a chain of stores at known places make a result of this array?"""
         while x not in self.source.results:
             stores = [n for n in self.after.get(x, ()) if n.op in STORES and n.inputs[0] is x]
             if len(stores) != 1 or not self.anywhere(stores[0]):

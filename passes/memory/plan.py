@@ -12,7 +12,8 @@ parameters' memory may be written at all).
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class Allocation:
 
     values: list[Value]
     lives: list[tuple[int, int]]
+    busy: list[tuple[int, int]]  # the same positions, in order, as few intervals as can be
     fixed: str = ""  # "p0", "r1", "c" (a constant): memory that is given
     size: int = 0
     offset: int = -1
@@ -62,15 +64,37 @@ class Allocation:
     moves: bool = False  # its name may stand for other memory at run time: never a result's own
 
     def overlaps(self, other: Allocation) -> bool:
-        for a, b in self.lives:
-            for c, d in other.lives:
-                if a < d and c < b:
-                    return True
+        few, many = sorted((self.busy, other.busy), key=len)
+        for lo, hi in few:
+            before = bisect_left(many, (hi,))  # those that begin before the end
+            if before and many[before - 1][1] > lo:
+                return True
         return False
 
     @property
     def readonly(self) -> bool:
         return self.fixed[:1] in ("p", "c")
+
+
+def _include(busy: list[tuple[int, int]], span: tuple[int, int]) -> None:
+    """Make a span part of disjoint ones that are in order."""
+    lo, hi = span
+    first = bisect_left(busy, (lo,))
+    if first and busy[first - 1][1] >= lo:
+        first -= 1
+        lo = busy[first][0]
+    last = first
+    while last < len(busy) and busy[last][0] <= hi:
+        hi = max(hi, busy[last][1])
+        last += 1
+    busy[first:last] = [(lo, hi)]
+
+
+def _united(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    busy: list[tuple[int, int]] = []
+    for span in spans:
+        _include(busy, span)
+    return busy
 
 
 def _plan_graph(graph: Graph, donated: Set[int], records: Records, sources: Sources, notes: Notes | None, entry: bool) -> Graph:
@@ -113,7 +137,7 @@ class _Places:
         self.of: dict[Value, Allocation] = {}
         capacity = capacities(graph, records)
         for v, spans in lives.spans.items():
-            self.of[v] = Allocation([v], list(spans), size=byte_size(v, capacity))
+            self.of[v] = Allocation([v], list(spans), _united(spans), size=byte_size(v, capacity))
         for k, v in enumerate(graph.params):
             if v in self.of and k not in donated:
                 self.of[v].fixed = f"p{k}"
@@ -168,6 +192,8 @@ class _Places:
             x, y = y, x
         x.values += y.values
         x.lives += y.lives
+        for span in y.busy:
+            _include(x.busy, span)
         x.fixed, x.size, x.moves = x.fixed or y.fixed, max(x.size, y.size), x.moves or y.moves
         x.given = x.given or y.given
         for v in y.values:
@@ -184,21 +210,22 @@ class _Places:
     def try_over(self, a: Value, b: Value, at: int) -> bool:
         """One place for an operand and the result that is written over it, if the operand dies there. Is there one?"""
         place = self.of[a]
-        before = place.lives
+        before, busy = place.lives, place.busy
         if not any([hi == at for _, hi in before]):
             return place is self.of[b]
         place.lives = [(lo, at - 1 if hi == at else hi) for lo, hi in before]
+        place.busy = _united(place.lives)
         self.try_join(a, b)
         joined = self.of[a] is self.of[b]
         if not joined:
-            place.lives = before
+            place.lives, place.busy = before, busy
         return joined
 
     def layout(self, on_tapes: Set[Value]) -> None:
         """First fit in the arena, larger places first, for what is not on a tape. Buffers that swap keep their memory for themselves:
         after the loop their names may stand for each other's, so nothing else can tell which of the two is free.
         """
-        free = list(dict.fromkeys(p for p in self.of.values() if not p.fixed and not on_tapes >= set(p.values)))
+        free = [p for p in dict.fromkeys(self.of.values()) if not p.fixed and not all(v in on_tapes for v in p.values)]
         laid = _Laid(sum(len(p.lives) for p in free))
         for p in sorted(free, key=lambda p: (-p.size, min(p.lives))):
             p.offset = laid.first_fit(p)

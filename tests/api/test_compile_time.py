@@ -38,6 +38,18 @@ def loops(n: int) -> str:
     return "".join(f" for i in range(9):\n  y = y * 0.{k + 1} + np.cos(x) * i\n" for k in range(n // 4))
 
 
+def stores(n: int) -> str:
+    """Elements stored one by one, each made of the one before."""
+    each = (f" y[{k}] = y[{k - 1}] * 0.{k} + x[{k % 7}]\n" for k in range(1, n // 2))
+    return f" y = np.zeros({n})\n" + "".join(each) + " y = y * y\n"
+
+
+def products(n: int) -> str:
+    """Small products, each of two results before."""
+    each = (f" y, w = np.sin(y) + a @ w * 0.{k + 1}, y\n" for k in range(n // 4))
+    return " a = x[:9].reshape(3, 3)\n y = w = x[:3]\n" + "".join(each)
+
+
 def function(body: Callable[[int], str], n: int) -> Any:
     text = f"def f(x):\n y = x\n{body(n)} return np.sum(y)\n"
     name = f"<{body.__name__} {n}>"
@@ -51,13 +63,16 @@ def front_and_passes(f: Any) -> Any:
     return optimise(trace(irad.grad(f), (np.linspace(0.1, 0.2, 16),), {}).program)
 
 
-def work(f: Any) -> int:
-    """Calls that it takes from Python to LLVM text; those of builtin functions too, for what they loop over is not seen."""
+def work(f: Any, files: tuple[str, ...] = ("",)) -> int:
+    """Calls that it takes from Python to LLVM text; those of builtin functions too, for what they loop over is not seen.
+
+    `files`: how the names of files end whose calls are counted.
+    """
     count = 0
 
     def seen(frame: FrameType, event: str, arg: Any) -> None:
         nonlocal count
-        count += event in ("call", "c_call")
+        count += event in ("call", "c_call") and frame.f_code.co_filename.endswith(files)
 
     sys.setprofile(seen)
     try:
@@ -73,6 +88,12 @@ def test_work_is_linear(body: Callable[[int], str], n: int) -> None:
     work(function(body, 8))  # what is made once: rules, tables
     small, large = work(function(body, n)), work(function(body, 4 * n))
     assert large < 4.8 * small, f"{small} calls for {n} operations, {large} for {4 * n}"
+
+
+@pytest.mark.parametrize(("body", "files"), [(stores, ("fusion/versions.py",)), (products, ("split.py", "fusion/nests.py"))])
+def test_work_of_some_passes_is_linear(body: Callable[[int], str], files: tuple[str, ...]) -> None:
+    small, large = work(function(body, 60), files), work(function(body, 240), files)
+    assert small > 60 and large < 4.8 * small, f"{small} calls, {large} for four times as many operations"
 
 
 def test_work_for_an_operation_is_bounded() -> None:
