@@ -19,6 +19,7 @@ from irad.core.affine import Affine, Integer, symbol
 from irad.core.lazy_dataclass import dataclass, field, replace
 
 GROW_NAME = "irad_grow"  # the support function that kernels call where a tape is full, see irad.codegen.lower.tape
+ANY = 1 << 40  # the extent of a buffer of run-time extent: more than there can be
 Index = Union[int, str, Affine]  # a number, a name, or an affine integer over names
 
 
@@ -119,7 +120,7 @@ class View:
     """`name` is another shape or start of the memory of `buf`: element 0 of it is element `offset` of buf (flat).
 
     Without `dtype` it overlaps buf and the other views of it. With one it is a slot of its own (of an arena): the planner
-    promises that it overlaps nothing that is live at the same time.
+    promises that it overlaps nothing that is live at the same time. `least`: elements that each array in the slot has.
     """
 
     name: str
@@ -127,6 +128,7 @@ class View:
     shape: tuple[Index, ...]
     offset: Index = 0
     dtype: str | None = None  # None: as buf; else the bytes are read as this dtype and `offset` counts in it
+    least: int = 0
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irad.codegen.kernel import form as kf
 from irad.core.ir import Graph, Node, Value, captured, values
 
 GAP = 64  # bytes between places; a multiple of the alignment
@@ -42,7 +43,7 @@ def slots(graph: Graph) -> Slots:
     ends: dict[str, int] = {}
     for v in values(graph):
         if v.at[:1] == "a":
-            key, size = (v.at, v.type.dtype), v.type.size if v.type.static else 1 << 40
+            key, size = (v.at, v.type.dtype), v.type.size if v.type.static else kf.ANY
             extents[key] = max(extents.get(key, 0), size)
             ends[v.at] = max(ends.get(v.at, 0), size * v.type.numpy.itemsize)
     order = sorted(ends, key=lambda at: int(at[1:]))
@@ -50,6 +51,16 @@ def slots(graph: Graph) -> Slots:
     total = graph.memo.get("arena", max((int(at[1:]) + n for at, n in ends.items()), default=0))
     arena = -(-total // GAP) * GAP + (len(order) + 1) * GAP
     return starts, extents, arena, _gaps([(starts[at], starts[at] + ends[at]) for at in order], arena)
+
+
+def least_extents(graph: Graph) -> dict[tuple[str, str], int]:
+    """Elements that each array in a place of the arena has, by place and dtype."""
+    least: dict[tuple[str, str], int] = {}
+    for v in values(graph):
+        if v.at[:1] == "a":
+            key, size = (v.at, v.type.dtype), v.type.size if v.type.static else 0
+            least[key] = min(least.get(key, size), size)
+    return least
 
 
 def _gaps(used: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:

@@ -221,7 +221,8 @@ class _Parser:
 
     def declare_view(self, name: str, c: ast.Call) -> kf.View:
         buf, (offset,) = self.element(c.args[0])
-        return kf.View(name, buf, self.indices(c.args[1]), offset, self.dtype(c.args[2]) if len(c.args) > 2 else None)
+        dtype = self.dtype(c.args[2]) if len(c.args) > 2 else None
+        return kf.View(name, buf, self.indices(c.args[1]), offset, dtype, *(self.integer(k.value) for k in c.keywords))
 
     def declare_deref(self, name: str, c: ast.Call) -> kf.Deref:
         buf, (idx,) = self.element(c.args[0])

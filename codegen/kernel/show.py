@@ -135,7 +135,7 @@ def _let(s: kf.Let) -> str:
 
 
 def _view(s: kf.View) -> str:
-    extra = f", {s.dtype}" if s.dtype else ""
+    extra = (f", {s.dtype}" if s.dtype else "") + (f", least={s.least}" if s.least else "")
     return f"{s.name} = view({_element(s.buf, (s.offset,))}, {_tuple(map(operand, s.shape))}{extra})"
 
 

@@ -19,7 +19,7 @@ from irad.codegen.interface import ERROR_SLOTS, SLOT, ErrorCode
 from irad.codegen.jit import WIDE, Registers
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Index, Kernel, Let, Load, Operand, Param, Stmt, integer
-from irad.codegen.kernel.lives import begun, slots
+from irad.codegen.kernel.lives import begun, least_extents, slots
 from irad.codegen.kernel.show import show
 from irad.codegen.libraries.outside import PROCESS, Outside
 from irad.codegen.lower.arena import arena_size
@@ -131,6 +131,7 @@ class KernelBuilder:
         self.graph = Graph((), (), ())  # the one whose nodes are being lowered
         self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
         self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
+        self.least: dict[tuple[str, str], int] = {}  # elements that each array in a place has, by place and dtype
         self.popped: list[tuple[Tape, str, Integer]] = []  # with `lives`: what was popped, where, how many words
         self.reserved: dict[Node, str] = {}  # pushes of what is made where they want it: where the tape will end
 
@@ -164,7 +165,8 @@ class KernelBuilder:
         return Kernel(name, params, [*self.head, *self.block])
 
     def apart(self, graph: Graph) -> int:
-        """Bytes of the graph's arena; with `lives`, its places are known from here on, and lie apart."""
+        """Bytes of the graph's arena, whose places are known from here on; with `lives`, they lie apart."""
+        self.least = least_extents(graph)
         if not self.out.lives:
             return arena_size(graph)
         self.slots, self.extents, arena, gaps = slots(graph)
@@ -224,7 +226,7 @@ class KernelBuilder:
         return DTYPES[dtype].itemsize
 
     def shape(self, v: Value) -> tuple[kf.Index, ...]:
-        return (v.type.size if v.type.static else 1 << 40,) if v.type.shape else ()  # of run-time extents more than there can be
+        return (v.type.size if v.type.static else kf.ANY,) if v.type.shape else ()  # of run-time extents more than there can be
 
     # ---- names, operands, buffers ------------------------------------------------------------------------------
 
@@ -265,11 +267,9 @@ class KernelBuilder:
                 name = f"{at}_{v.type.dtype}"
                 if name not in self.views:
                     self.views.add(name)
-                    self.head.append(
-                        kf.View(
-                            name, "arena", (self.extent(at, v.type.dtype),), self.slot(at) // v.type.numpy.itemsize, v.type.dtype
-                        )
-                    )
+                    shape, start = (self.extent(at, v.type.dtype),), self.slot(at) // v.type.numpy.itemsize
+                    least = self.least.get((at, v.type.dtype), 0)
+                    self.head.append(kf.View(name, "arena", shape, start, v.type.dtype, least))
                 self.addresses[v] = Address(name)
             elif at == "c":
                 self.addresses[v] = Address(self.constant(self.defs[v].attrs["value"], f"const_{v.id}"))
@@ -283,7 +283,7 @@ class KernelBuilder:
 
     def extent(self, at: str, dtype: str) -> int:
         """Elements of a place in the arena; without `lives`, more than there can be."""
-        return self.extents.get((at, dtype), 1 << 40)
+        return self.extents.get((at, dtype), kf.ANY)
 
     def result(self, k: int) -> str:
         """The buffer of result k of the program."""

@@ -258,9 +258,8 @@ def _fits(s: kf.For) -> bool:
 
 def _operations(body: Sequence[kf.Stmt]) -> float:
     """Additions of floats that take as long as what a trip does."""
-    return sum(
-        cost_of(s.expr.op) for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply) and is_float(s.dtype)
-    )
+    made = [s.expr.op for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply) and is_float(s.dtype)]
+    return sum(map(cost_of, made)) + sum(isinstance(s, kf.Store) and s.add for s in kf.walk(body))
 
 
 def _width(body: Sequence[kf.Stmt]) -> int:

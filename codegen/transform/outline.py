@@ -138,7 +138,7 @@ def _declare(s: kf.Stmt, scope: dict[str, Any]) -> None:
 def _param(name: str, what: Any) -> kf.Param:
     if isinstance(what, str):
         return kf.Param(name, what, None)
-    return kf.Param(name, what.dtype, (1 << 40,) if isinstance(what, kf.Deref) else what.shape)
+    return kf.Param(name, what.dtype, (kf.ANY,) if isinstance(what, kf.Deref) else what.shape)
 
 
 def _extents(what: Any) -> Iterator[str]:

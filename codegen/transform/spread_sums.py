@@ -79,11 +79,8 @@ class SpreadSums:
 
     def inside(self, p: _Place) -> bool:
         """Is the element there in each trip?"""
-        b = self.scope[p.buf]
-        if not isinstance(b, kf.Param) or b.shape is None or len(b.shape) != 1 or not isinstance(b.shape[0], int):
-            return False
         lo, hi = interval(p.at, self.ranges)
-        return lo >= 0 and hi < b.shape[0]
+        return lo >= 0 and hi < _least(self.scope[p.buf])
 
     @property
     def buffers(self) -> list[kf.Buffer]:
@@ -122,6 +119,15 @@ class SpreadSums:
             after.append(kf.For(k, "vec", 0, count, take, lanes=64 // DTYPES[p.dtype].itemsize))
         body = [*before, *_changed(s.body, new), *end]
         return replace(s, lo=lo, hi=lo + count * s.step, body=body), after
+
+
+def _least(b: object) -> int:
+    """Elements that a buffer surely has."""
+    if isinstance(b, kf.View):
+        return b.least
+    if isinstance(b, kf.Param) and b.shape is not None and len(b.shape) == 1 and isinstance(b.shape[0], int):
+        return b.shape[0] if b.shape[0] < kf.ANY else 0
+    return 0
 
 
 def _changed(body: Iterable[kf.Stmt], new: dict[int, list[kf.Stmt]]) -> list[kf.Stmt]:
