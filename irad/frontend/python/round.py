@@ -40,12 +40,16 @@ def _product(x: Value, scale: float) -> tuple[Value, Value]:
     return p, e + xl * sl
 
 
-def _nearest(k: Value, rest: Value, half: float) -> Value:
-    """k or a neighbour, if `rest` times what k counts lies beyond half of one, or at half of one and k is odd."""
+def _nearest(k: Value, rest: Value, error: Value, half: float) -> Value:
+    """k or a neighbour, if `rest + error` lies beyond half of what k counts, or at half of it and k is odd.
+
+    Half of it is taken off before the error is added: beside a half the error of a small number would be rounded away.
+    """
     middle = k * 0.5
     odd = ew.ne(middle, ew.rint(middle))
-    up = (rest > half) | odd & ew.eq(rest, half)
-    down = (rest < -half) | odd & ew.eq(rest, -half)
+    over, under = (rest - half) + error, (rest + half) + error
+    up = (over > 0) | odd & ew.eq(over, 0)
+    down = (under < 0) | odd & ew.eq(under, 0)
     return select(up, k + 1, select(down, k - 1, k))
 
 
@@ -67,13 +71,13 @@ def round_float(x: Value, n: int) -> Value:
     if n > 0:
         counted, error = _product(x, scale)
         k = ew.rint(counted)
-        k = _nearest(k, counted - k + error, 0.5)
+        k = _nearest(k, counted - k, error, 0.5)
         out = k / scale
     else:
         counted = x / scale
         k = ew.rint(counted)
         back, error = _product(k, scale)
-        out = _nearest(k, x - back - error, 0.5 * scale) * scale
+        out = _nearest(k, x - back, -error, 0.5 * scale) * scale
     small = abs(counted) < _WHOLE
     if n < 0:
         large = small & ew.isinf(out)
