@@ -108,6 +108,16 @@ def is_library(module: str | None) -> bool:
     return root in ("numpy", "scipy", "irad") or (root in sys.stdlib_module_names and root != "__main__")
 
 
+def is_written(cls: type) -> bool:
+    """Is it a class of irad's own library that is read, like those of the program?"""
+    return cls.__module__.startswith("irad.frontend.library.")
+
+
+def is_read(cls: type) -> bool:
+    """Are the methods of a class read, and not run?"""
+    return not is_library(cls.__module__) or is_written(cls)
+
+
 WRAPPERS = (collections.UserDict, collections.UserList, collections.UserString, collections.ChainMap)
 
 

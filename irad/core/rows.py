@@ -1,4 +1,4 @@
-"""Lists that a compiled function returns and whose elements stand in arrays: the list is made when the call returns."""
+"""Lists that a compiled function returns and whose elements stand in arrays, and dicts of such lists: made when the call returns."""
 
 from __future__ import annotations
 
@@ -37,4 +37,23 @@ def _elements(form: Any, columns: Iterator[np.ndarray]) -> list[Any]:
     return [rebuild(cls, meta, list(row)) for row in zip(*(_elements(p, columns) for p in parts))]
 
 
+class Mapped:
+    """A dict or set to be: its class and what that takes to make an empty one; its keys, and the values of a dict, in lists."""
+
+    __slots__ = ("made", "lists")
+
+    def __init__(self, made: tuple[Any, ...], lists: Sequence[Any]):
+        self.made, self.lists = made, list(lists)
+
+
+def _mapped(made: tuple[Any, ...], lists: Sequence[Any]) -> Any:
+    """The dict or set, once its keys are there."""
+    if not all(type(x) is list for x in lists):
+        return Mapped(made, lists)
+    new = made[0](*made[1:])
+    new.update(dict(zip(*lists)) if len(lists) == 2 else lists[0])
+    return new
+
+
+register(Mapped, lambda x: (x.lists, x.made), _mapped)
 register(Rows, lambda x: (x.columns, x.form), _listed)

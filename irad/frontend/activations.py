@@ -1,4 +1,4 @@
-"""What is known of a function while its body is read: its activation, and the blocks that are running."""
+"""What is known of a function while its body is read: its activation, the blocks that are running, and what its next reading is told."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from irad.frontend.syntax.source import Source
 from irad.frontend.values.objects import Env
 
 HELD = ("exceptions", None)  # among what a reading is told: called functions hold what they raise until they end
+Some = frozenset[Any]
+NONE: Some = frozenset()
+
+
+class Restart(BaseException):
+    """The function must be read again, with more arguments fixed (`static`), loops written out (`unroll`), loops in which arrays are
+    followed exactly (`tracked`), functions that call themselves as graphs of their own (`recursive`), dicts and sets whose keys
+    data decide (`keyed`), or more room for lists (`room`: a level of irad.core.room)."""
+
+    def __init__(self, static: Some = NONE, unroll: Some = NONE, *, room: int = 0, **rest: Some):
+        super().__init__()
+        self.static, self.unroll, self.room = static, unroll, room
+        self.tracked, self.recursive, self.keyed = (rest.get(k, NONE) for k in ("tracked", "recursive", "keyed"))
+
+    def joined(self, more: Restart) -> Restart:
+        """Both."""
+        sets = {k: getattr(self, k) | getattr(more, k) for k in ("static", "unroll", "tracked", "recursive", "keyed")}
+        return Restart(**sets, room=max(self.room, more.room))
 
 
 @dataclass(eq=False)

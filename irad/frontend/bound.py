@@ -10,11 +10,11 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
-from irad.frontend.activations import Activation
+from irad.frontend.activations import Activation, Restart
 from irad.frontend.control import lists, nullable, sequences, tries
 from irad.frontend.control.flow import branch_values
 from irad.frontend.control.varying import of_each_kind_of_key
-from irad.frontend.reader import Reader, Restart
+from irad.frontend.reader import Reader
 from irad.frontend.reading import attributes, calls, comprehensions, expressions, functions, logic, records, subscripts
 from irad.frontend.reading.protocols import run_without_source
 from irad.frontend.reading.written import call_written

@@ -24,7 +24,7 @@ from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError, placed
-from irad.frontend.activations import Activation
+from irad.frontend.activations import Activation, Restart
 from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
@@ -57,19 +57,6 @@ def _content(x: Any) -> Any:
     return {k: _content(v) for k, v in x.items()} if type(x) is dict else x
 
 
-Some = frozenset[Any]
-NONE: Some = frozenset()
-
-
-class Restart(BaseException):
-    """The function must be read again: with more arguments fixed, some loops written out, the arrays of some followed exactly,
-    some functions that call themselves as graphs of their own, or more room for lists (irad.core.room)."""
-
-    def __init__(self, static: Some = NONE, unroll: Some = NONE, tracked: Some = NONE, recursive: Some = NONE, room: int = 0):
-        super().__init__()
-        self.static, self.unroll, self.tracked, self.recursive, self.room = static, unroll, tracked, recursive, room
-
-
 class Reader:
     """Reads one function. See the module's docstring."""
 
@@ -82,6 +69,8 @@ class Reader:
         self.unroll = asked.unroll  # loop statements that must be written out
         self.room = asked.room  # the level of the room that lists get whose length nothing bounds
         self.tracked = asked.tracked  # loop statements in which it is followed which array each variable holds
+        self.keyed = asked.keyed  # expressions that make dicts and sets whose keys data decide, see irad.frontend.reading.keyed
+        self.sites: dict[int, tuple[Any, Any]] = {}  # dicts and sets by id, and the expressions that made them
         # Code of functions that become graphs; False: that was not possible.
         self.recursive = dict.fromkeys(asked.recursive, True)
         self.copies: Counter[Any] = Counter()  # how often the calls that a function makes of itself were written out, by code

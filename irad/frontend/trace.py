@@ -17,19 +17,28 @@ from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import HELD
+from irad.frontend.activations import HELD, Restart
 from irad.frontend.arguments import Arguments, definition, statics
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
-from irad.frontend.reader import Restart
 from irad.frontend.reading.returned import check_returned, with_perhaps
 from irad.frontend.reading.write_back import written_back
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
-from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
+from irad.frontend.values.objects import (
+    AliasError,
+    Array,
+    Cell,
+    Maybe,
+    Nullable,
+    Poison,
+    Stopped,
+    Text,
+    is_number,
+)
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
 from irad.frontend.values.unfit import unfit
 from irad.ops.control import raise_if
@@ -61,27 +70,18 @@ def trace(
     that the user's own static code raises come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
-    fixed: set[Any] = {("arg", k) for k in static}
-    unroll: set[Any] = set()
-    tracked: set[Any] = set()
-    recursive: set[Any] = set()
-    room = level()
+    asked = Restart(frozenset(("arg", k) for k in static), room=level())
     label = "".join(c if c.isalnum() or c == "_" else "_" for c in name or getattr(fn, "__name__", "f")).strip("_") or "f"
     for _ in range(_RESTARTS):
-        asked = Restart(frozenset(fixed), frozenset(unroll), frozenset(tracked), frozenset(recursive), room)
         attempt = _Attempt(fn, leaves, in_tree, asked, live, rows, extents)
         attempt.reader.notes = notes
         if notes is not None:
             notes.forget("mode")
         try:
-            with _deep_stack(), of_numpy_2(), room_at(room):
+            with _deep_stack(), of_numpy_2(), room_at(asked.room):
                 return attempt.run(label)
         except Restart as again:
-            fixed |= again.static
-            unroll |= again.unroll
-            tracked |= again.tracked
-            recursive |= again.recursive
-            room = max(room, again.room)
+            asked = asked.joined(again)
     raise UnsupportedError(f"{getattr(fn, '__name__', fn)} needs more than {_RESTARTS} of its numbers at compile time")
 
 
@@ -174,6 +174,9 @@ class _Attempt:
             return Restart(tracked=frozenset(r.doubtful))
         leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable().items()}
         sources = r.sources_of(e)
+        site = frozenset(s for s in [getattr(e, "site", None)] if s is not None) - r.keyed
+        if site and not (isinstance(e, NeedStatic) and r.may_be_known(e.arr)):
+            return Restart(keyed=site)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)
         loops = frozenset(r.loop_of[v] for v in sources if v in r.loop_of)
         unknown = [v for v in sources if v not in leaf_of and v not in r.loop_of]
@@ -186,7 +189,7 @@ class _Attempt:
             or (fix <= self.fixed and loops <= r.unroll)
             or any(isinstance(self.leaves[k], Spec) for kind, k in fix if kind == "arg")
         ):
-            return None
+            return Restart(keyed=site) if site else None
         return Restart(fix, loops)
 
     # ---- results ----

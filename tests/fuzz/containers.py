@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tests.fuzz.case import Case
 from tests.fuzz.grammar import Program, number, vector
 
-FEATURES = ("arrays", "tuples", "nested", "deque", "dict", "set", "aliases", "sorting", "slices", "comprehensions", "recursion", "arguments", "jumps")  # fmt: skip
+FEATURES = ("arrays", "tuples", "nested", "deque", "dict", "set", "keyed", "aliases", "sorting", "slices", "comprehensions", "recursion", "arguments", "jumps")  # fmt: skip
 
 
 class Containers(Program):
@@ -55,6 +55,10 @@ class Containers(Program):
             start.append("g = {1, 2}")
             self.read += ["sum(g)", "len(g)"]
             ways.append((1, self.sets))
+        if self.has("keyed", 0.3):
+            start += ["found = {}", "seen = set()", "kinds = [(0, s)]"]
+            self.read += ["sum(found.values())", "len(found)", "len(seen)", "sum(sorted(seen))", "sum(b for a, b in kinds)"]
+            ways.append((3, self.keyed))
         if self.has("recursion", 0.3):
             self.helpers += ["def walk(k, seen, v):", "    if k <= 0:", "        return v", *self.one(_WALKS), "", ""]
             ways.append((1, lambda: f"s += 0.1 * walk({self.pick('n', '3')}, {self.one(self.lists)}, {self.value()})"))
@@ -221,6 +225,16 @@ class Containers(Program):
             )
         k = self.one([*self.loops[-1:], "3", "5"])
         return self.pick(f"g.add({k})", f"g.discard({self.pick('1', k)})", f"t += 0.5 if {k} in g else 0.25", "s += 0.1 * sum(g)", "g |= {2, 4}", "s += 0.1 * len(g & {1, 3})", "g = g - {2}", "t += max(g) * 0.1 if g else 0.0")  # fmt: skip
+
+    def keyed(self) -> str:
+        """Dicts, sets and tuples that data choose."""
+        v, k = self.value(), f"int(4 * np.tanh({self.value()}))"
+        return self.pick(
+            f"found[{k}] = {v}", f"found[{k}] = found.get({k}, 0.5) + {v}", f"seen.add({k})", f"seen.discard({k})", f"t += 0.5 if {k} in seen else 0.25",
+            f"s += found.pop({k}, {v})", f"if {k} in found:\n    t += found[{k}]", "t += max(found.values(), default=0.5)", "s += 0.1 * sum(k * a for k, a in found.items())",
+            "t += 0.1 * max(found, key=found.get, default=0)", f"if len(kinds) < 6:\n    kinds.append(({k}, {v}))", "kinds = sorted(kinds)[:4]", "t += min(kinds)[1]",
+            "kinds.sort(key=lambda p: (-p[0], p[1]))", "s += 0.1 * max(kinds, key=lambda p: p[1])[0]", "if len(kinds) > 1:\n    kinds.remove(kinds[-1])", f"seen = seen | {{{k}}}", "t += len({a for a, b in kinds})",
+        )  # fmt: skip
 
 
 _WALKS = (

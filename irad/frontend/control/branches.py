@@ -12,6 +12,7 @@ from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zer
 from irad.frontend.control.holders import is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
+from irad.frontend.control.special import site_of
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -118,10 +119,12 @@ class Merge:
             return Bad(STALE)
         t = self.joiner.join_result(a, b) if is_last_result(self.r, place) else self.joiner.join(a, b)
         if isinstance(place, Items) and isinstance(t, Bad) and known(self.r, place.owner, self.live):
-            raise StructureError(
+            e = StructureError(
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
             )
+            e.site = site_of(self.r, place.owner)  # type: ignore[attr-defined]
+            raise e
         return t
 
     def _lock(self, items: list[_Item]) -> None:

@@ -32,6 +32,7 @@ from irad.frontend.control.templates import (
 )
 from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, lift
+from irad.frontend.values.extents import at_most
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
@@ -57,7 +58,7 @@ from irad.frontend.values.runs import (
 from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
-from irad.ops.elementwise import cast_to, eq, limit, select
+from irad.ops.elementwise import cast_to, eq, select
 from irad.ops.intervals import affine_of, bound, definition, dim_interval
 from irad.ops.text import choice_field
 
@@ -176,7 +177,7 @@ def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
         columns = [stacked([values[k] for values in rows], h, t.rows) for k, h in enumerate(types)]
     counts = [*([dim_value(start)] if t.moves else []), *([dim_value(length_of(xs))] if t.rate is None else [])]
     if t.checked:
-        counts = [_at_most(n, t.most) for n in counts]
+        counts = [at_most(n, t.most) for n in counts]
     return [*counts, *columns]
 
 
@@ -188,15 +189,9 @@ def _sized_leaves(t: Sized, content: Any) -> list[Value]:
         raise_if(dim_value(n) > t.most, exc=Outgrown.__name__, message=room.MESSAGE, keeps=())
     grown = _appended(t, v)
     return [
-        _at_most(dim_value(n), t.most) if t.checked else dim_value(n),
+        at_most(dim_value(n), t.most) if t.checked else dim_value(n),
         with_room(v, t.type.shape[t.axis], t.axis) if grown is None else grown,
     ]
-
-
-def _at_most(n: Value, most: Dim) -> Value:
-    """A length that was checked, so that passes see its bound."""
-    hi = dim_interval(most)[1]
-    return limit(n, int(hi)) if hi < 2**40 and dim_interval(affine_of(n))[1] > hi else n
 
 
 def _appended(t: Sized, v: Value) -> Value | None:

@@ -13,11 +13,11 @@ from typing import Any
 
 from irad.core.ir import Builder, Graph, Value, current, emit
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import HELD, Rest
+from irad.frontend.activations import HELD, Rest, Restart
 from irad.frontend.control.branches import Live, Merge, graph_of
 from irad.frontend.control.facts import learn
 from irad.frontend.control.regions import Dead, absorb, resume_region, run_region
-from irad.frontend.reader import Reader, Restart
+from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Maybe
 from irad.frontend.values.state import Name, Place, Region

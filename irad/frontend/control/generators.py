@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.array_classes import ArrayOfClass, is_own
-from irad.core.foreign import is_container, is_instance, is_library
+from irad.core.foreign import is_container, is_instance, is_read
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
 from irad.errors import PythonTypeError, UnsupportedError
@@ -30,8 +30,9 @@ from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
-from irad.frontend.values.arr import Arr
+from irad.frontend.values.arr import Arr, from_dim
 from irad.frontend.values.objects import Array, Env, Nullable, StructureError, found_in_class, python_method
+from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -168,6 +169,17 @@ def as_stream(x: Any) -> Stream | None:
     return x if isinstance(x, Stream) else None
 
 
+def uncounted(r: Reader, obj: Any) -> Stream | None:
+    """The elements of an iterable one by one, if data decide how many there are; None of anything else."""
+    stream = as_stream(obj)
+    if stream is not None:
+        return stream
+    length = from_dim(length_of(obj)) if has_run(obj) else obj.length if isinstance(obj, Seq) else None
+    if not isinstance(length, Arr) or (r.may_be_known(length) and r.from_arguments(length)):
+        return None
+    return made(r, each_of, obj)
+
+
 def made(r: Reader, fn: Any, *args: Any) -> Any:
     """What one of the functions below gives, read as if it were the program's."""
     return r.enter(fn, source_of(fn.__code__), list(args), {})
@@ -175,7 +187,7 @@ def made(r: Reader, fn: Any, *args: Any) -> Any:
 
 def opened(r: Reader, x: Any) -> Any:
     """iter(x) of an object whose class is written in Python; anything else is itself."""
-    if isinstance(x, (Stream, Generator, Seq, Arr, Array)) or is_library(type(x).__module__):
+    if isinstance(x, (Stream, Generator, Seq, Arr, Array)) or not is_read(type(x)):
         return x
     method = python_method(x, "__iter__")
     if isinstance(x, ArrayOfClass) and is_own(method):
@@ -337,6 +349,11 @@ def first(iterable: Any) -> Any:
         found = x
         break
     return found
+
+
+def listed(iterable: Any) -> Any:
+    """The elements in a list."""
+    return [x for x in iterable]  # noqa: C416  (`list` is read as this)
 
 
 def each_of(iterable: Any) -> Any:

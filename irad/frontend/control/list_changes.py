@@ -15,7 +15,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, is_traced
 from irad.frontend.values.objects import StructureError
 from irad.frontend.values.positions import resolve_slice
-from irad.frontend.values.runs import Run, has_run, is_checked, length_of, refill, with_row
+from irad.frontend.values.runs import Run, has_run, head, is_checked, length_of, most_of, refill, with_row
 from irad.ops.array import dim_value
 from irad.ops.control import raise_if
 from irad.ops.elementwise import ne
@@ -141,7 +141,11 @@ def _counted(key: Any, xs: list[Any], message: str) -> Any:
 
 def _remove(r: Reader, xs: list[Any], key: Any) -> None:
     """Take out the element at a position counted from the front."""
-    replace(r, xs, joined(r, part(r, xs, slice(None, key)), part(r, xs, slice(r.operator("add", key, 1), None))))
+    new = joined(r, part(r, xs, slice(None, key)), part(r, xs, slice(r.operator("add", key, 1), None)))
+    run, before = head(new), most_of(xs)
+    if run is not None and dim_interval(before)[1] < dim_interval(run.most)[1]:
+        run.most = before  # there are no more of them than there were, wherever it was
+    replace(r, xs, new)
 
 
 def insert(r: Reader, xs: list[Any], key: Any, value: Any) -> None:

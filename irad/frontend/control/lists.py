@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from functools import reduce
 from itertools import islice
 from typing import Any
 
-from irad.core.foreign import base_items
+import numpy as np
+
+from irad.core.foreign import base_items, is_written
 from irad.core.ir import Value
-from irad.core.rows import Rows
+from irad.core.rows import Mapped, Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
@@ -19,8 +22,9 @@ from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Tem
 from irad.frontend.numpy.join import stack
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift
+from irad.frontend.values.extents import at_most
 from irad.frontend.values.index import getitem
-from irad.frontend.values.objects import Array, Cell, StructureError
+from irad.frontend.values.objects import Array, Cell, StructureError, is_number
 from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
@@ -255,21 +259,51 @@ def joined(r: Reader, xs: list[Any], ys: list[Any]) -> list[Any]:
     return [both]
 
 
-def numbers(xs: list[Any]) -> bool:
-    """Are the elements numbers?"""
-    return isinstance(elements_of(xs, None), Num)
+def alike(xs: list[Any]) -> bool:
+    """Are the elements numbers, or tuples or lists of them, of one structure?"""
+    t = elements_of(xs, None)
+    kids = t.kids if isinstance(t, Composite) and t.cls in (tuple, list) else (t,)
+    return bool(kids) and all(isinstance(k, Num) for k in kids)
 
 
 def equal_to(r: Reader, xs: list[Any], x: Any) -> Value:
     """Which elements equal x."""
+    if width_of(xs):
+        run = whole(r, xs)
+        parts_ = _parts(run.element, x)
+        columns = [slice_axis(c, 0, 0, run.length) for c in run.columns]
+        if parts_ is None:
+            return lift(r.operand(r.call(np.zeros, [from_dim(run.length), bool]))).value
+        hits = [lift(r.operand(r.operator("eq", r.wrap(Arr(c)), p))).value for c, p in zip(columns, parts_)]
+        return reduce(lambda a, b: a & b, hits)
     out = r.operand(r.operator("eq", r.wrap(array_of(r, xs)), x))
     return lift(out).value
+
+
+def _parts(t: Template, x: Any) -> list[Any] | None:
+    """The numbers in a thing, if it is made like the elements of a list; None if it equals none of them for its structure."""
+    if isinstance(t, Num) and is_number(x):
+        return [x]
+    if not isinstance(t, Composite) or t.cls not in (tuple, list) or any(isinstance(k, Ary) for k in t.kids):
+        raise StructureError("a search for an element with an array in it, in a list; look for a number that says which it is")
+    if type(x) is not t.cls or len(x) != len(t.kids):
+        return None
+    found = [_parts(k, e) for k, e in zip(t.kids, x)]
+    return None if None in found else [n for ns in found if ns is not None for n in ns]
 
 
 # ---- where lists leave the program ------------------------------------------------------------------------------------------
 
 
 _FEW = 16  # elements that are returned one by one
+
+
+def width_of(xs: list[Any]) -> int:
+    """How many items the tuples or lists in a list have; 0 of a list of anything else."""
+    run = head(xs)
+    if run is None:
+        return len(xs[0]) if xs and isinstance(xs[0], (tuple, list)) else 0
+    return len(run.element.kids) if isinstance(run.element, Composite) and issubclass(run.element.cls, (tuple, list)) else 0
 
 
 def with_items(r: Reader, x: Any, rows: bool) -> Any:
@@ -279,8 +313,12 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
         form = _form(elements_of(x, None)) if rows and type(x) is list and not (isinstance(n, int) and n <= _FEW) else None
         if form is not None:
             run = whole(r, x)
-            return Rows(form, [Array(Cell(slice_axis(c, 0, 0, run.length))) for c in run.columns])
+            length = affine_of(at_most(dim_value(run.length), run.rows))
+            return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
+    if (of := getattr(type(x), "MAPPED", None)) is not None and is_written(type(x)):
+        have = lambda *names: [r.getattr(x, name) for name in names if hasattr(x, name)]
+        return Mapped((of, *have("default_factory")), [with_items(r, xs, rows) for xs in have("names", "held")])
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):
         return x

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -124,7 +123,8 @@ class Rolled:
         they are computed from what is not known before the call."""
         assert self.count is not None
         length, found = Arr(self.count, True), self.r.sources_of_number(self.count)
-        if not self.r.may_be_known(length) or any(isinstance(self.r.loop_of.get(v), ast.While) for v in found):
+        counted = lambda v: v in self.r.counts or v not in self.r.loop_of  # what a loop computes may have come from data
+        if not self.r.may_be_known(length) or not all(map(counted, found)):
             return None
         outer = next((self.r.counts[v] for v in found if v in self.r.counts), length)
         return NeedStatic(outer, "the number of trips of a loop that fills a list")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irad.core.array_classes import ArrayOfClass, array_in, is_own
-from irad.core.foreign import is_container, is_instance, is_library
+from irad.core.foreign import is_container, is_instance, is_library, is_read
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
@@ -311,7 +311,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
     if code is not None and isinstance(obj, collections.abc.MappingView):  # of a mapping that is written in Python
         return iterate(r, r.enter(method, source_of(code), [obj], {}))
     by_position = method is None and python_method(obj, "__getitem__") is not None
-    if (code is not None or by_position) and not is_library(type(obj).__module__):
+    if (code is not None or by_position) and is_read(type(obj)):
         return iterate(r, import_later("irad.frontend.control.generators").opened(r, obj))
     if not isinstance(obj, collections.abc.Iterable):
         raise PythonTypeError(f"{describe(obj)} is not iterable")

@@ -5,16 +5,18 @@ Special methods (`__len__`, `__add__`, ...) are looked for in the class, which m
 
 from __future__ import annotations
 
+import ast
 import collections
 import types
 from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_in_class, is_instance, is_library, own_names
+from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_written, own_names
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr, static_value
+from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.objects import (
     Array,
@@ -27,6 +29,7 @@ from irad.frontend.values.objects import (
     found_in_class,
     python_method,
 )
+from irad.frontend.values.runs import has_run
 
 
 def special_method(r: Reader, x: Any, name: str, absent: bool = False) -> Any:
@@ -104,12 +107,60 @@ def full_name(x: Any) -> str:
 # ---- keys of dicts, elements of sets: Python looks for them by their hash, so what they are must be known ------------------
 
 
-def key(r: Reader, x: Any, what: str) -> Any:
+def key(r: Reader, x: Any, what: str, of: Any = None) -> Any:
     """A key, or an element of a set, as it is. Raises NeedStatic for numbers in it that are not known, those of objects whose
-    class says in Python which are equal included."""
-    static_value(x, what)
-    _check(r, x, what)
+    class says in Python which are equal included; `of`: the dict or set."""
+    try:
+        static_value(x, what)
+        _check(r, x, what)
+    except NeedStatic as e:
+        e.site = site_of(r, of)
+        raise
     return x
+
+
+def site_of(r: Reader, container: Any) -> Any:
+    """The expression that made a dict or set; None if it is not known."""
+    made, site = r.sites.get(id(container), (None, None))
+    return site if made is container else None
+
+
+def in_any_order(r: Reader, x: Any) -> Any:
+    """The elements of a set that data decide, for what does not depend on their order; anything else as it is."""
+    return r.getattr(x, "names") if is_written(type(x)) and getattr(type(x), "MAPPED", None) is set else x
+
+
+def key_of(r: Reader, x: Any, of: Any) -> Any:
+    """`key` of a dict or set that is there."""
+    return key(r, x, "a key of a dict" if isinstance(of, dict) else "an element of a set", of)
+
+
+def with_keys(r: Reader, cls: type, items: Any) -> Any:
+    """A new dict of pairs, set of elements, or Counter of elements or of a dict, whose keys data may decide."""
+    if has_run(items):
+        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items)
+    try:
+        if cls is set:
+            return r.state.made({key(r, r.operand(x), "an element of a set") for x in items})
+        if cls is collections.Counter:
+            return r.state.made(
+                cls(items if isinstance(items, dict) else [key(r, r.operand(x), "a key of a dict") for x in items])
+            )
+        return r.state.made({key(r, k, "a key of a dict"): v for k, v in items})
+    except NeedStatic as e:
+        if r.may_be_known(e.arr):
+            raise
+        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items)
+
+
+def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
+    """A dict or set that an expression makes, or what stands for it where data decide its keys."""
+    if type(out) in (dict, set) or isinstance(out, (collections.defaultdict, collections.Counter)):
+        if e in r.keyed:
+            return import_later("irad.frontend.reading.keyed").made(r, out)
+        if r.state.is_made(out):
+            r.sites.setdefault(id(out), (out, e))
+    return out
 
 
 def _check(r: Reader, x: Any, what: str) -> None:

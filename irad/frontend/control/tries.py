@@ -16,12 +16,12 @@ from typing import Any
 from irad.core.ir import Graph, Node, Value, current, walk
 from irad.core.room import Outgrown
 from irad.errors import Loc, UnsupportedError
-from irad.frontend.activations import HELD, Final, RunningTry
+from irad.frontend.activations import HELD, Final, Restart, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
 from irad.frontend.control.regions import Dead, absorb, as_python, nodes_within, run_region
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
-from irad.frontend.reader import Reader, Restart, statement
+from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env, Text
 from irad.frontend.values.state import Name, Region

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import functools
 import types
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in, class_behind, is_own
-from irad.core.foreign import is_container, is_instance, is_library, is_value, own_names
+from irad.core.foreign import is_container, is_instance, is_library, is_read, is_value, is_written, own_names
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import PythonTypeError, UnsupportedError
-from irad.frontend.control.generators import as_stream, made, opened, until
+from irad.frontend.control.generators import listed, made, opened, uncounted, until
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
@@ -33,7 +34,7 @@ from irad.frontend.control.sequences import (
     used_up,
     zip_,
 )
-from irad.frontend.control.special import full_name, key, rely_on, rely_on_bases, special_method
+from irad.frontend.control.special import full_name, key, rely_on, rely_on_bases, special_method, with_keys
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.itertools import filter_
 from irad.frontend.python.numbers import BUILTINS, builtin
@@ -123,7 +124,7 @@ def len_(r: Reader, obj: Any) -> Any:
     if isinstance(obj, ArrayOfClass) and is_own(python_method(obj, "__len__")):
         return r.call(len, [array_in(obj)])
     method = special_method(r, obj, "__len__")
-    if method is not None and not is_library(type(obj).__module__):
+    if method is not None and is_read(type(obj)):
         return _own_length(r, r.call(method, []))
     if r.captures.opaque(obj):
         r.captures.hand("len()", obj)
@@ -132,10 +133,13 @@ def len_(r: Reader, obj: Any) -> Any:
 
 @builtin(list)
 def list_(r: Reader, obj: Any = ()) -> Any:
-    stream = as_stream(obj)
-    if stream is not None:
-        return collected(r, stream)
-    return r.state.made(list(obj) if has_run(obj) else _all(r, obj))
+    if has_run(obj):
+        return r.state.made(list(obj))
+    obj = opened(r, obj)
+    stream = uncounted(r, obj)
+    if stream is None:
+        return r.state.made(_all(r, obj))
+    return made(r, listed, obj) if isinstance(obj, Seq) else collected(r, stream)
 
 
 def _all(r: Reader, obj: Any) -> list[Any]:
@@ -154,13 +158,25 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
 def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
     if isinstance(obj, dict):
         return r.state.made(dict(obj) | kwargs)
-    pairs = [r.items(pair) for pair in r.items(obj)]
-    return r.state.made({key(r, k, "a key of a dict"): v for k, v in pairs} | kwargs)
+    stream = uncounted(r, opened(r, obj))
+    out = with_keys(r, dict, collected(r, stream) if stream is not None else [r.items(pair) for pair in r.items(obj)])
+    out.update(kwargs) if isinstance(out, dict) else r.call(r.getattr(out, "update"), [kwargs])
+    return out
 
 
 @builtin(set)
 def set_(r: Reader, obj: Any = ()) -> Any:
-    return r.state.made(set(_elements(r, obj)))
+    stream = uncounted(r, opened(r, obj))
+    return with_keys(r, set, collected(r, stream) if stream is not None else _all(r, obj))
+
+
+@builtin(collections.Counter)
+def counter_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
+    stream = uncounted(r, opened(r, obj))
+    items = collected(r, stream) if stream is not None else obj if isinstance(obj, dict) else _all(r, obj)
+    out = with_keys(r, collections.Counter, items)
+    r.call(r.getattr(out, "update"), [kwargs]) if kwargs else None
+    return out
 
 
 @builtin(frozenset)
@@ -324,8 +340,10 @@ def type_(r: Reader, *args: Any) -> Any:
 
 def _shown_class(obj: Any) -> type | None:
     """The class that the program sees of an object of irad's library that stands for one of another library."""
+    if not is_written(type(obj)):
+        return None
     shown = getattr(type(obj), "shown_class", None)
-    return shown(obj) if shown is not None and type(obj).__module__.startswith("irad.") else None
+    return shown(obj) if shown is not None else getattr(type(obj), "MAPPED", None)
 
 
 @builtin(callable)

@@ -11,9 +11,8 @@ import numpy as np
 
 from irad.core.foreign import is_instance
 from irad.core.ir import Value
-from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch
-from irad.frontend.control.generators import as_stream, best, folded, made, opened, where_found
+from irad.frontend.control.generators import as_stream, best, folded, made, opened, uncounted, where_found
 from irad.frontend.control.sequences import (
     Generator,
     Seq,
@@ -22,7 +21,7 @@ from irad.frontend.control.sequences import (
     positions,
     used_up,
 )
-from irad.frontend.control.special import compares_itself
+from irad.frontend.control.special import compares_itself, in_any_order
 from irad.frontend.python.numbers import builtin
 from irad.frontend.python.sums import from_a_number
 from irad.frontend.reader import Reader
@@ -54,6 +53,7 @@ def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> An
 
 @builtin(sum)
 def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
+    iterable = in_any_order(r, iterable)
     if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
         return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
     if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):
@@ -78,16 +78,16 @@ def min_(r: Reader, *args: Any, key: Any = None, **kwargs: Any) -> Any:
 
 def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: Any, kwargs: dict[str, Any]) -> Any:
     """max or min: the first of the best ones, by Python's comparisons (so a NaN wins only if it comes first)."""
-    obj = opened(r, args[0]) if len(args) == 1 else args
+    obj = opened(r, args[0] if key is not None else in_any_order(r, args[0])) if len(args) == 1 else args
     if isinstance(obj, (Arr,)):
         raise TypeError(f"{describe(obj)} is not iterable")
-    if key is None and len(args) == 1 and has_run(obj):
-        obj = _some(r, iterate(r, obj), native.__name__, kwargs)
+    if key is None and len(args) == 1 and has_run(obj) and "default" not in kwargs:
+        obj = _some(r, iterate(r, obj), native.__name__)
     if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
         seq = iterate(r, obj)
         return fold(r, Seq(r.operator("sub", seq.length, 1), lambda i: seq.get(r.operator("add", i, 1)), seq.rolls), seq.get(0),
                     lambda a, x: _better(r, better, a, x))  # fmt: skip
-    stream = as_stream(obj)
+    stream = uncounted(r, obj)
     if stream is not None:
         return _best(r, stream, better, native, key, kwargs)
     items = r.items(obj)
@@ -112,11 +112,9 @@ def _best(r: Reader, stream: Stream, better: str, native: Any, key: Any, kwargs:
     return where_found(r, found, "ValueError", f"{native.__name__}() iterable argument is empty", *default)
 
 
-def _some(r: Reader, seq: Seq, name: str, kwargs: dict[str, Any]) -> Seq:
+def _some(r: Reader, seq: Seq, name: str) -> Seq:
     """A sequence of which the extreme element is wanted: ValueError where it is empty."""
     if isinstance(seq.length, Arr):
-        if "default" in kwargs:
-            raise UnsupportedError(f"{name}(default=...) of a list whose length depends on data: test its length with if")
         empty = r.operator("eq", seq.length, 0)
         raise_if(empty.value, exc="ValueError", message=f"{name}() iterable argument is empty")
     return seq

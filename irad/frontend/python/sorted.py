@@ -7,33 +7,42 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.filling import Maker, leaves
 from irad.frontend.control.flow import branch
+from irad.frontend.control.generators import opened, uncounted
+from irad.frontend.control.lists import width_of
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.special import compares_itself
+from irad.frontend.control.sequences import collected
+from irad.frontend.control.special import compares_itself, in_any_order
 from irad.frontend.control.templates import Bad, Composite, mutable
 from irad.frontend.numpy.python_scalars import LIMITS
 from irad.frontend.python.folds import ordered_by_class
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
+from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep
 from irad.ops.array import Slice, index
 from irad.ops.control import raise_if
 from irad.ops.elementwise import isnan
 
-_NAN = "sorted() of NaN, which has no order"
+_NAN = "sorted() of NaN, which has no order"  # irad.frontend.library.grown has the same words
 LIMITS.add(_NAN)
 _MOST = 16  # elements that are sorted by comparisons one by one
 
 
 def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
     """sorted(): stable, also in reverse."""
-    items = list(r.items(obj))
-    keys = items if key is None else [r.call(key, [x]) for x in items]
     down = r.truth(reverse)
     if isinstance(down, Arr):
         raise UnsupportedError("sorted(reverse=) that depends on data; sort, and choose between the list and its reverse")
+    obj = in_any_order(r, obj)
+    stream = uncounted(r, opened(r, obj))
+    if stream is not None:
+        return r.call(import_later("irad.frontend.library.grown").ordered, [collected(r, stream), key, down, Native(width_of)])
+    items = list(r.items(obj))
+    keys = items if key is None else [r.call(key, [x]) for x in items]
     if down:
         items, keys = items[::-1], keys[::-1]
     if len(items) < 2:

@@ -23,11 +23,11 @@ from irad.core.lazy_dataclass import dataclass, field
 from irad.core.switches import on
 from irad.core.types import Type
 from irad.errors import IradError
-from irad.frontend.activations import Activation
+from irad.frontend.activations import Activation, Restart
 from irad.frontend.control.filling import Maker, holes, leaves
 from irad.frontend.control.regions import Dead, nodes_within, run_region
 from irad.frontend.control.templates import Ary, Template
-from irad.frontend.reader import Reader, Restart
+from irad.frontend.reader import Reader
 from irad.frontend.reading.signatures import (
     Arguments,
     Unsuited,

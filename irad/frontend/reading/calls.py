@@ -21,7 +21,7 @@ from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
 from irad.frontend.control import varying
 from irad.frontend.control.lists import with_items
-from irad.frontend.control.special import key, rely_on
+from irad.frontend.control.special import at_site, key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
@@ -57,7 +57,7 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
     if fn is super:
         return _after(*args) if args else _super(r)
     try:
-        return r.call(fn, args, kwargs)
+        return at_site(r, e, r.call(fn, args, kwargs))
     except Exception as error:
         if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(module_of(fn)):
             r.blame(error, getattr(fn, "owner", None), args, kwargs)

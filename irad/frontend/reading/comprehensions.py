@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_written
 from irad.core.ir import current
+from irad.core.once import import_later
 from irad.core.types import Type
 from irad.errors import IradError
 from irad.frontend.control.filling import zero
@@ -27,7 +29,7 @@ from irad.frontend.control.sequences import (
     positions,
     static_length,
 )
-from irad.frontend.control.special import key
+from irad.frontend.control.special import at_site, with_keys
 from irad.frontend.control.trips import LoopStatement, Unrollable
 from irad.frontend.python.itertools import Varies
 from irad.frontend.python.numbers import builtin
@@ -127,10 +129,15 @@ def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
 
 @expression(ast.ListComp)
 def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
+    return r.state.made(_listed(r, e, lambda: r.expr(e.elt)))
+
+
+def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Callable[[], Any]) -> list[Any]:
+    """The elements of a comprehension."""
     out: list[Any] = []
 
     def plain() -> None:
-        each(r, e.generators, lambda: out.append(r.expr(e.elt)), first)
+        each(r, e.generators, lambda: out.append(element()), first)
 
     with _Scope(r, e.generators):
         simple = len(e.generators) == 1 and not e.generators[0].ifs
@@ -140,24 +147,18 @@ def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
         except Varies:
             out = r.state.made([])
             append = Method(out, "append")
-            appended(r, e.generators, lambda: r.call(append, [r.expr(e.elt)]), first)
-    return r.state.made(out)
+            appended(r, e.generators, lambda: r.call(append, [element()]), first)
+    return out
 
 
 @expression(ast.SetComp)
 def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
-    out: set[Any] = set()
-    with _Scope(r, e.generators):
-        each(r, e.generators, lambda: out.add(key(r, r.operand(r.expr(e.elt)), "an element of a set")))
-    return r.state.made(out)
+    return at_site(r, e, with_keys(r, set, _listed(r, e, lambda: r.expr(e.elt))))
 
 
 @expression(ast.DictComp)
 def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
-    out: dict[Any, Any] = {}
-    with _Scope(r, e.generators):
-        each(r, e.generators, lambda: out.update([(key(r, r.expr(e.key), "a key of a dict"), r.expr(e.value))]))
-    return r.state.made(out)
+    return at_site(r, e, with_keys(r, dict, _listed(r, e, lambda: (r.expr(e.key), r.expr(e.value)))))
 
 
 @expression(ast.GeneratorExp)
@@ -360,7 +361,7 @@ def list_(r: Reader, e: ast.List) -> Any:
 @expression(ast.Set)
 def set_(r: Reader, e: ast.Set) -> Any:
     items = elements(r, e.elts, r.expr)
-    return r.state.made({key(r, r.operand(x), "an element of a set") for x in items})
+    return at_site(r, e, with_keys(r, set, items))
 
 
 def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
@@ -376,11 +377,13 @@ def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], A
 
 @expression(ast.Dict)
 def dict_(r: Reader, e: ast.Dict) -> Any:
-    out: dict[Any, Any] = {}
-    for k, v in zip(e.keys, e.values):
-        if k is None:
-            out.update(r.expr(v))
-        else:
-            found = key(r, r.expr(k), "a key of a dict")
-            out[found] = r.perhaps(v)
-    return r.state.made(out)
+    parts = [r.expr(v) if k is None else (r.expr(k), r.perhaps(v)) for k, v in zip(e.keys, e.values)]
+    if any(k is None and is_written(type(x)) for k, x in zip(e.keys, parts)):
+        out = import_later("irad.frontend.reading.keyed").of_items(r, dict, [])
+        for k, x in zip(e.keys, parts):
+            r.call(r.getattr(out, "update"), [x if k is None else [x]])
+        return at_site(r, e, out)
+    pairs: list[Any] = []
+    for k, x in zip(e.keys, parts):
+        pairs += [x] if k is not None else r.items(r.call(r.getattr(x, "items"), []))
+    return at_site(r, e, with_keys(r, dict, pairs))

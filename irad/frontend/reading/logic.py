@@ -19,7 +19,7 @@ from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
 from irad.frontend.control.sequences import Generator, Seq, Stream
-from irad.frontend.control.special import compares_itself, full_name, key, special_method
+from irad.frontend.control.special import compares_itself, full_name, key_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.templates import structure
 from irad.frontend.control.varying import split, varies
@@ -164,7 +164,7 @@ def plain_contains(r: Reader, container: Any, x: Any) -> Any:
     if isinstance(x, Arr) and (keys := r.chosen_keys()).by_data(r, container, x):
         return keys.has(r, container, x)
     if isinstance(container, (dict, set, frozenset)) and (isinstance(container, dict) or not is_traced_deep(x)):
-        key(r, x, "a key of a dict" if isinstance(container, dict) else "an element of a set")
+        key_of(r, x, container)
         r.captures.pin(x)
         if r.captures.opaque(container):
             r.captures.hand("'in'", container)

@@ -19,7 +19,7 @@ from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.special import compares_itself, key
+from irad.frontend.control.special import compares_itself, key_of
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -177,7 +177,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
     if m.name == "get" and args and (keys := r.chosen_keys()).by_data(r, owner, args[0]):
         return keys.get(r, owner, *args, **kwargs)
     if isinstance(owner, (dict, set)) and args:
-        key(r, r.operand(args[0]), "a key of a dict" if isinstance(owner, dict) else "an element of a set")
+        key_of(r, r.operand(args[0]), owner)
     if (
         args
         and m.name in _BY_EQUALITY
@@ -224,7 +224,7 @@ def _updated(r: Reader, owner: Any, *args: Any, **kwargs: Any) -> None:
     if isinstance(owner, dict):
         new = r.call(dict, list(args), kwargs)
     else:
-        new = [key(r, r.operand(x), "an element of a set") for a in args for x in r.items(a)]
+        new = [key_of(r, r.operand(x), owner) for a in args for x in r.items(a)]
     change(r, owner)
     base_method(owner, "update")(new)
 
@@ -415,7 +415,7 @@ def _search(r: Reader, name: str, owner: Any, args: list[Any]) -> Any:
             len(owner)
         )
         return r.operator("add", _position(r, list(owner)[first:last], args[0]), first)
-    if name == "remove" and type(owner) is list and len(args) == 1 and lists.numbers(owner):
+    if name == "remove" and type(owner) is list and len(args) == 1 and lists.alike(owner):
         return _remove(r, owner, args[0])
     if name == "remove" and _remove_known(r, owner, args[0]):
         return None

@@ -23,14 +23,14 @@ from irad.core.ir import Graph, Node, Value, captures, current, emit, map_region
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.tree import parts
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import Activation
+from irad.frontend.activations import Activation, Restart
 from irad.frontend.control.filling import Maker, fresh_array, holes, leaves
 from irad.frontend.control.list_rules import grown_parts
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Bad, Grown, Template, equal
 from irad.frontend.control.tries import check_tried
-from irad.frontend.reader import Reader, Restart
+from irad.frontend.reader import Reader
 from irad.frontend.reading.kinds import circular, number_kind, signature
 from irad.frontend.reading.recursive_changes import Changes, opened
 from irad.frontend.values.kept import Home

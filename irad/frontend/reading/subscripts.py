@@ -20,8 +20,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream, collected
-from irad.frontend.control.special import key as known_key
-from irad.frontend.control.special import special_method
+from irad.frontend.control.special import key_of, site_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -96,7 +95,7 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
             *(None if k is None else static_int(k, "a bound of a slice of a list") for k in (key.start, key.stop, key.step))
         )
     if isinstance(obj, dict):
-        known_key(r, key, "a key of a dict")
+        key_of(r, key, obj)
     if r.captures.opaque(obj):
         r.captures.hand("an index", obj)
     if isinstance(obj, dict):
@@ -150,6 +149,7 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
         return chosen_items.number(r, obj, chosen_items.position(obj, key) if is_index(key) else key)
     what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
     wanted = NeedStatic(key, what)
+    wanted.site = site_of(r, obj)
     if isinstance(obj, (list, tuple, str)) and len(obj) and is_index(key) and not r.may_be_known(key):
         found = chosen_items.item(r, obj, key)
         if found is not None:
@@ -262,7 +262,7 @@ def _known_place(r: Reader, obj: Any, key: Any) -> Any:
     if not isinstance(obj, dict):
         return known(key, f"an index into a {type(obj).__name__}")
     known_apart(r, key, obj)
-    return known_key(r, key, "a key of a dict")
+    return key_of(r, key, obj)
 
 
 def known(key: Any, what: str) -> Any:

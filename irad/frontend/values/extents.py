@@ -33,6 +33,12 @@ def of_new_array(d: Dim) -> Dim:
     return affine_of(limit(n, most))
 
 
+def at_most(n: Value, most: Dim) -> Value:
+    """A length that is known to be at most an extent, so that passes see its bound."""
+    hi = dim_interval(most)[1]
+    return limit(n, int(hi)) if hi < _UNBOUNDED and dim_interval(affine_of(n))[1] > hi else n
+
+
 def equal(a: Dim, b: Dim) -> bool:
     """Are two extents surely equal?"""
     return a == b or gap(a, b) == (0, 0)

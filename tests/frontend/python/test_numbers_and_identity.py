@@ -165,8 +165,16 @@ def test_round_is_pythons(n: int) -> None:
     ]
     ties = (2 * rng.integers(0, 10**9, 200) + 1) / 2.0 ** rng.integers(1, 12, 200)
     near = np.round(rng.uniform(-100, 100, 200), 3) + 0.0005
-    decimal = [(k + 0.5) / 10.0**n for k in range(-60, 200)] if abs(n) <= 22 else []  # beside a tie, by less than the product's rounding
-    for x in [*hard, *ties.tolist(), *near.tolist(), *decimal, *(rng.uniform(-1, 1, 200) * 10.0 ** rng.integers(-20, 25, 200)).tolist()]:
+    decimal = (
+        [(k + 0.5) / 10.0**n for k in range(-60, 200)] if abs(n) <= 22 else []
+    )  # beside a tie, by less than the product's rounding
+    for x in [
+        *hard,
+        *ties.tolist(),
+        *near.tolist(),
+        *decimal,
+        *(rng.uniform(-1, 1, 200) * 10.0 ** rng.integers(-20, 25, 200)).tolist(),
+    ]:
         assert outcome(c, x) == outcome(lambda x: round(x, n), x), x
 
 

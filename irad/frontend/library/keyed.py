@@ -1,0 +1,339 @@
+"""Dicts and sets whose keys data decide: their keys in a list, in the order in which they came, as plain Python that is read.
+
+What finds a key looks through the list: as many comparisons as there are keys.
+"""
+
+import collections
+
+from irad.errors import UnsupportedError
+
+_MISSING = object()
+
+
+def _held(value):
+    """A value as a dict keeps it, in arrays: containers that change have no place there."""
+    if isinstance(value, (list, set, dict)):
+        raise UnsupportedError(
+            "a list, set or dict as a value of a dict whose keys depend on data is not supported: keep (key, value) pairs in one list"
+        )
+    return value
+
+
+class KeyedSet:
+    """A set whose elements data decide."""
+
+    MAPPED = set  # what the caller gets
+
+    def __init__(self, items=()):
+        self.names = []
+        for k in items:
+            self.add(k)
+
+    def _place(self, key):
+        for i in range(len(self.names)):
+            if self.names[i] == key:
+                return i
+        return -1
+
+    def __contains__(self, key):
+        return self._place(key) >= 0
+
+    def __len__(self):
+        return len(self.names)
+
+    def __bool__(self):
+        return len(self.names) > 0
+
+    def __iter__(self):
+        raise UnsupportedError(
+            "the order of a set whose elements depend on data is not followed: go over sorted(xs), or keep them in a list or a dict"
+        )
+
+    def __repr__(self):
+        raise UnsupportedError("the text of a set whose elements depend on data: print sorted(xs)")
+
+    def __eq__(self, other):
+        if len(self) != len(other):
+            return False
+        for k in self.names:
+            if k not in other:
+                return False
+        return True
+
+    def add(self, key):
+        """Put an element in."""
+        if self._place(key) < 0:
+            self.names.append(key)
+
+    def discard(self, key):
+        """Take an element out, if it is there."""
+        at = self._place(key)
+        if at >= 0:
+            self.names.pop(at)
+
+    def remove(self, key):
+        """Take an element out. Raises KeyError if it is not there."""
+        at = self._place(key)
+        if at < 0:
+            raise KeyError(key)
+        self.names.pop(at)
+
+    def clear(self):
+        """Take everything out."""
+        self.names = []
+
+    def copy(self):
+        """Another set of the same elements."""
+        new = KeyedSet()
+        new.names = list(self.names)
+        return new
+
+    def update(self, *others):
+        """Put the elements of others in."""
+        for other in others:
+            for k in elements(other):
+                self.add(k)
+
+    def union(self, *others):
+        """A set of what is in one of them."""
+        new = self.copy()
+        new.update(*others)
+        return new
+
+    def intersection(self, other):
+        """A set of what is in both."""
+        new = KeyedSet()
+        for k in self.names:
+            if k in other:
+                new.names.append(k)
+        return new
+
+    def difference(self, other):
+        """A set of what is here only."""
+        new = KeyedSet()
+        for k in self.names:
+            if k not in other:
+                new.names.append(k)
+        return new
+
+    def issubset(self, other):
+        """Is everything in the other one?"""
+        for k in self.names:
+            if k not in other:
+                return False
+        return True
+
+    def __or__(self, other):
+        return self.union(other)
+
+    def __and__(self, other):
+        return self.intersection(other)
+
+    def __sub__(self, other):
+        return self.difference(other)
+
+    def __le__(self, other):
+        return self.issubset(other)
+
+
+def elements(xs):
+    """The elements of a set, or of anything else that is gone over."""
+    return xs.names if isinstance(xs, KeyedSet) else xs
+
+
+class KeyedDict:
+    """A dict whose keys data decide."""
+
+    MAPPED = dict
+
+    def __init__(self, items=(), **names):
+        self.names = []
+        self.held = []
+        self.update(items, **names)
+
+    def _place(self, key):
+        for i in range(len(self.names)):
+            if self.names[i] == key:
+                return i
+        return -1
+
+    def _missing(self, key):
+        raise KeyError(key)
+
+    def __contains__(self, key):
+        return self._place(key) >= 0
+
+    def __len__(self):
+        return len(self.names)
+
+    def __bool__(self):
+        return len(self.names) > 0
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __repr__(self):
+        raise UnsupportedError("the text of a dict whose keys depend on data: print its keys and values")
+
+    def __eq__(self, other):
+        raise UnsupportedError("a comparison of dicts whose keys depend on data: compare their keys and values")
+
+    def __getitem__(self, key):
+        at = self._place(key)
+        if at < 0:
+            return self._missing(key)
+        return self.held[at]
+
+    def __setitem__(self, key, value):
+        at = self._place(key)
+        if at < 0:
+            self.names.append(key)
+            self.held.append(_held(value))
+        else:
+            self.held[at] = value
+
+    def __delitem__(self, key):
+        at = self._place(key)
+        if at < 0:
+            raise KeyError(key)
+        self.names.pop(at)
+        self.held.pop(at)
+
+    def get(self, key, default=None):
+        """The value of a key, or the default."""
+        at = self._place(key)
+        return default if at < 0 else self.held[at]
+
+    def setdefault(self, key, default=None):
+        """The value of a key, which is the default from now on if there was none."""
+        at = self._place(key)
+        if at < 0:
+            self.names.append(key)
+            self.held.append(_held(default))
+            return default
+        return self.held[at]
+
+    def pop(self, key, default=_MISSING):
+        """Take a key out and give its value, or the default. Raises KeyError without one."""
+        at = self._place(key)
+        if at < 0:
+            if default is _MISSING:
+                raise KeyError(key)
+            return default
+        self.names.pop(at)
+        return self.held.pop(at)
+
+    def popitem(self):
+        """Take the last key out and give it with its value. Raises KeyError if there is none."""
+        if len(self.names) == 0:
+            raise KeyError("popitem(): dictionary is empty")
+        return self.names.pop(), self.held.pop()
+
+    def clear(self):
+        """Take everything out."""
+        self.names = []
+        self.held = []
+
+    def copy(self):
+        """Another dict of the same keys and values."""
+        new = type(self)()
+        new.names = list(self.names)
+        new.held = list(self.held)
+        return new
+
+    def update(self, items=(), **names):
+        """Store the items of a dict, or pairs, and those given by name."""
+        if isinstance(items, KeyedDict):
+            for i in range(len(items.names)):
+                self[items.names[i]] = items.held[i]
+        else:
+            for k, v in items.items() if isinstance(items, dict) else items:
+                self[k] = v
+        for k, v in names.items():
+            self[k] = v
+
+    def keys(self):
+        """The keys, in the order in which they came."""
+        return list(self.names)
+
+    def values(self):
+        """The values."""
+        return list(self.held)
+
+    def items(self):
+        """Pairs of key and value."""
+        return list(zip(self.names, self.held))
+
+    def __or__(self, other):
+        new = self.copy()
+        new.update(other)
+        return new
+
+
+class KeyedDefaultDict(KeyedDict):
+    """A collections.defaultdict whose keys data decide."""
+
+    MAPPED = collections.defaultdict
+
+    def __init__(self, default_factory=None, items=(), **names):
+        self.default_factory = default_factory
+        self.names = []
+        self.held = []
+        self.update(items, **names)
+
+    def _missing(self, key):
+        if self.default_factory is None:
+            raise KeyError(key)
+        made = _held(self.default_factory())
+        self.names.append(key)
+        self.held.append(made)
+        return made
+
+    def copy(self):
+        """Another one of the same keys and values."""
+        new = KeyedDefaultDict(self.default_factory)
+        new.names = list(self.names)
+        new.held = list(self.held)
+        return new
+
+
+class KeyedCounter(KeyedDict):
+    """A collections.Counter of what data decide."""
+
+    MAPPED = collections.Counter
+
+    def __init__(self, items=()):
+        self.names = []
+        self.held = []
+        self.update(items)
+
+    def _missing(self, key):
+        return 0
+
+    def update(self, items=()):
+        """Count the elements, or add the counts of a dict."""
+        if isinstance(items, (dict, KeyedDict)):
+            for k, n in items.items():
+                self[k] = self[k] + n
+        else:
+            for k in items:
+                self[k] = self[k] + 1
+
+    def total(self):
+        """The sum of the counts."""
+        return sum(self.held)
+
+    def most_common(self, n=None):
+        """Pairs of element and count, those of the highest counts first; of equal ones, those that came first."""
+        order = sorted(range(len(self.held)), key=lambda i: -self.held[i])
+        pairs = [(self.names[i], self.held[i]) for i in order]
+        return pairs if n is None else pairs[:n]
+
+
+CLASSES = {
+    dict: KeyedDict,
+    collections.OrderedDict: KeyedDict,
+    set: KeyedSet,
+    collections.defaultdict: KeyedDefaultDict,
+    collections.Counter: KeyedCounter,
+}

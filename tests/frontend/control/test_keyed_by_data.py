@@ -1,0 +1,169 @@
+"""Dicts, sets and Counters whose keys data decide: visited places, tables of results, counts; values, gradients, refusals."""
+
+from __future__ import annotations
+
+import collections
+import heapq
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import UnsupportedError
+from tests.support.outcomes import agrees
+
+X = np.array([1.5, 2.0, 1.25, 3.0, 2.5])
+
+
+def visited(x: np.ndarray) -> Any:
+    seen = set()
+    n = 0
+    for v in x:
+        k = int(v)
+        if k in seen:
+            continue
+        seen.add(k)
+        n += 1
+    seen.discard(3)
+    return n, len(seen), sorted(seen), 2 in seen, max(seen), sum(seen)
+
+
+def sums(x: np.ndarray) -> Any:
+    d: dict[int, Any] = {}
+    for v in x:
+        k = int(v)
+        d[k] = d.get(k, 0.0) + v
+    s = 0.0
+    for k, v in d.items():
+        s += k * v
+    return d, len(d), s, max(d, key=d.get), list(d), d.get(99)
+
+
+def taken_out(x: np.ndarray) -> Any:
+    d = {}
+    for v in x:
+        d[int(v)] = v
+    first = list(d)
+    del d[first[0]]
+    return first, d.pop(2), len(d), d
+
+
+def counts(x: np.ndarray) -> Any:
+    c = collections.Counter(int(v) for v in x)
+    d: collections.defaultdict[int, float] = collections.defaultdict(float)
+    for v in x:
+        d[int(v)] += v
+        c[7] += 1
+    return c, c[1], c[99], len(c), c.most_common(1), d, isinstance(d, dict)
+
+
+def made_at_once(x: np.ndarray) -> Any:
+    s, t, d = {int(v) for v in x}, set(int(v) * 2 for v in x if v > 2), {int(v): v * 2 for v in x}
+    u = {int(x[0]), int(x[1])}
+    return sorted(s), len(s | t), len(s & t), sorted(s - t), u <= s, d, {**d, 5: x[0]}, dict(zip([int(v) for v in x], x))
+
+
+def pairs_as_keys(x: np.ndarray) -> Any:
+    d = {}
+    for i in range(len(x)):
+        d[(int(x[i]), i % 2)] = x[i : i + 1] * 2
+    return (2, 1) in d, len(d), sum(v.sum() for v in d.values())
+
+
+class Table:
+    def __init__(self) -> None:
+        self.q: dict[Any, Any] = {}
+        self.seen: set[Any] = set()
+
+    def step(self, s: np.ndarray) -> Any:
+        k = (int(s[0] * 2), int(s[1] * 2))
+        self.seen.add(k)
+        self.q[k] = self.q.get(k, 0.0) + s[0]
+        return self.q[k]
+
+
+def attributes(x: np.ndarray) -> Any:
+    t, total = Table(), 0.0
+    for i in range(len(x) - 1):
+        total += t.step(x[i : i + 2])
+    return total, len(t.seen)
+
+
+def first_again(x: np.ndarray) -> Any:
+    first = {}
+    for i, v in enumerate(x):
+        if int(v) in first:
+            return first[int(v)], i
+        first[int(v)] = i
+    return None
+
+
+@pytest.mark.parametrize("f", [visited, sums, taken_out, counts, made_at_once, pairs_as_keys, attributes, first_again])
+def test_as_python(f: Any) -> None:
+    agrees(f, X)
+    agrees(f, X[::-1] + 1.0)
+
+
+def dijkstra(w: np.ndarray) -> Any:
+    dist = {0: 0.0}
+    queue = [(0.0, 0)]
+    done = set()
+    while queue:
+        d, u = heapq.heappop(queue)
+        if u in done:
+            continue
+        done.add(u)
+        for v in range(len(w)):
+            if w[u, v] > 0 and (v not in dist or d + w[u, v] < dist[v]):
+                dist[v] = d + w[u, v]
+                heapq.heappush(queue, (dist[v], v))
+    return sum(dist.values())
+
+
+def test_gradients() -> None:
+    w = np.array([[0, 1.0, 4.0], [0, 0, 1.5], [0, 0, 0]])
+    assert irad.compile(dijkstra)(w) == 3.5
+    np.testing.assert_array_equal(irad.grad(dijkstra)(w), [[0, 2, 0], [0, 0, 1], [0, 0, 0]])
+    total = lambda x: sum(v * v for v in sums(x)[0].values())
+    np.testing.assert_allclose(irad.grad(total)(X), 2 * np.array([2.75, 4.5, 2.75, 3.0, 4.5]))
+
+
+def test_a_missing_key_raises() -> None:
+    def f(x: np.ndarray) -> Any:
+        d = {}
+        for v in x:
+            d[int(v)] = v
+        return d[int(x[0] * 10)]
+
+    with pytest.raises(KeyError, match="15"):
+        irad.compile(f)(X)
+
+
+def test_keys_that_are_known_stay_pythons() -> None:
+    def f(x: np.ndarray, n: int) -> Any:
+        d = {"a": x, n: x * 2}
+        d[n + 1] = x * 3
+        return d
+
+    agrees(f, X, 2)
+
+
+def lists_as_values(x: np.ndarray) -> Any:
+    groups: dict[int, list[Any]] = {}
+    for v in x:
+        groups.setdefault(int(v), []).append(v)
+    return len(groups)
+
+
+def order_of_a_set(x: np.ndarray) -> Any:
+    total = 0.0
+    for k in {int(v) for v in x}:
+        total = total * 2 + k
+    return total
+
+
+@pytest.mark.parametrize("f, text", [(lists_as_values, "pairs in one list"), (order_of_a_set, r"sorted\(xs\)")])
+def test_refused(f: Any, text: str) -> None:
+    with pytest.raises(UnsupportedError, match=text):
+        irad.compile(f)(X)

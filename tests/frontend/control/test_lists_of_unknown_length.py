@@ -1,0 +1,72 @@
+"""sorted, max, min, list and zip of lists of which data decide how long they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from tests.support.outcomes import agrees
+
+X = np.array([3.0, 2.0, 1.0, 3.5, 7.0, 0.5])
+
+
+def grown(x: np.ndarray) -> Any:
+    xs, ys = [], []
+    for v in x:
+        if v > 1.5:
+            xs.append(v)
+            ys.append((v * v, int(v)))
+    return xs, ys
+
+
+def by_order(x: np.ndarray) -> Any:
+    xs, ys = grown(x)
+    down = sorted(xs, reverse=True)
+    ys.sort(key=lambda t: -t[0])
+    return sorted(xs), down, ys[0], sorted(zip(xs, ys))[0], sorted(range(len(xs)), key=lambda i: xs[i]), sorted(ys)[:1]
+
+
+def stable(x: np.ndarray) -> Any:
+    pairs = [(int(v) % 2, v) for v in x if v > 0.7]
+    return sorted(pairs, key=lambda t: t[0]), sorted(pairs, key=lambda t: t[0], reverse=True)
+
+
+def extremes(x: np.ndarray) -> Any:
+    xs, ys = grown(x)
+    none = [v for v in x if v > 100]
+    return (
+        max(xs, key=lambda v: -v),
+        min(ys),
+        max(ys, key=lambda t: t[1])[0],
+        max(zip(xs, ys))[0],
+        max(none, default=np.float64(5.0)),
+        sorted(none),
+    )
+
+
+def joined(x: np.ndarray) -> Any:
+    xs, ys = grown(x)
+    both = list(zip(xs, ys))
+    return both[-1], len(both), list(enumerate(xs))[1], list(reversed(xs))[0]
+
+
+@pytest.mark.parametrize("f", [by_order, stable, extremes, joined])
+def test_as_python(f: Any) -> None:
+    agrees(f, X)
+
+
+def test_gradients() -> None:
+    ranked = lambda x: sum(v * (i + 1) for i, v in enumerate(sorted(grown(x)[0], reverse=True)))
+    np.testing.assert_array_equal(irad.grad(ranked)(X), [3, 4, 0, 2, 1, 0])
+    best = lambda x: max(grown(x)[1])[0] + 3 * min(grown(x)[1], key=lambda t: t[0])[0]
+    np.testing.assert_array_equal(irad.grad(best)(X), [0, 12, 0, 0, 14, 0])
+
+
+def test_nothing_to_choose_from() -> None:
+    with pytest.raises(ValueError, match="max.*empty"):
+        irad.compile(lambda x: max([v for v in x if v > 100], key=lambda v: -v))(X)
+    with pytest.raises(ValueError, match="NaN"):
+        irad.compile(lambda x: sorted([v for v in x if not v > 100]))(np.array([1.0, np.nan]))
