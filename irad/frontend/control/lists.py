@@ -317,7 +317,7 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
     if (of := getattr(type(x), "MAPPED", None)) is not None and is_written(type(x)):
-        have = lambda *names: [r.getattr(x, name) for name in names if hasattr(x, name)]
+        have = lambda *names: [r.getattr(x, name) for name in names if name in vars(x)]
         return Mapped((of, *have("default_factory")), [with_items(r, xs, rows) for xs in have("names", "held")])
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):

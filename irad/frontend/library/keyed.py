@@ -116,12 +116,43 @@ class KeyedSet:
                 new.names.append(k)
         return new
 
+    def symmetric_difference(self, other):
+        """A set of what is in one of the two only."""
+        new = self.difference(other)
+        for k in elements(other):
+            if k not in self:
+                new.add(k)
+        return new
+
+    def intersection_update(self, other):
+        """Keep what is in the other one."""
+        self.names = self.intersection(other).names
+
+    def difference_update(self, other):
+        """Keep what is not in the other one."""
+        self.names = self.difference(other).names
+
+    def symmetric_difference_update(self, other):
+        """Keep what is not in the other one, and put in what only that one has."""
+        self.names = self.symmetric_difference(other).names
+
     def issubset(self, other):
         """Is everything in the other one?"""
         for k in self.names:
             if k not in other:
                 return False
         return True
+
+    def issuperset(self, other):
+        """Is everything of the other one here?"""
+        for k in elements(other):
+            if k not in self:
+                return False
+        return True
+
+    def isdisjoint(self, other):
+        """Have they nothing in common?"""
+        return len(self.intersection(other)) == 0
 
     def __or__(self, other):
         return self.union(other)
@@ -132,8 +163,39 @@ class KeyedSet:
     def __sub__(self, other):
         return self.difference(other)
 
+    def __xor__(self, other):
+        return self.symmetric_difference(other)
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def __iand__(self, other):
+        self.intersection_update(other)
+        return self
+
+    def __isub__(self, other):
+        self.difference_update(other)
+        return self
+
+    def __ixor__(self, other):
+        self.symmetric_difference_update(other)
+        return self
+
     def __le__(self, other):
         return self.issubset(other)
+
+    def __lt__(self, other):
+        return self.issubset(other) and len(self) < len(other)
+
+    def __ge__(self, other):
+        return self.issuperset(other)
+
+    def __gt__(self, other):
+        return self.issuperset(other) and len(self) > len(other)
+
+    def __getattr__(self, name):
+        raise UnsupportedError(f"{name} of a set whose elements depend on data is not supported; keep them in a list")
 
 
 def elements(xs):
@@ -269,6 +331,13 @@ class KeyedDict:
         new.update(other)
         return new
 
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def __getattr__(self, name):
+        raise UnsupportedError(f"{name} of a dict whose keys depend on data is not supported; keep keys and values in lists")
+
 
 class KeyedDefaultDict(KeyedDict):
     """A collections.defaultdict whose keys data decide."""
@@ -318,6 +387,17 @@ class KeyedCounter(KeyedDict):
         else:
             for k in items:
                 self[k] = self[k] + 1
+
+    def subtract(self, items=()):
+        """Take counts off."""
+        for k, n in KeyedCounter(items).items():
+            self[k] = self[k] - n
+
+    def __or__(self, other):
+        raise UnsupportedError("| of Counters whose keys depend on data: write a loop over their items")
+
+    def __ior__(self, other):
+        raise UnsupportedError("|= of Counters whose keys depend on data: write a loop over their items")
 
     def total(self):
         """The sum of the counts."""

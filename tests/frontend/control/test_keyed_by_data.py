@@ -64,6 +64,20 @@ def made_at_once(x: np.ndarray) -> Any:
     return sorted(s), len(s | t), len(s & t), sorted(s - t), u <= s, d, {**d, 5: x[0]}, dict(zip([int(v) for v in x], x))
 
 
+def algebra(x: np.ndarray) -> Any:
+    s, t = {int(v) for v in x}, {2, 3, 9}
+    u = s
+    s |= {4}
+    s &= {1, 2, 4}
+    s ^= t
+    more = s - {9}, sorted(s | t), s >= {9}, s < {1, 2, 3, 4, 9}, s.isdisjoint({0}), s == u, u.symmetric_difference(t)
+    c = collections.Counter(int(v) for v in x)
+    c.subtract([1, 5])
+    d = {int(v): v for v in x}
+    d |= {0: 5.0}
+    return [sorted(m) if isinstance(m, set) else m for m in more], sorted(u), c, list(d)
+
+
 def pairs_as_keys(x: np.ndarray) -> Any:
     d = {}
     for i in range(len(x)):
@@ -99,7 +113,7 @@ def first_again(x: np.ndarray) -> Any:
     return None
 
 
-@pytest.mark.parametrize("f", [visited, sums, taken_out, counts, made_at_once, pairs_as_keys, attributes, first_again])
+@pytest.mark.parametrize("f", [visited, sums, taken_out, counts, made_at_once, algebra, pairs_as_keys, attributes, first_again])
 def test_as_python(f: Any) -> None:
     agrees(f, X)
     agrees(f, X[::-1] + 1.0)

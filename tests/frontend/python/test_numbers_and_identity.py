@@ -113,7 +113,7 @@ def test_text_of_an_argument_may_be_compared(f: Callable[[Any], Any]) -> None:
     agrees(f, 2.0)
 
 
-@pytest.mark.parametrize("f", TEXT)
+@pytest.mark.parametrize("f", [f for k, f in enumerate(TEXT) if k != 9])  # a number may be looked for among keys
 def test_text_of_a_computed_number_may_not(f: Callable[[Any], Any]) -> None:
     with pytest.raises(irad.IradError, match="must be known at compile time"):
         irad.compile(lambda a: f(a[0].item() * 2.0))(np.array([0.5]))
