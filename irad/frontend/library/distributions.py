@@ -1,8 +1,8 @@
 """Distributions of scipy.stats in standard form: what `scipy.stats.norm` and the others are at loc 0 and scale 1.
 
 A class is a distribution: `shapes` names its shape parameters, `support(*shapes)` is where it has mass, `valid(*shapes)` where
-there is one, and each function takes the position, or the probability, and the shapes. `logpdf` (`logpmf`), `cdf` and `ppf` are asked for;
-others are given where there is something better than what follows from these.
+there is one, and each function takes the position, or the probability, and the shapes. `logpdf` (`logpmf`), `cdf` and `ppf` are asked for, where they
+have a closed form; others are given where there is something better than what follows from these.
 """
 
 import numpy as np
@@ -40,14 +40,16 @@ def unit(*shapes):
 
 def distribution(rule):
     """Put a class into the table, under its name, with what follows from its functions."""
-    cdf, own = rule.cdf, vars(rule)
-    if "sf" not in own:
-        rule.sf = lambda x, *s: 1.0 - cdf(x, *s)
-    sf = rule.sf
-    if "logcdf" not in own:
-        rule.logcdf = lambda x, *s: np.log(cdf(x, *s))
-    if "logsf" not in own:
-        rule.logsf = lambda x, *s: np.log(sf(x, *s))
+    own = vars(rule)
+    if "cdf" in own:
+        cdf = rule.cdf
+        if "sf" not in own:
+            rule.sf = lambda x, *s: 1.0 - cdf(x, *s)
+        sf = rule.sf
+        if "logcdf" not in own:
+            rule.logcdf = lambda x, *s: np.log(cdf(x, *s))
+        if "logsf" not in own:
+            rule.logsf = lambda x, *s: np.log(sf(x, *s))
     if "ppf" in own and "isf" not in own:
         ppf = rule.ppf
         rule.isf = lambda q, *s: ppf(1.0 - q, *s)

@@ -232,7 +232,7 @@ def freeze(self, *args, **kwds):
     return SimpleNamespace(
         dist=self, args=args, kwds=kwds, pdf=at(pdf), logpdf=at(logpdf), pmf=at(pmf), logpmf=at(logpmf), cdf=at(cdf), sf=at(sf),
         logcdf=at(logcdf), logsf=at(logsf), ppf=at(ppf), isf=at(isf), mean=at(mean), var=at(var), std=at(std), median=at(median),
-        entropy=at(entropy),
+        entropy=at(entropy), rvs=lambda size=None, random_state=None: self.rvs(*args, size=size, random_state=random_state, **kwds),
     )  # fmt: skip
 
 
@@ -340,6 +340,7 @@ def freeze_normal(self, mean=None, cov=1, allow_singular=False, seed=None):
         logpdf=at(normal_logpdf, allow_singular),
         pdf=at(normal_pdf, allow_singular),
         entropy=at(normal_entropy),
+        rvs=lambda size=1, random_state=None: self.rvs(mean, cov, size, random_state),
     )
 
 
