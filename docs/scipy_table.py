@@ -32,6 +32,7 @@ MODULES = [
     "ndimage",
     "fft",
     "fftpack",
+    "spatial",
     "spatial.distance",
     "sparse",
     "sparse.linalg",
@@ -58,11 +59,29 @@ says how to add one.
 | `integrate.odeint` | RK45 instead of LSODA, to the same tolerances: for equations that are not stiff |
 | `integrate.quad` | halves the worst interval, without QUADPACK's extrapolation |
 | `optimize.root`, `optimize.fsolve` | Newton's method with exact derivatives, whatever method is named |
-| `optimize.minimize`, `optimize.least_squares`, `optimize.curve_fit` | BFGS, Levenberg-Marquardt, with exact derivatives; no bounds, no constraints |
+| `integrate.dblquad`, `tplquad`, `nquad` | nested `quad`: three variables take long to compile |
+| `integrate.quad_vec` | finite ends |
+| `optimize.minimize`, `optimize.least_squares`, `optimize.curve_fit` | BFGS, Levenberg-Marquardt, with exact derivatives, whatever method is named; bounds hold, at which a number has the derivative of its bound; no constraints |
+| `optimize.fmin`, `fmin_bfgs`, `fmin_cg`, `fmin_powell`, `leastsq` | are `minimize` and `least_squares` |
+| `optimize.minimize_scalar` | Brent's method and the bounded one, step for step; a minimum at a kink has a value and no derivative |
+| `optimize.nnls`, `linear_sum_assignment` | derivatives of what is positive; none of an assignment |
 | `optimize.brenth`, `optimize.ridder`, `optimize.bisect` | are `brentq` |
 | `interpolate.CubicSpline` | all ends but periodic ones |
+| `interpolate.UnivariateSpline`, `splrep` | through the values: s=0 |
+| `interpolate.griddata`, `LinearNDInterpolator` | linear: points known at compile time, or an interpolator that was made outside |
+| `interpolate.RBFInterpolator` | all points, no `neighbors=` |
 | `fft.dct`, `fft.idct`, and those of `fftpack` | types 2 and 3, norms None and "ortho" |
 | `stats.multivariate_normal` | covariances that are positive definite |
+| `stats`, of samples | `nan_policy="propagate"`; ranks, counts and the statistics made of them have the derivative 0 |
+| `stats.gaussian_kde` | made inside or outside: densities, their logarithms, integrals over an interval |
+| `signal.step`, `impulse`, `lsim`, `cont2discrete` | systems as (num, den) or (A, B, C, D), or objects made outside |
+| `signal.upfirdn`, `resample_poly` | zeros beyond the ends, or the mean, median, minimum or maximum |
+| `linalg.orth`, `null_space` | how many columns there are, data decide; `null_space` has no derivative |
+| `linalg.eig`, `eigvals` | complex numbers; eigenvectors on the right |
+| `special.eval_legendre` and the others, `legendre(n)` and the others | whole degrees known at compile time, by recurrence |
+| `special.lpmv`, `sph_harm_y`, `spherical_jn` and the others | a whole degree and order known at compile time, real numbers |
+| `spatial.KDTree` | `query`, of a tree made inside or outside: all points are compared; not `cKDTree` from outside |
+| `spatial.transform.Rotation`, `Slerp` | made inside or outside: `from_quat`, `from_matrix`, `from_rotvec`, `from_euler`, `from_mrp`, `as_quat`, `as_matrix`, `as_rotvec`, `as_euler`, `as_mrp`, `apply`, `inv`, `*`, `**`, `magnitude`, `mean`, `align_vectors`, `concatenate`, `identity` |
 | `sparse.csr_matrix`, `csr_array` and the other formats | may be captured, arguments and made inside; their places are known when the program is read, and compared at each call; those whose places data decide, and `lil` and `dok` that are filled, are dense arrays |
 | `sparse.linalg.spsolve`, `splu`, `factorized` | LU factors within a band, in the order of Cuthill and McKee, dense ones where it is wide; derivatives of first and second order (a third one is an error where the band is narrow), along the numbers of the matrix too |
 | `sparse.linalg.cg`, `gmres` and their like | the solution itself, whatever the tolerance |
@@ -124,7 +143,9 @@ def table() -> str:
         out += [f"## scipy.{name}\n\n| function | |\n|---|---|", *rows(module), ""]
     out += [
         "## scipy.stats\n\nDistributions, called plainly (`norm.logpdf(x, loc, scale)`) or frozen (`norm(loc, scale).logpdf(x)`); `std`,",
-        "`median` follow from these. `multivariate_normal`: logpdf, pdf, entropy; `dirichlet`: logpdf, pdf; `multinomial`: logpmf, pmf.\n",
+        "`median` follow from these, and `rvs`, whose numbers are SciPy's, drawn at each call as NumPy's generators draw; but those of",
+        "`skewnorm`, `randint`, `levy`, `vonmises`, `hypergeom`, `betabinom`, `gennorm`, `betaprime`. `multivariate_normal`: logpdf, pdf,",
+        "entropy, rvs; `dirichlet`: logpdf, pdf, rvs; `multinomial`: logpmf, pmf, rvs.\n",
         "| distribution | shapes | methods |\n|---|---|---|", *distributions(), "", "Of samples:\n\n| function | |\n|---|---|",
         *(r for r in rows(scipy.stats) if inspect.isfunction(getattr(scipy.stats, r.split("`")[1]))), "",
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from irad.errors import UnsupportedError
+from irad.frontend.library.bounded import bounded_minimum, limits
 from irad.frontend.library.calculus import Derivative, constant, first_guess
 from irad.frontend.registry import written
 
@@ -251,14 +252,16 @@ def _bfgs(f, g, x, steps):
 
 @written("scipy.optimize.minimize", always=True)
 def minimize(fun, x0, args=(), method=None, jac=None, hess=None, bounds=None, constraints=(), tol=None, **options):
-    """scipy.optimize.minimize without bounds and constraints, by BFGS with exact derivatives whatever `method` and `jac` say."""
-    if bounds is not None or len(constraints) > 0:
-        raise UnsupportedError(
-            "scipy.optimize.minimize with bounds or constraints: substitute variables, such as np.exp of free ones"
-        )
+    """scipy.optimize.minimize without constraints, by BFGS with exact derivatives, whatever `method` and `jac` say; bounds hold."""
+    if len(constraints) > 0:
+        raise UnsupportedError("scipy.optimize.minimize with constraints: substitute variables, such as np.exp of free ones")
     g = _with(fun, args)
     f = lambda x: np.sum(g(x)[0] if jac is True else g(x))
     slope = Derivative(f)
+    if bounds is not None:
+        start = np.atleast_1d(np.asarray(x0) * 1.0)
+        x = bounded_minimum(f, start, *limits(bounds, len(start), True))
+        return SimpleNamespace(x=x, fun=f(x), jac=slope(x), success=True, status=0, message="converged")
     x, rest = _bfgs(lambda x: constant(f(x)), lambda x: constant(slope(x)), constant(np.atleast_1d(np.asarray(x0) * 1.0)), 1000)
     if not np.max(np.abs(rest)) <= 1e-4 * (1.0 + np.abs(constant(f(x)))):
         raise RuntimeError("scipy.optimize.minimize does not converge: begin nearer to the minimum, or scale the variables")
@@ -286,26 +289,38 @@ def _gauss_newton(r, x, steps):
     return x
 
 
+def _unbounded(bounds):
+    """Are bounds those of no bounds?"""
+    if bounds is None:
+        return True
+    return isinstance(bounds, tuple) and all([isinstance(b, float) and np.isinf(b) for b in bounds])
+
+
 @written("scipy.optimize.least_squares", always=True)
-def least_squares(fun, x0, jac="2-point", bounds=None, method="trf", loss="linear", args=(), kwargs=None, **options):
-    """scipy.optimize.least_squares without bounds and with the linear loss, by Levenberg and Marquardt's method with exact derivatives."""
-    if bounds is not None or loss != "linear":
-        raise UnsupportedError("scipy.optimize.least_squares with bounds or another loss: use scipy.optimize.minimize")
+def least_squares(fun, x0, jac="2-point", bounds=(-np.inf, np.inf), method="trf", loss="linear", args=(), kwargs=None, **options):
+    """scipy.optimize.least_squares with the linear loss, by Levenberg and Marquardt's method with exact derivatives; with bounds as
+    `minimize`."""
+    if loss != "linear":
+        raise UnsupportedError("scipy.optimize.least_squares with another loss than 'linear': use scipy.optimize.minimize")
     r = lambda x: np.atleast_1d(np.asarray(fun(x, *args, **({} if kwargs is None else kwargs))))
-    x = _gauss_newton(r, constant(np.atleast_1d(np.asarray(x0) * 1.0)), 200)
-    x = _implicit_system(Derivative(lambda x: 0.5 * np.sum(r(x) ** 2)), constant(x))
+    start = np.atleast_1d(np.asarray(x0) * 1.0)
+    total = lambda x: 0.5 * np.sum(r(x) ** 2)
+    if _unbounded(bounds):
+        x = _implicit_system(Derivative(total), constant(_gauss_newton(r, constant(start), 200)))
+    else:
+        x = bounded_minimum(total, start, *limits(bounds, len(start), False))
     v = r(x)
     return SimpleNamespace(x=x, fun=v, cost=0.5 * np.sum(v * v), success=True, status=1, message="converged")
 
 
 @written("scipy.optimize.curve_fit", always=True)
 def curve_fit(f, xdata, ydata, p0=None, sigma=None, absolute_sigma=False, **options):
-    """scipy.optimize.curve_fit without bounds: the parameters and their covariance."""
-    if p0 is None or options.get("bounds") is not None:
-        raise UnsupportedError("scipy.optimize.curve_fit: give p0=, and no bounds")
+    """scipy.optimize.curve_fit: the parameters and their covariance."""
+    if p0 is None:
+        raise UnsupportedError("scipy.optimize.curve_fit: give p0=")
     weight = 1.0 if sigma is None else 1.0 / np.asarray(sigma)
     r = lambda p: (f(xdata, *[p[k] for k in range(len(p))]) - ydata) * weight
-    found = least_squares(r, p0)
+    found = least_squares(r, p0, bounds=options.get("bounds"))
     J = Derivative(r, "jacobian")(found.x)
     covariance = np.linalg.inv(J.T @ J)
     if not absolute_sigma:

@@ -63,7 +63,7 @@ _parts = {
         "library.hypotheses",
         "library.densities",
     ],
-    "scipy.integrate": ["library.integration"],
+    "scipy.integrate": ["library.integration", "library.integrals"],
     "scipy.optimize": ["library.optimisation", "library.minima"],
     "scipy.interpolate": ["library.interpolation", "library.surfaces", "library.splines"],
     "scipy.spatial.distance": ["library.distances"],

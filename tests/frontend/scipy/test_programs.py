@@ -126,12 +126,34 @@ def curve(p: Any) -> Any:
     return q[0] + q[1] * 2 + c[0, 1] * 10
 
 
-@pytest.mark.parametrize("f", [valley, fitted, curve], ids=lambda f: f.__name__)
+def held(p: Any) -> Any:
+    """One number at its bound, one between; a fit with one parameter at its bound."""
+    r = so.minimize(
+        lambda x: (x[0] - p[0]) ** 2 + 2 * (x[1] - p[1] * x[0]) ** 2 + 0.1 * x[1] ** 4,
+        np.zeros(2),
+        bounds=[(0, p[1]), (None, None)],
+    )
+    q = so.least_squares(lambda q: q[0] * np.exp(-q[1] * SAMPLES) - MEASURED * p[0], [1.0, 0.5], bounds=([0, 0], [5, 0.6]))
+    return r.fun + np.sum(r.x * np.array([1.0, 2.0])) + np.sum(q.x)
+
+
+@pytest.mark.parametrize("f", [valley, fitted, curve, held], ids=lambda f: f.__name__)
 def test_minima(f: Any) -> None:
     """SciPy's own have half the digits; those of compiled code all."""
     value, slope = irad.value_and_grad(f)(POINT)
     np.testing.assert_allclose(value, f(POINT), rtol=1e-5)
     np.testing.assert_allclose(slope, differences(irad.compile(f), POINT, 1e-5), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [[(0, 0.5), (None, 2)], [(-2, -1), (0, 3)], [(1.2, 3), (0, 1.3)], so.Bounds([0, 0], [0.8, np.inf]), [(None, None)] * 2],
+)
+def test_bounds_of_a_valley(bounds: Any) -> None:
+    valley = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    start = np.array([-1.2, 1.0])
+    want = so.minimize(valley, start, bounds=bounds, tol=1e-14, options={"maxiter": 5000}).x
+    np.testing.assert_allclose(irad.compile(lambda x: so.minimize(valley, x, bounds=bounds).x)(start), want, rtol=1e-4)
 
 
 def test_higher_derivatives_of_a_root() -> None:
@@ -179,8 +201,10 @@ def test_what_is_refused() -> None:
         irad.compile(lambda a: so.brentq(lambda x: x * x + a, 0.0, 2.0))(1.0)
     with pytest.raises(ValueError, match="such a root has no derivative"):
         irad.compile(lambda a: so.brentq(lambda x: (x - a) ** 3, 0.0, 2.0))(1.0)
-    with pytest.raises(UnsupportedError, match="bounds or constraints"):
-        irad.compile(lambda a: so.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(1), bounds=[(0, 1)]).x)(2.0)
+    with pytest.raises(UnsupportedError, match="with constraints"):
+        irad.compile(
+            lambda a: so.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(1), constraints=[{"type": "eq", "fun": np.sum}]).x
+        )(2.0)
     with pytest.raises(ValueError, match="outside the interpolation range"):
         irad.compile(lambda y: ip.interp1d(X, y)(3.0))(Y)
 
