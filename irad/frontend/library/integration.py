@@ -7,6 +7,7 @@ from scipy import integrate
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.calculus import constant, infinite
+from irad.frontend.library.stiff import rosenbrock
 from irad.frontend.registry import written
 
 # ---- samples -----------------------------------------------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ def _integrate(f, t0, t1, y0, tableau, times, rtol, atol, max_step, first_step):
 def solve_ivp(
     fun, t_span, y0, method="RK45", t_eval=None, dense_output=False, events=None, vectorized=False, args=None, **options
 ):
-    """scipy.integrate.solve_ivp by RK45 or RK23, with SciPy's steps.
+    """scipy.integrate.solve_ivp by RK45 or RK23, with SciPy's steps; for Radau, BDF and LSODA by a Rosenbrock method, to the tolerances.
 
     At the times `t_eval`; without, at the two ends only, since the number of steps is not known before. The steps are constants for
     derivatives.
@@ -228,8 +229,11 @@ def solve_ivp(
     t0, t1 = t_span
     rtol, atol = options.get("rtol", 1e-3), options.get("atol", 1e-6)
     tableau = _tableau(method) if isinstance(method, str) else None
-    if tableau is None:
-        raise UnsupportedError(f"scipy.integrate.solve_ivp(method={method!r}): 'RK45' and 'RK23' are compiled")
+    stiff = isinstance(method, str) and method in ("Radau", "BDF", "LSODA")
+    if tableau is None and not stiff:
+        raise UnsupportedError(
+            f"scipy.integrate.solve_ivp(method={method!r}): 'RK45', 'RK23', 'Radau', 'BDF' and 'LSODA' are compiled"
+        )
     if events is not None or dense_output:
         raise UnsupportedError("scipy.integrate.solve_ivp with events or dense_output: give the times in t_eval=")
     if t_eval is None:
@@ -242,7 +246,10 @@ def solve_ivp(
     f = lambda t, y: np.asarray(fun(t, y, *extra)).astype(y0.dtype)
     times = np.asarray(t_eval)
     max_step, first = options.get("max_step", np.inf), options.get("first_step")
-    out, _, count, failed = _integrate(f, t0, t1, y0, tableau, times, rtol, atol, max_step, first)
+    if stiff:
+        out, count, failed = rosenbrock(f, t0, t1, y0, times, rtol, atol, max_step, first)
+    else:
+        out, _, count, failed = _integrate(f, t0, t1, y0, tableau, times, rtol, atol, max_step, first)
     return SimpleNamespace(
         t=times, y=out.T, success=~np.asarray(failed), status=np.where(failed, -1, 0), message="", nsteps=count, sol=None,
         t_events=None, y_events=None,

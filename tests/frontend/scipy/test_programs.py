@@ -16,7 +16,7 @@ import scipy.spatial.distance as sd
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import integration
+from irad.frontend.library import integration, stiff
 
 R = np.random.default_rng(0)
 X = np.linspace(0, 2, 7) + 0.1 * R.random(7)
@@ -173,6 +173,42 @@ def test_steps_are_scipys(method: str) -> None:
         assert got.nsteps == len(si.solve_ivp(*given[:4], args=(1.1, 0.7)).t) - 1
 
 
+def robertson(p: Any, method: str = "LSODA", tight: float = 1.0) -> Any:
+    """Three reactions whose rates differ by nine orders of magnitude."""
+
+    def f(t: Any, y: Any) -> Any:
+        first, second = p[0] * y[0] - 1e4 * p[1] * y[1] * y[2], 3e7 * y[1] ** 2
+        return np.stack((-first, first - second, second))
+
+    times = np.array([0.0, 0.4, 40.0])
+    y = si.solve_ivp(f, (0, 40.0), np.array([1.0, 0, 0]), method=method, t_eval=times, rtol=1e-6 * tight, atol=1e-10 * tight).y
+    return np.sum(y[0] * np.array([1.0, 2.0, 3.0]))
+
+
+def test_stiff_equations() -> None:
+    """Against SciPy's own, whose slope is taken by differences of a solution that has more digits."""
+    p = np.array([0.04, 1.0])
+    value, slope = irad.value_and_grad(robertson)(p)
+    exact = lambda p: robertson(p, "Radau", 1e-4)
+    np.testing.assert_allclose(value, exact(p), rtol=1e-7)
+    np.testing.assert_allclose(slope, [(exact(p + e) - exact(p - e)) / (2 * e.sum()) for e in np.diag([1e-5, 1e-4])], rtol=1e-5)
+
+
+def test_the_order_of_the_rosenbrock_method() -> None:
+    """A sixteenth of the error for half the step, of an equation that knows the time; and backwards."""
+    f = lambda t, y: np.array([-y[0] * np.cos(t) + y[1] ** 2, -y[1] + np.sin(t) * y[0]])
+    want = si.solve_ivp(f, (0, 1), [1.0, 0.5], rtol=1e-13, atol=1e-13, method="DOP853").y[:, -1]
+    errors = []
+    for n in (20, 40, 80):
+        y = np.array([1.0, 0.5])
+        for k in range(n):
+            y, _ = stiff._step(f, k / n, y, 1 / n)
+        errors.append(np.max(np.abs(y - want)))
+    assert errors[0] > 12 * errors[1] and errors[1] > 12 * errors[2]
+    back = lambda p: si.solve_ivp(lambda t, y: -p * y, (1.0, 0.0), np.array([1.0]), "BDF", [0.5, 0.0], rtol=1e-9, atol=1e-9).y[0]
+    np.testing.assert_allclose(irad.compile(back)(2.0), np.exp([1.0, 2.0]), rtol=1e-8)
+
+
 def made_inside(x: Any) -> Any:
     """Objects made of numbers that are known, evaluated at points that are not."""
     knots, values = [0.0, 1.0, 2.0, 4.0], np.array([1.0, 2.0, 0.0, 3.0])
@@ -195,8 +231,8 @@ def test_integrals_and_roots_are_pythons_floats() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="without t_eval"):
         irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y).y)(POINT)
-    with pytest.raises(UnsupportedError, match="'RK45' and 'RK23' are compiled"):
-        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, t_eval=[1.0], method="BDF").y)(POINT)
+    with pytest.raises(UnsupportedError, match="'RK45', 'RK23', 'Radau', 'BDF' and 'LSODA' are compiled"):
+        irad.compile(lambda y: si.solve_ivp(lambda t, y: y, (0, 1), y, t_eval=[1.0], method="DOP853").y)(POINT)
     with pytest.raises(ValueError, match="must have different signs"):
         irad.compile(lambda a: so.brentq(lambda x: x * x + a, 0.0, 2.0))(1.0)
     with pytest.raises(ValueError, match="such a root has no derivative"):
