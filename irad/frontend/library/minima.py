@@ -202,10 +202,10 @@ def minimize_scalar(fun, bracket=None, bounds=None, args=(), method=None, tol=No
 
 
 @written("scipy.optimize.fminbound", always=True)
-def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, disp=1):
+def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, **options):
     """scipy.optimize.fminbound."""
-    if full_output:
-        raise UnsupportedError("scipy.optimize.fminbound with full_output: use scipy.optimize.minimize_scalar")
+    if full_output or options.get("disp", 1) == 3:
+        raise UnsupportedError("scipy.optimize.fminbound with full_output, or disp=3: use scipy.optimize.minimize_scalar")
     return minimize_scalar(func, None, (x1, x2), args, "bounded", None, {"xatol": xtol, "maxiter": maxfun}).x
 
 
@@ -350,22 +350,24 @@ def linear_sum_assignment(cost_matrix, maximize=False):
 # ---- older names --------------------------------------------------------------------------------------------------------------------------------
 
 
+def _under_an_old_name(f, x0, args, options):
+    """The minimum; what options say of steps and of what is printed changes nothing."""
+    for k in ("full_output", "retall", "callback"):
+        if options.get(k):
+            raise UnsupportedError(f"scipy.optimize.fmin and its like with {k}=: use scipy.optimize.minimize")
+    return minimize(f, x0, args).x
+
+
 @written("scipy.optimize.fmin", "scipy.optimize.fmin_powell", always=True)
-def fmin(
-    func, x0, args=(), xtol=1e-4, ftol=1e-4, maxiter=None, maxfun=None, full_output=0, disp=1, retall=0, callback=None, **rest
-):
-    """scipy.optimize.fmin, as `minimize`."""
-    if full_output or retall or callback is not None:
-        raise UnsupportedError("scipy.optimize.fmin with full_output, retall or callback: use scipy.optimize.minimize")
-    return minimize(func, x0, args).x
+def fmin(func, x0, args=(), **options):
+    """scipy.optimize.fmin and fmin_powell, as `minimize`."""
+    return _under_an_old_name(func, x0, args, options)
 
 
 @written("scipy.optimize.fmin_bfgs", "scipy.optimize.fmin_cg", always=True)
 def fmin_bfgs(f, x0, fprime=None, args=(), **options):
-    """scipy.optimize.fmin_bfgs, as `minimize`."""
-    if options.get("full_output") or options.get("retall"):
-        raise UnsupportedError("scipy.optimize.fmin_bfgs with full_output or retall: use scipy.optimize.minimize")
-    return minimize(f, x0, args).x
+    """scipy.optimize.fmin_bfgs and fmin_cg, as `minimize`."""
+    return _under_an_old_name(f, x0, args, options)
 
 
 @written("scipy.optimize.leastsq", always=True)

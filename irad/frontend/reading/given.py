@@ -111,7 +111,7 @@ _NO_EFFECT = frozenset((
     "overwrite_a overwrite_b overwrite_ab overwrite_x overwrite_data check_finite lapack_driver lwork workers plan blocksize prefilter "
     "lower checks seed method tol jac hess hessp options fprime fprime2 Dfun col_deriv vectorized xtol ftol gtol rtol maxfev max_nfev "
     "maxiter band epsfcn factor diag x_scale f_scale diff_step tr_solver tr_options jac_sparsity h0 hmax hmin ixpr mxstep mxhnil mxordn "
-    "mxords ml mu printmessg tcrit wvar wopts maxp1 limlst irlen solver solver_args limit epsabs epsrel maxfun disp avextol"
+    "mxords ml mu printmessg tcrit wvar wopts maxp1 limlst irlen solver solver_args limit epsabs epsrel maxfun"
 ).split())  # fmt: skip
 _PLAIN = (bool, int, float, str, type(None))
 
