@@ -158,6 +158,14 @@ def fill(new: Any, items: Iterable[tuple[Any, Any]]) -> Any:
     return new
 
 
+def copied_tuple(x: Any) -> Any:
+    """A copy of a tuple of any class, with its attributes, whatever the class makes of `__new__`."""
+    new = tuple.__new__(type(x), tuple.__iter__(x))
+    for name, value in getattr(x, "__dict__", {}).items():
+        object.__setattr__(new, name, value)
+    return new
+
+
 def own_names(x: Any) -> tuple[str, ...]:
     """Names of an object's own attributes, those of its slots among them."""
     slots = (n for k in type(x).__mro__ for n in _slots(k) if hasattr(x, n))

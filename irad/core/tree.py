@@ -217,7 +217,8 @@ def parts(obj: Any) -> _Node | None:
         children, meta = _REGISTRY[cls][0](obj)
         return cls, _as_it_is(meta), tuple(children)
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
-        return cls, None, tuple(tuple.__iter__(obj))
+        own = getattr(obj, "__dict__", None) or {}
+        return cls, tuple(own) or None, (*tuple.__iter__(obj), *own.values())
     if isinstance(obj, dict) and not getattr(obj, "__dict__", None):
         factory = obj.default_factory if isinstance(obj, collections.defaultdict) else None
         return cls, (tuple(base_method(obj, "keys")()), Static(factory)), tuple(base_method(obj, "values")())
@@ -278,7 +279,11 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
     if isinstance(meta, Attributes):
         return _object(cls, meta, children)
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
-        return tuple.__new__(cls, children)
+        n = len(children) - len(meta or ())
+        made: Any = tuple.__new__(cls, children[:n])
+        for name, child in zip(meta or (), children[n:]):  # a subclass of one may have attributes beside its fields
+            object.__setattr__(made, name, child)
+        return made
     if issubclass(cls, dict):
         keys, factory = meta
         new: Any = cls.__new__(cls)

@@ -192,9 +192,9 @@ def anew(r: Reader, x: Any, start: int, given: Arguments | None = None) -> Any:
         return x
     if type(x) is Maybe:
         return Maybe(anew(r, x.value, start, given), x.defined)
-    if isinstance(x, tuple) and (type(x) is tuple or hasattr(x, "_fields")):
+    if isinstance(x, tuple) and (type(x) is tuple or hasattr(x, "_fields")) and not getattr(x, "__dict__", None):
         parts = [anew(r, e, start, given) for e in x]
-        return tuple(parts) if type(x) is tuple else type(x)(*parts)
+        return tuple.__new__(type(x), parts)
     if type(x) is list and not has_run(x) and r.state.stamp(x) >= start:
         return r.state.made([anew(r, e, start, given) for e in x])
     if type(x) is dict and r.state.stamp(x) >= start:
@@ -214,7 +214,7 @@ def given_back(r: Reader, x: Any, given: Arguments) -> Any:
         return given.objects[x.number] if x.of == "objects" else given.array(x.number)
     if isinstance(x, tuple):
         parts = [given_back(r, e, given) for e in x]
-        return tuple(parts) if type(x) is tuple else type(x)(*parts)
+        return tuple.__new__(type(x), parts)
     if type(x) is list:
         x[:] = [given_back(r, e, given) for e in x]
     elif type(x) is dict:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method
+from irad.core.foreign import base_method, copied_tuple
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
@@ -315,7 +315,7 @@ class Region:
         changes = self._attributes().get(id(obj))
         if not changes:
             return obj
-        new = copy.copy(obj)
+        new = copy.copy(obj) if not isinstance(obj, tuple) else copied_tuple(obj)
         for name, value in changes.items():
             Attribute(new, name).set(value)
         return new

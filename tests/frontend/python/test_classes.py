@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 from collections.abc import Callable
@@ -503,3 +504,27 @@ def test_attributes_of_classes_that_are_none() -> None:
         value, slope = irad.value_and_grad(f)(x)
         assert value == f(x)
         np.testing.assert_allclose(slope, [1 + (12 if x[0] > 5 else 0), 27 + (1 if x[0] > 5 else -6), float(x[0] < 5)])
+
+
+class Estimate(collections.namedtuple("Estimate", ["value", "error"])):
+    """A named tuple with a `__new__` and an attribute of its own."""
+
+    def __new__(cls, value: Any, error: Any, note: Any) -> Estimate:
+        self = super().__new__(cls, value, error)
+        self.note = note
+        return self
+
+
+def estimated(x: np.ndarray) -> Any:
+    if x[0] > 1.0:
+        return Estimate(x[0] ** 2, x[1], x[2] * 3.0)
+    return Estimate(x[1], x[2], x[0] * 2.0)
+
+
+def test_a_named_tuple_with_attributes_on_two_paths() -> None:
+    f = lambda x: (lambda e: e.value * e.error + e.note + sum(e))(estimated(x))
+    for x in (np.array([1.5, 2.0, 3.0]), np.array([0.5, 2.0, 3.0])):
+        assert irad.compile(f)(x) == f(x)
+        irad.check_grads(f, (x,), order=1)
+        given, want = irad.compile(estimated)(x), estimated(x)
+        assert type(given) is Estimate and given == want and given.note == want.note
