@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irad
 from tests.support.numpy_cases import (
     E0,
     E2,
@@ -610,3 +611,15 @@ def test_special_functions(expression: str, args: Any) -> None:
 )
 def test_further_functions(expression: str, args: Any) -> None:
     evaluate(expression, *args)
+
+
+def test_what_memory_holds_is_no_part_of_a_program() -> None:
+    def f(x: float) -> float:
+        b = np.empty(6)
+        c, d = np.empty_like(b), np.empty((2, 3), np.float32, order="F")
+        b[0] = 1.0
+        return x * b.sum() + c.sum() + d.sum()
+
+    junk = [np.full(6, 7.7) for _ in range(100)]
+    del junk
+    assert irad.compile(f)(2.0) == 2.0
