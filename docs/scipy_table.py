@@ -123,7 +123,7 @@ def _of_numpy(fn: Any, name: str) -> bool:
 
 def distributions() -> list[str]:
     """The distributions, and what of their methods has a closed form."""
-    from irad.frontend.library.distributions import RULES
+    from irad.frontend.library.stats.distributions import RULES
 
     found = []
     for name, rule in sorted(RULES.items()):

@@ -12,7 +12,7 @@ from irad.core.tree import TreeDef, rebuild
 from irad.core.tree import flatten as leaves_of
 from irad.core.types import DTYPES, Type, is_complex, type_of
 from irad.errors import IradTypeError, IradValueError
-from irad.frontend.library.functional import joined, number_at, part_of
+from irad.frontend.library.numpy.functional import joined, number_at, part_of
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.linearise import is_leaf as is_traced_leaf

@@ -240,7 +240,7 @@ def test_a_silent_import_and_a_cycle_are_found() -> None:
 LONGEST = 450
 TABLES = {
     "irad.ops.elementwise": "the rows of the elementwise ops",
-    "irad.frontend.library.distributions": "the rules of the distributions",
+    "irad.frontend.library.stats.distributions": "the rules of the distributions",
 }
 
 

@@ -47,33 +47,45 @@ for _name in (
 
 # Modules that are imported when a function of NumPy is not among those above; they register functions only, no methods.
 _more = [
-    "numpy.einsum", "numpy.fft", "numpy.bincount", "library.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
-    "library.functional", "library.nan", "library.padding", "library.sampled", "library.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.polynomials", "library.series", "library.sets", "library.domains", "numpy.unsupported",
+    "numpy.einsum", "numpy.fft", "numpy.bincount", "library.numpy.histograms", "numpy.linalg_solve", "numpy.linalg_spectral", "numpy.linalg_norm",
+    "library.numpy.functional", "library.numpy.nan", "library.numpy.padding", "library.numpy.sampled", "library.numpy.statistics", "numpy.ufunc_folds", "numpy.float_parts", "library.numpy.polynomials", "library.numpy.series", "library.numpy.sets", "library.numpy.domains", "numpy.unsupported",
 ]  # fmt: skip
 # The same for modules of SciPy and numpy.testing, once the user has imported them.
 _parts = {
-    "numpy.testing": ["library.testing"],
-    "scipy.special": ["scipy.special", "library.lambert", "library.gamma", "library.orthogonal", "library.counting"],
-    "scipy.linalg": ["scipy.linalg", "library.matrices", "library.riccati", "library.factors"],
-    "scipy.stats": [
-        "library.stats",
-        "library.more_distributions",
-        "library.drawing",
-        "library.samples",
-        "library.hypotheses",
-        "library.densities",
+    "numpy.testing": ["library.numpy.testing"],
+    "scipy.special": [
+        "scipy.special",
+        "library.special.lambert",
+        "library.special.gamma",
+        "library.special.orthogonal",
+        "library.special.counting",
     ],
-    "scipy.integrate": ["library.integration", "library.integrals"],
-    "scipy.optimize": ["library.optimisation", "library.minima"],
-    "scipy.interpolate": ["library.interpolation", "library.surfaces", "library.splines"],
-    "scipy.spatial.distance": ["library.distances"],
-    "scipy.spatial.transform": ["library.rotations"],
-    "scipy.spatial": ["library.factors", "library.nearby"],
-    "scipy.sparse": ["library.sparse_made", "library.sparse_systems"],
-    "scipy.signal": ["library.filters", "library.resampling", "library.periodograms", "library.waves", "library.peaks"],
-    "scipy.ndimage": ["library.images", "library.neighbours", "library.warps", "library.labels"],
-    "scipy.fft": ["library.spectra"],
-    "scipy.fftpack": ["library.spectra"],
+    "scipy.linalg": ["scipy.linalg", "library.linalg.matrices", "library.linalg.riccati", "library.linalg.factors"],
+    "scipy.stats": [
+        "library.stats.stats",
+        "library.stats.more_distributions",
+        "library.stats.drawing",
+        "library.stats.samples",
+        "library.stats.hypotheses",
+        "library.stats.densities",
+    ],
+    "scipy.integrate": ["library.integrate.integration", "library.integrate.integrals"],
+    "scipy.optimize": ["library.optimize.optimisation", "library.optimize.minima"],
+    "scipy.interpolate": ["library.interpolate.interpolation", "library.interpolate.surfaces", "library.interpolate.splines"],
+    "scipy.spatial.distance": ["library.spatial.distances"],
+    "scipy.spatial.transform": ["library.spatial.rotations"],
+    "scipy.spatial": ["library.linalg.factors", "library.spatial.nearby"],
+    "scipy.sparse": ["library.sparse.sparse_made", "library.sparse.sparse_systems"],
+    "scipy.signal": [
+        "library.signal.filters",
+        "library.signal.resampling",
+        "library.signal.periodograms",
+        "library.signal.waves",
+        "library.signal.peaks",
+    ],
+    "scipy.ndimage": ["library.ndimage.images", "library.ndimage.neighbours", "library.ndimage.warps", "library.ndimage.labels"],
+    "scipy.fft": ["library.signal.spectra"],
+    "scipy.fftpack": ["library.signal.spectra"],
 }
 
 

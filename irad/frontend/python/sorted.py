@@ -27,7 +27,7 @@ from irad.ops.array import Slice, index
 from irad.ops.control import raise_if
 from irad.ops.elementwise import isnan
 
-_NAN = "sorted() of NaN, which has no order"  # irad.frontend.library.grown has the same words
+_NAN = "sorted() of NaN, which has no order"  # irad.frontend.library.python.grown has the same words
 LIMITS.add(_NAN)
 _MOST = 16  # elements that are sorted by comparisons one by one
 
@@ -40,7 +40,9 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
     obj = in_any_order(r, obj)
     stream = uncounted(r, opened(r, obj))
     if stream is not None:
-        return r.call(import_later("irad.frontend.library.grown").ordered, [collected(r, stream), key, down, Native(width_of)])
+        return r.call(
+            import_later("irad.frontend.library.python.grown").ordered, [collected(r, stream), key, down, Native(width_of)]
+        )
     items = list(r.items(obj))
     keys = items if key is None else [r.call(key, [x]) for x in items]
     if down:

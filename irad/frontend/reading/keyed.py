@@ -1,7 +1,7 @@
 """Dicts and sets whose keys data decide: what stands for them.
 
 A dict or set is Python's own as long as its keys are known. Where one gets a key, or is asked for one, that data decide, the
-function is read again, and the expression that makes it gives an object of `irad.frontend.library.keyed` instead.
+function is read again, and the expression that makes it gives an object of `irad.frontend.library.python.keyed` instead.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from irad.frontend.library.keyed import CLASSES
+from irad.frontend.library.python.keyed import CLASSES
 from irad.frontend.reader import Reader
 
 

@@ -1,6 +1,6 @@
 """scipy.sparse: its classes, matrices from outside, and what is computed of places when the program is read.
 
-What such a matrix is in the program is irad.frontend.library.sparse; it is read.
+What such a matrix is in the program is irad.frontend.library.sparse.sparse; it is read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from irad.core.once import import_later
-from irad.frontend.library import sparse_places as places
-from irad.frontend.library.sparse import Sparse
-from irad.frontend.library.sparse_made import made
+from irad.frontend.library.sparse import sparse_places as places
+from irad.frontend.library.sparse.sparse import Sparse
+from irad.frontend.library.sparse.sparse_made import made
 from irad.frontend.python.numbers import BUILTINS, builtin
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, is_traced, static_value

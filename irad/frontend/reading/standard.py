@@ -1,4 +1,4 @@
-"""bisect, heapq, queue, statistics, and the functions of functools that compare: on traced numbers those of irad.frontend.library.standard."""
+"""bisect, heapq, queue, statistics, and the functions of functools that compare: on traced numbers those of irad.frontend.library.python.standard."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.once import import_later
-from irad.frontend.library.queues import CLASSES
-from irad.frontend.library.standard import FUNCTIONS, grows
+from irad.frontend.library.python.queues import CLASSES
+from irad.frontend.library.python.standard import FUNCTIONS, grows
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
 from irad.frontend.reading.native_calls import run_native

@@ -11,7 +11,7 @@ import scipy.spatial
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import factors
+from irad.frontend.library.linalg import factors
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

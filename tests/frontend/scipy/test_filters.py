@@ -10,7 +10,8 @@ import scipy.ndimage as nd
 import scipy.signal as sg
 
 import irad
-from irad.frontend.library import filters, images
+from irad.frontend.library.ndimage import images
+from irad.frontend.library.signal import filters
 
 R = np.random.default_rng(0)
 A, K, X, X2 = R.random((6, 7)), R.random((3, 3)), R.random(20), R.random((2, 20))

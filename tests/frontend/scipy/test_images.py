@@ -10,7 +10,7 @@ import scipy.ndimage as nd
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import labels, neighbours, warps
+from irad.frontend.library.ndimage import labels, neighbours, warps
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import scipy.integrate as si
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import integrals
+from irad.frontend.library.integrate import integrals
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

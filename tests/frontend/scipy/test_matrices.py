@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg as sl
 
 import irad
-from irad.frontend.library import matrices
+from irad.frontend.library.linalg import matrices
 
 R = np.random.default_rng(0)
 A, W = R.random((3, 3)), R.random((3, 3))

@@ -10,7 +10,7 @@ import scipy.special as sp
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import counting, orthogonal
+from irad.frontend.library.special import counting, orthogonal
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

@@ -16,7 +16,7 @@ import scipy.spatial.distance as sd
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import integration, stiff
+from irad.frontend.library.integrate import integration, stiff
 
 R = np.random.default_rng(0)
 X = np.linspace(0, 2, 7) + 0.1 * R.random(7)

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import distances, nearby, rotations
+from irad.frontend.library.spatial import distances, nearby, rotations
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

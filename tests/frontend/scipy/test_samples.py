@@ -11,7 +11,8 @@ import scipy.stats as st
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import densities, hypotheses, minima, samples
+from irad.frontend.library.optimize import minima
+from irad.frontend.library.stats import densities, hypotheses, samples
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

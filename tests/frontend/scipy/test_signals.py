@@ -10,7 +10,7 @@ import scipy.signal as sg
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import filters, peaks, periodograms, resampling, waves
+from irad.frontend.library.signal import filters, peaks, periodograms, resampling, waves
 from tests.support.scipy_calls import call, check_compiled, check_not_compiled
 
 R = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import scipy.interpolate as ip
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import interpolation, splines
+from irad.frontend.library.interpolate import interpolation, splines
 from tests.support.scipy_calls import check_compiled
 
 R = np.random.default_rng(0)

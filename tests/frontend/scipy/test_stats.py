@@ -11,7 +11,7 @@ import scipy.stats as st
 
 import irad
 from irad.errors import UnsupportedError
-from irad.frontend.library import distributions, drawing, more_distributions, stats
+from irad.frontend.library.stats import distributions, drawing, more_distributions, stats
 from tests.support.scipy_calls import check_compiled
 
 SHAPES: dict[str, tuple[float, ...]] = {

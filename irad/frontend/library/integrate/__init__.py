@@ -1,0 +1,1 @@
+"""scipy.integrate, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

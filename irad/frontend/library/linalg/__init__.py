@@ -1,0 +1,1 @@
+"""scipy.linalg, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

@@ -1,0 +1,1 @@
+"""scipy.ndimage, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

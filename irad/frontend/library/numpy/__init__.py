@@ -1,0 +1,1 @@
+"""Functions of NumPy, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

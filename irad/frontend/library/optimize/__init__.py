@@ -1,0 +1,1 @@
+"""scipy.optimize, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

@@ -1,0 +1,1 @@
+"""scipy.signal and scipy.fft, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

@@ -1,0 +1,1 @@
+"""scipy.sparse, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

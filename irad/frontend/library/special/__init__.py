@@ -1,0 +1,1 @@
+"""scipy.special, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""

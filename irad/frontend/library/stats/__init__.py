@@ -1,0 +1,1 @@
+"""scipy.stats, written in NumPy or plain Python. See docs/add-a-numpy-function.md."""
