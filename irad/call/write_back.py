@@ -36,7 +36,7 @@ def write(writes: Sequence[Write], result: Callable[[Result], Any], fn: Any, res
         elif gone:
             _delete(owner, w)
         elif w.kind == "attr":
-            object.__setattr__(owner, w.name, value)
+            (type if isinstance(owner, type) else object).__setattr__(owner, w.name, value)
         elif w.kind == "global":
             owner.__globals__[w.name] = value
         else:

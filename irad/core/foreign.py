@@ -39,6 +39,7 @@ CODE: tuple[type, ...] = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, property, staticmethod, classmethod, functools.partial, np.ufunc, np.vectorize,
+    type(np.r_), type(np.c_), type(np.s_), type(np.mgrid), type(np.ogrid),
 )  # fmt: skip
 """Classes whose objects are code: which one it is, is what counts."""
 

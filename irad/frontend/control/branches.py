@@ -7,7 +7,7 @@ from typing import Any
 
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
-from irad.core.types import Type
+from irad.core.types import I64, Type
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
 from irad.frontend.control.holders import is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
@@ -16,12 +16,14 @@ from irad.frontend.control.special import site_of
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.extents import equal
 from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError
 from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Items, Name, Place, Region, Storage
 from irad.frontend.values.steps import At, Step
 from irad.ops.control import if_
 from irad.ops.core import effects
+from irad.ops.intervals import affine_of
 
 _ALTERNATIVES = 8  # arrays that one variable may be, up to which stores into it are followed
 Live = frozenset[str] | None  # names of the running function that are read later; None: all
@@ -75,9 +77,11 @@ class Merge:
         if not sides[0] and not any(effects(n) != "none" for region in (self.a, self.b) for n in region.nodes):
             outs: tuple[Value, ...] = ()
         else:
-            outs = emit(
-                if_, self.cond.value, regions=[graph_of(self.a, sides[0]), graph_of(self.b, sides[1])], hints=_hints(items)
-            )
+            which, (a, b) = _each_once(sides, [_numbers(*x) for x in zip((self.a, self.b), sides)])
+            hints = _hints(items)
+            named = [hints[which.index(k)] if which.index(k) < len(hints) else "" for k in range(len(a))]
+            found = emit(if_, self.cond.value, regions=[graph_of(self.a, a), graph_of(self.b, b)], hints=named)
+            outs = tuple(found[k] for k in which)
             self.lists.bound_extents(outs, sides)
         return self._place(items, list(outs))
 
@@ -341,6 +345,40 @@ def merged(new: Array, a: Array, b: Array) -> Array:
     if not (a.contiguous and b.contiguous):
         new.laid_out(a.strides if a.strides == b.strides else None)
     return new
+
+
+def _each_once(sides: list[list[Value]], numbers: list[list[Any]]) -> tuple[list[int], tuple[list[Value], list[Value]]]:
+    """What two sides yield, with each pair of whole numbers once, and where in that each stands: arrays whose lengths were one have one
+    length afterwards. `numbers`: what tells the values of each side apart."""
+    seen: dict[Any, int] = {}
+    which: list[int] = []
+    a: list[Value] = []
+    b: list[Value] = []
+    for x, y, m, n in zip(*sides, *numbers):
+        key = (m, n) if x.type == y.type == I64 else object()
+        if key not in seen:
+            seen[key] = len(a)
+            a.append(x)
+            b.append(y)
+        which.append(seen[key])
+    return which, (a, b)
+
+
+_COMPARED = 16  # whole numbers of a side that are compared with each other
+
+
+def _numbers(region: Region, values: list[Value]) -> list[Any]:
+    """For each whole number that a side yields the first one that is surely equal to it."""
+    known: list[Value] = []
+    found: list[Any] = []
+    with region.builder:
+        for v in values:
+            like = None
+            if v.type == I64 and len(known) <= _COMPARED:
+                like = next((u for u in known if u is v or equal(affine_of(u), affine_of(v))), None)
+                known += [] if like is not None else [v]
+            found.append(id(v if like is None else like))
+    return found
 
 
 def _hints(items: list[_Item]) -> list[str]:

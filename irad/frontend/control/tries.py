@@ -23,7 +23,7 @@ from irad.frontend.control.regions import Dead, absorb, as_python, nodes_within,
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Env, Text
+from irad.frontend.values.objects import UNDEFINED, Env, Text
 from irad.frontend.values.state import Name, Region
 from irad.ops.control import call as call_op
 from irad.ops.control import raise_if
@@ -159,6 +159,8 @@ def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
         block(r, h.body)
     finally:
         r.handling.pop()
+        if h.name is not None:
+            r.state.assign(Name(r.frame.env, h.name), UNDEFINED)  # Python deletes it
     return True
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.ir import Value
-from irad.core.types import Dim
+from irad.core.types import Dim, Type
 from irad.errors import IradValueError, PythonValueError, ShapeError, UnsupportedError
 from irad.frontend.numpy.complex import conj
 from irad.frontend.numpy.elementwise import apply_ufunc
@@ -32,9 +32,12 @@ from irad.frontend.values.arr import (
     size_of,
     static_int,
 )
+from irad.frontend.values.extents import decided_by_data, equal
 from irad.frontend.values.index import getitem
+from irad.ops.array import dim_value, iota, reshape_to, transpose_to
 from irad.ops.array import dot as dot_op
-from irad.ops.array import reshape_to, transpose_to
+from irad.ops.elementwise import minimum
+from irad.ops.intervals import affine_of
 
 
 def _pair(name: str, a: Any, b: Any) -> tuple[Value, Value]:
@@ -255,6 +258,11 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Arr:
         raise IradValueError("axis1 and axis2 cannot be the same")
     rest = [m for m in range(x.ndim) if m not in (i, j)]
     moved = Arr(transpose_to(x.value, (*rest, i, j)))
+    if k == 0 and decided_by_data(*moved.shape[-2:]):
+        lengths = moved.shape[-2:]
+        least = lengths[0] if equal(*lengths) else affine_of(minimum(*map(dim_value, lengths)))
+        every = Arr(iota(type=Type("i64", (least,)), axis=0))
+        return getitem(moved, (Ellipsis, every, every))
     rows, cols = (static_int_dim(d) for d in moved.shape[-2:])
     n = max(0, min(rows - max(-k, 0), cols - max(k, 0)))
     at = np.arange(n)

@@ -28,7 +28,12 @@ from irad.frontend.values.arr import (
     static_int,
     static_value,
 )
-from irad.ops.array import reshape_to, slice_axis, transpose_to
+from irad.frontend.values.extents import decided_by_data
+from irad.frontend.values.reshapes import in_shape
+from irad.ops.array import dim_value, reshape_to, slice_axis, transpose_to
+from irad.ops.control import raise_if
+from irad.ops.elementwise import logical_or, maximum
+from irad.ops.intervals import affine_of, bound, dim_interval
 
 
 def shape_argument(shape: Any) -> tuple[Dim, ...]:
@@ -59,8 +64,15 @@ def _fill_minus_one(have: tuple[Dim, ...], shape: tuple[Dim, ...]) -> tuple[Dim,
         free = total // rest
     elif total == rest:
         free = 1
-    else:
+    elif not decided_by_data(*have, *(d for d in shape if d != -1)):
         raise UnsupportedError(words + ": with a run-time extent, -1 must stand for one of the extents there are")
+    else:
+        size, part = dim_value(total), dim_value(rest)
+        bad = logical_or(part < 1, (part * (size // maximum(part, 1))) < size)
+        raise_if(bad, size, exc="ValueError", message=f"cannot reshape array of size {{}} into shape {show_shape(shape)}")
+        count = size // maximum(part, 1)
+        bound(count, 0, dim_interval(total)[1])
+        free = affine_of(count)
     return tuple(free if d == -1 else d for d in shape)
 
 
@@ -69,10 +81,10 @@ def reshape_array(x: Arr, shape: tuple[Dim, ...], order: str = "C") -> Arr:
     if order in ("F",):
         back = lambda v: transpose_to(v, tuple(reversed(range(v.type.rank))))
         flipped = _fill_minus_one(x.shape, shape)
-        return Arr(back(reshape_to(back(x.value), flipped[::-1])))
+        return Arr(back(in_shape(back(x.value), flipped[::-1])))
     if order not in ("C", "A", "K"):
         raise IradValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    return Arr(reshape_to(x.value, _fill_minus_one(x.shape, shape)))
+    return Arr(in_shape(x.value, _fill_minus_one(x.shape, shape)))
 
 
 @numpy("reshape", view=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import sys
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -386,8 +387,11 @@ def format_(r: Reader, value: Any, spec: str = "") -> Any:
 @builtin(print)
 def print__(r: Reader, *args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
     """print at run time, at each call."""
-    if file is not None:
-        raise UnsupportedError("print(file=...) in compiled code: print to standard output")
+    if file is sys.stderr and file is not None:
+        r.call(r.getattr(file, "write"), [together([printed(r, args, sep), "\n" if end is None else end])])
+        return
+    if file is not None and file is not sys.stdout:
+        raise UnsupportedError("print(file=...) in compiled code: print to standard output or sys.stderr")
     text = template_of(together([printed(r, args, sep), "\n" if end is None else end]))
     print_(*(o.value for o in text.operands), text=text.template)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import sys
 import types
 from typing import Any
 
@@ -20,6 +21,7 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
+from irad.frontend.reading.class_attributes import of_classes, set_class_attr
 from irad.frontend.reading.instances import (
     C_METHODS,
     assigned_value,
@@ -47,6 +49,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
     """obj.name."""
     if name == "__class__":
         return r.call(type, [obj])
+    if name in ("write", "flush") and (obj is sys.stdout or obj is sys.stderr):
+        return import_later("irad.frontend.reading.effects").of_stream(r, obj, name)
     if isinstance(obj, (Array, Arr)):
         return _array_attr(r, obj, name)
     if type(obj) is Varying:
@@ -68,6 +72,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return _iterator_attr(r, obj, name)
     if isinstance(obj, types.ModuleType) and name in r.outside.names(vars(obj)):
         return assigned_value(obj, name, r.outside.names(vars(obj))[name])
+    if isinstance(obj, type) and (found := of_classes(r, obj, name)) is not UNDEFINED:
+        return found
     if isinstance(obj, types.ModuleType) or isinstance(obj, type):
         return _static_attr(r, obj, name)
     return instance_attr(r, obj, name)
@@ -181,6 +187,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         return
     if isinstance(obj, types.ModuleType) and not is_library(obj.__name__):
         r.state.assign(_module_variable(r, obj, name), value)
+        return
+    if isinstance(obj, type) and set_class_attr(r, obj, name, value):
         return
     if isinstance(obj, (type, types.ModuleType)):
         raise UnsupportedError(

@@ -36,9 +36,11 @@ from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
 from irad.frontend.reading.statements import assign
-from irad.frontend.values.arr import Arr, dtype_of
+from irad.frontend.values.arr import Arr, as_dim, dtype_of
+from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
 from irad.frontend.values.state import Name
+from irad.ops.control import raise_if
 
 
 @expression(ast.Attribute)
@@ -289,11 +291,16 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     if isinstance(g, Stream):
         return collected(r, g)
     seq = g.seq
-    if g.element is not None and seq.rolls and isinstance(seq.length, int) and seq.length > 8:
+    if g.element is not None and seq.rolls and (seq.length > 8 if isinstance(seq.length, int) else _by_data(r, seq.length)):
         made = _attempted(r, lambda: table(r, seq.length, g.element))
         if made is not None:
             return made
     return r.items(g)
+
+
+def _by_data(r: Reader, n: Any) -> bool:
+    """Is a number of elements known at run time only?"""
+    return isinstance(n, Arr) and decided_by_data(as_dim(n))
 
 
 def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
@@ -306,14 +313,18 @@ def _attempted(r: Reader, body: Callable[[], Any]) -> Any:
         return None
 
 
-def table(r: Reader, n: int, element: Callable[[Any], Any]) -> Any:
+def table(r: Reader, n: Any, element: Callable[[Any], Any]) -> Any:
     """An array of element(0), ..., element(n - 1), which are numbers or arrays of one type; one of each, if they are tuples."""
     probe = run_region(r, lambda: element(0)).result
     parts = probe if type(probe) is tuple else (probe,)
     if not all(is_number(x) or isinstance(x, Array) for x in parts):
         raise StructureError("the elements are no numbers and no arrays")
+    if any(not isinstance(d, int) for x in parts if isinstance(x, Array) for d in x.shape):
+        raise StructureError("the elements are arrays of lengths that data decide")
     kinds = [(x.type.dtype, x.shape) if isinstance(x, Array) else (dtype_of(x), ()) for x in parts]
-    outs = [Array(Cell(zero(Type(dtype, (n, *shape))))) for dtype, shape in kinds]
+    if isinstance(n, Arr) and any(shape for _, shape in kinds):  # NumPy makes an array of one axis of none
+        raise_if(n.value < 1, exc="ValueError", message="compiled code makes no array of a comprehension without elements")
+    outs = [Array(Cell(zero(Type(dtype, (as_dim(n), *shape))))) for dtype, shape in kinds]
 
     def body(k: Any) -> None:
         found = element(k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.host_calls import constant_operand, host_call, host_text, python_number
 from irad.frontend.reading.raises import raise_exception
 from irad.frontend.values.arr import static_value
+from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import Poison, Text, describe, is_traced_deep
 
 # ---- warnings -------------------------------------------------------------------------------------------------------
@@ -112,6 +114,25 @@ def warn(r: Reader, message: Any, category: Any = None, stacklevel: int = 1, sou
             warnings.warn_explicit(text, category, file, line, space.get("__name__"), {})
 
     host_text(("warn", category, file, line, id(space), tuple(filters), record), act, template_of(shown(r, message)))
+
+
+# ---- sys.stdout and sys.stderr ------------------------------------------------------------------------------------------
+
+
+def of_stream(r: Reader, stream: Any, name: str) -> Native:
+    """`write` or `flush` of sys.stdout or sys.stderr, at each call: to what they are then."""
+    which = "stdout" if stream is sys.stdout else "stderr"
+    key = (f"sys.{which}.{name}",)
+
+    def write(text: Any) -> None:
+        if not isinstance(text, (str, Text)):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        host_text(key, lambda shown: getattr(sys, which).write(shown), template_of(text))
+
+    def flush() -> None:
+        host_call(key, lambda: [] if getattr(sys, which).flush() is None else [], (), ())
+
+    return Native(write if name == "write" else flush)
 
 
 # ---- logging --------------------------------------------------------------------------------------------------------

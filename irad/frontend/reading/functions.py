@@ -47,7 +47,7 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
     traced = reads_traced([*args, *kwargs.values()]) or in_library(fn)
     refuse_outside(f"irad.{fn.__name__}" if "." not in fn.__qualname__ else fn.__qualname__, [fn], [args, kwargs])
     ours = fn.__module__ == "irad.directional" and "<locals>" in fn.__qualname__  # what a transform makes of the user's function
-    if is_library(module_of(fn)) and not traced and not ours:
+    if is_library(module_of(fn)) and not traced and not ours and not _inherited(r, fn, args):
         return run_native(r, fn, args, kwargs)
     if fn.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(f"async function {fn.__name__}: compiled code does not await; write a plain def")
@@ -56,6 +56,13 @@ def call_function(r: Reader, fn: types.FunctionType, args: list[Any], kwargs: di
     except NoSource as e:
         return r.without_source(fn, args, kwargs, str(e))
     return enter(r, fn, source, args, kwargs)
+
+
+def _inherited(r: Reader, fn: types.FunctionType, args: list[Any]) -> bool:
+    """Is it a method that the class of an object from outside has of a base in the standard library? It reads what may change."""
+    if not args or not r.captures.is_object(args[0]):
+        return False
+    return any(vars(k).get(fn.__name__) is fn for k in type(args[0]).__mro__)
 
 
 def enter(r: Reader, fn: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
+from irad.frontend.reading.class_attributes import of_classes
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
@@ -196,6 +197,8 @@ def _missing(obj: Any, name: str, deleted: bool = False) -> str:
 
 def _of_class(r: Reader, obj: Any, name: str) -> Any:
     """What the class of an object has under a name: methods, properties, other descriptors, data; `__getattr__` if nothing."""
+    if (assigned := of_classes(r, type(obj), name)) is not UNDEFINED:
+        return assigned
     found = found_in_class(type(obj), name)
     library, nothing = is_library(type(obj).__module__) and not in_library(type(obj)), not is_in_class(type(obj), name)
     if isinstance(found, types.MemberDescriptorType) and is_instance(obj):

@@ -17,6 +17,7 @@ from irad.core.types import DTYPES
 from irad.errors import IradTypeError, UnsupportedError
 from irad.frontend.control import list_changes, lists
 from irad.frontend.control.flow import conjunction, negated
+from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.special import compares_itself, key_of
@@ -45,6 +46,7 @@ from irad.frontend.reading.subscripts import (
 )
 from irad.frontend.reading.watched import Watched
 from irad.frontend.values.arr import Arr, from_dim, lift, static_int
+from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.fits import check_scalar
 from irad.frontend.values.objects import Array, Either, Method, Text, describe, is_traced_deep
 from irad.frontend.values.reach import CHANGES
@@ -129,10 +131,23 @@ def _tolist(r: Reader, x: Array) -> Any:
     """Nested lists of Python numbers."""
     if not x.shape:
         return Arr(r.value(x), True)
+    if decided_by_data(x.shape[0]):
+        return made(r, _numbers if len(x.shape) == 1 else _rows, x)
     items = [r.getitem(x, k) for k in range(len(r.items(x)))]
     return r.state.made(
         [Arr(v.value, True) if isinstance(v, Arr) else _tolist(r, v) if isinstance(v, Array) else v.item() for v in items]
     )
+
+
+# read as if they were the program's: how many there are is known at run time only
+
+
+def _numbers(x: Any) -> Any:
+    return [v.item() for v in x]
+
+
+def _rows(x: Any) -> Any:
+    return [v.tolist() for v in x]
 
 
 def _fill(r: Reader, x: Array, value: Any) -> None:

@@ -24,7 +24,7 @@ from irad.frontend.reading.methods import into
 from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.structured import call_structured
 from irad.frontend.reading.subscripts import put, writable
-from irad.frontend.reading.written import call_written
+from irad.frontend.reading.written import call_written, in_library
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
 from irad.frontend.values.objects import Array, Either, Poison, describe, found_in_class, python_method
@@ -93,6 +93,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
+    if hashed(_OF_SHAPE, fn) and args and not isinstance(args[0], (Arr, Array)):
+        args = [_shape_alone(r, args[0]), *args[1:]]
     operands = [_function_operand(r, a, fn) for a in args]
     named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
     zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
@@ -109,6 +111,12 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
 def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """What an argument's class makes of a call of NumPy (`__array_ufunc__`, `__array_function__`); NotImplemented if none says."""
     name = "__array_ufunc__" if isinstance(fn, np.ufunc) else "__array_function__"
+    if (
+        name == "__array_ufunc__" and len(args) == 1 and in_library(type(args[0]))
+    ):  # NumPy calls the method of that name of an object
+        own = python_method(args[0], {"absolute": "__abs__", "negative": "__neg__"}.get(fn.__name__, fn.__name__))
+        if own is not None:
+            return r.call(own, [args[0]])
     for x in args:
         method = python_method(x, name)
         if method is None or is_library(type(x).__module__):
@@ -179,6 +187,19 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
     x = _as_sequence(r, x, getattr(fn, "__name__", str(fn)))
     r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)
     return r.operand(x)
+
+
+# functions that ask of an array for its shape, and for its dtype if none is given
+_OF_SHAPE = {f: True for f in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.size, np.ndim)}
+
+
+def _shape_alone(r: Reader, x: Any) -> Any:
+    """A list of objects that NumPy takes as they are, as an array of their number; anything else as it is."""
+    plain = type(x) in (list, tuple) and len(x) > 0 and all(_is_object(e) for e in x)
+    own = ("__len__", "__getitem__", "__array__")
+    if plain and not any(python_method(e, name) is not None for e in x for name in own):
+        return r.wrap(np.zeros(len(x)))
+    return x
 
 
 def _as_sequence(r: Reader, x: Any, name: str) -> Any:

@@ -185,8 +185,8 @@ def _concrete(r: Reader, x: Array, key: Any, f: Callable[..., Any]) -> Any:
 
 def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
     """f on the array that x is."""
-    out = branch(r, x.cond, lambda: f(x.left), lambda: f(x.right))
-    if isinstance(out, Poison):
+    of = lambda y: settled(r, y, f) if isinstance(y, Either) else f(y)
+    if isinstance(out := branch(r, x.cond, lambda: of(x.left), lambda: of(x.right)), Poison):
         raise UnsupportedError(f"what is read of an array that is one of two {out.message.removeprefix('it ')}")
     return out
 

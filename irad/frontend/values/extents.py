@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from irad.core import room
-from irad.core.ir import Builder, Graph, Value, emit
-from irad.core.types import Dim
+from irad.core.ir import Builder, Graph, Value, captured, emit
+from irad.core.types import Dim, Type
 from irad.errors import ShapeError
 from irad.ops.array import Slice, broadcast, dim_value, index
 from irad.ops.control import if_, raise_if
@@ -37,6 +37,21 @@ def at_most(n: Value, most: Dim) -> Value:
     """A length that is known to be at most an extent, so that passes see its bound."""
     hi = dim_interval(most)[1]
     return limit(n, int(hi)) if hi < _UNBOUNDED and dim_interval(affine_of(n))[1] > hi else n
+
+
+def decided_by_data(*dims: Dim) -> bool:
+    """Are extents computed of floating-point numbers, so that no whole number of the arguments or captured ones alone decides them?"""
+    todo = list(Type("f64", dims).symbols)
+    seen = set(todo)
+    while todo:
+        v = todo.pop()
+        if v.type.dtype[0] in "fc":
+            return True
+        node = definition(v)
+        new = set() if node is None else {*node.inputs, *captured(node)} - seen
+        seen |= new
+        todo += new
+    return False
 
 
 def equal(a: Dim, b: Dim) -> bool:

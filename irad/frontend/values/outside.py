@@ -47,6 +47,9 @@ class Outside:
         self._assigned: dict[int, Assigned] = {}
         self._held: dict[int, Held] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._assigned)
+
     def names(self, owner: Any) -> dict[str, Any]:
         """The new values of an owner's names; UNDEFINED of those that were deleted."""
         found = self._assigned.get(id(owner))

@@ -11,7 +11,7 @@ from irad.core.affine import divisible
 from irad.core.ir import Value
 from irad.core.types import Dim, Extent, Type
 from irad.errors import IradIndexError, IradTypeError, IradValueError
-from irad.frontend.values.arr import Arr, as_dim, constant, is_traced, materialise, size_of, static_int
+from irad.frontend.values.arr import Arr, as_dim, constant, is_traced, materialise, static_int
 from irad.ops import elementwise as ew
 from irad.ops.array import any_ as any_of
 from irad.ops.array import (
@@ -19,7 +19,6 @@ from irad.ops.array import (
     dim_value,
     max_,
     min_,
-    reshape_to,
 )
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
@@ -120,16 +119,23 @@ def gather_positions(v: Value, n: Dim, axis: int) -> Value:
     size = dim_value(n)
     bad = _outside(v, n, size)
     if bad is not None and 0 not in v.type.shape:
-        axes = tuple(range(v.type.rank))
-        line = reshape_to(v, (size_of(v.type.shape),))
-        if isinstance(line.type.shape[0], Extent):  # perhaps empty: a harmless element makes the extremes exist
-            line = concat(line, const(value=0, type=Type("i64", (1,))), axis=0)
-        low, high = min_(line, axes=(0,)), max_(line, axes=(0,))
+        low, high = _extreme(min_, v), _extreme(max_, v)
         worst = select(low < -size, low, high)
-        raise_if(any_of(bad, axes=axes), worst, size, exc="IndexError", message=_out_of_bounds("{}", axis, "{}"))
+        some = any_of(bad, axes=tuple(range(v.type.rank)))
+        raise_if(some, worst, size, exc="IndexError", message=_out_of_bounds("{}", axis, "{}"))
         if isinstance(n, int):
             bound(v, -n, n - 1)
     return _wrap(v, size)
+
+
+def _extreme(fold: Any, v: Value) -> Value:
+    """The least or greatest of some indices; where there may be none, 0 is among them."""
+    for k in reversed(range(v.type.rank)):
+        if isinstance(v.type.shape[k], Extent):
+            row = tuple(1 if j == k else n for j, n in enumerate(v.type.shape))
+            v = concat(v, const(value=0, type=Type("i64", row)), axis=k)
+        v = fold(v, axes=(k,))
+    return v
 
 
 def static_gather(a: np.ndarray, n: Dim, axis: int) -> Value:

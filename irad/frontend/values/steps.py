@@ -15,6 +15,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import Dim
 from irad.frontend.values.arr import Arr, is_traced, lift, size_of
 from irad.frontend.values.index import Plan, setitem
+from irad.frontend.values.reshapes import in_shape
 from irad.ops.array import reshape_to, transpose_to, update
 from irad.ops.complex import complex_, imag, real
 from irad.ops.custom import stop_gradient
@@ -50,11 +51,11 @@ class Reshape:
     shape: tuple[Dim, ...]
 
     def read(self, x: Any) -> Any:
-        return x.reshape(self.shape) if isinstance(x, np.ndarray) else Arr(reshape_to(x.value, self.shape))
+        return x.reshape(self.shape) if isinstance(x, np.ndarray) else Arr(in_shape(x.value, self.shape))
 
     def store(self, base: Any, v: Any) -> Any:
         shape = base.shape
-        return v.reshape(shape) if isinstance(v, np.ndarray) else Arr(reshape_to(v.value, shape))
+        return v.reshape(shape) if isinstance(v, np.ndarray) else Arr(in_shape(v.value, shape))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -184,3 +185,46 @@ def test_clocks() -> None:
 def test_a_clock_is_read_at_each_call() -> None:
     c = irad.compile(lambda x: time.perf_counter() + 0 * x)
     assert c(1.0) < c(1.0)
+
+
+def test_standard_streams(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        if x > 0:
+            sys.stderr.write("above %g\n" % x)
+            sys.stdout.write(f"out {x}\n")
+        print("always", x, file=sys.stderr)
+        sys.stdout.flush()
+        return x * x
+
+    c = irad.compile(f)
+    for x in (2.0, -1.0, 3.0):
+        f(x)
+        want = capsys.readouterr()
+        assert c(x) == x * x
+        assert capsys.readouterr() == want
+    assert irad.grad(f)(2.0) == 4.0
+    assert capsys.readouterr().err == "above 2\nalways 2.0\n"
+
+
+class Part:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+
+def test_arrays_like_a_list_of_objects() -> None:
+    def f(x: Any) -> Any:
+        parts = [Part(x[0]), Part(x[1]), Part(2.0)]
+        z = np.zeros_like(parts, float)
+        for k, p in enumerate(parts):
+            z[k] = p.v
+        return np.sum(z**2) * len(np.ones_like(parts, dtype=complex)) + np.size(parts)
+
+    x = np.array([0.5, 0.7])
+    assert irad.compile(f)(x) == pytest.approx(f(x)) and np.allclose(irad.grad(f)(x), 6 * x)
+
+
+def test_index_objects_from_outside() -> None:
+    r_, c_, s_ = np.r_, np.c_, np.s_
+    f = lambda x: np.sum(r_[x, 1.0, 2 * x] ** 2) + np.sum(c_[x, x][:, 1] * 3) + x[s_[0:1]][0]
+    x = np.array([0.5, 0.7])
+    assert irad.compile(f)(x) == pytest.approx(f(x)) and np.allclose(irad.grad(f)(x), 10 * x + 3 + np.array([1, 0]))

@@ -227,6 +227,19 @@ def test_todense_is_a_matrix() -> None:
     assert np.allclose(g, B.toarray().sum(0))
 
 
+def test_functions_that_call_methods() -> None:
+    def f(u: Any) -> Any:
+        a = B.multiply(u) * (1 + 2j)
+        return (
+            np.sum(np.conj(a).toarray().imag * np.arange(len(u))) + np.sum(np.abs(a).toarray()) + a.real.sum() + 2 * a.imag.sum()
+        )
+
+    value, slope = irad.value_and_grad(f)(X)
+    assert value == pytest.approx(f(X))
+    d, h = np.linspace(-1, 1, len(X)), 1e-6
+    assert slope @ d == pytest.approx((f(X + h * d) - f(X - h * d)) / (2 * h), rel=1e-6)
+
+
 def test_what_is_refused_says_what_to_write() -> None:
     def stored(u: Any) -> Any:
         B[0, 0] = u[0]

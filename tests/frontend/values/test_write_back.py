@@ -311,7 +311,12 @@ def test_what_cannot_be_assigned() -> None:
         Made.count = x
         return x
 
-    for f, words in [(made, "class Made"), (of_a_class, "of the class Made is assigned")]:
+    def of_a_module(x: float) -> float:
+        types.count = x  # type: ignore[attr-defined]
+        return x
+
+    words_of = [(made, "class Made"), (of_a_class, "of the class Made is assigned"), (of_a_module, "of the module types")]
+    for f, words in words_of:
         with pytest.raises(UnsupportedError, match=words) as e:
             irad.compile(f)(1.0)
         assert "test_write_back.py" in str(e.value)

@@ -122,6 +122,14 @@ class Sparse:
 
     conjugate = conj
 
+    @property
+    def real(self):
+        return self._each(np.real)
+
+    @property
+    def imag(self):
+        return self._each(np.imag)
+
     def asformat(self, format, copy=False):
         if format is None or format == self.format:
             return self

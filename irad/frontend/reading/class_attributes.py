@@ -1,0 +1,37 @@
+"""Attributes of classes that the program assigns: counters of objects, and what they have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irad.core.foreign import is_library
+from irad.frontend.reader import Reader
+from irad.frontend.values.objects import UNDEFINED, Poison
+from irad.frontend.values.state import Name
+
+
+def of_classes(r: Reader, cls: type, name: str) -> Any:
+    """What the program has assigned to a class or one of its bases, where Python finds that first; UNDEFINED if nothing."""
+    for k in cls.__mro__ if r.outside else ():
+        if name in (assigned := r.outside.names(k)):
+            found = assigned[name]
+            if isinstance(found, Poison):
+                raise found.error(f"the attribute '{name}'")
+            return found
+        if name in vars(k):
+            break
+    return UNDEFINED
+
+
+def set_class_attr(r: Reader, cls: type, name: str, value: Any) -> bool:
+    """cls.name = value, of a class of the user's that has such data (a counter of its objects); False for other attributes."""
+    now = vars(cls).get(name, UNDEFINED)
+    plain = isinstance(now, (int, float, complex, np.ndarray, np.number, type(None)))
+    if is_library(cls.__module__) or not plain or type(cls).__setattr__ is not type.__setattr__:
+        return False
+    path = r.captures.origin(cls)
+    before = now if name in r.outside.names(cls) else r.captures.take(now, path.child("attr", name))
+    r.state.assign(Name(r.outside.env(cls, path, "attr", name, before), name), value)
+    return True
