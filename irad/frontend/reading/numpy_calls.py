@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -247,9 +248,27 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
     if module.startswith("numpy.random"):
         raise UnsupportedError(f"{module}.{getattr(fn, '__name__', fn)} in compiled code; call it outside and pass the result")
+    if _draws(fn, args, kwargs):
+        raise UnsupportedError(
+            f"{module}.{fn.__name__} draws random numbers, in compiled code once, at compile time; give it a seed (rng=0), or call it "
+            "outside and pass the result"
+        )
     fn = hashed(_WRITTEN, fn) or fn
     with np.errstate(all="ignore"), calling_back(f"{module}.{getattr(fn, '__name__', fn)}"):
         return fn(*args, **kwargs)
+
+
+def _draws(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Does a function of SciPy draw from a generator that nobody has seeded? Those of sparse matrices do to begin an iteration only."""
+    module = str(getattr(fn, "__module__", "") or "")
+    if not module.startswith("scipy.") or module.startswith("scipy.sparse"):
+        return False
+    try:
+        given = inspect.signature(fn).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return False
+    named = [n for n in ("rng", "random_state", "seed") if n in inspect.signature(fn).parameters]
+    return bool(named) and all(given.get(n) is None for n in named)
 
 
 _WRITTEN = {np.empty: np.zeros, np.empty_like: np.zeros_like}  # what memory happens to hold is no part of a program

@@ -193,3 +193,17 @@ def test_what_is_refused() -> None:
         irad.compile(lambda x: st.boxcox(x)[0])(X)
     with pytest.raises(RuntimeError, match="Failed to converge after 500"):
         irad.compile(lambda a: so.fixed_point(lambda x: x + a, 0.0))(1.0)
+
+
+def test_draws_without_a_seed_are_refused() -> None:
+    """They would be drawn once, when the program is read."""
+    least = lambda x, **kw: x * so.differential_evolution(_parabola, [(-3, 3)], maxiter=2, **kw).x[0]
+    with pytest.raises(UnsupportedError, match="draws random numbers"):
+        irad.compile(lambda x: least(x))(1.0)
+    assert irad.compile(lambda x: least(x, seed=0))(2.0) == least(2.0, seed=0)
+    with pytest.raises(UnsupportedError, match="resample of a scipy.stats.gaussian_kde"):
+        irad.compile(lambda x: x * np.sum(st.gaussian_kde([1.0, 2.0, 5.0]).resample(3)))(1.0)
+
+
+def _parabola(v: Any) -> Any:
+    return (v[0] - 1) ** 2

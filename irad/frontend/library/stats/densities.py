@@ -125,6 +125,9 @@ class Density:
     def __call__(self, points):
         return _density(self, points)
 
+    def __getattr__(self, name):
+        raise UnsupportedError(f"{name} of a scipy.stats.gaussian_kde is not supported in compiled code; call it outside")
+
     def pdf(self, x):
         return _density(self, x)
 
