@@ -244,6 +244,9 @@ class Merge:
             return merged(Array(Cell(value)), *t.pair)
         left, right = (None if make is None else make() for make in sides)
         if left is not None and right is not None:
+            if left.type.dtype != right.type.dtype:
+                why = "this array is of another dtype on another path, so it was copied; copy it (x = x.copy()) before storing into it"
+                return self.exports.watching_copy(merged(Array(Cell(value), frozen=why), left, right), left, right)
             if len(left.cells()) + len(right.cells()) > _ALTERNATIVES:
                 why = "this variable may be one of many arrays by now; copy the array (x = x.copy()) before storing into it"
                 return self.exports.watching_copy(merged(Array(Cell(value), frozen=why), left, right), left, right)

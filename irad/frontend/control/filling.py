@@ -112,7 +112,7 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
     seen.add(id(t))
     if isinstance(t, Ary):
         content = read(obj)
-        return [content.value if isinstance(content, Arr) else constant(content)]
+        return [cast_to(content.value if isinstance(content, Arr) else constant(content), t.type.dtype)]
     if isinstance(t, Grown):
         return _run_leaves(t, obj, read)
     if isinstance(t, Sized):

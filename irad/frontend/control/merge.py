@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
-from irad.core.types import Dim
+from irad.core.types import Dim, Type, promote
 from irad.frontend.control.templates import (
     Ary,
     Bad,
@@ -256,6 +256,9 @@ class Joiner:
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
         have = t.type if isinstance(t, (Ary, Sized)) else a.type
+        if self.lasting is not None and have.shape == b.type.shape and have.dtype != b.type.dtype and not isinstance(t, Sized):
+            if "bool" not in (have.dtype, b.type.dtype):  # of a branch: of the wider dtype, as numbers are
+                return Ary(Type(promote(have.dtype, b.type.dtype), have.shape), (t.pair[0] if isinstance(t, Ary) else a, b))
         if have != b.type or isinstance(t, Sized):
             words = f"it is an array {have} on one path and an array {b.type} on the other"
             pair = (t.pair[0] if isinstance(t, (Ary, Sized)) else a, b)
