@@ -224,6 +224,10 @@ class UnsupportedError(IradError, NotImplementedError):
     """
 
 
+class UnsupportedAttribute(UnsupportedError, AttributeError):
+    """An attribute that an object of irad's library lacks, though what it stands for has it."""
+
+
 class ReadOnlyError(UnsupportedError, ValueError):
     """A store into what may not be written."""
 

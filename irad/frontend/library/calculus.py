@@ -56,3 +56,10 @@ class Derivative(Transform):
         x, h = np.asarray(x, float), 1e-6
         sides = [(self.fun(x + h * e) - self.fun(x - h * e)) / (2 * h) for e in (np.eye(x.size) if x.ndim else [1.0])]
         return np.stack(sides, -1) if x.ndim else sides[0]
+
+
+def as_precise(out, *xs):
+    """`out` in single precision if all of these are, as SciPy computes it then."""
+    if all([x.dtype in (np.float32, np.complex64) for x in xs]):
+        return out.astype(np.complex64 if np.iscomplexobj(out) else np.float32)
+    return out

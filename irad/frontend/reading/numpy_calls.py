@@ -261,7 +261,7 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def _draws(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     """Does a function of SciPy draw from a generator that nobody has seeded? Those of sparse matrices do to begin an iteration only."""
     module = str(getattr(fn, "__module__", "") or "")
-    if not module.startswith("scipy.") or module.startswith("scipy.sparse"):
+    if not module.startswith("scipy.") or module.startswith("scipy.sparse") or getattr(fn, "__name__", "__").startswith("__"):
         return False
     try:
         given = inspect.signature(fn).bind(*args, **kwargs).arguments

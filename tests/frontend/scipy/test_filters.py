@@ -42,6 +42,25 @@ def test_not_compiled() -> None:
         np.testing.assert_allclose(ours(*args), f(*args), rtol=1e-9, atol=1e-12, err_msg=f"{f.__name__} {args[2:]}")
 
 
+DTYPES: dict[str, tuple[Any, np.ndarray]] = {  # results have the dtype that SciPy gives them: whole numbers too, in ndimage
+    "gaussian_filter": (lambda x: nd.gaussian_filter(x, 1.0), A), "uniform_filter": (lambda x: nd.uniform_filter(x, 3), A),
+    "laplace": (nd.laplace, A), "sobel": (nd.sobel, A), "convolve": (lambda x: nd.convolve(x, K), A), "median": (lambda x: nd.median_filter(x, 3), A),
+    "gradient": (lambda x: nd.gaussian_gradient_magnitude(x, 1.0), A), "hilbert": (sg.hilbert, X), "detrend": (sg.detrend, X),
+    "welch": (lambda x: sg.welch(x, nperseg=8)[1], X), "stft": (lambda x: sg.stft(x, nperseg=8)[2], X), "resample": (lambda x: sg.resample(x, 10), X),
+    "spectrogram": (lambda x: sg.spectrogram(x, nperseg=8)[2], X), "csd": (lambda x: sg.csd(x, x, nperseg=8)[1], X),
+    "savgol_filter": (lambda x: sg.savgol_filter(x, 5, 2), X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes_are_scipys(name: str) -> None:
+    f, x = DTYPES[name]
+    for given in (x.astype(np.float32), *([(x * 40).astype(int)] if x is A else [])):
+        got, want = irad.compile(f)(given), f(given)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 PROGRAMS: dict[str, tuple[Any, np.ndarray]] = {
     "convolve": (lambda a: np.sum(sg.convolve(a, K, "same") ** 2) + np.sum(sg.fftconvolve(a, K, "same") ** 2) + np.sum(sg.correlate(a, K, "valid") ** 2), A),
     "lfilter": (lambda b: np.sum(sg.lfilter(b, A_, X) ** 2) + np.sum(sg.lfilter(b, [1.0], X) ** 2), B_),

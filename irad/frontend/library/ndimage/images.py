@@ -22,7 +22,8 @@ def widened(x, pairs, mode, cval):
     return np.pad(x, pairs, mode, constant_values=cval) if mode == "constant" else np.pad(x, pairs, mode)
 
 
-def along_axis(x, weights, axis, mode, cval, origin):
+def along_axis(x, weights, axis, mode, cval, origin, over=1):
+    """Sums along an axis with the weights, `over` a number, of the dtype of x."""
     x = np.moveaxis(np.asarray(x), axis, 0)
     m = len(weights)
     before = m // 2 + origin
@@ -30,7 +31,8 @@ def along_axis(x, weights, axis, mode, cval, origin):
     out = weights[0] * wide[: len(x)]
     for k in range(1, m):
         out = out + weights[k] * wide[k : k + len(x)]
-    return np.moveaxis(out, 0, axis)
+    out = out if over == 1 else out / over
+    return np.moveaxis(out.astype(x.dtype), 0, axis)  # also whole numbers: what is behind the point is cut off
 
 
 @written("scipy.ndimage.correlate1d")
@@ -62,7 +64,7 @@ def _correlated(x, w, mode, cval, origins):
     out = 0.0
     for at in np.ndindex(*w.shape):
         out = out + w[at] * wide[tuple([slice(k, k + n) for k, n in zip(at, x.shape)])]
-    return out
+    return out.astype(x.dtype)
 
 
 @written("scipy.ndimage.convolve")
@@ -106,7 +108,7 @@ def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0
 @written("scipy.ndimage.uniform_filter1d")
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """scipy.ndimage.uniform_filter1d."""
-    return along_axis(input, np.full(size, 1.0 / size), axis, mode, cval, origin)
+    return along_axis(input, np.ones(size), axis, mode, cval, origin, size)
 
 
 @written("scipy.ndimage.uniform_filter")
@@ -121,10 +123,8 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
 @written("scipy.ndimage.laplace")
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
     """scipy.ndimage.laplace."""
-    x, out = np.asarray(input), 0.0
-    for k in range(x.ndim):
-        out = out + along_axis(x, np.array([1.0, -2.0, 1.0]), k, mode, cval, 0)
-    return out
+    x = np.asarray(input)
+    return sum([along_axis(x, np.array([1.0, -2.0, 1.0]), k, mode, cval, 0) for k in range(x.ndim)])
 
 
 def _edges(x, axis, mode, cval, side):

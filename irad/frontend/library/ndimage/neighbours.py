@@ -294,4 +294,5 @@ def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axe
 @written("scipy.ndimage.gaussian_gradient_magnitude")
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
     """scipy.ndimage.gaussian_gradient_magnitude."""
-    return np.sqrt(sum([d**2 for d in _along(np.asarray(input), sigma, 1, mode, cval, kwargs)]))
+    x = np.asarray(input)
+    return np.sqrt(sum([d**2 for d in _along(x, sigma, 1, mode, cval, kwargs)])).astype(x.dtype)

@@ -5,7 +5,7 @@ What finds a key looks through the list: as many comparisons as there are keys.
 
 import collections
 
-from irad.errors import UnsupportedError
+from irad.errors import UnsupportedAttribute, UnsupportedError
 
 _MISSING = object()
 
@@ -195,7 +195,7 @@ class KeyedSet:
         return self.issuperset(other) and len(self) > len(other)
 
     def __getattr__(self, name):
-        raise UnsupportedError(f"{name} of a set whose elements depend on data is not supported; keep them in a list")
+        raise UnsupportedAttribute(f"{name} of a set whose elements depend on data is not supported; keep them in a list")
 
 
 def elements(xs):
@@ -336,7 +336,7 @@ class KeyedDict:
         return self
 
     def __getattr__(self, name):
-        raise UnsupportedError(f"{name} of a dict whose keys depend on data is not supported; keep keys and values in lists")
+        raise UnsupportedAttribute(f"{name} of a dict whose keys depend on data is not supported; keep keys and values in lists")
 
 
 class KeyedDefaultDict(KeyedDict):

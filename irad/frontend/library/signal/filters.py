@@ -4,6 +4,7 @@ import numpy as np
 from scipy import signal
 
 from irad.errors import UnsupportedError
+from irad.frontend.library.calculus import as_precise
 from irad.frontend.library.ndimage.images import along_axis
 from irad.frontend.registry import written
 
@@ -125,7 +126,7 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):
     if type in ("linear", "l"):
         t = (np.arange(len(x)) - (len(x) - 1) / 2.0).reshape((-1,) + (1,) * (x.ndim - 1))
         rest = rest - t * np.sum(t * rest, 0, keepdims=True) / np.sum(t * t)
-    return np.moveaxis(rest, 0, axis)
+    return np.moveaxis(as_precise(rest, x), 0, axis)
 
 
 @written("scipy.signal.hilbert")
@@ -139,7 +140,7 @@ def hilbert(x, N=None, axis=-1):
         weights[n // 2] = 1.0
     shape = [1] * x.ndim
     shape[axis] = n
-    return np.fft.ifft(np.fft.fft(x, n, axis=axis) * weights.reshape(shape), axis=axis)
+    return as_precise(np.fft.ifft(np.fft.fft(x, n, axis=axis) * weights.reshape(shape), axis=axis), x)
 
 
 @written("scipy.signal.savgol_filter")

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import signal
 
 from irad.errors import UnsupportedError
+from irad.frontend.library.calculus import as_precise
 from irad.frontend.library.signal.filters import detrend as without_trend
 from irad.frontend.registry import written
 
@@ -90,7 +91,7 @@ def _power(x, y, fs, window, nperseg, noverlap, nfft, trend, onesided, scaling, 
         p = (np.median(np.real(p), -2) + 1j * np.median(np.imag(p), -2)) / _bias(p.shape[-2])
     else:
         raise ValueError(f"Parameter average={average!r} must be 'median' or 'mean'!")
-    return _frequencies(nfft, fs, onesided), np.moveaxis(p, -1, axis)
+    return _frequencies(nfft, fs, onesided), np.moveaxis(as_precise(p, x, y), -1, axis)
 
 
 @written("scipy.signal.csd")
@@ -99,7 +100,8 @@ def csd(
     scaling="density", axis=-1, average="mean",
 ):  # fmt: skip
     """scipy.signal.csd."""
-    return _power(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    f, p = _power(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    return f, np.real(p) if y is x else p
 
 
 @written("scipy.signal.welch")
@@ -163,7 +165,7 @@ def spectrogram(
     elif mode in ("angle", "phase"):
         s = np.angle(s)
         s = np.unwrap(s, axis=-1) if mode == "phase" else s
-    out = np.moveaxis(s, -1, axis - 1 if axis < 0 else axis)
+    out = np.moveaxis(as_precise(s, x), -1, axis - 1 if axis < 0 else axis)
     return _frequencies(nfft, fs, onesided), _times(x.shape[-1], len(win), step, fs), out
 
 
@@ -200,7 +202,7 @@ def stft(
     onesided = return_onesided and not np.iscomplexobj(x)
     s = _transforms(x, win, step, nfft, detrend, onesided) * np.sqrt(_scale(win, fs, "density" if scaling == "psd" else scaling))
     times = _times(x.shape[-1], n, step, fs) - (0.0 if boundary is None else n / 2 / fs)
-    return _frequencies(nfft, fs, onesided), times, np.moveaxis(s, -1, axis - 1 if axis < 0 else axis)
+    return _frequencies(nfft, fs, onesided), times, np.moveaxis(as_precise(s, x), -1, axis - 1 if axis < 0 else axis)
 
 
 @written("scipy.signal.istft")

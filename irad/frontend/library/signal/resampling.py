@@ -6,6 +6,7 @@ import numpy as np
 from scipy import signal
 
 from irad.errors import UnsupportedError
+from irad.frontend.library.calculus import as_precise
 from irad.frontend.library.signal.filters import lfilter, lfilter_zi
 from irad.frontend.registry import written
 
@@ -51,7 +52,7 @@ def resample(x, num, t=None, axis=0, window=None, domain="time"):
             y[..., m // 2] *= 0.5
             y[..., num - m // 2] = y[..., m // 2]
         out = np.fft.ifft(y / ratio, num)
-    out = np.moveaxis(out, -1, axis)
+    out = np.moveaxis(as_precise(out, x), -1, axis)
     return out if t is None else (out, t[0] + (t[1] - t[0]) * ratio * np.arange(num))
 
 

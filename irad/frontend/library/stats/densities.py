@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 from scipy import special as sp
 
-from irad.errors import UnsupportedError
+from irad.errors import UnsupportedAttribute, UnsupportedError
 from irad.frontend.registry import written
 
 # ---- counts and means in bins ------------------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Density:
         return _density(self, points)
 
     def __getattr__(self, name):
-        raise UnsupportedError(f"{name} of a scipy.stats.gaussian_kde is not supported in compiled code; call it outside")
+        raise UnsupportedAttribute(f"{name} of a scipy.stats.gaussian_kde is not supported in compiled code; call it outside")
 
     def pdf(self, x):
         return _density(self, x)
