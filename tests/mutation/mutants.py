@@ -111,7 +111,7 @@ DERIVATIVES = [
 
 PYTHON = [
     mutant("identity-of-bools", "5", "irad/frontend/reading/logic.py", '    if dtype_of(x) == "bool":\n        same =', '    if dtype_of(x) == "bool":\n        return False\n        same =', "python_meaning loops"),
-    mutant("round-by-multiplying", "5", "irad/frontend/python/round.py", "        k = _nearest(k, counted - k + error, 0.5)\n", "", "python_meaning", features=('rounding', 'extremes')),
+    mutant("round-by-multiplying", "5", "irad/frontend/python/round.py", "        k = _nearest(k, counted - k, error, 0.5)\n", "", "python_meaning", features=('rounding', 'extremes')),
     mutant("ints-and-floats", "5", "irad/frontend/python/compare.py", '    kinds = [dtype_of(v).replace("bool", "i64") for v in (x, y)]\n', "    return None\n    kinds = []\n", "python_meaning", features=('extremes', 'logic', 'branches')),
     mutant("powers-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    large = ew.isinf(r) & (ew.isfinite(x) & ew.isfinite(y))", "    large = ew.isinf(r) & ew.isnan(r)", "python_meaning"),
     mutant("ints-that-overflow", "5", "irad/frontend/numpy/python_scalars.py", "    if exact[0] < LOWEST or exact[1] > HIGHEST:\n        raise_if", "    if False:\n        raise_if", "python_meaning"),

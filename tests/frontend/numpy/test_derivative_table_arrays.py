@@ -137,6 +137,9 @@ ELSEWHERE = {f"np.{n}" for n in "intersect1d roots setdiff1d setxor1d trim_zeros
     "scipy.special.lambertw",
     "scipy.linalg.solve_continuous_are",
     "scipy.linalg.solve_discrete_are",
+    *(f"scipy.linalg.{n}" for n in "cho_solve_banded eig eigvals eigh_tridiagonal eigvalsh_tridiagonal null_space orth".split()),
+    *(f"scipy.special.{n}" for n in "eval_gegenbauer eval_genlaguerre eval_jacobi lpmv sph_harm_y wofz".split()),
+    "scipy.special._orthogonal.orthopoly1d.__call__",
 }
 BITS = ("np.frexp", "np.ldexp", "np.nextafter", "np.spacing")  # made of the bits of a double, which precise numbers have not
 ROUNDED = {"np.float16": 1e-2, "np.float32": 1e-5}  # bounds of errors of what gives narrower floats

@@ -116,7 +116,7 @@ def test_put() -> None:
     irad.check_grads(f, args)
 
 
-@pytest.mark.parametrize("name", ["unique_counts", "packbits", "bmat"])
+@pytest.mark.parametrize("name", ["unique_counts", "packbits"])
 def test_refused_with_a_reason(name: str) -> None:
     if not hasattr(np, name):
         pytest.skip("not in this NumPy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import functools
 import itertools
@@ -202,7 +201,6 @@ def test_in_of_an_iterator() -> None:
 @pytest.mark.parametrize("f, words", [
     (lambda x: list(itertools.count()), "without an end"),
     (lambda x: [list(g) for _, g in itertools.groupby(x)], "groupby by data"),
-    (lambda x: collections.Counter(x), "Counter"),
     (lambda x: np.broadcast(x, x).shape, "broadcast"),
     (lambda x: np.nditer(x), "nditer"),
 ])  # fmt: skip

@@ -150,9 +150,11 @@ def test_objects_from_outside_are_compared_as_they_are_now() -> None:
     object.__setattr__(UNIT, "a", 1.5)
 
 
-def test_an_object_that_is_one_of_two_is_no_key() -> None:
-    with pytest.raises(irad.errors.IradError, match="a key of a dict, in a Key"):
-        irad.grad(lambda x: {Key(2 * x): x}[Key(3.0)])(1.5)
+def test_an_object_of_computed_numbers_is_a_key() -> None:
+    f = irad.compile(lambda x: {Key(2 * x): x}[Key(3.0)])
+    assert f(1.5) == 1.5 and irad.grad(f)(1.5) == 1.0
+    with pytest.raises(KeyError):
+        f(2.0)
 
 
 # ---- classes made of containers --------------------------------------------------------------------------------------------

@@ -178,15 +178,18 @@ def eigvalsh_tridiagonal(d, e, select="a", **options):
 
 @written("scipy.linalg.pinvh")
 def pinvh(a, atol=None, rtol=None, lower=True, return_rank=False, check_finite=True):
-    """scipy.linalg.pinvh: the pseudo-inverse of a Hermitian matrix by its eigenvalues."""
+    """scipy.linalg.pinvh: the pseudo-inverse of a Hermitian matrix, of which one triangle is read."""
     a = _matrix(a, True)
-    s, u = np.linalg.eigh(a, "L" if lower else "U")
-    most = np.max(np.abs(s))
-    rtol = max(a.shape) * np.finfo(u.dtype).eps if rtol is None and atol is None else (0.0 if rtol is None else rtol)
-    above = np.abs(s) > (0.0 if atol is None else atol) + most * rtol
-    inverse = np.where(above, 1.0 / np.where(above, s, 1.0), 0.0)
-    out = (u * inverse) @ np.conj(u.T)
-    return (out, np.sum(above)) if return_rank else out
+    if np.ndim(atol) or np.ndim(rtol):
+        raise UnsupportedError("scipy.linalg.pinvh: atol= and rtol= are numbers")
+    part, beyond = (np.tril(a), np.tril(a, -1)) if lower else (np.triu(a), np.triu(a, 1))
+    whole = part + np.conj(beyond.T)
+    sizes = np.abs(np.linalg.eigvalsh(whole))
+    most = np.max(sizes)
+    if rtol is None:
+        rtol = max(a.shape) * np.finfo(sizes.dtype).eps if atol is None else 0.0
+    out = np.linalg.pinv(whole, rtol if atol is None else rtol + atol / most)
+    return (out, np.sum(sizes > (0.0 if atol is None else atol) + most * rtol)) if return_rank else out
 
 
 @written("scipy.linalg.hessenberg")
