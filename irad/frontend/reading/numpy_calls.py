@@ -28,9 +28,10 @@ from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written, in_library
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
+from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Either, Poison, describe, found_in_class, python_method
 from irad.frontend.values.result_layout import of_call
-from irad.ops.intervals import interval
+from irad.ops.intervals import dim_interval, interval
 
 
 def is_hashable(fn: Any) -> bool:
@@ -91,6 +92,8 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
             return made
     if builder is not None and not isinstance(builder, Written):
         refuse_unused(_shown(fn), fn, builder, args, kwargs)
+    if hashed(_OF_MATRICES, fn) and args and isinstance(args[0], Array) and (most := _most_rows(args[0])) is not None:
+        return r.call(import_later("irad.frontend.library.numpy.sized_matrices").FUNCTIONS[fn], [most, *args], kwargs)
     out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
@@ -107,6 +110,18 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return into(r, out, call_written(r, builder, args, kwargs), name)
     _fix_shape(r, fn, operands, named)
     return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs), name)
+
+
+_OF_MATRICES = {getattr(np.linalg, n): True for n in "solve inv det slogdet cholesky pinv lstsq eigvalsh eigh".split()}
+_ROWS = 4096
+
+
+def _most_rows(x: Array) -> int | None:
+    """How many rows and columns a matrix has at most of which data decide how many; None of other arrays."""
+    if len(x.shape) != 2 or all(isinstance(d, int) for d in x.shape) or not decided_by_data(*x.shape):
+        return None
+    most = max(dim_interval(d)[1] for d in x.shape)
+    return int(most) if most <= _ROWS else None
 
 
 def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -152,9 +152,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         left = left * np.asarray(w)[:, None]
         right = (right.T * np.asarray(w)).T
     scale = np.sqrt(np.sum(left * left, 0))
-    limit = np.finfo(at.dtype).eps * len(at) if rcond is None else rcond
     left = left / scale
-    found = np.linalg.lstsq(left, right, limit)
+    found = np.linalg.lstsq(left, right, rcond)
     c = (found[0].T / scale).T
     return (c, _covariance(left, found[1], scale, len(at), right.ndim, cov)) if cov else c
 
