@@ -34,6 +34,7 @@ from irad.frontend.values.arr import (
 )
 from irad.frontend.values.extents import decided_by_data, equal
 from irad.frontend.values.index import getitem
+from irad.frontend.values.reshapes import in_shape
 from irad.ops.array import dim_value, iota, reshape_to, transpose_to
 from irad.ops.array import dot as dot_op
 from irad.ops.elementwise import minimum
@@ -169,7 +170,7 @@ def kron(a: Any, b: Any) -> Arr:
     p = apply_ufunc(
         "multiply", Arr(reshape_to(x.value, spread(xs, True)), x.weak), Arr(reshape_to(y.value, spread(ys, False)), y.weak)
     )
-    return Arr(reshape_to(p.value, tuple(size_of(pair) for pair in zip(xs, ys))))
+    return Arr(in_shape(p.value, tuple(size_of(pair) for pair in zip(xs, ys))))
 
 
 @numpy("linalg.multi_dot")

@@ -9,7 +9,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.types import Type
-from irad.errors import UnsupportedError
+from irad.errors import IradValueError
 from irad.frontend.numpy.elementwise import apply_ufunc
 from irad.frontend.numpy.shape import ravel
 from irad.frontend.registry import numpy
@@ -19,6 +19,7 @@ from irad.frontend.values.arr import (
     lift,
     materialise,
     normalize_axis,
+    size_of,
     static_int,
     static_value,
 )
@@ -59,7 +60,12 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Arr:
     if isinstance(repeats, Arr) and repeats.shape:
         return import_later("irad.frontend.numpy.bincount").repeated(x, k, ravel(repeats))  # seldom wanted
     if not isinstance(n, int):
-        raise UnsupportedError("np.repeat along an axis of run-time extent")
+        count = static_int(repeats, "repeats")
+        if count < 0:
+            raise IradValueError("repeats may not contain negative values.")
+        at = iota(type=Type("i64", (size_of((n, count)),)), axis=0) // max(count, 1)
+        bound(at, 0, max(dim_interval(n)[1] - 1, 0))
+        return getitem(x, (slice(None),) * k + (Arr(at),))
     counts = np.broadcast_to(np.asarray(static_value(repeats, "repeats"), dtype=np.int64).reshape(-1), (n,))
     if n and (counts == counts[0]).all() and x.value.type.static:
         s, c = x.shape, int(counts[0])

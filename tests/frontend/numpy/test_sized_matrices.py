@@ -1,4 +1,4 @@
-"""numpy.linalg of matrices of which data decide how many rows there are: values, slopes, exceptions as NumPy's."""
+"""numpy.linalg of matrices of which data decide how many rows there are, np.kron and np.repeat: values, slopes, exceptions as NumPy's."""
 
 from __future__ import annotations
 
@@ -58,6 +58,20 @@ def test_values_and_slopes(name: str) -> None:
         step[i] = 1e-6
         want[i] = (f(M + step, V) - f(M - step, V)) / 2e-6
     np.testing.assert_allclose(irad.grad(f)(M, V), want, atol=1e-6 * np.abs(want).max())
+
+
+def test_kron_and_repeat() -> None:
+    programs: list[Any] = [
+        lambda v: np.repeat(v[v > 0] ** 2, 3), lambda v: np.repeat(v[v > 0], 0), lambda v: np.repeat(np.outer(v, v)[v > 0], 2, axis=0),
+        lambda v: np.kron(v[v > 0], [1.0, 2.0]), lambda v: np.kron([1.0, 2.0, 3.0], v[v > 0] ** 2), lambda v: np.kron(v[v > 0][:, None], np.eye(2)),
+    ]  # fmt: skip
+    for f in programs:
+        agrees(f, V)
+        total = lambda v, f=f: np.sum(f(v))
+        want = [(total(V + e) - total(V - e)) / 2e-6 for e in 1e-6 * np.eye(5)]
+        np.testing.assert_allclose(irad.grad(total)(V), want, atol=1e-6)
+    with pytest.raises(ValueError, match="negative"):
+        irad.compile(lambda v: np.repeat(v[v > 0], -1))(V)
 
 
 def test_ends() -> None:
