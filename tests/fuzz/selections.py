@@ -7,7 +7,7 @@ import random
 from tests.fuzz.case import Case
 from tests.fuzz.grammar import Program
 
-FEATURES = ("masks", "groups", "ragged", "positions", "windows", "stores", "sorts", "empty", "loops", "functions", "jumps", "repeats")  # fmt: skip
+FEATURES = ("masks", "groups", "ragged", "positions", "windows", "stores", "sorts", "empty", "loops", "functions", "jumps", "repeats", "systems")  # fmt: skip
 
 
 class Selections(Program):
@@ -33,6 +33,7 @@ class Selections(Program):
             ("stores", 2),
             ("sorts", 1.5),
             ("repeats", 1),
+            ("systems", 2),
         ):
             if self.has(name, 0.7):
                 self.ways.append((weight, getattr(self, name)))
@@ -145,6 +146,17 @@ class Selections(Program):
     def repeats(self) -> str:
         g = self.group()
         return self.one(["z = np.repeat(y[:3], [1, 2, 0])\ns += np.sum(z * z) * 0.1", f"z = np.concatenate([y[labels == {g}], y[labels != {g}]])\ns += np.sum(z * np.arange(len(z))) * 0.05", "parts = [y[labels == j] for j in range(2)]\ns += sum(np.sum(p) for p in parts) * 0.1", f"z = np.append(y[labels == {g}], {self.value()})\nt += z[-1] + np.sum(z) * 0.1", f"z = np.outer(y[labels == {g}], y[labels == 1])\ns += np.sum(z) * 0.05", "z = np.delete(y, 1)\ns += np.sum(z) * 0.1"])  # fmt: skip
+
+    def systems(self) -> str:
+        """Matrices of which data select the rows and columns."""
+        m = f"(y > {self.constant()})"
+        near = "near = np.exp(-0.5 * (y[:, None] - y) ** 2) + 0.5 * np.eye(len(y))"
+        use = self.one([
+            "a = near[m][:, m]\nz = np.zeros(len(y))\nz[m] = np.linalg.solve(a, y[m])\ny = z + 0.1", "a = near[np.ix_(m, m)]\ns += 0.1 * np.linalg.slogdet(a)[1]", "a = near[m][:, m]\nt += 0.1 * np.sum(np.linalg.inv(a) ** 2)",
+            "a = near[m][:, m]\ns += 0.1 * np.sum(np.linalg.cholesky(a))", "a = near[m][:, m]\ns += 0.1 * np.sum(np.linalg.eigvalsh(a) ** 2)", "a = x[m]\ns += 0.01 * np.sum(np.linalg.pinv(a.T @ a + np.eye(x.shape[1])))", "a = near[m][:, m]\nt += 0.1 * np.linalg.det(a)",
+            "z = np.repeat(y[m], 2) * np.kron(y[m], [1.0, 0.5])\ns += 0.1 * np.sum(z)",
+        ])  # fmt: skip
+        return f"m = {m}\n{near}\n{use}"
 
 
 _FUNCTIONS = (
