@@ -155,7 +155,7 @@ def with_keys(r: Reader, cls: type, items: Any) -> Any:
 
 def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
     """A dict or set that an expression makes, or what stands for it where data decide its keys."""
-    if type(out) in (dict, set) or isinstance(out, (collections.defaultdict, collections.Counter)):
+    if type(out) in (dict, set, collections.defaultdict, collections.Counter):  # a class of the program has methods of its own
         if e in r.keyed:
             return import_later("irad.frontend.reading.keyed").made(r, out)
         if r.state.is_made(out):

@@ -150,6 +150,12 @@ def _all(r: Reader, obj: Any) -> list[Any]:
     return out
 
 
+def _any_number(r: Reader, obj: Any) -> list[Any]:
+    """The elements of an iterable, of which data may decide how many there are."""
+    stream = uncounted(r, opened(r, obj))
+    return _all(r, obj) if stream is None else collected(r, stream)  # type: ignore[no-any-return]
+
+
 @builtin(tuple)
 def tuple_(r: Reader, obj: Any = ()) -> Any:
     return tuple(_all(r, obj))
@@ -167,15 +173,12 @@ def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
 
 @builtin(set)
 def set_(r: Reader, obj: Any = ()) -> Any:
-    stream = uncounted(r, opened(r, obj))
-    return with_keys(r, set, collected(r, stream) if stream is not None else _all(r, obj))
+    return with_keys(r, set, _any_number(r, obj))
 
 
 @builtin(collections.Counter)
 def counter_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
-    stream = uncounted(r, opened(r, obj))
-    items = collected(r, stream) if stream is not None else obj if isinstance(obj, dict) else _all(r, obj)
-    out = with_keys(r, collections.Counter, items)
+    out = with_keys(r, collections.Counter, obj if isinstance(obj, dict) else _any_number(r, obj))
     r.call(r.getattr(out, "update"), [kwargs]) if kwargs else None
     return out
 

@@ -15,7 +15,7 @@ from irad.frontend.reader import Reader
 
 def made(r: Reader, out: Any) -> Any:
     """What stands for a dict or set that was made here, with known keys so far."""
-    cls = next(c for c in type(out).__mro__ if c in CLASSES)
+    cls: Any = type(out)
     if isinstance(out, collections.defaultdict):
         return r.call(CLASSES[cls], [out.default_factory, [*out.items()]], {})
     if isinstance(out, collections.Counter):

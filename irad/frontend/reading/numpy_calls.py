@@ -263,7 +263,7 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         raise UnsupportedError(f"np.{fn.__name__} in compiled code would read the file once, at compile time; pass the array in")
     if module.startswith("numpy.random"):
         raise UnsupportedError(f"{module}.{getattr(fn, '__name__', fn)} in compiled code; call it outside and pass the result")
-    if _draws(fn, args, kwargs):
+    if module.startswith("scipy.") and _draws(fn, args, kwargs):
         raise UnsupportedError(
             f"{module}.{fn.__name__} draws random numbers, in compiled code once, at compile time; give it a seed (rng=0), or call it "
             "outside and pass the result"
@@ -275,14 +275,14 @@ def _run(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 def _draws(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     """Does a function of SciPy draw from a generator that nobody has seeded? Those of sparse matrices do to begin an iteration only."""
-    module = str(getattr(fn, "__module__", "") or "")
-    if not module.startswith("scipy.") or module.startswith("scipy.sparse") or getattr(fn, "__name__", "__").startswith("__"):
+    if fn.__module__.startswith("scipy.sparse") or getattr(fn, "__name__", "__").startswith("__"):
         return False
     try:
-        given = inspect.signature(fn).bind(*args, **kwargs).arguments
+        takes = inspect.signature(fn)
+        given = takes.bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         return False
-    named = [n for n in ("rng", "random_state", "seed") if n in inspect.signature(fn).parameters]
+    named = [n for n in ("rng", "random_state", "seed") if n in takes.parameters]
     return bool(named) and all(given.get(n) is None for n in named)
 
 

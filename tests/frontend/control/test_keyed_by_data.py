@@ -163,6 +163,18 @@ def test_keys_that_are_known_stay_pythons() -> None:
     agrees(f, X, 2)
 
 
+class Tally(collections.Counter):  # type: ignore[type-arg]
+    def add(self, k: Any) -> None:
+        self[k] += 2
+
+
+def class_of_the_program(x: np.ndarray) -> Any:
+    tally = Tally()
+    for v in x:
+        tally.add(int(v))
+    return tally[1]
+
+
 def lists_as_values(x: np.ndarray) -> Any:
     groups: dict[int, list[Any]] = {}
     for v in x:
@@ -177,7 +189,10 @@ def order_of_a_set(x: np.ndarray) -> Any:
     return total
 
 
-@pytest.mark.parametrize("f, text", [(lists_as_values, "pairs in one list"), (order_of_a_set, r"sorted\(xs\)")])
+@pytest.mark.parametrize(
+    "f, text",
+    [(lists_as_values, "pairs in one list"), (order_of_a_set, r"sorted\(xs\)"), (class_of_the_program, "must be known")],
+)
 def test_refused(f: Any, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text):
         irad.compile(f)(X)

@@ -77,6 +77,8 @@ def test_kron_and_repeat() -> None:
 def test_ends() -> None:
     agrees(lambda m, v: np.linalg.det(m[v > 100][:, v > 100]), M, V)
     agrees(lambda m, v: np.linalg.inv(m[v > 1.5][:, v > 1.5]).dtype, M.astype(np.float32), V)
+    for f in (np.linalg.eigvalsh, np.linalg.pinv, np.linalg.inv):
+        agrees(lambda m, v, f=f: f(part(m, v)).dtype, (M * 10).astype(np.int16), V)
     with pytest.raises(np.linalg.LinAlgError, match="square"):
         irad.compile(lambda m, v: np.linalg.det(m[v > 0][:, v > 1.5]))(M, V)
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):

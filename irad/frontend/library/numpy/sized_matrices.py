@@ -8,12 +8,20 @@ from irad.frontend.library.calculus import constant
 NOT_SQUARE = "Last 2 dimensions of the array must be square"
 
 
-def _in_corner(a, most):
+def _dtype(a):
+    """That in which numpy.linalg computes."""
+    return a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+
+
+def _with_corner(whole, a):
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError(NOT_SQUARE)
-    whole = np.eye(most, dtype=np.result_type(a, np.float32) if a.dtype.kind == "f" else np.result_type(a, np.float64))
     whole[: a.shape[0], : a.shape[1]] = a
     return whole
+
+
+def _in_corner(a, most):
+    return _with_corner(np.eye(most, dtype=_dtype(a)), a)
 
 
 def solve(most, a, b):
@@ -44,14 +52,14 @@ def cholesky(most, a, *, upper=False):
 
 
 def _among_zeros(most, x):
-    whole = np.zeros((most,) + x.shape[1:], np.result_type(x, np.float32))
+    whole = np.zeros((most,) + x.shape[1:], _dtype(x))
     whole[: x.shape[0]] = x
     return whole
 
 
 def pinv(most, a, rcond=None, hermitian=False, *, rtol=None):
     """np.linalg.pinv."""
-    wide = np.zeros((most, most), np.result_type(a, np.float32))
+    wide = np.zeros((most, most), _dtype(a))
     wide[: a.shape[0], : a.shape[1]] = a
     near = 1e-15 if rcond is None and rtol is None else rcond if rtol is None else rtol
     return np.linalg.pinv(wide, near, hermitian)[: a.shape[1], : a.shape[0]]
@@ -63,19 +71,16 @@ def lstsq(most, a, b, rcond=None):
         raise ValueError(
             "np.linalg.lstsq in compiled code, of a number of rows that data decide: it must be above that of columns"
         )
-    rcond = np.finfo(np.result_type(a, np.float32)).eps * most if rcond is None else rcond
+    rcond = np.finfo(_dtype(a)).eps * most if rcond is None else rcond
     return np.linalg.lstsq(_among_zeros(most, a), _among_zeros(most, b), rcond)
 
 
 def _below_others(most, a):
     """In the corner, with eigenvalues on the rest of the diagonal that are larger than all of `a`, and differ."""
-    if a.shape[0] != a.shape[1]:
-        raise np.linalg.LinAlgError(NOT_SQUARE)
     rows = np.arange(most)
     size = constant(np.sum(np.abs(a)) + 1.0)
-    whole = np.diag(np.where(rows >= a.shape[0], size * (1.0 + rows / most), 0.0)).astype(np.result_type(a, np.float32))
-    whole[: a.shape[0], : a.shape[1]] = a
-    return whole
+    others = np.where(rows >= a.shape[0], size * (1.0 + rows / most), 0.0)
+    return _with_corner(np.diag(others).astype(_dtype(a)), a)
 
 
 def eigvalsh(most, a, UPLO="L"):

@@ -19,7 +19,29 @@ def _held(value):
     return value
 
 
-class KeyedSet:
+class _Keyed:
+    """What has keys, in the list `names`."""
+
+    def _place(self, key):
+        for i in range(len(self.names)):
+            if self.names[i] == key:
+                return i
+        return -1
+
+    def _place_of(self, key):
+        at = self._place(key)
+        if at < 0:
+            raise KeyError(key)
+        return at
+
+    def __contains__(self, key):
+        return self._place(key) >= 0
+
+    def __len__(self):
+        return len(self.names)
+
+
+class KeyedSet(_Keyed):
     """A set whose elements data decide."""
 
     MAPPED = set  # what the caller gets
@@ -28,21 +50,6 @@ class KeyedSet:
         self.names = []
         for k in items:
             self.add(k)
-
-    def _place(self, key):
-        for i in range(len(self.names)):
-            if self.names[i] == key:
-                return i
-        return -1
-
-    def __contains__(self, key):
-        return self._place(key) >= 0
-
-    def __len__(self):
-        return len(self.names)
-
-    def __bool__(self):
-        return len(self.names) > 0
 
     def __iter__(self):
         raise UnsupportedError(
@@ -53,12 +60,7 @@ class KeyedSet:
         raise UnsupportedError("the text of a set whose elements depend on data: print sorted(xs)")
 
     def __eq__(self, other):
-        if len(self) != len(other):
-            return False
-        for k in self.names:
-            if k not in other:
-                return False
-        return True
+        return len(self) == len(other) and self.issubset(other)
 
     def add(self, key):
         """Put an element in."""
@@ -73,10 +75,7 @@ class KeyedSet:
 
     def remove(self, key):
         """Take an element out. Raises KeyError if it is not there."""
-        at = self._place(key)
-        if at < 0:
-            raise KeyError(key)
-        self.names.pop(at)
+        self.names.pop(self._place_of(key))
 
     def clear(self):
         """Take everything out."""
@@ -203,7 +202,7 @@ def elements(xs):
     return xs.names if isinstance(xs, KeyedSet) else xs
 
 
-class KeyedDict:
+class KeyedDict(_Keyed):
     """A dict whose keys data decide."""
 
     MAPPED = dict
@@ -213,23 +212,8 @@ class KeyedDict:
         self.held = []
         self.update(items, **names)
 
-    def _place(self, key):
-        for i in range(len(self.names)):
-            if self.names[i] == key:
-                return i
-        return -1
-
     def _missing(self, key):
         raise KeyError(key)
-
-    def __contains__(self, key):
-        return self._place(key) >= 0
-
-    def __len__(self):
-        return len(self.names)
-
-    def __bool__(self):
-        return len(self.names) > 0
 
     def __iter__(self):
         return iter(self.names)
@@ -255,9 +239,7 @@ class KeyedDict:
             self.held[at] = value
 
     def __delitem__(self, key):
-        at = self._place(key)
-        if at < 0:
-            raise KeyError(key)
+        at = self._place_of(key)
         self.names.pop(at)
         self.held.pop(at)
 
@@ -296,9 +278,12 @@ class KeyedDict:
         self.names = []
         self.held = []
 
+    def _empty(self):
+        return type(self)()
+
     def copy(self):
-        """Another dict of the same keys and values."""
-        new = type(self)()
+        """Another one of the same keys and values."""
+        new = self._empty()
         new.names = list(self.names)
         new.held = list(self.held)
         return new
@@ -346,9 +331,7 @@ class KeyedDefaultDict(KeyedDict):
 
     def __init__(self, default_factory=None, items=(), **names):
         self.default_factory = default_factory
-        self.names = []
-        self.held = []
-        self.update(items, **names)
+        super().__init__(items, **names)
 
     def _missing(self, key):
         if self.default_factory is None:
@@ -358,23 +341,14 @@ class KeyedDefaultDict(KeyedDict):
         self.held.append(made)
         return made
 
-    def copy(self):
-        """Another one of the same keys and values."""
-        new = KeyedDefaultDict(self.default_factory)
-        new.names = list(self.names)
-        new.held = list(self.held)
-        return new
+    def _empty(self):
+        return KeyedDefaultDict(self.default_factory)
 
 
 class KeyedCounter(KeyedDict):
     """A collections.Counter of what data decide."""
 
     MAPPED = collections.Counter
-
-    def __init__(self, items=()):
-        self.names = []
-        self.held = []
-        self.update(items)
 
     def _missing(self, key):
         return 0
@@ -412,7 +386,6 @@ class KeyedCounter(KeyedDict):
 
 CLASSES = {
     dict: KeyedDict,
-    collections.OrderedDict: KeyedDict,
     set: KeyedSet,
     collections.defaultdict: KeyedDefaultDict,
     collections.Counter: KeyedCounter,

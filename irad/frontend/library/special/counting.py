@@ -9,7 +9,9 @@ from irad.frontend.registry import written
 # ---- factorials and choices ------------------------------------------------------------------------------------------------------------
 
 
-def _approximate(name, exact):
+def _approximate(name, exact, extend="zero"):
+    if extend != "zero":
+        raise UnsupportedError(f"scipy.special.{name}: extend='zero'")
     if exact:
         raise UnsupportedError(f"scipy.special.{name} with exact=True: its numbers must be known at compile time")
 
@@ -17,9 +19,7 @@ def _approximate(name, exact):
 @written("scipy.special.factorial")
 def factorial(n, exact=False, extend="zero"):
     """scipy.special.factorial: 0 for negative numbers."""
-    _approximate("factorial", exact)
-    if extend != "zero":
-        raise UnsupportedError("scipy.special.factorial: extend='zero'")
+    _approximate("factorial", exact, extend)
     n = np.asarray(n) + 0.0
     return np.where(n < 0, 0.0, sp.gamma(np.where(n < 0, 0.0, n) + 1))[()]
 
@@ -27,9 +27,7 @@ def factorial(n, exact=False, extend="zero"):
 @written("scipy.special.factorial2")
 def factorial2(n, exact=False, extend="zero"):
     """scipy.special.factorial2 of whole numbers."""
-    _approximate("factorial2", exact)
-    if extend != "zero":
-        raise UnsupportedError("scipy.special.factorial2: extend='zero'")
+    _approximate("factorial2", exact, extend)
     n = np.asarray(n) + 0.0
     positive = np.where(n < 1, 1.0, n)
     value = sp.gamma(positive / 2 + 1) * 2.0 ** (positive / 2) * np.where(positive % 2 == 1, np.sqrt(2 / np.pi), 1.0)
