@@ -2,7 +2,8 @@
 
 `for j in range(n): if j > 0: ...` decides in each trip what only the first one has in common with no other. The trips of one part all
 go the same way (Griebl, Feautrier, Lengauer, "Index set splitting", 2000), so its branches are gone, and with them what keeps trips
-from being lanes and numbers from staying in registers. `(j + 1) % n`, a subtraction under a condition, is a plain index in each part.
+from being lanes and numbers from staying in registers. `(j + 1) % n`, a subtraction under a condition, is a plain index in each part;
+so is `max(j - 1, 0)`, which decides which of the two it is.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ LEAST = 16  # trips
 PARTS = 3
 LARGE = 400  # statements of all parts
 CONNECTIVES = ("logical_and", "logical_or", "logical_not", "cast")
+EXTREMES = {"maximum": ("ge", "gt"), "minimum": ("le", "lt")}  # what holds where it is the first of the two, equal ones or not
 COMPARE = {
     "lt": lambda x: x < 0, "le": lambda x: x <= 0, "gt": lambda x: x > 0, "ge": lambda x: x >= 0, "eq": lambda x: x == 0,
     "ne": lambda x: x != 0,
 }  # fmt: skip
+Key = tuple[str, kf.Expr]  # the name of a number, and how it is made
 
 
 def split_trips(kernel: kf.Kernel) -> kf.Kernel:
@@ -42,23 +45,33 @@ class _Splitter(Loops):
 
 def _split(s: kf.For) -> list[kf.Stmt]:
     trips = int(kf.trips(s))
-    found = {t.name: c for t in kf.walk(s.body) if isinstance(t, kf.Let) and (c := _Condition.of(t, s)) is not None}
+    lets = {_key(t): t for t in kf.walk(s.body) if isinstance(t, kf.Let)}
+    found = {key: c for key, t in lets.items() if (c := _Condition.of(t, s)) is not None}
     if not found:
         return [s]
     deciding = _deciding(s.body)
-    edges = sorted({e for name, c in found.items() if name in deciding for e in c.edges(trips)})
+    found = {key: c for key, c in found.items() if key[0] in deciding}
+    edges = sorted({e for c in found.values() for e in c.edges(trips)})
     if not edges or len(edges) >= PARTS or (len(edges) + 1) * sum(1 for _ in kf.walk(s.body)) > LARGE:
         return [s]
     lo = integer(s.lo)
     out: list[kf.Stmt] = []
     for a, b in zip([0, *edges], [*edges, trips]):
-        known = {name: c.holds(a) for name, c in found.items() if name in deciding}
+        known = {key: c.holds(a) for key, c in found.items()}
         out.append(replace(s, lo=lo + a * s.step, hi=lo + b * s.step, body=_Part(known, assigned(s.body)).block(s.body)))
     return out
 
 
+def _key(t: kf.Let) -> Key:
+    """What tells a number from those of the same name in other parts of a loop inside."""
+    return t.name, t.expr
+
+
 class _Condition:
-    """A comparison of the loop's index: `at`, an affine function of the trip alone, with zero."""
+    """A comparison of the loop's index: `at`, an affine function of the trip alone, with zero.
+
+    Of the greater or lesser of two whole numbers: is it the first?
+    """
 
     def __init__(self, op: str, start: int, step: int):
         self.op, self.start, self.step = op, start, step
@@ -66,7 +79,7 @@ class _Condition:
     @staticmethod
     def of(t: kf.Let, s: kf.For) -> _Condition | None:
         e = t.expr
-        if t.dtype != "bool" or not isinstance(e, Apply) or e.op not in COMPARE or len(e.args) != 2:
+        if not isinstance(e, Apply) or len(e.args) != 2 or e.op not in (COMPARE if t.dtype == "bool" else EXTREMES):
             return None
         a, b = (_whole(x) for x in e.args)
         if a is None or b is None:
@@ -76,7 +89,11 @@ class _Condition:
             return None
         step = coefficient(at, s.var) * s.step
         start = number(at + (integer(s.lo) - symbol(s.var)) * coefficient(at, s.var))
-        return None if start is None or not step else _Condition(e.op, start, step)
+        if start is None or not step:
+            return None
+        if e.op in EXTREMES:  # of equal ones it is the one that moves, as where `j > 0` is asked
+            return _Condition(EXTREMES[e.op][s.var not in symbols(a)], start, step)
+        return _Condition(e.op, start, step)
 
     def holds(self, trip: int) -> bool:
         return bool(COMPARE[self.op](self.start + trip * self.step))
@@ -95,10 +112,11 @@ def _whole(x: kf.Operand) -> Integer | None:
 
 
 def _deciding(body: Sequence[kf.Stmt]) -> set[str]:
-    """The conditions on which branches, or places in memory, depend."""
+    """The conditions on which branches, or places in memory, depend; whole numbers that decide between two."""
     out = {s.cond for s in kf.walk(body) if isinstance(s, kf.If) and isinstance(s.cond, str)}
     lets = [(s, s.expr) for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply)]
     out |= {e.args[0] for s, e in lets if e.op == "select" and s.dtype == "i64" and isinstance(e.args[0], str)}
+    out |= {s.name for s, e in lets if s.dtype == "i64" and e.op in EXTREMES}
     for s, e in reversed(lets):
         if s.name in out and e.op in CONNECTIVES and s.dtype == "bool":
             out |= {x for x in e.args if isinstance(x, str)}
@@ -108,9 +126,9 @@ def _deciding(body: Sequence[kf.Stmt]) -> set[str]:
 class _Part:
     """Makes the body of a loop into that of trips in which the truth of some conditions is known."""
 
-    def __init__(self, decided: dict[str, bool], changing: set[str]):
+    def __init__(self, decided: dict[Key, bool], changing: set[str]):
         self.decided, self.changing = decided, changing
-        self.known = dict(decided)
+        self.known: dict[str, bool] = {}  # by name, of what has been met
 
     def block(self, body: Iterable[kf.Stmt]) -> list[kf.Stmt]:
         """The statements. `to` are numbers that have become plain."""
@@ -135,8 +153,12 @@ class _Part:
             return [replace(s, expr=Apply("cast", (Const(truth, "bool"),)))]
         self.known.pop(s.name, None)  # a name of another part, where it was known
         e = s.expr
+        one: kf.Operand | None = None
         if isinstance(e, Apply) and e.op == "select" and e.args[0] in self.known:
             one = e.args[1 if self.known[e.args[0]] else 2]  # type: ignore[index]
+        elif isinstance(e, Apply) and e.op in EXTREMES and _key(s) in self.decided:
+            one = e.args[0 if self.decided[_key(s)] else 1]
+        if one is not None:
             if s.dtype == "i64" and (plain := _whole(one)) is not None and self.changing.isdisjoint(symbols(plain)):
                 to[s.name] = plain
             return [replace(s, expr=Apply("cast", (one,)))]
@@ -145,8 +167,8 @@ class _Part:
     def truth(self, s: kf.Let) -> bool | None:
         """Of a condition, if it is known."""
         e = s.expr
-        if s.name in self.decided:
-            return self.decided[s.name]
+        if s.dtype == "bool" and _key(s) in self.decided:
+            return self.decided[_key(s)]
         if s.dtype != "bool" or not isinstance(e, Apply) or e.op not in CONNECTIVES:
             return None
         found = [bool(x.value) if isinstance(x, Const) else self.known.get(x) if isinstance(x, str) else None for x in e.args]

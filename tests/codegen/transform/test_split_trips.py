@@ -50,6 +50,12 @@ class _Random:
             kind, name = r.random(), self.fresh()
             if kind < 0.35 or not bools:
                 out += self.condition(var, bools)
+            elif kind < 0.42:
+                at = r.choice((integer(var), 30 - integer(var))) + r.randrange(-3, 4)
+                pair = (at, r.choice((Const(r.choice((0, 1, 5, 15, 16, 19, 20)), "i64"), 2 * integer(var))))
+                out += [Let(name, "i64", Apply(r.choice(("maximum", "minimum")), pair if r.random() < 0.5 else pair[::-1]))]
+                out += [Let(f"{name}x", "f64", Load("a", (integer(name) + 5 + r.randrange(4),)))]
+                values.append(f"{name}x")
             elif kind < 0.5:
                 out.append(
                     kf.If(
