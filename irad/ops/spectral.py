@@ -10,7 +10,8 @@ counts as 0. If it is not 0, or if the values count besides, the derivative is n
 V f(w) V^T, U f(s) V^T and sums of f have rules of their own, see irad.ops.matrix_functions. In forward mode a direction that mixes such vectors gives NaN.
 An eigenvalue that is equal to another one by itself has a kink: its slope is that along the vector that was found, as those of `np.max` go to the
 first of several largest. The phases of complex vectors are arbitrary too: a change of A leaves those of eigenvectors, and the products of
-those of a left and its right singular vector, as they are.
+those of a left and its right singular vector, as they are. Of the vectors that complete a basis of singular vectors, one is determined but for its sign; several are
+arbitrary within their space, as those of equal values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from irad.core.ir import Value
 from irad.core.types import Type, is_complex, real_dtype
 from irad.errors import UnsupportedError
-from irad.ops.array import broadcast, iota, max_, restore, zeros
+from irad.ops.array import broadcast, concat, iota, max_, restore, slice_axis, zeros
 from irad.ops.complex import complex_, imag, real
 from irad.ops.core import OPS, Op
 from irad.ops.elementwise import cast_to, eq, full, maximum, ne, plus, select, szmul
@@ -189,15 +190,6 @@ def _eval_svd(a: Any, *, full: bool) -> tuple[Any, ...]:
     return each_matrix(lambda x: np.linalg.svd(x, full), a, [(m, m if full else k), (k,), (n if full else k, n)])
 
 
-def _check_thin(node: Any) -> None:
-    m, n = node.inputs[0].type.shape[-2:]
-    if node.attrs["full"] and m != n:
-        raise UnsupportedError(
-            "np.linalg.svd with full_matrices=True of a matrix that is not square has no derivative: which vectors complete "
-            "the bases is arbitrary; write full_matrices=False", node.loc,
-        )  # fmt: skip
-
-
 def half(x: Value) -> Value:
     """x / 2"""
     return x * 0.5
@@ -225,15 +217,52 @@ def _turns(c: Value, s: Value) -> Value | None:
     return from_diagonal(complex_(zeros(half.type), half), c.type)
 
 
+def _columns(x: Value, k: int) -> tuple[Value, Value]:
+    """The first k columns, and those after them."""
+    axis, n = x.type.rank - 1, x.type.shape[-1]
+    return slice_axis(x, axis, 0, k), slice_axis(x, axis, k, n - k)
+
+
+def _onto_first(g: Value, basis: Value, k: int) -> Value:
+    """The cotangent of the first k columns of a full basis, which the columns that complete it follow: dB2 = -B1 dB1^H B2.
+
+    Several of those are arbitrary within their space: NaN for a function that depends on the choice.
+    """
+    (b1, b2), (g1, g2) = _columns(basis, k), _columns(g, k)
+    g1 = g1 - mm(b2, mh(hmm(b1, g2)))
+    if b2.type.shape[-1] == 1:
+        return g1
+    c = hmm(b2, g2)
+    axes = (g.type.rank - 2, g.type.rank - 1)
+    largest = lambda x: max_(_size(x), axes=axes)
+    eps = float(np.finfo(Type(real_dtype(g.type.dtype)).numpy).eps)
+    depends = largest(c - mh(c)) > largest(g) * eps**0.5
+    nan = select(depends, np.nan, full(0.0, largest(g)))
+    return g1 + cast_to(broadcast(nan, shape=g1.type.shape, dims=tuple(range(axes[0]))), g1.type.dtype)
+
+
+def _completed(d: Value, basis: Value, k: int) -> Value:
+    """The tangent of a full basis, given that of its first k columns; NaN for several columns that complete it."""
+    b1, b2 = _columns(basis, k)
+    rest = -mm(b1, hmm(d, b2)) if b2.type.shape[-1] == 1 else full(np.nan, b2)
+    return concat(d, rest, axis=d.type.rank - 1)
+
+
+def _thin(node: Any, u: Value, vt: Value) -> tuple[Value, Value, int]:
+    """The singular vectors that belong to singular values, and how many those are."""
+    k = node.outputs[1].type.shape[-1]
+    return slice_axis(u, u.type.rank - 1, 0, k), slice_axis(vt, vt.type.rank - 2, 0, k), k
+
+
 def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     """Townsend's formula; 1 / (s_j^2 - s_i^2), which mixes turns of left vectors L and of right ones R, in partial fractions:
     (L + R) / (2 (s_j - s_i)) + (L - R) / (2 (s_j + s_i)). Only a turn of both together is undetermined at equal values."""
     (a,), (cu, cs, cvt, _) = node.inputs, cts
-    u, s, vt = map(ad.need, node.outputs[:3])
     if cu is None and cvt is None and node.attrs["full"]:
-        u, s, vt, _ = svd(ad.need(a), full=False)
+        whole_u, s, whole_vt, _ = svd(ad.need(a), full=False)
     else:
-        _check_thin(node)
+        whole_u, s, whole_vt = map(ad.need, node.outputs[:3])
+    u, vt, k = _thin(node, whole_u, whole_vt)
     core = None if cs is None else from_diagonal(cs, _core_type(node))
     extra: Value | None = None
     left: Value | None = None
@@ -242,6 +271,7 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
     inv = _reciprocal(s)
     if cu is not None:
         gu = cj(cu)
+        gu = gu if whole_u is u else _onto_first(gu, whole_u, k)
         c = hmm(u, gu)
         left, scale = c - mh(c), c
         core = plus(core, _turns(c, s))
@@ -250,6 +280,7 @@ def _vjp_svd(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None:
             extra = mm(out * along_rows(inv, out), vt)
     if cvt is not None:
         gv = mt(cvt)
+        gv = gv if whole_vt is vt else _onto_first(gv, mh(whole_vt), k)
         c = mm(vt, gv)
         right, scale = c - mh(c), c if scale is None else scale + c
         turns = _turns(c, s)
@@ -274,8 +305,8 @@ def _core_type(node: Any) -> Type:
 def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     """With P = U^H dA V: ds = diag P, dU = U L + (1 - U U^H) dA V / s, and dV likewise with R; L and R in partial fractions:
     (P + P^H) / (2 (s_j - s_i)) plus, or minus, (P - P^H) / (2 (s_j + s_i))."""
-    _check_thin(node)
-    da, (u, s, vt, _) = tan.get(node.inputs[0]), node.outputs
+    da, (whole_u, s, whole_vt, _) = tan.get(node.inputs[0]), node.outputs
+    u, vt, k = _thin(node, whole_u, whole_vt)
     dav = mmh(da, vt)
     p = hmm(u, dav)
     turns, ph = _turns(p, s), mh(p)
@@ -291,6 +322,8 @@ def _jvp_svd(ad: Any, node: Any, tan: Any) -> list[Value | None]:
     if vt.type.shape[-2] != vt.type.shape[-1]:
         out = _outside(hmm(da, u), mh(vt))
         dv = dv + out * along_rows(inv, out)
+    du = du if whole_u is u else _completed(du, whole_u, k)
+    dv = dv if whole_vt is vt else _completed(dv, mh(whole_vt), k)
     return [du, _real_diagonal(p), mh(dv), None]
 
 

@@ -36,7 +36,7 @@ def singular_values(x: Value) -> Value:
 @numpy("linalg.svd")
 @widened
 def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
-    """np.linalg.svd. Derivatives of U and V need full_matrices=False unless the matrices are square."""
+    """np.linalg.svd. A derivative by several vectors that complete a basis is NaN if it depends on which were found."""
     x = matrices(a)
     if not compute_uv:
         return Arr(singular_values(x))

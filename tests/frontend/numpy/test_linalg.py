@@ -233,9 +233,25 @@ def test_equal_eigenvalues() -> None:
     np.testing.assert_allclose(np.diag(g), 2 * np.exp([2.0, 2.0, 4.0]), rtol=1e-12)
 
 
-def test_full_bases_have_no_derivative() -> None:
-    with pytest.raises(UnsupportedError, match="full_matrices=False"):
-        irad.grad(lambda a: linalg.svd(a)[0][0, 0])(TALL)
+def test_full_bases() -> None:
+    """One vector that completes a basis is determined but for its sign, several are not, their projector is."""
+    first = np.arange(1.0, 4.0)
+
+    def null_vector(a: Any) -> Any:
+        _, s, vt = linalg.svd(a)
+        return vt[-1] ** 2 @ first + s[0]
+
+    def projector(a: Any) -> Any:
+        u, _, _ = linalg.svd(a.T)
+        return first @ (u[:, 1:] @ u[:, 1:].T) @ first[::-1]
+
+    irad.check_grads(null_vector, (A[:2, :3],), order=2, rtol=1e-5, atol=1e-5)
+    irad.check_grads(null_vector, (TALL[:, :3],), order=2, rtol=1e-5, atol=1e-5)
+    x, d = A[:1, :3], np.array([[0.3, -1.0, 0.5]])
+    p = lambda a: np.eye(3) - np.outer(a, a) / np.sum(a * a)
+    want = (first @ (p(x + 1e-6 * d) - p(x - 1e-6 * d)) @ first[::-1]) / 2e-6
+    np.testing.assert_allclose(np.sum(irad.grad(projector)(x) * d), want, rtol=1e-7)
+    assert np.isnan(irad.grad(lambda a: linalg.svd(a)[2][1, 0])(x)).all()
     with pytest.raises(UnsupportedError, match="mode='complete'"):
         irad.grad(lambda a: linalg.qr(a, "complete")[0][0, 0])(TALL)
     want = irad.grad(lambda a: np.sum(linalg.svd(a, full_matrices=False)[1]))(TALL)

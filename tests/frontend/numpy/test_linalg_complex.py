@@ -246,9 +246,8 @@ def test_vmap_and_loops() -> None:
     irad.check_grads(descend, (A,), rtol=1e-5)
 
 
-def test_vectors_of_a_full_basis_have_no_derivative() -> None:
-    with pytest.raises(UnsupportedError, match="full_matrices=False"):
-        irad.grad(lambda a: np.sum(np.abs(linalg.svd(a)[0])))(TALL)
+def test_vector_that_completes_a_basis() -> None:
+    irad.check_grads(lambda a: np.abs(linalg.svd(a)[0][:, -1]) ** 2, (TALL[:3, :2],), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("trans", [0, 1, 2, "N", "T", "C"])
