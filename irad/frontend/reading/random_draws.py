@@ -255,10 +255,17 @@ def random_integers(r: Reader, s: RandomStream, low: Any, high: Any = None, size
 def _array(r: Reader, x: Any) -> Array:
     out = r.call(np.asarray, [x])
     if not isinstance(out, Array):
-        raise UnsupportedError(
-            "a random choice of what are no numbers: draw an index, and choose between numbers or arrays by it"
-        )
+        raise UnsupportedError("several random picks of what are no numbers: draw indices, and choose by each of them")
     return out
+
+
+def _objects(a: Any, size: Any) -> list[Any] | None:
+    """The elements of what one is picked from, if they are no numbers: texts, functions, members of enums and other known objects."""
+    found = a.tolist() if isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "UO" else a
+    if size is not None or not isinstance(found, (list, tuple)) or not found:
+        return None
+    known = lambda v: not isinstance(v, (Arr, Array, bool, int, float, complex, np.generic, np.ndarray, list, tuple))
+    return list(found) if all(map(known, found)) else None
 
 
 def _extent(x: Array, axis: int) -> int:
@@ -273,7 +280,8 @@ def choice(
     r: Reader, s: RandomStream, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: int = 0, **extra: Any
 ) -> Any:
     """Elements by drawn positions: the derivative goes to the elements."""
-    given = r.operand(a)
+    objects = _objects(a, size)
+    given = len(objects) if objects is not None else r.operand(a)
     whole = isinstance(given, (int, np.integer)) or (isinstance(given, Arr) and not given.shape)
     items = None if whole else _array(r, a)
     if items is not None and s.cls is np.random.RandomState and len(items.shape) != 1:
@@ -289,6 +297,8 @@ def choice(
     hi = interval(n.value)[1]
     bound(v, 0, max(hi - 1, 0))
     at = sampled(r, v, size)
+    if objects is not None:
+        return r.getitem(objects, at)
     if items is None:
         return at
     return r.getitem(items, at) if axis == 0 else r.call(np.take, [items, at], {"axis": axis})
