@@ -343,8 +343,10 @@ def set_instance_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             f"an attribute of {describe(obj)} is assigned that is one of several, depending on data; "
             "make a new one on each path, or choose between their attributes",
         )
-    method = python_method(obj, "__setattr__")
-    if method is not None and method.__module__ != "dataclasses" and not _is_generated(method):
+    method, in_c = python_method(obj, "__setattr__"), found_in_class(type(obj), "__setattr__")
+    if isinstance(in_c, C_METHODS) and in_c.__name__ != "__setattr__":  # __setattr__ = dict.__setitem__
+        r.call(in_c, [obj, name, value])
+    elif method is not None and method.__module__ != "dataclasses" and not _is_generated(method):
         note_method(r, obj, "__setattr__", method)
         r.call(method, [obj, name, value])
     elif _is_frozen(obj, name):
@@ -385,7 +387,10 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
     if isinstance(obj, (type, types.ModuleType, *CODE)):
         raise UnsupportedError(f"deleting an attribute of {describe(obj)}; keep it in an object")
     found = found_in_class(type(obj), name)
-    method = python_method(obj, "__delattr__")
+    method, in_c = python_method(obj, "__delattr__"), found_in_class(type(obj), "__delattr__")
+    if isinstance(in_c, C_METHODS) and in_c.__name__ != "__delattr__":  # __delattr__ = dict.__delitem__
+        r.call(in_c, [obj, name])
+        return
     if method is not None and method.__module__ != "dataclasses" and not _is_generated(method):
         r.call(method, [obj, name])
         return

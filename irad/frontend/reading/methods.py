@@ -191,7 +191,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
     if m.name == "get" and args and (keys := r.chosen_keys()).by_data(r, owner, args[0]):
         return keys.get(r, owner, *args, **kwargs)
-    if isinstance(owner, (dict, set)) and args:
+    if isinstance(owner, (dict, set)) and args and m.name not in ("__init__", "update"):
         key_of(r, r.operand(args[0]), owner)
     if (
         args
