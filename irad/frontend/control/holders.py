@@ -51,6 +51,17 @@ def names_of(r: Reader, obj: Any) -> int:
     return _count(r, lambda x: x is obj)
 
 
+def variables_of(r: Reader, obj: Any) -> list[Name]:
+    """The variables of running activations, and of the functions around them, that hold an object themselves."""
+    envs: dict[int, Env] = {}
+    for frame in r.frames:
+        env: Any = frame.env
+        while isinstance(env, Env):
+            envs[id(env)] = env
+            env = env.parent
+    return [Name(env, name) for env in envs.values() for name, x in env.names.items() if x is obj]
+
+
 def known(r: Reader, obj: Any, live: frozenset[str] | None) -> bool:
     """Does a variable that is read later hold a list, dict or object? `live`: those of the running function; None: all."""
     if live is None:

@@ -14,6 +14,7 @@ from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
+from irad.frontend.control.holders import names_of, variables_of
 from irad.frontend.control.sequences import Generator, Seq, Stream
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split
@@ -171,7 +172,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     """obj.name = value."""
     if isinstance(obj, (Array, Arr)):
         if name == "shape" and isinstance(obj, Array):
-            raise UnsupportedError("assigning x.shape; write x = x.reshape(...)")
+            _set_shape(r, obj, value)
+            return
         if name in ("real", "imag") and isinstance(obj, Array):
             store(r, views.BY_NAME[name](r, obj), Ellipsis, r.operand(value))
             return
@@ -195,6 +197,19 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
     set_instance_attr(r, obj, name, value)
+
+
+def _set_shape(r: Reader, x: Array, shape: Any) -> None:
+    """x.shape = shape: all variables that hold the array hold a view of it in another shape from now on."""
+    if x.cell.outside and not x.steps:
+        raise UnsupportedError("the shape of an array of the caller is assigned; write x = x.reshape(...)")
+    new = views.reshape_method(r, x, shape)
+    if new.cell is not x.cell:
+        raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+    for place in variables_of(r, x):
+        r.state.assign(place, new)
+    if names_of(r, x):
+        raise UnsupportedError("the shape of an array is assigned that is kept in a list, dict or object; write x = x.reshape(...)")
 
 
 def _module_variable(r: Reader, module: types.ModuleType, name: str) -> Name:
