@@ -283,7 +283,7 @@ class Reader:
         """The content of an array now: a NumPy array (not to be changed) or an `Arr`."""
         if isinstance(x, Either):
             done = x.current()
-            return Arr(done if done is not None else self.read_either(x))
+            return done if isinstance(done, np.ndarray) else Arr(done if done is not None else self.read_either(x))
         return x.read()
 
     def value(self, x: Array) -> Value:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Type
@@ -67,6 +69,7 @@ class Merge:
         self.returned = [x.value(flag) is True for x in (a, b)]  # the side has returned: it needs its variables no more
         self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
+        self.known: tuple[dict[int, np.ndarray], ...] = ({}, {})  # of each side: id of an array -> what it holds at the end, if that is known
 
     def run(self) -> Any:
         items = self._items()
@@ -206,7 +209,20 @@ class Merge:
         x = i.side(side)
         if x is UNDEFINED and not isinstance(i.template, (Opt, Same, Bad)):
             return [zero(t) for t in holes(i.template, seen)]
-        return leaves(i.template, x, self.r.read, seen)
+        return leaves(i.template, x, lambda array: self._read(array, side), seen)
+
+    def _read(self, array: Array, side: int) -> Any:
+        out = self.r.read(array)
+        if isinstance(out, np.ndarray):
+            self.known[side][id(array)] = out
+        return out
+
+    def _known(self, t: Ary) -> np.ndarray | None:
+        """What two arrays of known content hold at the ends of their sides, if it is the same: known after the branch too."""
+        x, y = (found.get(id(v)) for found, v in zip(self.known, t.pair))
+        if x is None or y is None or x.dtype != y.dtype or x.shape != y.shape:
+            return None
+        return x if x.tobytes() == y.tobytes() else None
 
     def _place(self, items: list[_Item], outs: list[Value]) -> Any:
         n = len(outs) - len(self.exports.items)
@@ -239,9 +255,9 @@ class Merge:
         return out
 
     def _one_array(self, t: Ary, value: Value) -> Array:
-        sides = self.rebuilt.get(id(t))
+        sides, found = self.rebuilt.get(id(t)), self._known(t)
         if sides is None:
-            return merged(Array(Cell(value)), *t.pair)
+            return merged(Array(Cell(value if found is None else found)), *t.pair)
         left, right = (None if make is None else make() for make in sides)
         if left is not None and right is not None:
             if left.type.dtype != right.type.dtype:
@@ -250,7 +266,7 @@ class Merge:
             if len(left.cells()) + len(right.cells()) > _ALTERNATIVES:
                 why = "this variable may be one of many arrays by now; copy the array (x = x.copy()) before storing into it"
                 return self.exports.watching_copy(merged(Array(Cell(value), frozen=why), left, right), left, right)
-            return Either(self.cond, left, right, value)
+            return Either(self.cond, left, right, value if found is None else found)
         only = left if left is not None else right
         assert only is not None
         return only

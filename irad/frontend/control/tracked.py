@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from irad.core.ir import Builder, Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.types import BOOL, Type
@@ -18,7 +20,7 @@ from irad.frontend.control.filling import zero
 from irad.frontend.control.flow import bool_value, branch_values, conjunction, disjunction, negated
 from irad.frontend.control.templates import Ary
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr
+from irad.frontend.values.arr import Arr, constant
 from irad.frontend.values.objects import Array, Cell, Either, StructureError
 from irad.frontend.values.state import Region
 from irad.frontend.values.steps import At, ComplexPart, Reshape, Step, Stopped, Transpose
@@ -219,7 +221,7 @@ class Tracked:
         if isinstance(x, Either):
             done = x.current()
             if done is not None and (id(h.template) in self.lost or not any(self._outer(y) for y in leaves(x))):
-                return done
+                return constant(done) if isinstance(done, np.ndarray) else done
             left, right = self.content(h, x.left), self.content(h, x.right)
             return left if left is right else branch_values(self.r, x.cond, lambda: [left], lambda: [right])[0]
         if id(h.template) not in self.lost and self._outer(x):

@@ -187,7 +187,7 @@ class Either(Array):
 
     __slots__ = ("cond", "left", "right", "merged", "when")
 
-    def __init__(self, cond: Arr, left: Array, right: Array, merged: Value | None):
+    def __init__(self, cond: Arr, left: Array, right: Array, merged: Value | np.ndarray | None):
         super().__init__(left.cell, (), left.type)
         self.laid_out(left.strides if left.strides == right.strides else None).loose = left.loose or right.loose
         self.cond, self.left, self.right, self.merged = cond, left, right, merged
@@ -200,7 +200,7 @@ class Either(Array):
     def cells(self) -> tuple[Cell, ...]:
         return (*self.left.cells(), *self.right.cells())
 
-    def current(self) -> Value | None:
+    def current(self) -> Value | np.ndarray | None:
         """The merged content if neither side was written since, else None."""
         return self.merged if not self.stale and all(a is b for a, b in zip(self.when, self.contents())) else None
 

@@ -23,6 +23,7 @@ class Sparse:
     def __init__(self, row, col, data, shape, format, product, full=None, outside=False):
         self.row, self.col, self.data, self.shape = row, col, data, (int(shape[0]), int(shape[1]))
         self.format, self.product, self.full, self.outside = format, product, full, outside
+        self.compared = False  # is it what a comparison gives, of which SciPy keeps what is True
 
     def shown_class(self):
         """The class of SciPy's that it is."""
@@ -36,6 +37,8 @@ class Sparse:
 
     @property
     def nnz(self):
+        if self.compared:
+            return np.count_nonzero(self.data if self.full is None else self.full)
         if self.full is not None:
             raise UnsupportedError("nnz of a sparse matrix whose places depend on data")
         return len(self.row)
@@ -67,7 +70,10 @@ class Sparse:
         if self.full is not None:
             return self.full.copy()
         out = np.zeros(self.shape, self.data.dtype)
-        np.add.at(out, (self.row, self.col), self.data)
+        if self.compared:
+            out[self.row, self.col] = self.data
+        else:
+            np.add.at(out, (self.row, self.col), self.data)
         return out
 
     @property
@@ -292,6 +298,45 @@ class Sparse:
 
     def __rsub__(self, other):
         return (-self) + other
+
+    def _compared(self, other, test):
+        """Which elements pass a test beside those of a matrix, or beside a number."""
+        if not isinstance(other, Sparse):
+            if np.ndim(other) or not known(other):
+                raise UnsupportedError("a sparse matrix compared with an array, or a computed number; compare its numbers (.data) or A.toarray()")
+            a = self.once()
+            out = of_array(test(a.toarray(), other), a.format, a.product) if test(0, other) else a._each(lambda x: test(x, other))
+        elif self.shape != other.shape:
+            raise ValueError("inconsistent shapes")
+        elif test(0, 0) or self.full is not None or other.full is not None:
+            out = of_array(test(self.toarray(), other.toarray()), self.format, self.product)
+        else:
+            a, b = self + 0 * other, 0 * self + other
+            out = a._like(test(a.data, b.data))
+        out.compared = True
+        return out
+
+    def __eq__(self, other):
+        if isinstance(other, Sparse) and self.shape != other.shape:
+            return False
+        return self._compared(other, np.equal)
+
+    def __ne__(self, other):
+        if isinstance(other, Sparse) and self.shape != other.shape:
+            return True
+        return self._compared(other, np.not_equal)
+
+    def __lt__(self, other):
+        return self._compared(other, np.less)
+
+    def __le__(self, other):
+        return self._compared(other, np.less_equal)
+
+    def __gt__(self, other):
+        return self._compared(other, np.greater)
+
+    def __ge__(self, other):
+        return self._compared(other, np.greater_equal)
 
     # ---- parts
 

@@ -209,8 +209,11 @@ def _part(a, low, high, format):
 
 @written("scipy.sparse.find", always=True)
 def find(A):
-    """scipy.sparse.find, with the zeros that the matrix holds."""
-    once = A.once()
+    """scipy.sparse.find; with the zeros that the matrix holds, where its places are known."""
+    once = sparse_of(A).once()
+    if once.full is not None:
+        row, col = np.nonzero(once.full)
+        return row, col, once.full[row, col]
     return once.row, once.col, once.data
 
 
