@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from irad.passes.rewrite import Env, lookup, splat_of
 
 LONGEST = 2**62  # no extent is larger
 DEPTH, STEPS = 12, 100  # definitions followed; inequalities tried for one proof
+MOST = 32  # elements of an array that are looked at one by one
 LEVEL = 24  # intervals nested in one question: the analysis ends, however long the chains of definitions are
 
 _COMPARE = {"lt": (0, 1, 1), "le": (0, 1, 0), "gt": (1, 0, 1), "ge": (1, 0, 0)}  # a, b, c: true if a - b + c <= 0
@@ -104,6 +106,8 @@ class Facts:
             return join(self.interval(r.results[k]) for r in node.regions)
         if node.op.name == "select":
             return self.chosen(node)
+        if node.op.name == "update" and (elements := self.elements(node)):
+            return join(map(self.interval, elements))
         lo, hi = self.exact(node)
         return (lo, hi) if whole[0] <= lo and hi <= whole[1] else whole
 
@@ -113,6 +117,20 @@ class Facts:
             return WHOLE
         lo, hi = node.op.intervals(*map(self.interval, node.inputs), **node.attrs)
         return (lo, hi) if lo <= hi else WHOLE  # not for NaN
+
+    def elements(self, node: Node | None) -> list[Value]:
+        """The elements of a small array, each of which is stored by itself; none if that is not seen of all."""
+        found: dict[Any, Value] = {}
+        t = node.out.type if node is not None else None
+        if t is None or not t.static or not 0 < t.size <= MOST:
+            return []
+        while node is not None and len(found) < t.size:
+            if node.op.name == "update" and len(node.inputs) == 2 and all(isinstance(s, int) for s in node.attrs["spec"]):
+                found.setdefault(node.attrs["spec"], node.inputs[1])
+            elif node.op.name != "copy":
+                return []
+            node = self.node(self.resolve(node.inputs[0]))
+        return list(found.values()) if len(found) == t.size else []
 
     def chosen(self, select: Node) -> Interval:
         """Each branch of a scalar `select`, under its condition (unless that is being done for another one)."""

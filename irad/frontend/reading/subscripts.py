@@ -160,10 +160,9 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
 def array_item(r: Reader, x: Array, key: Any) -> Any:
     """x[key]: a NumPy scalar, a view, or for index arrays and masks a copy."""
     if isinstance(x, Either):
-        k = r.operand(key)
-        if isinstance(found := x.current(), np.ndarray) and not is_traced_deep(k) and not views.is_basic(k):
-            return r.wrap(found[k])  # a copy of what either holds
-        return settled(r, x, lambda a: array_item(r, a, key))
+        known, k = x.current(), r.operand(key)
+        copies = isinstance(known, np.ndarray) and not (is_traced_deep(k) or views.is_basic(k))
+        return r.wrap(known[k]) if copies else settled(r, x, lambda a: array_item(r, a, key))
     if is_condition(k := r.operand(key) if isinstance(key, Array) else key):
         x, key = views.at(r, x, None), r.operand(r.call(np.reshape, [k, 1]))
     if not views.is_basic(key):
