@@ -123,6 +123,11 @@ def written(*names: str, always: bool = False) -> Callable[[F], F]:
     return register
 
 
+def known(x: Any) -> bool:
+    """In a function that is `written`: is x known at compile time? The reader answers."""
+    return True
+
+
 def scipy(path: str, builders: dict[str, Builder]) -> None:
     """Register builders for the functions of a module of SciPy that the installed version has."""
     for name, builder in builders.items():

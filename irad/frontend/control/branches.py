@@ -69,7 +69,10 @@ class Merge:
         self.returned = [x.value(flag) is True for x in (a, b)]  # the side has returned: it needs its variables no more
         self.containers: dict[int, Any] = {}  # id of a template -> the container that was made of two
         self.rebuilt: dict[int, list[Callable[[], Array] | None]] = {}  # id of a template -> how to make each side's array
-        self.known: tuple[dict[int, np.ndarray], ...] = ({}, {})  # of each side: id of an array -> what it holds at the end, if that is known
+        self.known: tuple[dict[int, np.ndarray], ...] = (
+            {},
+            {},
+        )  # of each side: id of an array -> what it holds at last, if known
 
     def run(self) -> Any:
         items = self._items()

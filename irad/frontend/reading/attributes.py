@@ -205,11 +205,15 @@ def _set_shape(r: Reader, x: Array, shape: Any) -> None:
         raise UnsupportedError("the shape of an array of the caller is assigned; write x = x.reshape(...)")
     new = views.reshape_method(r, x, shape)
     if new.cell is not x.cell:
-        raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+        )
     for place in variables_of(r, x):
         r.state.assign(place, new)
     if names_of(r, x):
-        raise UnsupportedError("the shape of an array is assigned that is kept in a list, dict or object; write x = x.reshape(...)")
+        raise UnsupportedError(
+            "the shape of an array is assigned that is kept in a list, dict or object; write x = x.reshape(...)"
+        )
 
 
 def _module_variable(r: Reader, module: types.ModuleType, name: str) -> Name:

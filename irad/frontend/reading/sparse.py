@@ -36,11 +36,6 @@ for _fn in (places.rows_of, places.merge, places.pairs, places.inside, places.pi
     _run(_fn)
 
 
-@builtin(places.known)
-def _known(r: Reader, x: Any) -> bool:
-    return not is_traced([r.operand(x)])
-
-
 @builtin(places.placed)
 def _placed(r: Reader, x: Any) -> bool:
     found = r.operand(x)

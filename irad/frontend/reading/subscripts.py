@@ -147,12 +147,10 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
     chosen_items = r.chosen_items()
     if chosen_items.one_kind(obj):
         return chosen_items.number(r, obj, chosen_items.position(obj, key) if is_index(key) else key)
-    what = "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}"
-    wanted = NeedStatic(key, what)
+    wanted = NeedStatic(key, "a key of a dict" if isinstance(obj, dict) else f"an index into a {type(obj).__name__}")
     wanted.site = site_of(r, obj)
     if isinstance(obj, (list, tuple, str)) and len(obj) and is_index(key) and not r.may_be_known(key):
-        found = chosen_items.item(r, obj, key)
-        if found is not None:
+        if (found := chosen_items.item(r, obj, key)) is not None:
             return found[0]
     raise wanted
 
@@ -160,9 +158,9 @@ def _traced_position(r: Reader, obj: Any, key: Arr) -> Any:
 def array_item(r: Reader, x: Array, key: Any) -> Any:
     """x[key]: a NumPy scalar, a view, or for index arrays and masks a copy."""
     if isinstance(x, Either):
-        known, k = x.current(), r.operand(key)
-        copies = isinstance(known, np.ndarray) and not (is_traced_deep(k) or views.is_basic(k))
-        return r.wrap(known[k]) if copies else settled(r, x, lambda a: array_item(r, a, key))
+        if isinstance(now := x.current(), np.ndarray) and not (views.is_basic(k := r.operand(key)) or is_traced_deep(k)):
+            return r.wrap(now[k])
+        return settled(r, x, lambda a: array_item(r, a, key))
     if is_condition(k := r.operand(key) if isinstance(key, Array) else key):
         x, key = views.at(r, x, None), r.operand(r.call(np.reshape, [k, 1]))
     if not views.is_basic(key):

@@ -11,8 +11,10 @@ from typing import Any
 
 from irad.core.foreign import base_items
 from irad.errors import IradTypeError, IradValueError
+from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
-from irad.frontend.registry import Written
+from irad.frontend.registry import Written, known
+from irad.frontend.values.arr import is_traced
 from irad.frontend.values.objects import reads_traced
 
 LIBRARY = "irad.frontend.library"
@@ -54,3 +56,8 @@ def run_plainly(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> 
     """
     out = fn(*map(r.operand, args), **{k: r.operand(v) for k, v in kwargs.items()})
     return NotImplemented if _holds_function(out) else r.wrap(out)
+
+
+@builtin(known)
+def _known(r: Reader, x: Any) -> bool:
+    return not is_traced([r.operand(x)])

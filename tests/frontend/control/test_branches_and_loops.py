@@ -708,3 +708,25 @@ def test_a_loop_that_returns_with_an_else():
             return x
 
     check(written_out, X, others=OTHERS)
+
+
+def test_arrays_that_are_known_and_equal_on_both_paths():
+    """They are known after the branch, so that they may shape the program; stores on one path count."""
+
+    def f(x):
+        at = np.array([2, 3]) if x[0] > 0 else np.arange(2) + 2
+        y = np.zeros(int(at[1]) + 2)
+        y[at] = x[:2]
+        w = np.zeros(3)
+        if x[1] > 0:
+            w[0] = 1.0
+            v = w
+        else:
+            v = np.zeros(3)
+        v[1] = x[2]
+        return np.sum(y * np.arange(len(y))) + np.sum(v * x[:3]) + 2 * np.sum(w)
+
+    g = irad.compile(f)
+    for x in (np.array([0.5, 2.0, 3.0]), np.array([-0.5, -2.0, 3.0]), np.array([0.5, -2.0, 3.0])):
+        assert np.isclose(g(x), f(x))
+        irad.check_grads(f, (x,), modes=("rev",))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import irad
+from tests.support.surface import slope
 
 
 def reshaped(x: Any) -> Any:
@@ -66,9 +67,9 @@ def test_values_and_gradients(f: Callable[[Any], Any]) -> None:
     for seed in (1, 2):
         r = np.random.default_rng(seed)
         x, d, h = r.random(17), r.standard_normal(17), 1e-5
-        value, slope = g(x)
+        value, gradient = g(x)
         assert value == pytest.approx(f(x), rel=1e-13)
-        assert slope @ d == pytest.approx((f(x + h * d) - f(x - h * d)) / (2 * h), rel=1e-7)
+        assert gradient @ d == pytest.approx((f(x + h * d) - f(x - h * d)) / (2 * h), rel=1e-7)
 
 
 def test_shapes_that_do_not_fit() -> None:
@@ -86,3 +87,17 @@ def test_a_table_without_elements() -> None:
     with pytest.raises(ValueError, match="no array of a comprehension without elements"):
         c(np.zeros(3))
     assert irad.compile(lambda x: np.array([v * 2 for v in x[x > 0.5]]))(np.zeros(3)).shape == (0,)
+
+
+def test_blocks_between_known_places() -> None:
+    """How long blocks are, that a loop takes by places in a small array, has a bound in the gradient too."""
+
+    def blocks(x: Any) -> Any:
+        at = np.floor(np.linspace(0, len(x), 4)).astype(int)
+        xy, xx = np.zeros((3, 2)), np.zeros((3, 2, 2))
+        for i in range(3):
+            xy[i, ...] = np.dot(x[at[i] : at[i + 1], ...].T, x[at[i] : at[i + 1], 0]).reshape((1, 2))
+            xx[i, ...] = np.dot(x[at[i] : at[i + 1], ...].T, x[at[i] : at[i + 1], ...])
+        return np.sum(xy**2) + np.sum(np.linalg.solve(xx.sum(axis=0), xy.sum(axis=0)))
+
+    slope(blocks, np.random.default_rng(0).random((7, 2)))

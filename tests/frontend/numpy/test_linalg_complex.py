@@ -13,7 +13,6 @@ from irad.codegen.libraries import lapack
 from irad.codegen.lower import linalg as lower_linalg
 from irad.core.interp import interpret
 from irad.core.tree import flatten
-from irad.errors import UnsupportedError
 from irad.frontend.trace import trace
 from irad.passes.manager import run
 from tests.support.slopes import check_slopes

@@ -370,7 +370,7 @@ def test_no_derivative(f: Callable[[float], Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (lambda x: RNG(0), "cannot be returned"), (lambda x: RNG(0).choice(["a", "b"]), "no numbers"),
+        (lambda x: RNG(0), "cannot be returned"), (lambda x: RNG(0).choice(["a", "b"], 2), "no numbers"),
         (lambda x: x * RNG(0).bit_generator.state["x"], "bit_generator"), (lambda x: RNG(0).bytes(3), "bytes"),
         (lambda x: RNG(np.random.SeedSequence()), "give it a seed"),
     ],
@@ -442,6 +442,22 @@ def python_picks(x: np.ndarray) -> Any:
 @pytest.mark.parametrize("f", [python_samples, python_picks], ids=lambda f: f.__name__)
 def test_module_random(f: Callable[..., Any]) -> None:
     check(f, X)
+
+
+def test_picks_of_texts() -> None:
+    """What is picked may be texts, of which data decide then: actions of an agent, keys of its table."""
+
+    def walk(x: Any, seed: int) -> Any:
+        gen, gain = np.random.RandomState(seed), {"left": 0.5, "right": 1.25, "stay": 1.0}
+        steps = 0
+        for _ in range(12):
+            action = gen.choice(["left", "right", "stay"])
+            x = x * gain[action] + (0.1 if action != "stay" else 0.0)
+            steps += gen.choice(np.array(["a", "bb"]), p=[0.25, 0.75]) == "bb"
+        return x * steps
+
+    for seed in range(3):
+        slope(walk, 1.5, seed)
 
 
 def test_state_of_the_module_random() -> None:

@@ -73,6 +73,7 @@ def pieces(x: Any) -> Any:
     next_in_a_loop, next_in_a_kept_loop, next_in_a_branch, head_and_rest, with_counter, counting_until, pieces,
     lambda x: next(iter([]), 7.0) * x,
     lambda x: [a * b for a, b in zip(x, itertools.cycle([1, 2]))],
+    lambda x: functools.reduce(operator.mul, (x[k] * b for k, b in zip((0, 3), itertools.cycle([1, 2])))),
     lambda x: [a * b for a, b in zip(x, itertools.repeat(3.0))],
     lambda x: list(itertools.chain(x, x * 2)) + list(itertools.chain.from_iterable([x, x])),
     lambda x: list(itertools.islice(x, 1, 3)) + list(itertools.islice(itertools.count(), 2, 9, 3)),

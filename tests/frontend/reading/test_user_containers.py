@@ -118,3 +118,31 @@ def test_values_and_slopes(f: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_the_value_alone(f: Callable[[Any], Any]) -> None:
     assert irad.compile(f)(X) == pytest.approx(f(X), rel=1e-14)
+
+
+class Result(dict):
+    """A dict whose items are its attributes, as the results of SciPy's optimisers."""
+
+    __setattr__ = dict.__setitem__
+    __delattr__ = dict.__delitem__
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def test_items_that_are_attributes() -> None:
+    def made(x: Any) -> Any:
+        r = Result([("x", x * 2), ("steps", 3)], message=[])
+        r.fun = np.sum(r.x**2)
+        for i in range(r.steps):
+            r.fun = r.fun * x[i]
+            if r.fun > 3:
+                r.message.append(i)
+        del r.steps
+        return r.fun + r["x"][0] * len(r.message) + hasattr(r, "steps") + len(r)
+
+    np.testing.assert_allclose(irad.compile(made)(X), made(X))
+    irad.check_grads(made, (X,), modes=("rev",))

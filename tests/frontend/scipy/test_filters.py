@@ -68,6 +68,8 @@ PROGRAMS: dict[str, tuple[Any, np.ndarray]] = {
     "detrend, hilbert": (lambda x: np.sum(sg.detrend(x) ** 3) + np.sum(np.abs(sg.hilbert(x)) ** 2), X),
     "savgol_filter": (lambda x: np.sum(sg.savgol_filter(x, 5, 2) ** 2) + np.sum(sg.savgol_filter(x, 7, 3, deriv=1, mode="mirror") ** 2), X),
     "images": (lambda a: np.sum(nd.convolve(a, K) ** 2) + np.sum(nd.gaussian_filter(a, 1.0) ** 2) + np.sum(nd.sobel(a) ** 2), A),
+    "computed sigma": (lambda s: sum([np.sum(nd.gaussian_filter1d(A[:4, :3], s[k], 0, k % 2, mode=m, cval=0.5) ** 2)
+                                      for k, m in enumerate(("reflect", "mirror", "nearest", "wrap", "constant"))]), np.array([0.9, 0.7, 1.1, 0.8, 1.3])),
     "sigma": (lambda s: np.sum(nd.gaussian_filter1d(A, s[0], radius=3) ** 2), np.array([1.1])),
 }  # fmt: skip
 

@@ -249,3 +249,37 @@ def test_what_is_refused_says_what_to_write() -> None:
         irad.compile(stored)(X)
     with pytest.raises(ValueError, match="dimension mismatch"):
         irad.compile(lambda u: np.sum(B @ u[:3]))(X)
+
+
+def test_comparisons() -> None:
+    """Of two matrices, and with numbers; what is True is counted."""
+    row, col = np.array([0, 1, 2, 0, 1]), np.array([0, 1, 2, 2, 0])
+
+    def compared(x: Any) -> Any:
+        a = sp.csr_matrix((x, (row, col)), shape=(3, 3))
+        b = a.T * 2
+        n = (a > 1.0).nnz + 10 * (a != b).nnz + 100 * (a < b).nnz + 1000 * (a == b).nnz
+        return n, (a < b).toarray(), ((a >= b).toarray() & (a <= 2.0).toarray()), (a != sp.eye(2)), abs(a - b).sum()
+
+    def symmetric(x: Any) -> Any:
+        a = sp.csr_matrix((x, (row, col)), shape=(3, 3))
+        a = a @ a.T + sp.eye(3)
+        if (a != a.T).nnz != 0:
+            a = 0.5 * (a + a.T)
+        return np.sum(spl.spsolve(a.tocsc(), x[:3]) ** 2) + (a @ a).sum()
+
+    x = np.array([0.5, 2.0, 3.0, 1.5, 4.0])
+    for got, want in zip(irad.compile(compared)(x), compared(x)):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_allclose(irad.compile(symmetric)(x), symmetric(x))
+    irad.check_grads(symmetric, (x,), modes=("rev",), rtol=1e-5)
+
+
+def test_find_of_places_that_data_decide() -> None:
+    def found(x: Any) -> Any:
+        i, j, v = sp.find(sp.csr_matrix(np.where(np.outer(x, x) > 1.0, np.outer(x, x), 0.0)))
+        return np.sum(v * (i + 2 * j))
+
+    x = np.array([0.5, 2.5, 3.0, 0.1])
+    np.testing.assert_allclose(irad.compile(found)(x), found(x))
+    irad.check_grads(found, (x,), modes=("rev",))

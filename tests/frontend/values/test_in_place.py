@@ -336,3 +336,41 @@ def test_nothing_is_changed_by_tracing():
     assert_same(x, X)
     assert len(traced.mutated) == 1 and traced.mutated[0].target == ("arg", 0)
     assert run(traced, f, (x,)) is x and x[0] == 100.0
+
+
+def test_assigned_shape():
+    """All names of the array see its new shape, views of it and arrays it is a view of do not; a copy is not made."""
+
+    def f(x):
+        y = x * 2
+        z, tail = y, y[1:]
+        y.shape = (2, -1)
+        for k in range(3):
+            z[1, k] *= x[k]
+        part = x[:4]
+        part.shape = 2, 2
+        part[1] += 1
+        return z, z.ndim, tail, np.sum(part[:, 0])
+
+    a, b = X.copy(), X.copy()
+    for got, want in zip(irad.compile(f)(a), f(b)):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(a, b)
+    irad.check_grads(lambda x: f(x.copy())[0] * 2, (X,))
+
+    def turned(x):
+        y = x.reshape(2, 3).T * 1.0
+        y.shape = 6
+
+    with pytest.raises(AttributeError, match="Incompatible shape for in-place modification"):
+        irad.compile(turned)(X)
+    with pytest.raises(irad.UnsupportedError, match="of the caller"):
+        irad.compile(lambda x: setattr(x, "shape", (2, 3)))(X)
+
+    def in_a_list(x):
+        xs = [x * 2]
+        y = xs[0]
+        y.shape = (2, 3)
+
+    with pytest.raises(irad.UnsupportedError, match="kept in a list"):
+        irad.compile(in_a_list)(X)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from irad.errors import UnsupportedError
-from irad.frontend.registry import written
+from irad.frontend.registry import known, written
 
 _MODES = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap", "grid-wrap": "wrap",
@@ -79,18 +79,51 @@ def _gaussian(sigma, order, radius):
     """SciPy's weights: a Gaussian times the Hermite polynomial that a derivative makes."""
     x = np.arange(-radius, radius + 1)
     weights = np.exp(-0.5 / (sigma * sigma) * x**2)
-    weights = weights / np.sum(weights)
+    return weights / np.sum(weights) * _hermite(sigma, order, x)
+
+
+def _hermite(sigma, order, x):
+    """The polynomial that an array of numbers of a Gaussian is multiplied by for its derivative of an order."""
     q = np.zeros(order + 1)
     q[0] = 1.0
     for _ in range(order):
         q = np.arange(1, order + 2) * np.append(q[1:], 0.0) - np.append(0.0, q[:-1]) / (sigma * sigma)
-    return weights * np.sum(q * x[:, None] ** np.arange(order + 1), axis=1)
+    return np.sum(q * x[:, None] ** np.arange(order + 1), axis=1)
+
+
+def _at_run_time(x, sigma, axis, order, mode, cval, radius):
+    """`gaussian_filter1d` of a radius that data decide: one neighbour after the other, each found by its place."""
+    x = np.moveaxis(np.asarray(x), axis, 0)
+    n, at, mode = len(x), np.arange(len(x)), _mode(mode)
+    out, total = np.zeros(x.shape), 0.0
+    for k in range(-radius, radius + 1):
+        i = at + k
+        inside = (i >= 0) & (i < n)
+        if mode == "symmetric":
+            i = i % (2 * n)
+            i = np.minimum(i, 2 * n - 1 - i)
+        elif mode == "reflect":
+            i = i % max(2 * n - 2, 1)
+            i = np.minimum(i, 2 * n - 2 - i)
+        elif mode == "wrap":
+            i = i % n
+        else:
+            i = np.clip(i, 0, n - 1)
+        v = x[i]
+        if mode == "constant":
+            v = np.where(inside.reshape((n,) + (1,) * (x.ndim - 1)), v, cval)
+        w = np.exp(-0.5 / (sigma * sigma) * k**2)
+        total = total + w
+        out = out + w * _hermite(sigma, order, np.array([-k]))[0] * v
+    return np.moveaxis((out / total).astype(x.dtype), 0, axis)
 
 
 @written("scipy.ndimage.gaussian_filter1d")
 def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None):
-    """scipy.ndimage.gaussian_filter1d of a known sigma; of a traced one with radius=, which fixes the number of weights."""
+    """scipy.ndimage.gaussian_filter1d. Of a sigma that is no constant it is faster with radius=, which fixes the number of weights."""
     radius = int(truncate * float(sigma) + 0.5) if radius is None else radius
+    if not known(radius):
+        return _at_run_time(input, sigma, axis, order, mode, cval, radius)
     return along_axis(input, _gaussian(sigma, order, radius)[::-1], axis, mode, cval, 0)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
-from irad.frontend.library.sparse.sparse_places import inside, known, merge, pairs, picked, placed, totals
+from irad.frontend.library.sparse.sparse_places import inside, merge, pairs, picked, placed, totals
+from irad.frontend.registry import known
 
 DENSE = ("lil", "dok")  # formats that are held as arrays once they are filled
 
@@ -19,11 +20,12 @@ class Sparse:
     __array_priority__ = 10.1
     __array_ufunc__ = None
     ndim = 2
+    compared = False  # is it what a comparison gives, of which SciPy keeps what is True?
+    __hash__ = object.__hash__
 
     def __init__(self, row, col, data, shape, format, product, full=None, outside=False):
         self.row, self.col, self.data, self.shape = row, col, data, (int(shape[0]), int(shape[1]))
         self.format, self.product, self.full, self.outside = format, product, full, outside
-        self.compared = False  # is it what a comparison gives, of which SciPy keeps what is True
 
     def shown_class(self):
         """The class of SciPy's that it is."""
@@ -303,7 +305,9 @@ class Sparse:
         """Which elements pass a test beside those of a matrix, or beside a number."""
         if not isinstance(other, Sparse):
             if np.ndim(other) or not known(other):
-                raise UnsupportedError("a sparse matrix compared with an array, or a computed number; compare its numbers (.data) or A.toarray()")
+                raise UnsupportedError(
+                    "a sparse matrix compared with an array, or a computed number; compare its numbers (.data) or A.toarray()"
+                )
             a = self.once()
             out = of_array(test(a.toarray(), other), a.format, a.product) if test(0, other) else a._each(lambda x: test(x, other))
         elif self.shape != other.shape:

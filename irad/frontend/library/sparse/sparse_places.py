@@ -10,11 +10,6 @@ from irad.core.once import import_later
 _NARROW = 3  # a band is used that is narrower than the matrix by this factor
 
 
-def known(x):
-    """Is it known at compile time? The reader answers."""
-    return True
-
-
 def totals(at, data, n):
     """The sums of the numbers at n places."""
     out = np.zeros(n, data.dtype)
