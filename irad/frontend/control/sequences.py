@@ -59,9 +59,7 @@ class Seq:
 
     def more(self, k: int) -> bool:
         """Is there an element at a static position now, whatever the body of a loop has done?"""
-        if self.live is not None:
-            return self.live(k)
-        return (isinstance(self.length, int) and self.length == ENDLESS) or k < static_length(self)
+        return self.length is ENDLESS or k < static_length(self) if self.live is None else self.live(k)
 
     def lists(self) -> Iterator[Listed]:
         """The lists whose elements are read in a loop over the sequence."""

@@ -22,9 +22,9 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
+from irad.frontend.reading.attribute_hooks import C_METHODS
 from irad.frontend.reading.class_attributes import of_classes, set_class_attr
 from irad.frontend.reading.instances import (
-    C_METHODS,
     assigned_value,
     attr_or,
     delete_attr,

@@ -25,6 +25,7 @@ from irad.frontend.control.special import at_site, key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.attribute_hooks import is_generated
 from irad.frontend.reading.comprehensions import elements
 from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
@@ -165,7 +166,7 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return numpy_made
     refuse(fn, [*args, *kwargs.values()])
     if isinstance(fn, types.FunctionType):
-        own = generated_method(r, fn, args, kwargs) if _is_generated(fn) and args else UNDEFINED
+        own = generated_method(r, fn, args, kwargs) if is_generated(fn) and args else UNDEFINED
         return call_function(r, fn, args, kwargs) if own is UNDEFINED else own
     if isinstance(fn, type):
         return _construct(r, fn, args, kwargs)
@@ -198,11 +199,7 @@ def _is_base_new(fn: Any) -> bool:
     """Is it the `__new__` of a class that is written in C, or of a named tuple?"""
     if isinstance(fn, types.BuiltinFunctionType):
         return isinstance(fn.__self__, type)
-    return isinstance(fn, types.FunctionType) and _is_generated(fn)
-
-
-def _is_generated(f: types.FunctionType) -> bool:
-    return f.__code__.co_filename.startswith("<string>")
+    return isinstance(fn, types.FunctionType) and is_generated(fn)
 
 
 # ---- other callables ---------------------------------------------------------------------------------------------------------------
@@ -293,7 +290,7 @@ def _construct(r: Reader, cls: type, args: list[Any], kwargs: dict[str, Any], pl
 
 def _new(r: Reader, cls: type, new: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """cls.__new__(cls, *args, **kwargs)."""
-    if isinstance(new, types.FunctionType) and not _is_generated(new):
+    if isinstance(new, types.FunctionType) and not is_generated(new):
         r.captures.guard(r.captures.origin(cls).child("attr", "__new__"), "is", new)
         return r.call(new, [cls, *args], kwargs)
     return made_by_base(r, new, cls, args, kwargs)

@@ -14,6 +14,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
+from irad.frontend.reading.attribute_hooks import C_METHODS, hook
 from irad.frontend.reading.class_attributes import of_classes
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
@@ -29,9 +30,6 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.state import Attribute, Name
 from irad.ops.control import raise_if
-
-C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
-
 
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
@@ -343,11 +341,10 @@ def set_instance_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             f"an attribute of {describe(obj)} is assigned that is one of several, depending on data; "
             "make a new one on each path, or choose between their attributes",
         )
-    method, in_c = python_method(obj, "__setattr__"), found_in_class(type(obj), "__setattr__")
-    if isinstance(in_c, C_METHODS) and in_c.__name__ != "__setattr__":  # __setattr__ = dict.__setitem__
-        r.call(in_c, [obj, name, value])
-    elif method is not None and method.__module__ != "dataclasses" and not _is_generated(method):
-        note_method(r, obj, "__setattr__", method)
+    method = hook(obj, "__setattr__")
+    if method is not None:
+        if isinstance(method, types.FunctionType):
+            note_method(r, obj, "__setattr__", method)
         r.call(method, [obj, name, value])
     elif _is_frozen(obj, name):
         raise frozen(f"cannot assign to field '{name}'")
@@ -387,11 +384,8 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
     if isinstance(obj, (type, types.ModuleType, *CODE)):
         raise UnsupportedError(f"deleting an attribute of {describe(obj)}; keep it in an object")
     found = found_in_class(type(obj), name)
-    method, in_c = python_method(obj, "__delattr__"), found_in_class(type(obj), "__delattr__")
-    if isinstance(in_c, C_METHODS) and in_c.__name__ != "__delattr__":  # __delattr__ = dict.__delitem__
-        r.call(in_c, [obj, name])
-        return
-    if method is not None and method.__module__ != "dataclasses" and not _is_generated(method):
+    method = hook(obj, "__delattr__")
+    if method is not None:
         r.call(method, [obj, name])
         return
     if _is_frozen(obj, name):
@@ -424,10 +418,6 @@ def _is_frozen(obj: Any, name: str) -> bool:
         if params is not None and params.frozen:
             return type(obj) is cls or any(f.name == name for f in dataclasses.fields(cls))
     return False
-
-
-def _is_generated(f: types.FunctionType) -> bool:
-    return f.__code__.co_filename == "<string>"
 
 
 def frozen(message: str) -> AttributeError:
