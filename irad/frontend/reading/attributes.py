@@ -22,8 +22,7 @@ from irad.frontend.numpy import views
 from irad.frontend.numpy.table import ATTRIBUTES, METHODS, nearest
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
-from irad.frontend.reading.attribute_hooks import C_METHODS
-from irad.frontend.reading.class_attributes import of_classes, set_class_attr
+from irad.frontend.reading.class_attributes import C_METHODS, of_classes, set_class_attr
 from irad.frontend.reading.instances import (
     assigned_value,
     attr_or,

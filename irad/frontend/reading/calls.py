@@ -25,7 +25,7 @@ from irad.frontend.control.special import at_site, key, rely_on
 from irad.frontend.control.varying import varies
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader, expression
-from irad.frontend.reading.attribute_hooks import is_generated
+from irad.frontend.reading.class_attributes import is_generated
 from irad.frontend.reading.comprehensions import elements
 from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside

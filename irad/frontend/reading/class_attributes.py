@@ -1,15 +1,18 @@
-"""Attributes of classes that the program assigns: counters of objects, and what they have in common."""
+"""Attributes of classes that the program assigns: counters of objects, and what they have in common; methods that assign attributes."""
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
 
 from irad.core.foreign import is_library
 from irad.frontend.reader import Reader
-from irad.frontend.values.objects import UNDEFINED, Poison
+from irad.frontend.values.objects import UNDEFINED, Poison, found_in_class, python_method
 from irad.frontend.values.state import Name
+
+C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 def of_classes(r: Reader, cls: type, name: str) -> Any:
@@ -35,3 +38,17 @@ def set_class_attr(r: Reader, cls: type, name: str, value: Any) -> bool:
     before = now if name in r.outside.names(cls) else r.captures.take(now, path.child("attr", name))
     r.state.assign(Name(r.outside.env(cls, path, "attr", name, before), name), value)
     return True
+
+
+def hook(obj: Any, name: str) -> Any:
+    """The method `__setattr__` or `__delattr__` of an object's class; None for what every class has."""
+    found = found_in_class(type(obj), name)
+    if isinstance(found, C_METHODS):
+        return found if found.__name__ != name else None  # __setattr__ = dict.__setitem__
+    method = python_method(obj, name)
+    return None if method is None or method.__module__ == "dataclasses" or is_generated(method) else method
+
+
+def is_generated(f: types.FunctionType) -> bool:
+    """Was a function made from text, as `dataclasses` and `collections.namedtuple` make theirs?"""
+    return f.__code__.co_filename.startswith("<string>")

@@ -14,8 +14,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
-from irad.frontend.reading.attribute_hooks import C_METHODS, hook
-from irad.frontend.reading.class_attributes import of_classes
+from irad.frontend.reading.class_attributes import C_METHODS, hook, of_classes
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
