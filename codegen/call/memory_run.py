@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.call.memory import ALIGN
-from irad.codegen.call.native import Context, NativeCode
+from irad.codegen.call.native import Context, NativeCode, address
 from irad.codegen.interface import ERROR_SLOTS, Interface
 from irad.codegen.transform.memory_check import GUARD, POISON, Accesses, Elsewhere, Violation
 from irad.core.lazy_dataclass import dataclass, field
@@ -44,7 +44,7 @@ class CheckedNative(NativeCode):
         given = {k: own[j].array for k, j in self.donated.items()}
         zones = [_Zone(m.sized(args), m.dtype) if k not in given else None for k, m in enumerate(self.made)]
         out = [given[k] if z is None else z.array for k, z in enumerate(zones)]
-        addresses = [*(_address(z.array) for z in own), *map(_address, out)]
+        addresses = [*(address(z.array) for z in own), *map(address, out)]
         code = self._function(self._arguments(*addresses, *context.pointers))
         self._look_at(args, own)
         context.look()
@@ -56,9 +56,7 @@ class CheckedNative(NativeCode):
             for k, (x, m, z) in enumerate(zip(out, self.made, zones))
         ]
         if code:
-            if kept is not None:
-                kept.update((k, results[k]) for k in self.keeps(code))
-            self.fail(code, context.pointers[-1])
+            self.stop(code, results, context, kept)
         n = len(self.outputs)
         found = [m.of(a, results) for m, a in zip(self.made[:n], results)]
         for k, a in enumerate(found):
@@ -117,7 +115,7 @@ class CheckedContext(Context):
         super().__init__(interface)
         self.memory = _filled(interface.arena + 2 * GUARD)
         self.gaps = [(0, GUARD), *((GUARD + a, GUARD + b) for a, b in gaps), (GUARD + interface.arena, len(self.memory))]
-        self.arena, self.pointers[0] = self.memory, _address(self.memory) + GUARD
+        self.arena, self.pointers[0] = self.memory, address(self.memory) + GUARD
 
     def look(self) -> None:
         """Raise if a guard zone was overwritten."""
@@ -131,7 +129,7 @@ class CheckedContext(Context):
 def _filled(size: int) -> np.ndarray:
     """So many bytes of the pattern, aligned as an arena is."""
     memory = np.empty(size + ALIGN, np.uint8)
-    start = -_address(memory) % ALIGN
+    start = -address(memory) % ALIGN
     memory = memory[start : start + size]
     memory[0::2], memory[1::2] = _PATTERN[0], _PATTERN[1]
     return memory
@@ -172,7 +170,3 @@ def _nans(size: int) -> np.ndarray:
         moved = payload << shift if shift >= 0 else payload >> -shift
         found.append((((1 << (8 * size - 1 - mantissa[size])) - 1) << mantissa[size]) | moved)
     return np.array(found, f"u{size}")
-
-
-def _address(a: np.ndarray) -> Any:
-    return a.__array_interface__["data"][0]

@@ -35,7 +35,7 @@ class Context:
         self.error = np.zeros(ERROR_SLOTS, np.int64)
         constants = set(interface.constant_words)
         self.slots = [w for w in range(interface.words) if w not in constants]
-        self.pointers = [start, _address(self.ctx), _address(self.error)]
+        self.pointers = [start, address(self.ctx), address(self.error)]
 
     def take(self, slot: int, words: np.ndarray) -> None:
         """Copy a tape into the memory of a slot: code that pushes on it must not change it."""
@@ -179,12 +179,16 @@ class NativeCode:
     def _call(self, args: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None = None) -> list[Any]:
         plain = not self.donated and not self._sized
         out = [self.allocate(shape, dtype) for shape, dtype in self._fresh] if plain else self._out(args)
-        code = self._function(self._arguments(*map(_address, args), *map(_address, out), *context.pointers))
+        code = self._function(self._arguments(*map(address, args), *map(address, out), *context.pointers))
         if code:
-            if kept is not None:
-                kept.update((k, out[k]) for k in self.keeps(code))
-            self.fail(code, context.pointers[-1])
+            self.stop(code, out, context, kept)
         return [m.of(a, out) for m, a in zip(self.made[: len(self.outputs)], out)] if self._cut else out
+
+    def stop(self, status: int, results: Sequence[Any], context: Context, kept: dict[int, np.ndarray] | None) -> None:
+        """Raise what the code of a status stands for, once the results that hold something then are in `kept`."""
+        if kept is not None:
+            kept.update((k, results[k]) for k in self.keeps(status))
+        self.fail(status, context.pointers[-1])
 
     def _out(self, args: Sequence[Any]) -> list[np.ndarray]:
         """Memory for the results, some of it that of donated arguments, or as large as those say."""
@@ -232,5 +236,5 @@ def _restore(*error: int | None) -> None:
     restore(*error)
 
 
-def _address(a: np.ndarray) -> Any:
+def address(a: np.ndarray) -> Any:
     return a.__array_interface__["data"][0]

@@ -82,8 +82,6 @@ class _Chunks:
         return [t for s in body for t in self.statement(s, limit)]
 
     def statement(self, s: kf.Stmt, limit: float) -> list[kf.Stmt]:
-        if isinstance(s, kf.If):
-            return [replace(s, then=self.block(s.then, limit), orelse=self.block(s.orelse, limit))]
         if isinstance(s, kf.While):
             inside = _INNER if work([*s.test, *s.body]) > _CHUNK else inf
             return self.while_loop(replace(s, test=self.block(s.test, inside), body=self.block(s.body, inside)))
@@ -92,7 +90,7 @@ class _Chunks:
             deep = long and s.kind == "seq" and work(s.body) > _CHUNK
             inner = replace(s, body=self.block(s.body, _INNER if deep else inf))
             return self.counted(inner, _chunk(s.body, _CHUNK if limit == _POLLED else _INNER_CHUNK)) if long else [inner]
-        return [s]
+        return [s if isinstance(s, kf.For) else kf.with_blocks(s, lambda block: self.block(block, limit))]
 
     def poll_if(self, cond: str) -> kf.Stmt:
         return kf.If(cond, [kf.Call(POLL, (), ("i64",), self.fresh("status"), "i64", check=True)])

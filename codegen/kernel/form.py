@@ -344,14 +344,16 @@ def repeatable(body: Sequence[Stmt]) -> bool:
     )
 
 
+def with_blocks(s: Stmt, change: Callable[[list[Stmt]], list[Stmt]]) -> Stmt:
+    """The statement with change(block) for each block of statements in it, in order; the very statement if it holds none."""
+    parts = _NESTED.get(type(s))
+    return replace(s, **{part: change(getattr(s, part)) for part in reversed(parts)}) if parts else s
+
+
 def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt]:
     """The statements with change(s) for each that holds no others."""
-    return [
-        replace(s, **{part: rewritten(getattr(s, part), change) for part in _NESTED[type(s)]})
-        if type(s) in _NESTED
-        else change(s)
-        for s in body
-    ]
+    inside = lambda block: rewritten(block, change)
+    return [with_blocks(s, inside) if type(s) in _NESTED else change(s) for s in body]
 
 
 def most_trips(s: For) -> float:

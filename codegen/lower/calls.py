@@ -72,8 +72,7 @@ def _argument(f: KernelBuilder, v: Value, args: list[kf.Operand], signature: lis
 
 
 def _tape_argument(f: KernelBuilder, v: Value, args: list[kf.Operand], signature: list[str]) -> None:
-    tape = f.tape(v)
-    f.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+    tape = f.store_top(v)
     args.append(_view(f, tape.buf, tape.slot, "i64", SLOT))
     signature.append("ptr")
 
@@ -100,8 +99,7 @@ def _result(f: KernelBuilder, v: Value) -> str:
 
 def _after(f: KernelBuilder, node: Node, results: dict[Value, str]) -> None:
     for v, name in results.items():
-        if not v.type.shape:
-            f.env[v] = f.let(kf.Load(name, (0,)), v.type.dtype, v.hint or "v")
+        f.take_scalar(v, name)
     for tape in dict.fromkeys(f.tape(v) for v in (*node.inputs, *node.outputs) if v.type == TAPE):
         f.block.append(kf.Assign(tape.top, f.let(kf.Load(tape.buf, (tape.slot + 2,)), "i64", "top")))
 
@@ -143,8 +141,7 @@ class _Called(KernelBuilder):
         self.body(graph)
         for v in graph.results:
             if v.type == TAPE:
-                tape = self.tape(v)
-                self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+                self.store_top(v)
         if self.views:  # of an arena, which may hold nothing but arrays without elements
             self.head.insert(0, kf.Buffer("arena", "u8", (max(arena, 1),)))
         zones = 2 * GAP * sum(isinstance(s, kf.Buffer) for s in [*self.head, *kf.walk(self.block)]) if self.out.lives else 0

@@ -158,9 +158,7 @@ class KernelBuilder:
         self.body(graph)
         for k, v in enumerate(graph.results):
             if v.type == TAPE:
-                tape = self.tape(v)
-                self.out.tape_results[k] = tape.slot
-                self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+                self.out.tape_results[k] = self.store_top(v).slot
         self.out.tapes = {root: tape.slot for root, tape in self.tapes.items()}
         return Kernel(name, params, [*self.head, *self.block])
 
@@ -201,6 +199,17 @@ class KernelBuilder:
             self.head.append(kf.Var(top, "i64", 0))
             self.tapes[root] = self.new_slot(top)
         return self.tapes[root]
+
+    def store_top(self, v: Value) -> Tape:
+        """The tape, whose slot says now where it ends."""
+        tape = self.tape(v)
+        self.block.append(kf.Store(tape.buf, (tape.slot + 2,), tape.top))
+        return tape
+
+    def take_scalar(self, v: Value, place: str) -> None:
+        """The result v of a call, which left it in memory of its own; an array lies where it stays."""
+        if not v.type.shape:
+            self.env[v] = self.let(Load(place, (0,)), v.type.dtype, v.hint or "v")
 
     def start_tape(self, v: Value) -> None:
         """An empty tape."""

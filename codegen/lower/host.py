@@ -80,8 +80,7 @@ def call_host(f: KernelBuilder, node: Node, call: HostFunction, name: str) -> No
     ]
     leave(f, failed, HostRaised("", "", (), node.loc), held)
     for v, place in zip(node.outputs, results):
-        if not v.type.shape:
-            f.env[v] = f.let(kf.Load(place, (0,)), v.type.dtype, v.hint or "v")
+        f.take_scalar(v, place)
 
 
 def placed(f: KernelBuilder, v: Value, store: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irad.codegen.interface import ErrorCode
-from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Call, Const, Let
 from irad.codegen.lower.control import leave
 from irad.codegen.lower.graph import KernelBuilder, rule
@@ -30,5 +29,4 @@ def _collective(f: KernelBuilder, node: Node) -> None:
     ]
     raised = ErrorCode("RuntimeError", f"MPI: {kind} failed with error {{}}", ("i64",), node.loc)
     leave(f, failed, raised, kept(node), (status,))
-    if not y.type.shape:
-        f.env[y] = f.let(kf.Load(result, (0,)), y.type.dtype, y.hint or "v")
+    f.take_scalar(y, result)

@@ -22,15 +22,15 @@ from irad.codegen.transform.parallel import WORTH
 from irad.codegen.transform.sums import derived
 from irad.core.affine import Integer, coefficient, symbol, symbols
 from irad.core.lazy_dataclass import replace
+from irad.core.notes import Notes
 from irad.core.types import is_float
 
 Places = dict[tuple[str, Integer], list[kf.Store]]
 
 
-def accumulated(kernel: kf.Kernel) -> kf.Kernel:
+def accumulated(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such sums in its loops that run in order, from the inside out."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Sums(kernel.body).block(kernel.body, scope, {}))
+    return _Sums.over(kernel, notes)
 
 
 class _Sums(Loops):

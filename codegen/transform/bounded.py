@@ -66,10 +66,8 @@ def _block(body: Sequence[kf.Stmt], known: Ranges) -> list[kf.Stmt]:
                 longest = interval(span if s.step > 0 else -span, ranges)[1]
                 most = None if longest == inf else max(0, -(-int(longest) // abs(s.step)))
             s = replace(s, most=most, body=_block(s.body, {**ranges, s.var: span_of(s, ranges)}))
-        elif isinstance(s, kf.If):
-            s = replace(s, then=_block(s.then, ranges), orelse=_block(s.orelse, ranges))
-        elif isinstance(s, kf.While):
-            s = replace(s, test=_block(s.test, ranges), body=_block(s.body, ranges))
+        else:
+            s = kf.with_blocks(s, lambda block: _block(block, ranges))
         out.append(s)
     return out
 

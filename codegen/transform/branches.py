@@ -20,26 +20,26 @@ from irad.codegen.kernel.mentions import assigned, reads
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import replace
+from irad.core.notes import Notes
 from irad.ops.core import OPS
 
 MOST = 4  # operations of both sides together
 SHORT = 3  # statements of a side that is written twice
 
 
-def selected(kernel: kf.Kernel) -> kf.Kernel:
+def selected(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such branches turned into selections."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Selected(kernel.body).block(kernel.body, scope, {}))
+    return _Selected.over(kernel, notes)
 
 
-def short_circuits(kernel: kf.Kernel) -> kf.Kernel:
+def short_circuits(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with branches where their conditions are made."""
     return replace(kernel, body=_circuits(kernel.body, Counter(reads(kernel.body))))
 
 
 class _Selected(Loops):
-    def __init__(self, whole: Sequence[kf.Stmt]):
-        super().__init__(whole)
+    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None = None):
+        super().__init__(whole, notes)
         self.dtypes: dict[str, set[str]] = {}
         for s in kf.walk(whole):
             if isinstance(s, kf.Var) and s.lanes == 1:
@@ -123,17 +123,8 @@ def _circuits(body: Sequence[kf.Stmt], counts: Counter[str]) -> list[kf.Stmt]:
             continue
         out[-1:] = [*between, joined]
         out = [t for t in out if not (isinstance(t, kf.Var) and t.name == s.cond)]  # type: ignore[union-attr]
-    return [_inside(s, counts) for s in out]
-
-
-def _inside(s: kf.Stmt, counts: Counter[str]) -> kf.Stmt:
-    if isinstance(s, kf.If):
-        return replace(s, then=_circuits(s.then, counts), orelse=_circuits(s.orelse, counts))
-    if isinstance(s, kf.While):
-        return replace(s, test=_circuits(s.test, counts), body=_circuits(s.body, counts))
-    if isinstance(s, kf.For) and s.kind in ("seq", "par"):
-        return replace(s, body=_circuits(s.body, counts))
-    return s
+    inside = lambda block: _circuits(block, counts)
+    return [s if isinstance(s, kf.For) and s.kind == "vec" else kf.with_blocks(s, inside) for s in out]
 
 
 def _joined(a: kf.If, b: kf.If, between: Sequence[kf.Stmt], counts: Counter[str]) -> kf.If | None:

@@ -26,8 +26,7 @@ LINE = 64  # bytes of a cache line
 
 def interchanged(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loops turned inside out."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Turner(kernel.body, notes).block(kernel.body, scope, {}))
+    return _Turner.over(kernel, notes)
 
 
 @dataclass
@@ -44,10 +43,6 @@ class _Sum:
 
 
 class _Turner(Loops):
-    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None):
-        super().__init__(whole)
-        self.notes = notes
-
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         if isinstance(s, kf.For) and s.kind == "seq":
             turned = self.turned(s, scope, ranges)

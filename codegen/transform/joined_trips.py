@@ -32,15 +32,10 @@ PLAIN = (kf.Let, kf.Store, kf.Var, kf.Assign, kf.Fold, kf.Combine, kf.For, kf.If
 
 def joined(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loops joined."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Joiner(kernel.body, notes).block(kernel.body, scope, {}))
+    return _Joiner.over(kernel, notes)
 
 
 class _Joiner(Loops):
-    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None):
-        super().__init__(whole)
-        self.notes = notes
-
     def block(self, body: Sequence[kf.Stmt], outside: Scope, ranges: Ranges) -> list[kf.Stmt]:
         out = super().block(body, outside, ranges)
         scope = {**outside, **{s.name: s for s in out if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold))}}

@@ -22,13 +22,20 @@ from irad.codegen.kernel.independence import (
     written_first,
 )
 from irad.core.lazy_dataclass import replace
+from irad.core.notes import Notes
 
 
 class Loops:
     """A walk over the body `whole` of one kernel; what it makes of a loop is `statement`."""
 
-    def __init__(self, whole: Sequence[kf.Stmt]):
-        self.whole = whole
+    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None = None):
+        self.whole, self.notes = whole, notes
+
+    @classmethod
+    def over(cls, kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
+        """The kernel with what the walk makes of its body."""
+        scope = {p.name: p for p in kernel.params if p.shape is not None}
+        return replace(kernel, body=cls(kernel.body, notes).block(kernel.body, scope, {}))
 
     @cached_property
     def names(self) -> set[str | None]:
@@ -72,13 +79,11 @@ class Loops:
 
     def inside(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The statement with what becomes of those in it."""
-        if isinstance(s, kf.If):
-            return [replace(s, then=self.block(s.then, scope, ranges), orelse=self.block(s.orelse, scope, ranges))]
-        if isinstance(s, kf.While):
-            return [replace(s, test=self.block(s.test, scope, ranges), body=self.block(s.body, scope, ranges))]
-        if isinstance(s, kf.For) and s.kind in ("seq", "par"):
-            return [replace(s, body=self.block(s.body, scope, {**ranges, s.var: span_of(s, ranges)}))]
-        return [s]
+        if isinstance(s, kf.For):
+            if s.kind not in ("seq", "par"):
+                return [s]
+            ranges = {**ranges, s.var: span_of(s, ranges)}
+        return [kf.with_blocks(s, lambda body: self.block(body, scope, ranges))]
 
     def independent(
         self, s: kf.For, scope: Scope, ranges: Ranges, but: frozenset[str] = frozenset(), turns: bool = False

@@ -56,46 +56,35 @@ class KernelPass:
     calls: bool = True
 
 
-def _skewed(kernels: Kernels, job: Job) -> Kernels:
-    return [replace(k, body=skew(k.body, job.notes)) if k.polled else k for k in kernels]
+def _late(module: str, name: str, where: Callable[[kf.Stmt], bool]) -> Callable[[Kernels, Job], Kernels]:
+    """A pass of one kernel, run on kernels with a statement of such a kind. Most programs have none, so it is imported when one has."""
 
+    def run(kernels: Kernels, job: Job) -> Kernels:
+        change = lambda k: getattr(import_later(f"irad.codegen.transform.{module}"), name)(k, job.notes)
+        return [change(k) if k.polled and any(map(where, kf.walk(k.body))) else k for k in kernels]
 
-def _joined(kernels: Kernels, job: Job) -> Kernels:
-    """Most programs have no tape: the module is imported where there is one."""
-    run = lambda k: import_later("irad.codegen.transform.joined_trips").joined(k, job.notes)
-    return [run(k) if k.polled and _has(k, kf.Deref) else k for k in kernels]
-
-
-def _laned(kernels: Kernels, job: Job) -> Kernels:
-    """Most programs have no scalar loop."""
-    run = lambda k: import_later("irad.codegen.transform.outer_lanes").laned(k, job.notes)
-    return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
-
-
-def _split(kernels: Kernels, job: Job) -> Kernels:
-    """Loops that ask for their own index; most programs have none."""
-    run = lambda k: import_later("irad.codegen.transform.split_trips").split_trips(k)
-    return [run(k) if k.polled and any(map(_scalar_loop, kf.walk(k.body))) else k for k in kernels]
-
-
-def _accumulated(kernels: Kernels, job: Job) -> Kernels:
-    """Most programs have no scalar loop that adds to memory."""
-    run = lambda k: import_later("irad.codegen.transform.accumulated").accumulated(k)
-    return [run(k) if k.polled and any(map(_adds, kf.walk(k.body))) else k for k in kernels]
+    return run
 
 
 def _adds(s: kf.Stmt) -> bool:
     return isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Store) and t.add for t in s.body)
 
 
-def _has(kernel: kf.Kernel, kind: type) -> bool:
-    return any(isinstance(s, kind) for s in kf.walk(kernel.body))
+def _loads(s: kf.Stmt) -> bool:
+    """A loop that runs in order (it is not left to lanes whole) and loads."""
+    return (
+        isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Let) and isinstance(t.expr, kf.Load) for t in s.body)
+    )
 
 
-def _scalar_loop(s: kf.Stmt) -> bool:
+def _scalar(s: kf.Stmt) -> bool:
     return (
         isinstance(s, kf.For) and s.kind == "seq" and not any(isinstance(t, kf.For) and t.kind == "vec" for t in kf.walk(s.body))
     )
+
+
+def _is(kind: type) -> Callable[[kf.Stmt], bool]:
+    return lambda s: isinstance(s, kind)
 
 
 def _contracted(kernels: Kernels, job: Job) -> Kernels:
@@ -105,28 +94,6 @@ def _contracted(kernels: Kernels, job: Job) -> Kernels:
             if isinstance(s, kf.Let) and isinstance(apply, kf.Apply) and apply.op in ("add", "sub", "mul") and is_float(s.dtype):
                 s.contract = True
     return kernels
-
-
-def _branches(name: str) -> Callable[[Kernels, Job], Kernels]:
-    """A pass over branches; most programs have none."""
-
-    def run(kernels: Kernels, job: Job) -> Kernels:
-        change = lambda k: getattr(import_later("irad.codegen.transform.branches"), name)(k)
-        return [change(k) if k.polled and _has(k, kf.If) else k for k in kernels]
-
-    return run
-
-
-def _forwarded(kernels: Kernels, job: Job) -> Kernels:
-    """Loops that run in order, that is what is not left to lanes whole."""
-    run = lambda k: import_later("irad.codegen.transform.scalar_replacement").forwarded(k)
-    return [run(k) if k.polled and any(map(_scalar_load, kf.walk(k.body))) else k for k in kernels]
-
-
-def _scalar_load(s: kf.Stmt) -> bool:
-    return (
-        isinstance(s, kf.For) and s.kind == "seq" and any(isinstance(t, kf.Let) and isinstance(t.expr, kf.Load) for t in s.body)
-    )
 
 
 def _outlined(kernels: Kernels, job: Job) -> Kernels:
@@ -150,24 +117,25 @@ _ROWS = (
     ),
     KernelPass(
         "skewed", "In-place sweeps over two axes run several rows at a time, each some steps behind the one above.",
-        _skewed, lambda job: on("skew"), makes=("skewed",), too_late=("shared",),
+        lambda kernels, job: [replace(k, body=skew(k.body, job.notes)) if k.polled else k for k in kernels],
+        lambda job: on("skew"), makes=("skewed",), too_late=("shared",),
     ),
     KernelPass(
         "joined", "The backward of a trip comes right after its forward, where trips are independent: short tapes.",
-        _joined,
+        _late("joined_trips", "joined", _is(kf.Deref)),
         lambda job: on("join"), needs=("skewed",), makes=("joined",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "split", "Loops that ask for their own index are in parts, in each of which all trips go the same way.",
-        _split, lambda job: on("split"), needs=("skewed",), too_late=("laned", "shared"),
+        _late("split_trips", "split_trips", _scalar), lambda job: on("split"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "accumulated", "What all trips of a derivative's loop add to one element is summed in a register.",
-        _accumulated, lambda job: on("accumulate"), needs=("skewed",), too_late=("laned", "shared"),
+        _late("accumulated", "accumulated", _adds), lambda job: on("accumulate"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
         "laned", "Independent trips around scalar loops run side by side, as lanes.",
-        _laned,
+        _late("outer_lanes", "laned", _scalar),
         lambda job: on("lanes"), needs=("skewed",), makes=("laned",), too_late=("contracted", "shared"),
     ),
     KernelPass(
@@ -181,15 +149,15 @@ _ROWS = (
     ),
     KernelPass(
         "selected", "Branches that only choose numbers become selections.",
-        _branches("selected"), lambda job: on("select"), needs=("skewed",), too_late=("polled", "outlined"),
+        _late("branches", "selected", _is(kf.If)), lambda job: on("select"), needs=("skewed",), too_late=("polled", "outlined"),
     ),
     KernelPass(
         "short_circuits", "A branch on what the branch before has just decided moves into that one.",
-        _branches("short_circuits"), lambda job: on("short_circuits"), needs=("skewed",), too_late=("polled", "outlined"),
+        _late("branches", "short_circuits", _is(kf.If)), lambda job: on("short_circuits"), needs=("skewed",), too_late=("polled", "outlined"),
     ),
     KernelPass(
         "forwarded", "What a trip stores or loads and the next one loads stays in a register.",
-        _forwarded, lambda job: on("forward"), needs=("skewed",), makes=("forwarded",), too_late=("polled", "outlined"),
+        _late("scalar_replacement", "forwarded", _loads), lambda job: on("forward"), needs=("skewed",), makes=("forwarded",), too_late=("polled", "outlined"),
     ),
     KernelPass(
         "polled", "Long loops listen for signals, chunk by chunk.",

@@ -100,7 +100,7 @@ class _Checker:
         self.dtypes: dict[str, str] = {p.name: p.dtype for p in kernel.params}
         self.table: dict[type, Callable[[Any, Mapping[str, Interval]], list[kf.Stmt]]] = {
             kf.Let: self.let, kf.Store: self.store, kf.Buffer: self.buffer, kf.View: self.view, kf.Deref: self.deref,
-            kf.Begin: self.begin, kf.For: self.loop, kf.If: self.branch, kf.While: self.while_loop, kf.Parallel: self.parallel,
+            kf.Begin: self.begin, kf.For: self.loop, kf.If: self.inside, kf.While: self.inside, kf.Parallel: self.parallel,
             kf.Call: self.call,
         }  # fmt: skip
 
@@ -219,13 +219,10 @@ class _Checker:
     # ---- blocks ----
 
     def loop(self, s: kf.For, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
-        return [replace(s, body=self.block(s.body, {**ranges, s.var: span_of(s, ranges)}))]
+        return self.inside(s, {**ranges, s.var: span_of(s, ranges)})
 
-    def branch(self, s: kf.If, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
-        return [replace(s, then=self.block(s.then, ranges), orelse=self.block(s.orelse, ranges))]
-
-    def while_loop(self, s: kf.While, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
-        return [replace(s, test=self.block(s.test, ranges), body=self.block(s.body, ranges))]
+    def inside(self, s: kf.Stmt, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
+        return [kf.with_blocks(s, lambda block: self.block(block, ranges))]
 
     def parallel(self, s: kf.Parallel, ranges: Mapping[str, Interval]) -> list[kf.Stmt]:
         return self.elsewhere(replace(s, args=(*s.args, "err"), types=(*s.types, ("i64", True)), writes=(*s.writes, "err")))

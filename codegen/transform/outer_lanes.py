@@ -38,8 +38,7 @@ SUMS = 1 << 15  # bytes of sums that each lane has a part of
 
 def laned(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loops as strips of lanes."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Strips(kernel.body, notes).block(kernel.body, scope, {}))
+    return _Strips.over(kernel, notes)
 
 
 @dataclass
@@ -56,10 +55,6 @@ class _Split:
 
 
 class _Strips(Loops):
-    def __init__(self, whole: Sequence[kf.Stmt], notes: Notes | None):
-        super().__init__(whole)
-        self.notes = notes
-
     @cached_property
     def variables(self) -> dict[str, str]:
         return {t.name: t.dtype for t in kf.walk(self.whole) if isinstance(t, kf.Var)}

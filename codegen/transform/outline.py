@@ -10,6 +10,7 @@ parts go to an array; they are combined in order after the loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from irad.codegen.kernel import form as kf
@@ -47,15 +48,11 @@ class _Outliner:
         scope = dict(outside)
         out: list[kf.Stmt] = []
         for s in body:
-            if isinstance(s, kf.For):
-                inner = {**scope, s.var: "i64"}
-                out += self.loop(s, scope) if s.kind == "par" else [replace(s, body=self.block(s.body, inner))]
-            elif isinstance(s, kf.If):
-                out.append(replace(s, then=self.block(s.then, scope), orelse=self.block(s.orelse, scope)))
-            elif isinstance(s, kf.While):
-                out.append(replace(s, test=self.block(s.test, scope), body=self.block(s.body, scope)))
+            if isinstance(s, kf.For) and s.kind == "par":
+                out += self.loop(s, scope)
             else:
-                out.append(s)
+                inside = partial(self.block, outside={**scope, s.var: "i64"} if isinstance(s, kf.For) else scope)
+                out.append(kf.with_blocks(s, inside))
             _declare(s, scope)
         return out
 

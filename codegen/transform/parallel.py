@@ -76,17 +76,27 @@ class _Marker(Loops):
         blocks = min(self.most(found), max(2, int(min(work([s]), 1e9) // BLOCK)), max(1, trips // unit))
         size = _size(trips // unit, blocks) * unit * s.step
         count = trips * s.step // size
-        block, lo = self.fresh(f"{s.var}_block"), integer(s.lo)
-        before: list[kf.Stmt] = []
-        clear: list[kf.Stmt] = []
-        merge: list[kf.Stmt] = []
+        out = self.in_blocks(s, own, private, found, size, count, count)
+        return out if integer(s.hi) - integer(s.lo) - count * size == 0 else [*out, replace(s, lo=integer(s.lo) + count * size)]
+
+    def in_blocks(
+        self,
+        s: kf.For,
+        own: kf.For,
+        private: Sequence[kf.Stmt],
+        found: Independent,
+        size: Integer,
+        most: int,
+        blocks: int | str,
+    ) -> list[kf.Stmt]:
+        """Blocks of `size` trips side by side, each with memory and sums of its own; `most`: how many blocks there are at most."""
+        block = self.fresh(f"{s.var}_block")
+        before, clear, merge = list[kf.Stmt](), list[kf.Stmt](), list[kf.Stmt]()
         for a in found.sums:
-            own = self.add_up(a, own, block, count, (before, clear, merge))
-        start = lo + integer(block) * size
+            own = self.add_up(a, own, block, most, (before, clear, merge), blocks)
+        start = integer(s.lo) + integer(block) * size
         body: list[kf.Stmt] = [*private, *clear, replace(own, lo=start, hi=start + size)]
-        rest = replace(s, lo=lo + count * size)
-        out = [*before, kf.For(block, "par", 0, count, body), *merge]
-        return out if integer(s.hi) - integer(rest.lo) == 0 else [*out, rest]
+        return [*before, kf.For(block, "par", 0, blocks, body, most=most if isinstance(blocks, str) else None), *merge]
 
     def vectors(self, s: kf.For, private: Sequence[kf.Stmt], trips: int) -> list[kf.Stmt]:
         """A vec loop as a parallel loop over straight-line vectors; what is left over follows."""
@@ -115,16 +125,8 @@ class _Marker(Loops):
             number(size, "mul", each, const(unit * s.step)),
             number(done, "mul", blocks, size),
         ]
-        block, lo = self.fresh(f"{s.var}_block"), integer(s.lo)
-        before: list[kf.Stmt] = []
-        clear: list[kf.Stmt] = []
-        merge: list[kf.Stmt] = []
-        for a in found.sums:
-            own = self.add_up(a, own, block, most, (before, clear, merge), blocks)
-        start = lo + integer(block) * integer(size)
-        body: list[kf.Stmt] = [*private, *clear, replace(own, lo=start, hi=start + integer(size))]
-        rest = replace(s, lo=lo + integer(done))
-        return [*count, *before, kf.For(block, "par", 0, blocks, body, most=most), *merge, rest]
+        shared = self.in_blocks(s, own, private, found, integer(size), most, blocks)
+        return [*count, *shared, replace(s, lo=integer(s.lo) + integer(done))]
 
     def most(self, found: Independent) -> int:
         """Blocks that there may be: so many that the arrays which they add to stay small."""
@@ -138,10 +140,10 @@ class _Marker(Loops):
         block: str,
         count: int,
         parts: tuple[list[kf.Stmt], list[kf.Stmt], list[kf.Stmt]],
-        blocks: str | None = None,
+        blocks: int | str,
     ) -> kf.For:
         """The loop with an array for each block in place of what it adds to; `parts`: statements before it, in it and after it;
-        `blocks`: how many there are, where only the run says it."""
+        `count`: how many blocks there are at most, `blocks`: how many there are."""
         before, clear, merge = parts
         sums, k, x = self.fresh(f"{a.buf}_sums"), self.fresh("k"), self.fresh("x")
         lanes = 64 // DTYPES[a.dtype].itemsize
@@ -153,9 +155,7 @@ class _Marker(Loops):
             kf.Let(x, a.dtype, kf.Load(sums, (at + integer(k),))),
             kf.Store(a.buf, (a.start + integer(k),), x, add=True),
         ]
-        merge.append(
-            kf.For(block, "seq", 0, count if blocks is None else blocks, [kf.For(k, "vec", 0, a.size, added, lanes=lanes)])
-        )
+        merge.append(kf.For(block, "seq", 0, blocks, [kf.For(k, "vec", 0, a.size, added, lanes=lanes)]))
         return replace(loop, body=_moved(loop.body, a.buf, sums, at - a.start))
 
 

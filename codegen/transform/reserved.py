@@ -25,7 +25,7 @@ def reserved(kernel: kf.Kernel) -> kf.Kernel:
     """The kernel with room for the tapes of such loops made before them."""
     if not any(isinstance(s, kf.Deref) for s in kf.walk(kernel.body)):
         return kernel
-    return replace(kernel, body=_Tapes(kernel.body).block(kernel.body, {}, {}))
+    return _Tapes.over(kernel)
 
 
 @dataclass

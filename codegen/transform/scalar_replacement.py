@@ -22,15 +22,15 @@ from irad.codegen.kernel.substitute import replaced
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, symbol, symbols
 from irad.core.lazy_dataclass import dataclass, field, replace
+from irad.core.notes import Notes
 
 MOST = 6  # variables for one loop: they take registers
 LARGE = 400  # statements of a body from which on it is left alone
 
 
-def forwarded(kernel: kf.Kernel) -> kf.Kernel:
+def forwarded(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loads replaced in its loops that run in order."""
-    scope = {p.name: p for p in kernel.params if p.shape is not None}
-    return replace(kernel, body=_Replacer(kernel.body).block(kernel.body, scope, {}))
+    return _Replacer.over(kernel, notes)
 
 
 @dataclass

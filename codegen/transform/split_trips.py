@@ -19,6 +19,7 @@ from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, coefficient, number, symbol, symbols
 from irad.core.lazy_dataclass import replace
+from irad.core.notes import Notes
 
 LEAST = 16  # trips
 PARTS = 3
@@ -32,9 +33,9 @@ COMPARE = {
 Key = tuple[str, kf.Expr]  # the name of a number, and how it is made
 
 
-def split_trips(kernel: kf.Kernel) -> kf.Kernel:
+def split_trips(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with such loops in parts, from the inside out."""
-    return replace(kernel, body=_Splitter(kernel.body).block(kernel.body, {}, {}))
+    return _Splitter.over(kernel, notes)
 
 
 class _Splitter(Loops):
