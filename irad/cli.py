@@ -75,74 +75,103 @@ class _Parser(argparse.ArgumentParser):
         super().error(message + (misspelt(wrong[1], re.findall(r"\w+", message[wrong.end() :])[2:]) if wrong else ""))
 
 
+_TYPES = "argument types, such as f64, f32[3,4], i64[10]; numbers, and texts in quotes ('\"relu\"'), are constants"
+_WRT = "the arguments that --grad is for, by name or position"
+_GRAD = "value and gradient by argument 0, as irad.value_and_grad"
+
+
 def _parser() -> argparse.ArgumentParser:
     p = _Parser(prog="irad", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    types = "argument types, such as f64, f32[3,4], i64[10]; numbers, and texts in quotes ('\"relu\"'), are constants"
-    wrt = "the arguments that --grad is for, by name or position"
     p.add_argument("--version", action="version", version=f"irad {__version__}")
     sub = p.add_subparsers(metavar="COMMAND")
-    d = sub.add_parser("dump", help="the graph of a Python function, at any stage down to assembly")
-    d.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file, or CLASS.METHOD")
-    d.add_argument("types", nargs="*", metavar="TYPE", help=types)
-    d.add_argument("--grad", action="store_true", help=(grads := "value and gradient by argument 0, as irad.value_and_grad"))
-    d.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
-    d.add_argument("--loc", action="store_true", help="source places as comments")
-    d.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=(fast := "flags of irad.compile's fastmath, or all"))
-    stage = d.add_mutually_exclusive_group()
+    _add_dump(sub.add_parser("dump", help="the graph of a Python function, at any stage down to assembly"))
+    e = sub.add_parser("explain", help="what was decided for a function: loops, lanes, contractions, memory")
+    _add_function(e)
+    _add_grad(e)
+    _add_ways(e)
+    e.set_defaults(run=_explain)
+    _add_opt(sub.add_parser("opt", help="run passes on a graph file"))
+    _add_run(sub.add_parser("run", help="run a graph file natively"))
+    _add_bisect(
+        sub.add_parser(
+            "bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it"
+        )
+    )
+    o = sub.add_parser("ops", help="the op table")
+    o.add_argument("words", nargs="*", metavar="WORD", help="only rows with one of these words in their name or notes")
+    o.set_defaults(run=_ops)
+    k = kept.add_commands(sub.add_parser("cache", help="the compiled code on disk: ls, clear, path, why"), _job)
+    _add_grad(k)
+    _add_ways(k)
+    command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), _TYPES, _WRT)
+    t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
+    t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
+    t.add_argument("--seed", type=_natural, default=0, help="of data, weights and order (default 0)")
+    t.set_defaults(run=_train)
+    return p
+
+
+def _add_function(p: argparse.ArgumentParser, what: str = "a function in a file; or FILE.irad, a graph") -> None:
+    """A function and the types of its arguments."""
+    p.add_argument("function", metavar="FILE.py:FUNC", help=what)
+    p.add_argument("types", nargs="*", metavar="TYPE", help=_TYPES)
+
+
+def _add_grad(p: argparse.ArgumentParser, what: str = f"of {_GRAD}") -> None:
+    p.add_argument("--grad", action="store_true", help=what)
+    p.add_argument("--wrt", metavar="ARG,ARG", help=_WRT)
+
+
+def _add_fastmath(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help="flags of irad.compile's fastmath, or all")
+
+
+def _add_ways(p: argparse.ArgumentParser) -> None:
+    """How a function is compiled."""
+    p.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
+    _add_fastmath(p)
+
+
+def _add_dump(p: argparse.ArgumentParser) -> None:
+    _add_function(p, "a function in a file, or CLASS.METHOD")
+    _add_grad(p, _GRAD)
+    p.add_argument("--loc", action="store_true", help="source places as comments")
+    _add_fastmath(p)
+    stage = p.add_mutually_exclusive_group()
     stage.add_argument("--after", metavar="PASS", help="stop after this pass (input: before the first)")
     stage.add_argument("--steps", action="store_true", help="the graph after each pass that changed it, with times")
     stage.add_argument("--diff", action="store_true", help="what each pass changed")
     stage.add_argument("--kernel", action="store_true", help="the kernel form")
     stage.add_argument("--llvm", action="store_true", help="LLVM IR")
     stage.add_argument("--asm", action="store_true", help="assembly")
-    d.set_defaults(run=_dump)
-    e = sub.add_parser("explain", help="what was decided for a function: loops, lanes, contractions, memory")
-    e.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
-    e.add_argument("types", nargs="*", metavar="TYPE", help=types)
-    e.add_argument("--grad", action="store_true", help=f"of {grads}")
-    e.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
-    e.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
-    e.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
-    e.set_defaults(run=_explain)
-    o = sub.add_parser("opt", help="run passes on a graph file")
-    o.add_argument("file", metavar="FILE.irad", help="a graph; - for standard input")
-    o.add_argument("-p", "--passes", required=True, metavar="PASS,PASS", help=f"of {', '.join(sorted(PASSES))}")
-    o.add_argument("--diff", action="store_true", help="show what changed instead of the result")
-    o.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
-    o.set_defaults(run=_opt)
-    r = sub.add_parser("run", help="run a graph file natively")
-    r.add_argument("file", metavar="FILE.irad")
-    source = r.add_mutually_exclusive_group()
+    p.set_defaults(run=_dump)
+
+
+def _add_opt(p: argparse.ArgumentParser) -> None:
+    p.add_argument("file", metavar="FILE.irad", help="a graph; - for standard input")
+    p.add_argument("-p", "--passes", required=True, metavar="PASS,PASS", help=f"of {', '.join(sorted(PASSES))}")
+    p.add_argument("--diff", action="store_true", help="show what changed instead of the result")
+    _add_fastmath(p)
+    p.set_defaults(run=_opt)
+
+
+def _add_run(p: argparse.ArgumentParser) -> None:
+    p.add_argument("file", metavar="FILE.irad")
+    source = p.add_mutually_exclusive_group()
     source.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a parameter's value")
     source.add_argument("--random", type=_natural, metavar="SEED", help="standard normal inputs (integers: 0 to 9)")
-    r.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
-    r.set_defaults(run=_run)
-    b = sub.add_parser(
-        "bisect", help="which stage of the compiler gives other numbers first, and the smallest graph that shows it"
-    )
-    b.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; or FILE.irad, a graph")
-    b.add_argument("types", nargs="*", metavar="TYPE", help=types)
-    b.add_argument("--grad", action="store_true", help=f"of {grads}")
-    b.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
-    b.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an argument's value")
-    b.add_argument("--random", type=_natural, metavar="SEED", default=0, help="of the other arguments: as for run (default 0)")
-    b.add_argument("--out", type=Path, default=Path("smallest.irad"), metavar="FILE.irad", help="where the graph goes")
-    b.add_argument("--seconds", type=_natural, default=60, help="to make it smaller (default 60)")
-    b.set_defaults(run=_bisect)
-    o = sub.add_parser("ops", help="the op table")
-    o.add_argument("words", nargs="*", metavar="WORD", help="only rows with one of these words in their name or notes")
-    o.set_defaults(run=_ops)
-    k = kept.add_commands(sub.add_parser("cache", help="the compiled code on disk: ls, clear, path, why"), _job)
-    k.add_argument("--grad", action="store_true", help=f"of {grads}")
-    k.add_argument("--wrt", metavar="ARG,ARG", help=wrt)
-    k.add_argument("--threads", type=_natural, metavar="N", help="how many threads a call may use (default: all cores)")
-    k.add_argument("--fastmath", metavar="FLAG,FLAG", default="", help=fast)
-    command.add_command(sub.add_parser("export", help="a function as a library for C, with its gradient"), types, wrt)
-    t = sub.add_parser("train", help="train logistic regression and a perceptron on handwritten digits")
-    t.add_argument("--epochs", type=_natural, default=30, help="passes over the data (default 30)")
-    t.add_argument("--seed", type=_natural, default=0, help="of data, weights and order (default 0)")
-    t.set_defaults(run=_train)
-    return p
+    p.add_argument("--grad", action="store_true", help="gradients of the first result by the float parameters too")
+    p.set_defaults(run=_run)
+
+
+def _add_bisect(p: argparse.ArgumentParser) -> None:
+    _add_function(p)
+    _add_grad(p)
+    p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an argument's value")
+    p.add_argument("--random", type=_natural, metavar="SEED", default=0, help="of the other arguments: as for run (default 0)")
+    p.add_argument("--out", type=Path, default=Path("smallest.irad"), metavar="FILE.irad", help="where the graph goes")
+    p.add_argument("--seconds", type=_natural, default=60, help="to make it smaller (default 60)")
+    p.set_defaults(run=_bisect)
 
 
 def _natural(text: str) -> int:

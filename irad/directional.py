@@ -29,12 +29,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (array([ 6., 12.]), 5.0)
     """
     fn, given = plain_of(f), options_of(f)
-    if not has_aux:
-        make = lambda: Cache(import_later("irad.call.pullback").make_vjp(_joint_for(fn, given, False)), options=given)
-        return cache_of(("vjp", given, code_key(fn)), make).run(fn, primals, {})
-    fresh = lambda: Cache(import_later("irad.call.linear").make_vjp_aux(_joint_for(fn, given, True)), options=given)
-    (out, aux), pullback = cache_of(("vjp, aux", given, code_key(fn)), fresh).run(fn, primals, {})
-    return out, pullback, aux
+    make = lambda: Cache(import_later("irad.call.pullback").make_vjp(_joint_for(fn, given, has_aux), has_aux), options=given)
+    out, pullback = cache_of(("vjp, aux" if has_aux else "vjp", given, code_key(fn)), make).run(fn, primals, {})
+    return (out[0], pullback, out[1]) if has_aux else (out, pullback)
 
 
 def _joint_for(fn: Any, given: Options, has_aux: bool) -> Any:

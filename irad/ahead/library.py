@@ -29,7 +29,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import flatten, is_leaf
 from irad.core.types import Type, parse_type, type_of
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
-from irad.frontend.arguments import definition, statics
+from irad.frontend.arguments import definition
 from irad.frontend.trace import trace
 from irad.frontend.values.traced import Spec, Traced, with_own
 from irad.ops.scipy_special import PREFIX
@@ -267,7 +267,7 @@ def _function(
 
 def _capture(c: Any, fn: Any, traced: Traced) -> np.ndarray:
     """What a function captures, as it is now."""
-    value = c.get(fn, statics(traced.in_tree))
+    value = c.get(fn, traced.in_tree.statics)
     return np.ascontiguousarray(value, c.type.numpy).reshape(c.type.dims)
 
 

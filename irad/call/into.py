@@ -152,8 +152,4 @@ def _words(t: Type) -> str:
 def _type(r: Result, plain: Traced) -> Type:
     if r.kind == "static":
         raise IradValueError(f"the result is {r.value!r} whatever the arguments are; leave out None there")
-    if r.same_as is not None:
-        kind, at = r.same_as
-        return plain.in_leaves[at].type if kind == "arg" else plain.captures[at].type
-    assert r.index is not None
-    return plain.graph.results[r.index].type
+    return plain.type_of(r)

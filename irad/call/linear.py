@@ -1,6 +1,5 @@
 """`linearize` outside of compiled code: a native forward that keeps what the derivative needs, and the derivative as a
-linear function of tangents that Python calls: forward mode, cut where `vjp` is cut (see irad.call.pullback). And `vjp` of functions
-that return something beside their value."""
+linear function of tangents that Python calls: forward mode, cut where `vjp` is cut (see irad.call.pullback)."""
 
 from __future__ import annotations
 
@@ -9,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from irad.call.pullback import Joint, Pullback, VjpSpecialisation, cotangent_type, surely_there
+from irad.call.pullback import Joint, Pullback, VjpSpecialisation
 from irad.core.structured import field_type
 from irad.core.tree import flatten
 from irad.core.types import type_of
-from irad.errors import IradTypeError
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import OUTSIDE
 from irad.frontend.values.traced import Spec
@@ -30,26 +28,6 @@ def make_linear(joint: Joint) -> Callable[..., LinearSpecialisation]:
         static = static_leaves(fn, options, args, kwargs)
         traced = trace(joint(fn), (args, tree.unflatten(specs)), static=static)
         return LinearSpecialisation(joint, traced, specs, options)
-
-    return make
-
-
-def make_vjp_aux(joint: Joint) -> Callable[..., VjpSpecialisation]:
-    """As `irad.call.pullback.make_vjp` for a function that returns (value, aux): only the value has a cotangent.
-
-    `joint(fn)(primals, cotangent)` gives ((value, aux), cotangents of the primals).
-    """
-
-    def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
-        static = static_leaves(fn, options, args, kwargs)
-        plain = trace(fn, args, kwargs, static=static, rows=False)
-        if plain.out_tree.cls is not tuple or len(plain.out_tree.children) != 2:
-            raise IradTypeError("with has_aux=True the function must return (value, aux)")
-        value = plain.out_tree.children[0]
-        surely_there(plain.out_tree)
-        specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
-        traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
-        return VjpSpecialisation(joint, traced, specs, options)
 
     return make
 

@@ -21,7 +21,7 @@ from irad.core.ir import Graph, types
 from irad.core.lazy_dataclass import replace
 from irad.core.tree import TreeDef, flatten, leaves_like
 from irad.core.types import Type
-from irad.errors import ShapeError, UnsupportedError
+from irad.errors import IradTypeError, ShapeError, UnsupportedError
 from irad.frontend.reading.returned import Perhaps
 from irad.frontend.trace import trace
 from irad.frontend.transforms.transform import OUTSIDE
@@ -35,15 +35,23 @@ from irad.pipeline import DIFFERENTIATE, FINISH
 Joint = Callable[[Any], Callable[[Any, Any], Any]]  # fn -> (primals, cotangent) -> (result, cotangents of the primals)
 
 
-def make_vjp(joint: Joint) -> Callable[..., VjpSpecialisation]:
-    """How a vjp of a function is compiled, given how its joint function is written."""
+def make_vjp(joint: Joint, has_aux: bool = False) -> Callable[..., VjpSpecialisation]:
+    """How a vjp of a function is compiled, given how its joint function is written.
+
+    With `has_aux` the function returns (value, aux), of which only the value has a cotangent, and so does what is joint.
+    """
 
     def make(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = DEFAULT) -> VjpSpecialisation:
         static = static_leaves(fn, options, args, kwargs)
         plain = trace(fn, args, kwargs, static=static, rows=False)
+        value = plain.out_tree
+        if has_aux:
+            if value.cls is not tuple or len(value.children) != 2:
+                raise IradTypeError("with has_aux=True the function must return (value, aux)")
+            value = value.children[0]
         surely_there(plain.out_tree)
-        specs = [Spec(cotangent_type(plain, k)) for k in range(len(plain.results))]
-        traced = trace(joint(fn), (args, plain.out_tree.unflatten(specs)), static=static)
+        specs = [Spec(cotangent_type(plain, k)) for k in range(value.size)]
+        traced = trace(joint(fn), (args, value.unflatten(specs)), static=static)
         return VjpSpecialisation(joint, traced, specs, options)
 
     return make
@@ -68,12 +76,7 @@ def cotangent_type(t: Traced, k: int) -> Type:
     r = t.results[k]
     if r.kind == "static":
         return Type("f64", np.shape(r.value))
-    if r.same_as is not None:
-        kind, at = r.same_as
-        found = t.in_leaves[at].type if kind == "arg" else t.captures[at].type
-    else:
-        assert r.index is not None
-        found = t.graph.results[r.index].type
+    found = t.type_of(r)
     return found if found.differentiable else found.with_dtype("f64")
 
 

@@ -61,11 +61,7 @@ def code_key(fn: Any) -> Any:
 
 def statics(tree: TreeDef) -> list[Any]:
     """The parts of the arguments that are no numbers, in order, then the structured arrays among them."""
-    return _statics(tree) + [t.meta.whole and t.meta.whole() for _, t in structured_nodes(tree)]
-
-
-def _statics(tree: TreeDef) -> list[Any]:
-    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]
+    return tree.statics + [t.meta.whole and t.meta.whole() for _, t in structured_nodes(tree)]
 
 
 _every: weakref.WeakSet[Cache] = weakref.WeakSet()

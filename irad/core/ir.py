@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
-from typing import Any
+from typing import Any, TypeVar
 
 from irad.core.affine import symbols
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import Type
 from irad.errors import IradError, Loc
+
+T = TypeVar("T")
 
 _ids = itertools.count()
 
@@ -205,10 +207,15 @@ def map_regions(node: Node, f: Callable[[Graph], Graph]) -> Node:
 
 def walk(graph: Graph) -> Iterator[Node]:
     """Every node, regions included, in program order."""
-    for node in graph.nodes:
+    return within(graph.nodes)
+
+
+def within(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Nodes, and those in their regions, in program order."""
+    for node in nodes:
         yield node
         for r in node.regions:
-            yield from walk(r)
+            yield from within(r.nodes)
 
 
 def values(graph: Graph) -> Iterator[Value]:
@@ -236,6 +243,23 @@ def calls(graph: Graph) -> tuple[Node, ...]:
 def callees(graph: Graph) -> list[str]:
     """Names of the functions that a graph calls itself, each once."""
     return list(dict.fromkeys(n.attrs["callee"] for n in calls(graph)))
+
+
+def closure(start: Iterable[T], step: Callable[[T], Iterable[T]]) -> dict[T, None]:
+    """What is reached from some things in any number of steps, they themselves included, as keys in the order found."""
+    found = dict.fromkeys(start)
+    todo = list(found)
+    while todo:
+        for x in step(todo.pop()):
+            if x not in found:
+                found[x] = None
+                todo.append(x)
+    return found
+
+
+def reachable(program: Mapping[str, Graph], names: Iterable[str]) -> dict[str, None]:
+    """Functions, and what they call, directly or not. One that is not there yet calls nothing."""
+    return closure(names, lambda f: callees(program[f]) if f in program else ())
 
 
 class Builder:

@@ -62,6 +62,11 @@ class TreeDef:
         self.size: int = 1 if cls is None else sum(c.size for c in children)
         self._hash: int | None = None
 
+    @property
+    def statics(self) -> list[Any]:
+        """The parts that are no leaves, in order."""
+        return [self.meta.value] if self.cls is TreeDef else [s for c in self.children for s in c.statics]
+
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The nested object with these leaves. Raises IradTypeError if their number is not `size`."""
         if len(leaves) != self.size:

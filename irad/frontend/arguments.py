@@ -61,7 +61,7 @@ class Arguments:
         """The arguments, as the function that is read gets them."""
         self._extents()
         self._leaves()
-        taken = iter([self._static(x, Path(k)) for k, x in enumerate(statics(self.in_tree))])
+        taken = iter([self._static(x, Path(k)) for k, x in enumerate(self.in_tree.statics)])
         args, kwargs = _with_statics(self.in_tree, taken).unflatten(self.objects)
         for k, x in enumerate(args):
             self._inputs(x, Path(GIVEN, (("item", 0), ("item", k))))
@@ -188,11 +188,6 @@ def refusal(x: Any) -> str:
     """Why a structured array cannot be taken apart; "" for what is none."""
     plain = isinstance(x, (np.ndarray, np.void)) and x.dtype.names is not None and type(x) in (*ARRAYS, *SCALARS)
     return why_not(x.dtype) if plain else ""
-
-
-def statics(tree: TreeDef) -> list[Any]:
-    """The parts of a tree that are no leaves, in order."""
-    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in statics(c)]
 
 
 def _with_statics(tree: TreeDef, values: Iterator[Any]) -> TreeDef:

@@ -18,7 +18,7 @@ import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in
 from irad.core.foreign import base_items
-from irad.core.ir import Builder, Graph, Value, captured, current
+from irad.core.ir import Builder, Graph, Value, closure, current
 from irad.core.notes import Notes
 from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
@@ -29,6 +29,7 @@ from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
+from irad.frontend.values.extents import operands_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep
@@ -233,18 +234,8 @@ class Reader:
 
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
-        out: set[Value] = set()
-        todo, seen = [v], {v}
-        while todo:
-            x = todo.pop()
-            node = definition(x)
-            if node is None or x in self.loop_of:
-                out.add(x)
-            else:
-                new = {*node.inputs, *captured(node)} - seen
-                seen |= new
-                todo += new
-        return out
+        step = lambda x: () if x in self.loop_of else operands_of(x)
+        return {x for x in closure([v], step) if x in self.loop_of or definition(x) is None}
 
     @property
     def frame(self) -> Activation:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Builder, Graph, Program, Value, walk
+from irad.core.ir import Builder, Graph, Program, Value, callees, reachable, walk
 from irad.core.ir import captures as free
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
@@ -18,7 +18,7 @@ from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.activations import HELD, Restart
-from irad.frontend.arguments import Arguments, definition, statics
+from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
@@ -144,7 +144,7 @@ class _Attempt:
                     raise
                 out = None
             try:
-                r.captures.check_callbacks(self.fn, statics(self.in_tree))
+                r.captures.check_callbacks(self.fn, self.in_tree.statics)
                 results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
                 writes = written_back(self.reader, lambda x: self._assigned(x, values))
@@ -198,7 +198,7 @@ class _Attempt:
         leaf = lambda x: is_number(x) or isinstance(x, (Array, Poison, Text))
         out = with_perhaps(self.reader, lists.with_items(self.reader, _settled(out), self.rows))
         leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
-        check_returned(self.reader, statics(tree))
+        check_returned(self.reader, tree.statics)
         values: list[Value] = []
         whole = [
             x
@@ -215,7 +215,7 @@ class _Attempt:
         given = next((k for k, y in enumerate(self.arguments.records) if y is x), None)
         if given is None:
             return self.reader.captures.records.get(x)
-        return None if x.layout.scalar else Path(len(statics(self.in_tree)) + given)
+        return None if x.layout.scalar else Path(len(self.in_tree.statics) + given)
 
     def _result(self, x: Any, values: list[Value]) -> Result:
         if isinstance(x, Poison):
@@ -291,7 +291,8 @@ class _Attempt:
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
         fixed = lambda x: Result(x.kind, x.index, x.value, fix(x.same_as))
         graph = Graph((*self.params, *(c.value for c in captures)), nodes, tuple(values), name)
-        program = _reachable(name, graph, self.reader.graphs)
+        called = reachable(self.reader.graphs, callees(graph))
+        program = {name: graph, **{f: self.reader.graphs[f] for f in called}}
         if self.reader.room < ONCE and may_outgrow(program) and acts(program):
             raise Restart(room=ONCE)
         return Traced(
@@ -326,19 +327,6 @@ def may_outgrow(program: Program) -> bool:
 def acts(program: Program) -> bool:
     """Does a program print or call Python, so that a call must not begin again?"""
     return any(effects(n) == "io" for g in program.values() for n in g.nodes)
-
-
-def _reachable(name: str, graph: Graph, others: dict[str, Graph]) -> Program:
-    """The entry, and the graphs that it calls, directly or not."""
-    program = {name: graph}
-    todo = [graph]
-    while todo:
-        for n in walk(todo.pop()):
-            callee = n.attrs.get("callee") if n.op.name == "call" else None
-            if callee is not None and callee not in program:
-                program[callee] = others[callee]
-                todo.append(others[callee])
-    return program
 
 
 def _settled(x: Any) -> Any:

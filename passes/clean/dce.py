@@ -19,6 +19,7 @@ from irad.core.ir import (
     Program,
     Value,
     callees,
+    closure,
     extents_in,
     map_regions,
     nodes_where,
@@ -45,18 +46,12 @@ def dce(program: Program) -> Program:
 def effectful(program: Program) -> set[str]:
     """Names of the functions that raise, print or may never end, themselves or by a call."""
     acts = lambda n: n.op.effects != "none" or endless(n)
-    found = {name for name, g in program.items() if nodes_where(g, "acting", acts)}
+    own = [name for name, g in program.items() if nodes_where(g, "acting", acts)]
     callers: dict[str, list[str]] = defaultdict(list)
     for name, g in program.items():
         for callee in callees(g):
             callers[callee].append(name)
-    todo = [c for name in found for c in callers[name]]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += callers[name]
-    return found
+    return set(closure(own, callers.__getitem__))
 
 
 def has_effects(n: Node, effectful: set[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irad.core.ir import Builder, Graph, Node, Program, Value, callees, calls, copy, current, size
+from irad.core.ir import Builder, Graph, Node, Program, Value, callees, calls, copy, current, reachable, size
 from irad.ops.control import vmap
 from irad.ops.regions import is_loop
 from irad.passes.rewrite import Env, lookup, rebuild, rename_bound
@@ -33,7 +33,7 @@ def inline(program: Program) -> Program:
             g = _graph(g, cheap, bodies, {})
         done[name] = g
     entry = next(iter(program))
-    kept = _reachable(done, entry)
+    kept = reachable(done, [entry])
     return {name: done[name] for name in program if name in kept}
 
 
@@ -45,19 +45,9 @@ def _call_sites(program: Program) -> dict[str, int]:
     return count
 
 
-def _reachable(program: Program, name: str) -> set[str]:
-    found, todo = set(), [name]
-    while todo:
-        f = todo.pop()
-        if f not in found:
-            found.add(f)
-            todo += callees(program[f])
-    return found
-
-
 def _recursive(program: Program) -> set[str]:
     """The functions from which a chain of calls leads back to them."""
-    return {name for name, g in program.items() if any(name in _reachable(program, c) for c in callees(g))}
+    return {name for name, g in program.items() if name in reachable(program, callees(g))}
 
 
 def _callees_first(program: Program) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, copy, current, types
 from irad.ops.control import pop, push, zero
-from irad.ops.regions import Loop
+from irad.ops.regions import Loop, entries
 from irad.passes.analyses.activity import activity, carries
 from irad.passes.derivatives.reverse import Differentiation, no_derivative
 
@@ -51,8 +51,7 @@ class Forward:
 
     def live_entries(self, node: Node) -> list[int]:
         """Positions in the record of a push or pop that carry a derivative."""
-        n = len(node.inputs) + len(node.outputs) - 2
-        return [k for k in range(n) if (node.attrs["site"], k) in self._active]
+        return [k for k, e in enumerate(entries(node)) if e in self._active]
 
     def run(self, graph: Graph, tan: Tangents) -> None:
         """Append the nodes of `graph` and their tangents to the current builder; extends `tan`."""

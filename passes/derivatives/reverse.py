@@ -29,7 +29,7 @@ from irad.ops import elementwise as ew
 from irad.ops.array import STORES, Spec
 from irad.ops.control import call, pop, tape_new
 from irad.ops.custom import host
-from irad.ops.regions import is_loop
+from irad.ops.regions import entries, is_loop
 from irad.passes.analyses.activity import activity, carries, open_entries
 from irad.passes.analyses.final_values import FinalValues
 from irad.passes.derivatives.checkpointing import NOTHING_ASKED, Asked
@@ -175,8 +175,7 @@ class Reverse:
 
     def live_entries(self, node: Node) -> list[int]:
         """Positions in the record of a push or pop that carry a derivative."""
-        n = len(node.inputs) + len(node.outputs) - 2
-        return [k for k in range(n) if (node.attrs["site"], k) in self._active]
+        return [k for k, e in enumerate(entries(node)) if e in self._active]
 
     def enter(self, frame: RegionPair) -> None:
         self.frame_of.update(dict.fromkeys(frame.graph.params, frame))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from irad.core.ir import Graph, Node, Value, captured
 from irad.core.types import Type
+from irad.ops.regions import Loop
 from irad.passes.memory.copies import read_in_place
 
 
@@ -146,9 +147,7 @@ class Lives:
         self._use(node.inputs, first)
         for r in node.regions:
             self._skipped.append((first, 2 * self._t + 2))
-            self._graph(r)
-            self._t += 1
-            self._use(r.results, 2 * self._t + 1)
+            self._region(r, r.results)
             self._skipped.pop()
         self._define(node.outputs)
         for r in node.regions:
@@ -156,34 +155,27 @@ class Lives:
 
     _checkpoint = _if
 
-    def _for(self, node: Node) -> None:
-        (body,) = node.regions
-        start = 2 * self._t + 1
-        self._use(node.inputs, start)
-        self._enter()
-        self._define(body.params)
-        self._graph(body)
+    def _region(self, region: Graph, last: Iterable[Value]) -> None:
+        """`last`: what must be there at its end."""
+        self._graph(region)
         self._t += 1
-        self._use(body.results, 2 * self._t + 1)
-        self._leave(node)
-        self._tie_carries(node, start, node.inputs[1:], body.params[1:], node.outputs)
+        self._use(last, 2 * self._t + 1)
 
-    def _while(self, node: Node) -> None:
-        cond, body = node.regions
-        start = 2 * self._t + 1
+    def _trips(self, node: Node) -> None:
+        loop, start = Loop(node), 2 * self._t + 1
         self._use(node.inputs, start)
         self._enter()
-        self._define(cond.params)
-        self._graph(cond)
-        self._t += 1
-        self._use(cond.params, 2 * self._t + 1)  # the memory must last to the body, or to the results
-        self._define(body.params)
-        self._graph(body)
-        self._t += 1
-        self._use(body.results, 2 * self._t + 1)
+        for cond in loop.conds:
+            self._define(cond.params)
+            self._region(cond, cond.params)  # the memory must last to the body, or to the results
+        self._define(loop.body.params)
+        self._region(loop.body, loop.yields)
         self._leave(node)
-        self._tie(cond.params, body.params)
-        self._tie_carries(node, start, node.inputs, body.params, node.outputs)
+        for cond in loop.conds:
+            self._tie(cond.params, loop.carries)
+        self._tie_carries(node, start, loop.inits, loop.carries, node.outputs)
+
+    _for = _while = _trips
 
     def _tie_carries(self, node: Node, start: int, *rows: Sequence[Value]) -> None:
         """One memory for each carry; buffers that swap keep the name of the parameter, the yielded array has the other's."""

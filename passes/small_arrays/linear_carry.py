@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
 from irad.core.affine import applied, coefficient
-from irad.core.ir import Builder, Graph, Node, Program, Value, defs, reads
+from irad.core.ir import Builder, Graph, Node, Program, Value, closure, defs, reads
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Dim, Type, affine
 from irad.ops.array import broadcast_to
@@ -182,14 +182,7 @@ def _cycles(body: Graph, derivative: bool) -> list[list[Value]]:
 
 def _closure(step: Mapping[Value, Collection[Value]], start: Value) -> set[Value]:
     """What `start` depends on in one trip or more."""
-    found: set[Value] = set()
-    todo = list(step[start])
-    while todo:
-        p = todo.pop()
-        if p not in found:
-            found.add(p)
-            todo += step[p]
-    return found
+    return set(closure(step[start], step.__getitem__))
 
 
 @dataclass(frozen=True)

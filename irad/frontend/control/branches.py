@@ -238,11 +238,8 @@ class Merge:
                 result = maker.make(i.template)
             elif isinstance(i.place, Storage):
                 self.r.state.assign(i.place, i.a if isinstance(i.template, Same) else next(maker.values))
-            elif isinstance(i.place, Items):
-                self.r.state.touch(i.place.owner)
-                i.place.set(maker.make(i.template))
             else:
-                self.r.state.assign(i.place, maker.make(i.template))
+                self.r.state.give(i.place, maker.make(i.template))
         for array, cells in self.exports.watching:
             array.watch = tuple((c, c.content) for c in cells)
         self._watch(maker.runs.values())
@@ -408,6 +405,5 @@ def _hints(items: list[_Item]) -> list[str]:
     out: list[str] = []
     seen: set[int] = set()
     for i in items:
-        name = i.place.name if isinstance(i.place, Name) else i.place.owner.name if isinstance(i.place, Storage) else ""
-        out += [str(name or "")] * len(holes(i.template, seen))
+        out += ["" if i.place is None else i.place.hint] * len(holes(i.template, seen))
     return out

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Builder, Node, Value, current, walk
+from irad.core.ir import Builder, Node, Value, current, within
 from irad.errors import IradError, PythonTypeError, PythonValueError, UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.state import Region
@@ -235,15 +235,7 @@ def assume_no_return() -> Dead:
 
 def undecided(region: Region) -> bool:
     """Does a region not return only because what a recursive function returns is not known yet?"""
-    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for n in nodes_within(region.nodes))
-
-
-def nodes_within(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Nodes, and those in their regions."""
-    for n in nodes:
-        yield n
-        for g in n.regions:
-            yield from walk(g)
+    return region.dead and any(n.op is raise_if and n.attrs["message"] == _UNKNOWN for n in within(region.nodes))
 
 
 def dead_end(region: Region, what: str) -> Exception:

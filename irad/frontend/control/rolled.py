@@ -140,8 +140,7 @@ class Rolled:
         seen: set[int] = set()
         out = []
         for c in self.carries.values():
-            name = c.place.name if isinstance(c.place, Name) else c.place.owner.name if isinstance(c.place, Storage) else ""
-            out += [(t, str(name or "")) for t in holes(c.template, seen)]
+            out += [(t, c.place.hint) for t in holes(c.template, seen)]
         return out + [(t, "") for t in self.arrays.flags(self.carries)]
 
     def _enter(self, phis: Sequence[Value], index: Value | None) -> None:
@@ -153,16 +152,13 @@ class Rolled:
         for c in self.carries.values():
             held = len(entered)
             value = next(maker.values) if isinstance(c.place, Storage) and isinstance(c.template, Ary) else maker.make(c.template)
+            self.r.state.give(c.place, UNDEFINED if c.filled else value)
             if c.filled:
-                self.r.state.assign(c.place, UNDEFINED)
-            elif isinstance(c.place, Items):
-                self.r.state.touch(c.place.owner)
-                c.place.set(value)
+                continue
+            self.containers.given[c.place.key] = value
+            if isinstance(c.place, Items):
                 del entered[held:]  # its items; the container itself stays
-                self.containers.given[c.place.key] = value
             else:
-                self.r.state.assign(c.place, value)
-                self.containers.given[c.place.key] = value
                 self.containers.stand(c, value)
         self.lists.starts.update(maker.runs)
         self.containers.watch_first_elements(maker.runs)
@@ -434,13 +430,7 @@ class Rolled:
         self.containers.made = {}
         maker = Maker(outs, self.arrays.result, self.containers.note_made, None if self.trips is None else affine_of(self.trips))
         for c in self.carries.values():
-            if isinstance(c.place, Storage):
-                self.r.state.assign(c.place, next(maker.values))
-            elif isinstance(c.place, Items):
-                self.r.state.touch(c.place.owner)
-                c.place.set(maker.make(c.template))
-            else:
-                self.r.state.assign(c.place, maker.make(c.template))
+            self.r.state.give(c.place, next(maker.values) if isinstance(c.place, Storage) else maker.make(c.template))
         self.arrays.finish(self.trips)
         watch_sides(maker.sized)
         cells = self.arrays.of_lists()

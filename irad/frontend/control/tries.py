@@ -13,13 +13,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irad.core.ir import Graph, Node, Value, current, walk
+from irad.core.ir import Graph, Node, Value, current, reachable, walk, within
 from irad.core.room import Outgrown
 from irad.errors import Loc, UnsupportedError
 from irad.frontend.activations import HELD, Final, Restart, RunningTry
 from irad.frontend.control.flow import block, branch, finish, flag, jumps, stopped, unless_stopped
 from irad.frontend.control.nullable import NEEDED
-from irad.frontend.control.regions import Dead, absorb, as_python, nodes_within, run_region
+from irad.frontend.control.regions import Dead, absorb, as_python, run_region
 from irad.frontend.numpy.python_scalars import LIMITS, NO_FIT
 from irad.frontend.reader import Reader, statement
 from irad.frontend.values.arr import Arr
@@ -92,7 +92,7 @@ def last(r: Reader, before: int, what: str, run: Callable[[], Any]) -> None:
     that: so it may change variables of this function only."""
     with nothing_stored(r, before, what):
         through = any(f.guards for f in r.frames[:-1])
-        if not through or not any(n.op is raise_if for n in nodes_within(current().nodes[before:])):
+        if not through or not any(n.op is raise_if for n in within(current().nodes[before:])):
             run()
             return
         region = run_region(r, run, conditional=False)
@@ -256,15 +256,13 @@ def may_be_caught(r: Reader, nodes: list[Node]) -> bool:
     """Does a handler in force catch what these nodes raise, or the functions that they call?"""
     if not r.frame.guards:
         return False
-    called, found = set[str](), list(nodes_within(nodes))
-    for n in found:  # which grows
-        if n.op is call_op and n.attrs["callee"] not in called:
-            called.add(n.attrs["callee"])
-            found += walk(r.graphs[n.attrs["callee"]]) if n.attrs["callee"] in r.graphs else ()
+    inside = list(within(nodes))
+    called = reachable(r.graphs, [n.attrs["callee"] for n in inside if n.op is call_op])
     for record in r.records:
         if record.name in called and not record.done:
             record.tried += [(c, nodes[-1].loc) for c in _caught_classes(r)]
-    return any(_guard_of(r, n) is not None for n in found if n.op is raise_if)
+    inside += [n for f in called if f in r.graphs for n in walk(r.graphs[f])]
+    return any(_guard_of(r, n) is not None for n in inside if n.op is raise_if)
 
 
 def caught_around(r: Reader) -> tuple[type[BaseException], ...]:

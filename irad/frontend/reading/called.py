@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Builder, Graph, Value, callees, captures, current, emit, substitute
+from irad.core.ir import Builder, Graph, Value, callees, captures, current, emit, substitute, within
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.switches import on
 from irad.core.types import Type
 from irad.errors import IradError
 from irad.frontend.activations import Activation, Restart
 from irad.frontend.control.filling import Maker, holes, leaves
-from irad.frontend.control.regions import Dead, nodes_within, run_region
+from irad.frontend.control.regions import Dead, run_region
 from irad.frontend.control.templates import Ary, Template
 from irad.frontend.reader import Reader
 from irad.frontend.reading.signatures import (
@@ -125,7 +125,7 @@ def _in_place(r: Reader, known: Known, given: Arguments, frame: Activation, body
     with r.state.watched(frame.env.stamp) as watch:
         out = body(frame)
     made = here.nodes[before:]
-    known.cost = sum(1 for _ in nodes_within(made))
+    known.cost = sum(1 for _ in within(made))
     known.epoch = r.state.epoch
     quiet = epoch == r.state.epoch and all(effects(n) != "io" for n in made)
     known.pure = quiet and not watch.old

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import current
+from irad.core.ir import current, within
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
@@ -17,7 +17,7 @@ from irad.frontend.control.generators import run
 from irad.frontend.control.regions import Dead, as_python
 from irad.frontend.control.sequences import Stream
 from irad.frontend.control.stands import Stands
-from irad.frontend.control.tries import last, nodes_within, pending
+from irad.frontend.control.tries import last, pending
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.statements import assign
@@ -140,7 +140,7 @@ def _managed(r: Reader, s: ast.With, manager: Any, body: Callable[[Any], None]) 
 def _check_swallowed(r: Reader, result: Any, nodes: list[Any]) -> None:
     """Raises UnsupportedError where an exception that depends on data would be swallowed."""
     swallows = result is not None and (is_traced_deep(result) or r.truth(result) is not False)
-    if swallows and any(n.op is raise_if for n in nodes_within(nodes)):
+    if swallows and any(n.op is raise_if for n in within(nodes)):
         raise UnsupportedError(
             "this __exit__ swallows exceptions, and the block may raise one depending on data; use try and except"
         )

@@ -64,7 +64,7 @@ def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) ->
     value = with_perhaps(r, value) if type(value) is Nullable else _listed(r, value)
     leaf = lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)) or _from_outside(r, x) is not None
     leaves, tree = flatten(value, leaf, r.is_opened, nondiff=True)
-    parts = _statics(tree)
+    parts = tree.statics
     check_returned(r, parts)
     r.captures.pin(*parts)
     return tree, [_result(r, name, x, result) for x in leaves]
@@ -98,7 +98,3 @@ def _from_outside(r: Reader, x: Any) -> Any:
         return None
     given = r.captures.given.get(id(x)) if r.captures.inputs.get(id(x)) is x else None
     return given or (r.captures.path(r.captures.originals[id(x)]) if id(x) in r.captures.originals else None)
-
-
-def _statics(tree: TreeDef) -> list[Any]:
-    return [tree.meta.value] if tree.cls is TreeDef else [s for c in tree.children for s in _statics(c)]

@@ -62,9 +62,9 @@ class Operands:
         counts = [sum(lo <= k < hi for k in at) for lo, hi in zip(ends, ends[1:])]
         return Operands(leaves, tree, at, [value_of(r, leaves[k]) for k in at], [kind_of(leaves[k]) for k in at], counts)
 
-    def objects(self, values: Sequence[Value]) -> list[Any]:
-        """The arguments with other floats."""
-        inner = list(self.leaves)
+    def objects(self, values: Sequence[Value], rest: Sequence[Any] | None = None) -> list[Any]:
+        """The arguments with other floats; `rest`: the leaves that are there for the others, instead of their own."""
+        inner = list(self.leaves if rest is None else rest)
         for k, v, kind in zip(self.at, values, self.kinds):
             inner[k] = object_of(v, kind)
         return list(self.tree.unflatten(inner))
@@ -236,7 +236,7 @@ def apply_custom_jvp(r: Reader, fun: Any, rule: Any, args: list[Any], kwargs: di
     f, out = region(r, p, lambda: traced(r, r.call(fun, ops_.objects(p), kwargs)), "a function with a custom derivative")
 
     def body() -> Outcome:
-        got = r.call(rule, [tuple(ops_.objects(q)), tuple(_tangents(ops_, dots))], kwargs)
+        got = r.call(rule, [tuple(ops_.objects(q)), tuple(ops_.objects(dots, [0.0] * len(ops_.leaves)))], kwargs)
         if not isinstance(got, tuple) or len(got) != 2:
             raise IradTypeError("the rule of a custom_jvp must return a tuple (result, tangent of the result)")
         result = traced(r, got[0])
@@ -249,14 +249,6 @@ def apply_custom_jvp(r: Reader, fun: Any, rule: Any, args: list[Any], kwargs: di
 
     graph, _ = region(r, [*q, *dots], body, "the rule of a custom_jvp")
     return out.rebuilt(emit(ops.custom_jvp, *ops_.floats, regions=[f, graph]))
-
-
-def _tangents(given: Operands, dots: Sequence[Value]) -> list[Any]:
-    """Tangents nested like the arguments; 0.0 for what carries none."""
-    leaves: list[Any] = [0.0] * len(given.leaves)
-    for k, v, kind in zip(given.at, dots, given.kinds):
-        leaves[k] = object_of(v, kind)
-    return list(given.tree.unflatten(leaves))
 
 
 def _result_tangents(r: Reader, got: Any, out: Outcome) -> list[Value]:

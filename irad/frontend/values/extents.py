@@ -6,12 +6,12 @@ needs no check. Where it is not seen, the extents are compared at run time, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from irad.core import room
-from irad.core.ir import Builder, Graph, Value, captured, emit
+from irad.core.ir import Builder, Graph, Value, captured, closure, emit
 from irad.core.types import Dim, Type
 from irad.errors import ShapeError
 from irad.ops.array import Slice, broadcast, dim_value, index
@@ -41,17 +41,14 @@ def at_most(n: Value, most: Dim) -> Value:
 
 def decided_by_data(*dims: Dim) -> bool:
     """Are extents computed of floating-point numbers, so that no whole number of the arguments or captured ones alone decides them?"""
-    todo = list(Type("f64", dims).symbols)
-    seen = set(todo)
-    while todo:
-        v = todo.pop()
-        if v.type.dtype[0] in "fc":
-            return True
-        node = definition(v)
-        new = set() if node is None else {*node.inputs, *captured(node)} - seen
-        seen |= new
-        todo += new
-    return False
+    floats = lambda v: v.type.dtype[0] in "fc"
+    return any(map(floats, closure(Type("f64", dims).symbols, lambda v: () if floats(v) else operands_of(v))))
+
+
+def operands_of(v: Value) -> Iterable[Value]:
+    """What the node that makes a value reads, in its regions too; nothing of a value that no node here makes."""
+    node = definition(v)
+    return () if node is None else (*node.inputs, *captured(node))
 
 
 def equal(a: Dim, b: Dim) -> bool:

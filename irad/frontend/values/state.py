@@ -43,6 +43,11 @@ class Place:
     def key(self) -> tuple[Any, ...]:
         return (type(self).__name__, id(self.owner), self.name)
 
+    @property
+    def hint(self) -> str:
+        """What the user calls it."""
+        return ""
+
     def get(self) -> Any:
         raise NotImplementedError
 
@@ -54,6 +59,10 @@ class Name(Place):
     """A variable of an activation."""
 
     owner: Env
+
+    @property
+    def hint(self) -> str:
+        return str(self.name or "")
 
     def get(self) -> Any:
         return self.owner.names.get(self.name, UNDEFINED)
@@ -69,6 +78,10 @@ class Storage(Place):
     """The content of an array's cell."""
 
     owner: Cell
+
+    @property
+    def hint(self) -> str:
+        return str(self.owner.name or "")
 
     def get(self) -> Any:
         return self.owner.content
@@ -183,6 +196,14 @@ class State:
             self.changed.add(id(place.owner))
         self._note(place)
         place.set(value)
+
+    def give(self, place: Place, value: Any) -> None:
+        """Assign; what a container holds is exchanged in the same container."""
+        if isinstance(place, Items):
+            self.touch(place.owner)
+            place.set(value)
+        else:
+            self.assign(place, value)
 
     def touch(self, container: Any) -> None:
         """Log a container that is about to be changed."""

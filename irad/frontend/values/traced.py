@@ -136,6 +136,14 @@ class Traced:
         assert param is not None
         return param
 
+    def type_of(self, r: Result) -> Type:
+        """The type of a result that is no constant: that of the argument or capture that it is, or of what is computed."""
+        if r.same_as is not None:
+            kind, at = r.same_as
+            return self.in_leaves[at].type if kind == "arg" else self.captures[at].type
+        assert r.index is not None
+        return self.graph.results[r.index].type
+
 
 def with_own(t: Traced) -> Traced:
     """The trace with one result for each structured array that is the caller's own."""

@@ -22,6 +22,12 @@ def _held(x, slope, low, high):
     return (x <= low) & (slope > 0) | (x >= high) & (slope < 0)
 
 
+def updated(H, s, y, ys):
+    """The inverse curvature after a step s that changed the slope by y, of which ys = y @ s > 0 (the formula of BFGS)."""
+    Hy = H @ y
+    return H + (1.0 + y @ Hy / ys) * np.outer(s, s) / ys - (np.outer(Hy, s) + np.outer(s, Hy)) / ys
+
+
 def _projected(f, g, x, low, high, steps):
     """BFGS among the numbers that are not held at their bounds, with steps that are cut off there and halved until Armijo's condition
     holds: (the place, which numbers are held, the slope of the others). D. Bertsekas, SIAM J. Control Optim. 20 (1982)."""
@@ -58,8 +64,7 @@ def _projected(f, g, x, low, high, steps):
             if np.any(held_new != held):
                 H, fresh = np.eye(n), True
             elif ys > 0:
-                Hy = H @ y
-                H = H + (1.0 + y @ Hy / ys) * np.outer(s, s) / ys - (np.outer(Hy, s) + np.outer(s, Hy)) / ys
+                H = updated(H, s, y, ys)
                 fresh = False
             x, value, slope, held = new, value_new, slope_new, held_new
     return x, held, np.where(held, 0.0, slope)

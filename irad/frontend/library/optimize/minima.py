@@ -62,28 +62,28 @@ def _bracket(f, xa, xb):
     return xa, xb, xc
 
 
-def _brent(f, xa, xb, xc, tol, maxiter):
-    """SciPy's Brent, step for step."""
-    x = w = v = xb
-    fx = fw = fv = f(xb)
-    a, b, delta, rat = np.minimum(xa, xc), np.maximum(xa, xc), 0.0, 0.0
+def _search(f, x, a, b, near_of, golden, maxiter):
+    """The minimum between a and b by Brent's method, begun at x, step for step as SciPy; `near_of(x)`: what is no distance at x."""
+    w = v = x
+    fx = fw = fv = f(x)
+    delta = rat = 0.0
     for _ in range(maxiter):
-        near, middle = tol * np.abs(x) + 1e-11, 0.5 * (a + b)
-        if np.abs(x - middle) < 2.0 * near - 0.5 * (b - a):
+        near, middle = near_of(x), 0.5 * (a + b)
+        if np.abs(x - middle) <= 2.0 * near - 0.5 * (b - a):
             break
-        golden = True
+        section = True
         if np.abs(delta) > near:
             t1, t2 = (x - w) * (fx - fv), (x - v) * (fx - fw)
             p, t2 = (x - v) * t2 - (x - w) * t1, 2.0 * (t2 - t1)
             p = np.where(t2 > 0.0, -p, p)
             t2, before, delta = np.abs(t2), delta, rat
             if (p > t2 * (a - x)) & (p < t2 * (b - x)) & (np.abs(p) < np.abs(0.5 * t2 * before)):
-                rat, golden = p / t2, False
+                rat, section = p / t2, False
                 if (x + rat - a < 2 * near) | (b - x - rat < 2 * near):
                     rat = np.where(middle - x >= 0, near, -near)
-        if golden:
+        if section:
             delta = np.where(x >= middle, a - x, b - x)
-            rat = _GOLDEN * delta
+            rat = golden * delta
         u = x + np.where(np.abs(rat) < near, np.where(rat >= 0, near, -near), rat)
         fu = f(u)
         if fu > fx:
@@ -104,53 +104,15 @@ def _brent(f, xa, xb, xc, tol, maxiter):
     return x
 
 
-def _bounded(f, x1, x2, xatol, maxiter):
-    """SciPy's fminbound, step for step."""
-    eps, golden = np.sqrt(2.2e-16), 0.5 * (3.0 - np.sqrt(5.0))
-    a, b = x1, x2
-    xf = a + golden * (b - a)
-    fulc = nfc = xf
-    fx = ffulc = fnfc = f(xf)
-    rat = e = 0.0
-    middle = 0.5 * (a + b)
-    near = eps * np.abs(xf) + xatol / 3.0
-    for _ in range(maxiter):
-        if np.abs(xf - middle) <= 2.0 * near - 0.5 * (b - a):
-            break
-        gold = True
-        if np.abs(e) > near:
-            r, q = (xf - nfc) * (fx - ffulc), (xf - fulc) * (fx - fnfc)
-            p, q = (xf - fulc) * q - (xf - nfc) * r, 2.0 * (q - r)
-            p = np.where(q > 0.0, -p, p)
-            q, r, e = np.abs(q), e, rat
-            if (np.abs(p) < np.abs(0.5 * q * r)) & (p > q * (a - xf)) & (p < q * (b - xf)):
-                rat, gold = p / q, False
-                x = xf + rat
-                if (x - a < 2 * near) | (b - x < 2 * near):
-                    rat = near * np.where(middle - xf >= 0, 1.0, -1.0)
-        if gold:
-            e = np.where(xf >= middle, a - xf, b - xf)
-            rat = golden * e
-        x = xf + np.where(rat >= 0, 1.0, -1.0) * np.maximum(np.abs(rat), near)
-        fu = f(x)
-        if fu <= fx:
-            if x >= xf:
-                a = xf
-            else:
-                b = xf
-            fulc, ffulc, nfc, fnfc, xf, fx = nfc, fnfc, xf, fx, x, fu
-        else:
-            if x < xf:
-                a = x
-            else:
-                b = x
-            if (fu <= fnfc) | (nfc == xf):
-                fulc, ffulc, nfc, fnfc = nfc, fnfc, x, fu
-            elif (fu <= ffulc) | (fulc == xf) | (fulc == nfc):
-                fulc, ffulc = x, fu
-        middle = 0.5 * (a + b)
-        near = eps * np.abs(xf) + xatol / 3.0
-    return xf
+def _brent(f, xa, xb, xc, tol, maxiter):
+    """SciPy's Brent."""
+    return _search(f, xb, np.minimum(xa, xc), np.maximum(xa, xc), lambda x: tol * np.abs(x) + 1e-11, _GOLDEN, maxiter)
+
+
+def _bounded(f, a, b, xatol, maxiter):
+    """SciPy's fminbound."""
+    golden, eps = 0.5 * (3.0 - np.sqrt(5.0)), np.sqrt(2.2e-16)
+    return _search(f, a + golden * (b - a), a, b, lambda x: eps * np.abs(x) + xatol / 3.0, golden, maxiter)
 
 
 def _at_minimum(f, x, low=None, high=None):

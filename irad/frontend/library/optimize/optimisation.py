@@ -10,7 +10,7 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.calculus import Derivative, constant, first_guess
-from irad.frontend.library.optimize.bounded import bounded_minimum, limits
+from irad.frontend.library.optimize.bounded import bounded_minimum, limits, updated
 from irad.frontend.registry import written
 
 _NEWTON, _ORDERS = 2, 3
@@ -244,8 +244,7 @@ def _bfgs(f, g, x, steps):
         y = slope_new - slope
         ys = y @ s
         if ys > 0:
-            Hy = H @ y
-            H = H + (1.0 + y @ Hy / ys) * np.outer(s, s) / ys - (np.outer(Hy, s) + np.outer(s, Hy)) / ys
+            H = updated(H, s, y, ys)
         x, value, slope = x + s, value_new, slope_new
     return x, slope
 

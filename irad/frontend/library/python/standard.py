@@ -175,10 +175,7 @@ def heappop(heap):
     last = heap.pop()
     if not heap:
         return last
-    out = heap[0]
-    heap[0] = last
-    _ordered(heap, 0)
-    return out
+    return heapreplace(heap, last)
 
 
 @_stands_for("_heapq.heapreplace", "heapq.heapreplace")

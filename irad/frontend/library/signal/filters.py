@@ -109,13 +109,18 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
         raise UnsupportedError("scipy.signal.filtfilt: padtype='odd' and method='pad'")
     x = np.moveaxis(np.asarray(x), axis, 0)
     edge = 3 * max(len(np.atleast_1d(a)), len(np.atleast_1d(b))) if padlen is None else padlen
+    zi = lfilter_zi(b, a).reshape((-1,) + (1,) * (x.ndim - 1))
+    return np.moveaxis(both_ways(lambda wide: lfilter(b, a, wide, 0, zi * wide[:1])[0], x, edge), 0, axis)
+
+
+def both_ways(run, x, edge):
+    """A filter forwards and backwards along axis 0, over `edge` more elements at each end, turned about the last value."""
     if len(x) <= edge:
         raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
-    wide = np.concatenate((2 * x[:1] - x[edge:0:-1], x, 2 * x[-1:] - x[-2 : -edge - 2 : -1]))
-    zi = lfilter_zi(b, a).reshape((-1,) + (1,) * (x.ndim - 1))
+    wide = np.concatenate((2 * x[:1] - x[edge:0:-1], x, 2 * x[-1:] - x[-2 : -edge - 2 : -1])) if edge else x
     for _ in range(2):
-        wide = lfilter(b, a, wide, 0, zi * wide[:1])[0][::-1]
-    return np.moveaxis(wide[edge : len(wide) - edge], 0, axis)
+        wide = run(wide)[::-1]
+    return wide[edge : len(wide) - edge]
 
 
 @written("scipy.signal.detrend")

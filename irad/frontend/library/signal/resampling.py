@@ -7,7 +7,7 @@ from scipy import signal
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.calculus import as_precise
-from irad.frontend.library.signal.filters import lfilter, lfilter_zi
+from irad.frontend.library.signal.filters import both_ways, lfilter, lfilter_zi
 from irad.frontend.registry import written
 
 
@@ -147,13 +147,8 @@ def sosfiltfilt(sos, x, axis=-1, padtype="odd", padlen=None):
     sos, x = np.asarray(sos), np.moveaxis(np.asarray(x), axis, 0)
     taps = 2 * len(sos) + 1 - int(min((sos[:, 2] == 0).sum(), (sos[:, 5] == 0).sum())) if padlen is None else 0
     edge = 3 * taps if padlen is None else padlen
-    if len(x) <= edge:
-        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
-    wide = np.concatenate((2 * x[:1] - x[edge:0:-1], x, 2 * x[-1:] - x[-2 : -edge - 2 : -1])) if edge else x
     zi = sosfilt_zi(sos).reshape((len(sos), 2) + (1,) * (x.ndim - 1))
-    for _ in range(2):
-        wide = sosfilt(sos, wide, 0, zi * wide[:1])[0][::-1]
-    return np.moveaxis(wide[edge : len(wide) - edge], 0, axis)
+    return np.moveaxis(both_ways(lambda wide: sosfilt(sos, wide, 0, zi * wide[:1])[0], x, edge), 0, axis)
 
 
 @written("scipy.signal.decimate")

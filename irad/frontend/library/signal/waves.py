@@ -192,11 +192,8 @@ def cont2discrete(system, dt, method="zoh", alpha=None):
         e = linalg.expm(np.concatenate((np.concatenate((a, b), axis=1) * dt, np.zeros((m, n + m)))))
         return e[:n, :n], e[:n, n:], c, d, dt
     if method == "foh":
-        top = np.concatenate((a * dt, b * dt, np.zeros((n, m))), axis=1)
-        middle = np.concatenate((np.zeros((m, n + m)), np.eye(m)), axis=1)
-        e = linalg.expm(np.concatenate((top, middle, np.zeros((m, n + 2 * m)))))
-        late = e[:n, n + m :]
-        return e[:n, :n], e[:n, n : n + m] - late + e[:n, :n] @ late, c, d + c @ late, dt
+        step, whole, late = _ramps(a, b, dt)
+        return step, whole - late + step @ late, c, d + c @ late, dt
     if method == "impulse":
         if not np.all(np.abs(d) <= 1e-8):
             raise ValueError("Impulse method is only applicable to strictly proper systems")
@@ -205,9 +202,18 @@ def cont2discrete(system, dt, method="zoh", alpha=None):
     raise ValueError(f"Unknown transformation method '{method}'")
 
 
+def _ramps(a, b, dt):
+    """What the state, an input, and an even change of the input during a step add to the next state."""
+    n, m = b.shape
+    top = np.concatenate((a * dt, b * dt, np.zeros((n, m))), axis=1)
+    middle = np.concatenate((np.zeros((m, n + m)), np.eye(m)), axis=1)
+    e = linalg.expm(np.concatenate((top, middle, np.zeros((m, n + 2 * m)))))
+    return e[:n, :n], e[:n, n : n + m], e[:n, n + m :]
+
+
 def _followed(A, B, C, D, U, T, X0, interp):
     """The outputs and states at equal times, from inputs that are constant, or change evenly, in between."""
-    n, m = B.shape
+    n = len(A)
     if len(T) > 1 and not np.allclose(np.diff(T), T[1] - T[0]):
         raise ValueError("Time steps are not equally spaced.")
     if T[0] < 0:
@@ -215,11 +221,7 @@ def _followed(A, B, C, D, U, T, X0, interp):
     x = np.zeros((len(T), n))
     x[0] = linalg.expm(A * T[0]) @ (np.zeros(n) if X0 is None else np.reshape(X0, n))
     if len(T) > 1:
-        dt = T[1] - T[0]
-        top = np.concatenate((A * dt, B * dt, np.zeros((n, m))), axis=1)
-        middle = np.concatenate((np.zeros((m, n + m)), np.eye(m)), axis=1)
-        e = linalg.expm(np.concatenate((top, middle, np.zeros((m, n + 2 * m)))))
-        step, whole, late = e[:n, :n], e[:n, n : n + m], e[:n, n + m :]
+        step, whole, late = _ramps(A, B, T[1] - T[0])
         for k in range(1, len(T)):
             change = late @ (U[k] - U[k - 1]) if interp else 0.0
             x[k] = step @ x[k - 1] + whole @ U[k - 1] + change
