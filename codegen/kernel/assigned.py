@@ -42,9 +42,9 @@ class Proofs:
             self.unproven.append((kind, kernel, _line(what), buf))
 
 
-def prove(kernels: Sequence[kf.Kernel], proofs: Proofs | None = None) -> Proofs:
+def prove(kernels: Sequence[kf.Kernel]) -> Proofs:
     """What can be proved of kernels lowered with `lives`. Raises VerifyError where nothing was stored before a read."""
-    proofs = Proofs() if proofs is None else proofs
+    proofs = Proofs()
     for k in kernels:
         _Kernel(k, proofs).run()
     return proofs

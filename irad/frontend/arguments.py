@@ -104,7 +104,7 @@ class Arguments:
         return t.with_shape(tuple(shape)) if t.shape else t
 
     def _leaves(self) -> None:
-        names = _leaf_names(self.fn, self.in_tree, len(self.leaves))
+        names = _leaf_names(self.fn, self.in_tree)
         found = leaf_fields(self.in_tree)
         scalars = {first + j for first, t in structured_nodes(self.in_tree) if t.meta.scalar for j in range(t.size)}
         seen: dict[int, int] = {}
@@ -213,7 +213,7 @@ def _kind(x: Any) -> str:
     return "generic" if isinstance(x, np.generic) else type(x).__name__
 
 
-def _leaf_names(fn: Any, tree: TreeDef, n: int) -> list[str]:
+def _leaf_names(fn: Any, tree: TreeDef) -> list[str]:
     """Names for the leaves: the parameter's, with a number behind where it has several; a transform's are its function's."""
     while getattr(fn, "__wrapped__", None) is not None:
         fn = fn.__wrapped__

@@ -87,7 +87,7 @@ class SourceReader(Reader):
         return nullable.definite(self, x, what if isinstance(what, str) else f"'{ast.unparse(what)}'")
 
     def read_either(self, x: Either) -> Value:
-        return branch_values(self, x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]
+        return branch_values(x.cond, lambda: [self.value(x.left)], lambda: [self.value(x.right)])[0]
 
     without_source = run_without_source
 

@@ -64,7 +64,7 @@ def stages(program: Program, given: Options = DEFAULT, kernels: bool = True) -> 
         yield Stage(f"pass {name} (step {k + 1})", program, _after(name, given), exact)
         program = run(program, [name], None, given.fastmath, budget=given.memory_budget)
     for name in ("lower", *KERNEL_PIPELINE) if kernels else ():
-        yield Stage(f"kernel form, {name}", program, _in_kernel_form(name, given))
+        yield Stage(f"kernel form, {name}", program, _in_kernel_form(name))
     native_with = lambda n, check: _native(options(None, n, given.fastmath, None, None, check, given.memory_budget))
     yield Stage("native code, 1 thread", program, native_with(1, None))
     if not given.fastmath:
@@ -132,7 +132,7 @@ def _after(name: str, given: Options) -> Callable[[Program, Sequence[Any]], Outc
 # ---- kernel form and native code ------------------------------------------------------------------------------------
 
 
-def _in_kernel_form(name: str, given: Options) -> Callable[[Program, Sequence[Any]], Outcome | None]:
+def _in_kernel_form(name: str) -> Callable[[Program, Sequence[Any]], Outcome | None]:
     def result(program: Program, args: Sequence[Any]) -> Outcome | None:
         entry = next(iter(program.values()))
         if any(not v.type.static or v.type == TAPE for v in (*entry.params, *entry.results)):

@@ -129,7 +129,7 @@ class _Inliner:
     """Computes the producer's results at places of a consumer's body; what is computed at one place is shared there."""
 
     def __init__(self, producer: Node):
-        self.producer, (self.body,) = producer, producer.regions
+        (self.body,) = producer.regions
         self.made = defs(self.body)
         self.at: dict[tuple[tuple[Value, ...], Map], Env] = {}
         self.nodes: list[Node] = []

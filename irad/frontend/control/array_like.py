@@ -41,7 +41,7 @@ def is_array(x: Any) -> bool:
     return isinstance(x, (Array, np.ndarray, np.generic)) or (isinstance(x, Arr) and not x.weak)
 
 
-def numpy_operands(r: Reader, name: str, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+def numpy_operands(r: Reader, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of an operator; beside an array or a NumPy scalar, sequences become what NumPy makes of them, and objects of the
     user's what their `__array__` gives."""
     if not any(map(is_array, xs)) or all(isinstance(x, (Arr, Array)) for x in xs):

@@ -91,7 +91,7 @@ def _raising_side(cond: Arr, side: Region, when: bool) -> None:
         emit(if_, c, regions=[graph_of(side), Graph((), (), ())])
 
 
-def branch_values(r: Reader, cond: Arr, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]) -> list[Value]:
+def branch_values(cond: Arr, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]) -> list[Value]:
     """An `if` over plain values, without effects on the state."""
     graphs = []
     for side in (then, orelse):

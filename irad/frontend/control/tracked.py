@@ -223,7 +223,7 @@ class Tracked:
             if done is not None and (id(h.template) in self.lost or not any(self._outer(y) for y in leaves(x))):
                 return constant(done) if isinstance(done, np.ndarray) else done
             left, right = self.content(h, x.left), self.content(h, x.right)
-            return left if left is right else branch_values(self.r, x.cond, lambda: [left], lambda: [right])[0]
+            return left if left is right else branch_values(x.cond, lambda: [left], lambda: [right])[0]
         if id(h.template) not in self.lost and self._outer(x):
             return self.r.value(self.slots[id(h.template)])
         return self.r.value(x)

@@ -42,9 +42,9 @@ from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import bound, dim_interval
 
 
-def _sorted_last(a: Any, axis: Any, dtype: str | None = None) -> tuple[Arr, tuple[int, ...]]:
+def _sorted_last(a: Any, axis: Any) -> tuple[Arr, tuple[int, ...]]:
     """The reduced axes merged into a last one, sorted along it; and which they were."""
-    x = lift(a) if dtype is None else lift(a, dtype)
+    x = lift(a)
     axes = normalize_axes(axis, x.ndim)
     kept = tuple(k for k in range(x.ndim) if k not in axes)
     v = transpose_to(x.value, kept + axes)

@@ -84,7 +84,7 @@ def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
         for x in items:
             r.state.lock(x)
     rows = [leaves(t, x, r.read) for x in items]
-    columns = [_stacked(r, [row[k] for row in rows]) for k in range(len(rows[0]))]
+    columns = [_stacked([row[k] for row in rows]) for k in range(len(rows[0]))]
     out = []
     for p in at:
         maker = Maker([_taken(c, p) for c in columns], lambda _, v: Array(Cell(v)))
@@ -99,7 +99,7 @@ def _locked(r: Reader, x: Any) -> Any:
     return r.state.made(x)
 
 
-def _stacked(r: Reader, column: list[Value]) -> Value:
+def _stacked(column: list[Value]) -> Value:
     return lift([Arr(v) for v in column]).value
 
 

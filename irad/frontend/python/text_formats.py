@@ -110,7 +110,7 @@ def _directive(r: Reader, m: re.Match[str], args: Iterator[Any], given: Any, fie
     x = r.getitem(given, characters(key, fields)) if key is not None else _next(args)
     plain = f"%{flags}{width or ''}{dot or ''}{precision or ''}{kind}"
     if kind in "sra":
-        return _as_text(r, x, plain, (flags, width, dot and (precision or "0"), kind))
+        return _as_text(r, x, (flags, width, dot and (precision or "0"), kind))
     if not is_traced_deep(x):
         return str(plain % native(r, x))
     return _number(r, x, plain, (flags, width, dot and (precision or "0"), kind))
@@ -132,7 +132,7 @@ def _star(args: Iterator[Any]) -> str:
 Parts = tuple[str, Any, Any, str]  # flags, width, precision and kind
 
 
-def _as_text(r: Reader, x: Any, plain: str, parts: Parts) -> Characters:
+def _as_text(r: Reader, x: Any, parts: Parts) -> Characters:
     flags, width, precision, kind = parts
     text = shown(r, x, kind, "")
     if isinstance(text, str):

@@ -50,7 +50,7 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
     if name == "__class__":
         return r.call(type, [obj])
     if name in ("write", "flush") and (obj is sys.stdout or obj is sys.stderr):
-        return import_later("irad.frontend.reading.effects").of_stream(r, obj, name)
+        return import_later("irad.frontend.reading.effects").of_stream(obj, name)
     if isinstance(obj, (Array, Arr)):
         return _array_attr(r, obj, name)
     if type(obj) is Varying:

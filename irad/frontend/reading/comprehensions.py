@@ -291,14 +291,14 @@ def tabulated(r: Reader, node: ast.GeneratorExp) -> Any:
     if isinstance(g, Stream):
         return collected(r, g)
     seq = g.seq
-    if g.element is not None and seq.rolls and (seq.length > 8 if isinstance(seq.length, int) else _by_data(r, seq.length)):
+    if g.element is not None and seq.rolls and (seq.length > 8 if isinstance(seq.length, int) else _by_data(seq.length)):
         made = _attempted(r, lambda: table(r, seq.length, g.element))
         if made is not None:
             return made
     return r.items(g)
 
 
-def _by_data(r: Reader, n: Any) -> bool:
+def _by_data(n: Any) -> bool:
     """Is a number of elements known at run time only?"""
     return isinstance(n, Arr) and decided_by_data(as_dim(n))
 

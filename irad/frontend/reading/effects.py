@@ -119,7 +119,7 @@ def warn(r: Reader, message: Any, category: Any = None, stacklevel: int = 1, sou
 # ---- sys.stdout and sys.stderr ------------------------------------------------------------------------------------------
 
 
-def of_stream(r: Reader, stream: Any, name: str) -> Native:
+def of_stream(stream: Any, name: str) -> Native:
     """`write` or `flush` of sys.stdout or sys.stderr, at each call: to what they are then."""
     which = "stdout" if stream is sys.stdout else "stderr"
     key = (f"sys.{which}.{name}",)

@@ -198,7 +198,7 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
             r.captures.pin(*xs)
         r.captures.hand(f"the operator {name.rstrip('_')}", *(x for x in xs if not _by_identity(name, x)))
         return r.state.made(getattr(operator, name)(*xs))
-    xs = numpy_operands(r, name, xs)
+    xs = numpy_operands(r, xs)
     operands = [r.operand(x) for x in xs]
     if not any(map(is_traced_deep, operands)):
         with np.errstate(all="ignore"):

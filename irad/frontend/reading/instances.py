@@ -363,13 +363,13 @@ def plain_set(r: Reader, obj: Any, name: str, value: Any) -> None:
     elif setter is not None:
         r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
         r.call(setter, [found, obj, value])
-    elif not _has_place(obj, name, found):
+    elif not _has_place(obj, found):
         raise AttributeError(_no_place(obj, name, found))
     else:
         r.state.assign(place_of_attribute(r, obj, name), value)
 
 
-def _has_place(obj: Any, name: str, found: Any) -> bool:
+def _has_place(obj: Any, found: Any) -> bool:
     return isinstance(found, types.MemberDescriptorType) or hasattr(obj, "__dict__") or not is_instance(obj)
 
 

@@ -447,4 +447,4 @@ def extend(r: Reader, xs: Any, more: Any) -> None:
 def choose(r: Reader, cond: Arr, a: list[Any], b: list[Any]) -> list[Value]:
     """Whole contents, by a traced bool."""
     side = lambda xs: lambda: [x if isinstance(x, Value) else lift(x).value for x in xs]
-    return branch_values(r, cond, side(a), side(b))
+    return branch_values(cond, side(a), side(b))

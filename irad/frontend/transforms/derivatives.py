@@ -358,7 +358,7 @@ def _tangent(r: Reader, x: Any, t: Type) -> Value:
 
 def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
     """irad.linearize(fun, *primals) -> (result, tangents -> tangent of the result)."""
-    moving = [k for k, x in enumerate(primals) if _any_float(r, x)] or list(range(len(primals)))
+    moving = [k for k, x in enumerate(primals) if _any_float(x)] or list(range(len(primals)))
     lin = linearise(r, fun, list(primals), {}, moving)
     graph = silent(lin.graph, "irad.linearize")
 
@@ -372,7 +372,7 @@ def apply_linearize(r: Reader, fun: Any, *primals: Any) -> Any:
     return apply_value(r, fun, primals), Native(along)
 
 
-def _any_float(r: Reader, x: Any) -> bool:
+def _any_float(x: Any) -> bool:
     leaves = [x for x in flatten(x, is_leaf)[0] if not isinstance(x, UNFIT)]
     return any((x.type if isinstance(x, Array) else lift(x).type).differentiable for x in leaves)
 

@@ -78,7 +78,7 @@ def opened(r: Reader, x: Any) -> Any:
     return r.state.made(rebuild(cls, meta, found))
 
 
-def _check_numbers(r: Reader, tree: TreeDef, x: Any, k: int) -> None:
+def _check_numbers(tree: TreeDef, x: Any, k: int) -> None:
     """Raises IradTypeError for an argument to differentiate by that has no number in it."""
     if tree.size == 0 and _some(tree):
         named = describe(x) if x is None or isinstance(x, (str, bool)) or is_leaf(x) else f"a {_class_name(x)}"
@@ -110,7 +110,7 @@ def linearise(
         found, tree = flatten(opened(r, args[k]), is_leaf, r.is_opened)
         trees.append(tree)
         if numbers:
-            _check_numbers(r, tree, args[k], k)
+            _check_numbers(tree, args[k], k)
         for x, held in zip(found, is_data(tree)):
             kinds.append("data" if held else kind_of(x))
             if held:

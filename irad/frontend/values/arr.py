@@ -254,13 +254,13 @@ def normalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return k % ndim
 
 
-def normalize_axes(axis: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """`axis=` of a reduction as ascending axes; None is all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = [normalize_axis(a, ndim, what) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     if len(set(axes)) < len(axes):
-        raise IradValueError(f"duplicate value in '{what}': {axis}")
+        raise IradValueError(f"duplicate value in 'axis': {axis}")
     return tuple(sorted(axes))
 
 
