@@ -16,34 +16,25 @@ from irad.codegen.kernel.form import Fold, Index
 from irad.codegen.llvm_text import Val, type_text
 from irad.codegen.math.values import Values
 from irad.core.affine import coefficient, constant, symbol
-from irad.core.types import bits, is_float
+from irad.core.types import is_float
 from irad.errors import IradError
+from irad.ops.core import OPS
+from irad.ops.loop import fold_width, neutral
 
 Rule = Callable[..., Val]
 
 
 def identity(comb: str, dtype: str) -> Any:
     """The neutral element of a combiner, exact down to the sign of zero; raises IradError where there is none."""
-    lowest, highest = _bounds(dtype)
-    known: dict[str, Any] = {
-        "add": -0.0 if is_float(dtype) else 0, "mul": 1, "maximum": lowest, "minimum": highest,
-        "fmax": math.nan if is_float(dtype) else lowest, "fmin": math.nan if is_float(dtype) else highest,
-        "argmax": lowest, "argmin": highest, "logical_and": True, "logical_or": False, "logical_xor": False,
-        "bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -math.inf, "logaddexp2": -math.inf,
-        "hypot": 0.0,
-    }  # fmt: skip
-    if comb not in known:
-        raise IradError(f"no neutral element is known for a fold by `{comb}`; known: {', '.join(known)}")
-    return known[comb]
+    if is_float(dtype) and comb in _OF_FLOATS:
+        return _OF_FLOATS[comb]
+    op = OPS.get(comb)
+    if op is None or op.unit is None and not op.extreme and fold_width(comb) == 1:
+        raise IradError(f"no neutral element is known for a fold by `{comb}`: its row has no unit")
+    return neutral(comb, dtype)
 
 
-def _bounds(dtype: str) -> tuple[Any, Any]:
-    if is_float(dtype):
-        return -math.inf, math.inf
-    if dtype == "bool":
-        return False, True
-    n = bits(dtype)
-    return (-(1 << (n - 1)), (1 << (n - 1)) - 1) if dtype[0] == "i" else (0, (1 << n) - 1)
+_OF_FLOATS = {"add": -0.0, "fmax": math.nan, "fmin": math.nan}  # other than `neutral` says
 
 
 class FoldCell(Cell):
@@ -101,7 +92,7 @@ class Folds:
 
     def _identities(self, cell: FoldCell) -> list[Val]:
         out = [self.b.broadcast(self.b.const(identity(cell.comb, cell.dtypes[0]), cell.dtypes[0]), cell.lanes)]
-        if cell.comb in ("argmax", "argmin"):
+        if fold_width(cell.comb) == 2:
             out.append(self.b.broadcast(self.b.const(-1, cell.dtypes[1]), cell.lanes))
         return out
 
@@ -168,7 +159,7 @@ class Folds:
 
     def merge(self, comb: str, a: Sequence[Val], b: Sequence[Val], ordered: bool = False) -> list[Val]:
         """Combine two tuples of components; `a` comes first in program order."""
-        if comb in ("argmax", "argmin"):
+        if fold_width(comb) == 2:
             return self._merge_arg(comb, a, b, ordered)
         keep, self.b.flags = (
             self.b.flags,

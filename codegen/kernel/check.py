@@ -28,6 +28,7 @@ from irad.codegen.kernel.show import show
 from irad.core.affine import number, symbols
 from irad.core.types import is_float
 from irad.errors import VerifyError
+from irad.ops.loop import fold_width
 
 _BUFFERS = (kf.Param, kf.Buffer, kf.View, kf.Deref)
 _KINDS = ("seq", "par", "unroll", "vec")
@@ -252,7 +253,7 @@ class _Verifier:
             self.expect(f"fold `{s.name}`", d, self.dtype(x))
         if s.lanes < 1 or s.copies < 1 or any(n < 1 for n in s.shape):
             raise self.fail("lanes, copies and extents of a fold are positive")
-        if len(s.dtypes) != (2 if s.comb in ("argmax", "argmin") else 1):
+        if len(s.dtypes) != fold_width(s.comb):
             raise self.fail(f"a fold by {s.comb} cannot have {len(s.dtypes)} components")
         self.bind(s.name, s)
 

@@ -18,6 +18,7 @@ from irad.core.affine import substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES
 from irad.ops.core import OPS
+from irad.ops.loop import fold_width
 
 _LANE = "lane"  # the iteration of the vec loop around
 _RARE = 0x7FC0DEAD  # an integer that was never written
@@ -153,7 +154,7 @@ class _Frame:
         if at not in slots:
             raise KernelFault(f"{s.fold}{list(at)} is outside of its tile")
         old = slots[at]
-        if comb in ("argmax", "argmin"):
+        if fold_width(comb) == 2:
             forward = new[1] > old[1] or old[1] < 0
             best = np.array([old[0], new[0]])
             first = getattr(np, comb)(best if forward else best[::-1])

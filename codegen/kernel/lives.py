@@ -13,7 +13,6 @@ from irad.core.ir import Graph, Node, Value, captured, values
 
 GAP = 64  # bytes between places; a multiple of the alignment
 
-_INSIDE = ("for", "while", "if", "checkpoint")  # their results are made by the nodes in them
 Slots = tuple[dict[str, int], dict[tuple[str, str], int], int, list[tuple[int, int]]]
 
 
@@ -27,7 +26,7 @@ def begun(node: Node, defs: Mapping[Value, Node]) -> list[Value]:
     if name in ("empty", "reshape"):  # no memory yet, or the operand's
         return []
     fresh = [v for v in node.inputs if v in defs and defs[v].op.name == "empty"]
-    made = [] if name == "loop" or name in _INSIDE else node.outputs
+    made = [] if node.regions else node.outputs  # the nodes inside make their results
     held = {v.at for v in (*node.inputs, *captured(node)) if v not in fresh}
     found = [v for v in (*fresh, *made) if v.type.shape and v.at[:1] in ("a", "r") and v.at not in held]
     return list({v.at: v for v in found}.values())

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from irad.codegen.kernel import form as kf
 from irad.codegen.lower.graph import KernelBuilder
 from irad.core.ir import Node, Value
 from irad.core.lazy_dataclass import dataclass
-from irad.core.types import DTYPES
-from irad.ops.loop import Out, load
+from irad.ops.loop import Out, fold_width, load, neutral
 
 REGISTER = 64  # bytes
 SHORT_SUM = 1024  # elements: a float32 sum of so many is folded in float32 (16 lanes or more: 64 additions each)
@@ -58,21 +55,8 @@ def element(f: KernelBuilder, n: Node) -> None:
 
 
 def identity(kind: str, dtype: str) -> tuple[object, ...]:
-    if kind == "add":
-        return (0,)
-    if kind == "mul":
-        return (1,)
-    if kind in ("logical_or", "logical_and"):
-        return (kind == "logical_and",)
-    largest = kind in ("minimum", "argmin")
-    if dtype[0] == "f":
-        best: object = float("inf") if largest else float("-inf")
-    elif dtype == "bool":
-        best = largest
-    else:
-        info = np.iinfo(DTYPES[dtype])
-        best = int(info.max if largest else info.min)
-    return (best, -1) if kind in ("argmax", "argmin") else (best,)
+    """What a fold starts with."""
+    return (neutral(kind, dtype), -1)[: fold_width(kind)]
 
 
 def accumulator(kind: str, dtype: str, trips: int | None = None) -> str:

@@ -15,6 +15,7 @@ from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import Ranges, interval, span_of
 from irad.core.affine import WHOLE, Integer, Interval, number, symbol
 from irad.core.lazy_dataclass import replace
+from irad.ops.core import OPS
 
 
 def bounded(kernel: kf.Kernel) -> kf.Kernel:
@@ -78,12 +79,12 @@ def _integer(x: kf.Operand) -> Integer:
 
 def _range(e: Apply, ranges: Ranges) -> Interval:
     """What an operation on whole numbers gives, where that is of use to loops."""
-    if e.op not in ("minimum", "maximum", "remainder", "floor_divide"):
+    if not (way := OPS[e.op].extreme) and e.op not in ("remainder", "floor_divide"):
         return WHOLE
     spans = [interval(_integer(x), ranges) for x in e.args]
     (lo, hi), *others = spans
-    if e.op in ("minimum", "maximum") and others:
-        pick = min if e.op == "minimum" else max
+    if way and others:
+        pick = max if way > 0 else min
         return pick(lo, others[0][0]), pick(hi, others[0][1])
     if not others or others[0][0] != others[0][1] or others[0][0] <= 0:
         return WHOLE

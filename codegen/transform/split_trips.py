@@ -20,16 +20,13 @@ from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, coefficient, number, symbol, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
+from irad.ops.core import OPS
 
 LEAST = 16  # trips
 PARTS = 3
 LARGE = 400  # statements of all parts
 CONNECTIVES = ("logical_and", "logical_or", "logical_not", "cast")
 EXTREMES = {"maximum": ("ge", "gt"), "minimum": ("le", "lt")}  # what holds where it is the first of the two, equal ones or not
-COMPARE = {
-    "lt": lambda x: x < 0, "le": lambda x: x <= 0, "gt": lambda x: x > 0, "ge": lambda x: x >= 0, "eq": lambda x: x == 0,
-    "ne": lambda x: x != 0,
-}  # fmt: skip
 Key = tuple[str, kf.Expr]  # the name of a number, and how it is made
 
 
@@ -80,7 +77,7 @@ class _Condition:
     @staticmethod
     def of(t: kf.Let, s: kf.For) -> _Condition | None:
         e = t.expr
-        if not isinstance(e, Apply) or len(e.args) != 2 or e.op not in (COMPARE if t.dtype == "bool" else EXTREMES):
+        if not isinstance(e, Apply) or not (OPS[e.op].compares if t.dtype == "bool" else e.op in EXTREMES):
             return None
         a, b = (_whole(x) for x in e.args)
         if a is None or b is None:
@@ -97,7 +94,9 @@ class _Condition:
         return _Condition(e.op, start, step)
 
     def holds(self, trip: int) -> bool:
-        return bool(COMPARE[self.op](self.start + trip * self.step))
+        compare = OPS[self.op].eval
+        assert compare is not None
+        return bool(compare(self.start + trip * self.step, 0))
 
     def edges(self, trips: int) -> Iterator[int]:
         """The trips at which it is no longer what it was in the trip before."""

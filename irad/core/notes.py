@@ -90,7 +90,7 @@ def _yielded(loop: Any, k: int) -> str:
     (body,) = loop.regions
     made = {v: m for m in body.nodes for v in m.outputs}
     found = made.get(body.results[k]) if len(body.results) == len(loop.outputs) else None
-    computed = [m for m in body.nodes if m.op.name not in ("const", "load", "empty")]
+    computed = [m for m in body.nodes if not m.op.fills and m.op.name != "load"]
     m = found or (computed[-1] if computed else None)
     if m is None or m.op.name == "load":
         return "copy"

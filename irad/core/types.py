@@ -6,6 +6,7 @@ irad.core.affine), so that equality of extents is equality of normal forms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from math import prod
@@ -59,6 +60,16 @@ def is_int(dtype: str) -> bool:
 
 def is_signed(dtype: str) -> bool:
     return dtype[0] == "i"
+
+
+def limits(dtype: str) -> tuple[Any, Any]:
+    """The lowest and the highest number of a dtype; infinities of floats."""
+    if is_float(dtype):
+        return -math.inf, math.inf
+    if dtype == "bool":
+        return False, True
+    n = bits(dtype)
+    return (-(1 << (n - 1)), (1 << (n - 1)) - 1) if is_signed(dtype) else (0, (1 << n) - 1)
 
 
 def bits(dtype: str) -> int:

@@ -28,8 +28,7 @@ from irad.core.types import I64, TAPE, Extent, Type
 from irad.errors import IradError, VerifyError
 from irad.ops import effects
 from irad.ops.core import kept
-
-_ONCE = {"if", "checkpoint"}  # ops that run a region at most once: a tape may be read inside
+from irad.ops.regions import BRANCHES
 
 
 def verify(program: Program | Graph, after: str = "") -> Program:
@@ -191,7 +190,7 @@ def _check_tapes(g: Graph, where: Node | Graph) -> dict[Value, int]:
         inner: dict[Value, int] = {}
         for r in node.regions:
             for v, k in _check_tapes(r, node).items():
-                if node.op.name not in _ONCE:
+                if node.op.name not in BRANCHES:  # which run a region at most once
                     raise _Breach(f"{node.op.name} reads the tape {v!r} from outside; it must be an operand", node)
                 inner[v] = max(inner.get(v, 0), k)
         for v, k in inner.items():

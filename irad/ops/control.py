@@ -66,10 +66,16 @@ def _eval_while(*carry: Any, cond: Callable[..., list[Any]], body: Callable[...,
     return tuple(out)
 
 
-if_ = Op("if", _infer_if, lambda c, *, then, orelse: tuple((then if c else orelse)()), regions=("then", "orelse"))
+if_ = Op("if", _infer_if, lambda c, *, then, orelse: tuple((then if c else orelse)()), regions=("then", "orelse"), chooses=True)
 for_ = Op("for", _infer_for, _eval_for, regions=("body",))
-while_ = Op("while", _infer_while, _eval_while, regions=("cond", "body"))
-call = Op("call", lambda *ts, callee, types: tuple(types), None, doc="call of another graph of the program, by name; may recurse")
+while_ = Op("while", _infer_while, _eval_while, regions=("cond", "body"), ends=False)
+call = Op(
+    "call",
+    lambda *ts, callee, types: tuple(types),
+    None,
+    ends=False,
+    doc="call of another graph of the program, by name; may recurse",
+)
 checkpoint = Op("checkpoint", lambda *, body: types(body.results), lambda *, body: tuple(body()), regions=("body",),
                 doc="the backward runs the region again instead of saving its values; a barrier to CSE")  # fmt: skip
 
@@ -167,9 +173,9 @@ def _infer_jvp(*ts: Type, f: Graph, wrt: tuple[int, ...]) -> tuple[Type, ...]:
     return (*types(f.results), *(v.type for v in f.results if v.type.differentiable))
 
 
-vjp = Op("vjp", _infer_vjp, None, regions=("f",),
+vjp = Op("vjp", _infer_vjp, None, regions=("f",), ends=False,
          doc="inputs: arguments of f, cotangents of its float results; outputs: results of f, cotangents of arguments `wrt`")  # fmt: skip
-jvp = Op("jvp", _infer_jvp, None, regions=("f",),
+jvp = Op("jvp", _infer_jvp, None, regions=("f",), ends=False,
          doc="inputs: arguments of f, tangents of arguments `wrt`; outputs: results of f, tangents of its float results")  # fmt: skip
 
 
@@ -204,7 +210,7 @@ def jacobian_block(result: Type, argument: Type) -> Type:
     return Type(dtype, (*result.shape, *argument.shape))
 
 
-jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",),
+jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",), ends=False,
               doc="results of f, then for each float result its derivatives by each argument, shape result + argument; "
               'mode: "forward", "reverse" or "" for the cheaper; symmetric: f is a gradient')  # fmt: skip
 

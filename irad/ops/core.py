@@ -50,13 +50,22 @@ class Op:
     domain: tuple[tuple[float, float], ...] = ()  # per input, where tests sample it
     intervals: Callable[..., tuple[float, float]] | None = None
     cost: float = 1.0  # of an element, in additions, about; 0 where nothing is computed. From HEAVY on it is a library function
-    unit: Any = None  # elementwise: the operand that changes nothing, where that is one number for all dtypes
+    unit: Any = None  # elementwise: what a fold may start with, where that is one number for all dtypes
+    extreme: int = 0  # elementwise: the larger operand: 1; the smaller one: -1
+    adds: int = 0  # a sum of two: the sign of the second one, 1 or -1
+    compares: bool = False  # a comparison of two operands
+    mirror: str = ""  # a comparison: the one that says the same of the operands exchanged, and stands for both
+    chooses: bool = False  # the result is that of one of two sides, as the first operand says
+    idempotent: bool = False  # of two equal operands it gives that one
     fold: str = ""  # reductions: the elementwise op that they are made of; argmax and argmin name themselves
     fills: bool = False  # makes an array of one number, or of none yet, or holds a constant one
     moves: bool = False  # the elements of the result are elements of the first operand
+    keeps_order: bool = False  # of what moves: in the order of the operand, each once or several times in turn
+    each_once: bool = False  # of what moves: all of them, each once
     stacks: bool = False  # takes any number of leading axes and hands them on: a stack of matrices, a batch
     flat: bool = False  # elementwise: the slope is 0 everywhere
     finite: bool = False  # finite where the float operands are
+    ends: bool = True  # False: it may run for ever
     divides: bool = False  # of integers: right only where the program asks for it, with a divisor that is not zero
     # Where a result may be 0: where "any" or "all" operands are, where the operand of that number is, "anywhere", "nowhere".
     zero_at: str | int = "any"

@@ -170,11 +170,11 @@ def _floordiv_interval(a: tuple[float, float], b: tuple[float, float]) -> tuple[
 
 add = elementwise(
     "add", np.add, lambda x, y, o: (ONE, ONE), kinds="biufc", commutes=True, cheap=True,
-    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]), unit=0, zero_at="all",
+    intervals=lambda a, b: (a[0] + b[0], a[1] + b[1]), unit=0, zero_at="all", adds=1,
 )  # fmt: skip
 sub = elementwise(
     "sub", np.subtract, lambda x, y, o: (ONE, MINUS_ONE), kinds="iufc", cheap=True,
-    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]), zero_at="all",
+    intervals=lambda a, b: (a[0] - b[1], a[1] - b[0]), zero_at="all", adds=-1,
 )  # fmt: skip
 mul = elementwise(
     "mul", np.multiply, lambda x, y, o: (y, x), kinds="biufc", commutes=True, cheap=True, intervals=_mul_interval, unit=1,
@@ -258,7 +258,7 @@ def _jvp_select(ad: Any, node: Any, tan: Any) -> list[Value | None]:
 select = Elementwise(
     "select", _infer_select, lambda c, x, y: np.asarray(np.where(c, x, y))[()], _vjp_select, _jvp_select, elementwise=True, cheap=True,
     linear=True, intervals=lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
-    finite=True, doc="x where c, else y; the branch not chosen contributes nothing",
+    finite=True, chooses=True, doc="x where c, else y; the branch not chosen contributes nothing",
 )  # fmt: skip
 
 
@@ -284,16 +284,22 @@ def _or_nan(cmp: Callable[[Value, Value], Value], nan_wins: bool) -> Callable[[V
 
 maximum = elementwise(
     "maximum", np.maximum, _share(_or_nan(lambda x, y: x > y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
-    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
+    intervals=lambda a, b: (max(a[0], b[0]), max(a[1], b[1])), finite=True, extreme=1, idempotent=True,
+    doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 minimum = elementwise(
     "minimum", np.minimum, _share(_or_nan(lambda x, y: x < y, True)), kinds="biuf", commutes=True, cheap_in_lanes=True,
-    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, doc="NaN if either is NaN; at a tie half the slope each",
+    intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])), finite=True, extreme=-1, idempotent=True,
+    doc="NaN if either is NaN; at a tie half the slope each",
 )  # fmt: skip
 limit = elementwise("limit", np.minimum, kinds="i", cheap=True, intervals=lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
                     doc="the smaller one: an extent and its bound, which stays where a check before it says that it is met")  # fmt: skip
-fmax = elementwise("fmax", np.fmax, _share(_or_nan(lambda x, y: x > y, False)), kinds="biuf", doc="the other one if one is NaN")
-fmin = elementwise("fmin", np.fmin, _share(_or_nan(lambda x, y: x < y, False)), kinds="biuf", doc="the other one if one is NaN")
+fmax = elementwise(
+    "fmax", np.fmax, _share(_or_nan(lambda x, y: x > y, False)), kinds="biuf", extreme=1, doc="the other one if one is NaN"
+)
+fmin = elementwise(
+    "fmin", np.fmin, _share(_or_nan(lambda x, y: x < y, False)), kinds="biuf", extreme=-1, doc="the other one if one is NaN"
+)
 
 # ---- rounding -------------------------------------------------------------------------------------------
 
@@ -365,7 +371,7 @@ def _arctan2_partials(y: Value, x: Value, o: Value) -> Sequence[Any]:
 
 arctan2 = elementwise("arctan2", np.arctan2, _arctan2_partials, domain=(_ANY, _ANY), cost=40, doc="slopes 0 at (0, 0)")
 hypot = elementwise("hypot", np.hypot, lambda x, y, o: (_over_hypot(x, o), _over_hypot(y, o)),
-                    domain=(_ANY, _ANY), commutes=True, cost=12, doc="never over- or underflows on the way; slopes 0 at (0, 0)")  # fmt: skip
+                    domain=(_ANY, _ANY), commutes=True, cost=12, unit=0.0, doc="never over- or underflows on the way; slopes 0 at (0, 0)")  # fmt: skip
 
 # ---- sums of exponentials and special functions -------------------------------------------------------------
 
@@ -391,9 +397,11 @@ def _lift(f: str | Callable[..., Any], *first: int) -> Callable[..., Any]:
     return lambda *xs: np.asarray(of(*first, *xs)).astype(np.asarray(xs[0]).dtype)[()]
 
 
-logaddexp = elementwise("logaddexp", np.logaddexp, _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True, cost=45)
+logaddexp = elementwise(
+    "logaddexp", np.logaddexp, _logaddexp_partials(1.0), domain=(_ANY, _ANY), commutes=True, cost=45, unit=-INF
+)
 logaddexp2 = elementwise(
-    "logaddexp2", np.logaddexp2, _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True, cost=45
+    "logaddexp2", np.logaddexp2, _logaddexp_partials(math.log(2)), domain=(_ANY, _ANY), commutes=True, cost=45, unit=-INF
 )
 expit = elementwise("expit", _expit_eval, lambda x, o: (OPS["logistic"](x) * OPS["logistic_of_neg"](x),),
                     domain=(_ANY,), cost=35, zero_at="nowhere", doc="1 / (1 + exp(-x))")  # fmt: skip
@@ -415,26 +423,26 @@ xlog1py = elementwise(
 
 # ---- comparison, logic, bits: no derivative, it stops here ---------------------------------------------------
 
-lt = elementwise("lt", np.less, kinds="biuf", infer=compares("biuf"), cheap=True)
-le = elementwise("le", np.less_equal, kinds="biuf", infer=compares("biuf"), cheap=True)
-gt = elementwise("gt", np.greater, kinds="biuf", infer=compares("biuf"), cheap=True)
-ge = elementwise("ge", np.greater_equal, kinds="biuf", infer=compares("biuf"), cheap=True)
-eq = elementwise("eq", np.equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
-ne = elementwise("ne", np.not_equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True)
+lt = elementwise("lt", np.less, kinds="biuf", infer=compares("biuf"), cheap=True, compares=True)
+le = elementwise("le", np.less_equal, kinds="biuf", infer=compares("biuf"), cheap=True, compares=True)
+gt = elementwise("gt", np.greater, kinds="biuf", infer=compares("biuf"), cheap=True, compares=True, mirror="lt")
+ge = elementwise("ge", np.greater_equal, kinds="biuf", infer=compares("biuf"), cheap=True, compares=True, mirror="le")
+eq = elementwise("eq", np.equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True, compares=True)
+ne = elementwise("ne", np.not_equal, kinds="biufc", infer=compares("biufc"), cheap=True, commutes=True, compares=True)
 isnan = elementwise("isnan", np.isnan, infer=compares("f"), cheap=True)
 isinf = elementwise("isinf", np.isinf, infer=compares("f"), cheap=True)
 isfinite = elementwise("isfinite", np.isfinite, infer=compares("f"), cheap=True)
 signbit = elementwise("signbit", np.signbit, infer=compares("f"), cheap=True)
-logical_and = elementwise("logical_and", np.logical_and, kinds="b", cheap=True, commutes=True, unit=True)
-logical_or = elementwise("logical_or", np.logical_or, kinds="b", cheap=True, commutes=True, unit=False)
-logical_xor = elementwise("logical_xor", np.logical_xor, kinds="b", cheap=True, commutes=True)
+logical_and = elementwise("logical_and", np.logical_and, kinds="b", cheap=True, commutes=True, unit=True, idempotent=True)
+logical_or = elementwise("logical_or", np.logical_or, kinds="b", cheap=True, commutes=True, unit=False, idempotent=True)
+logical_xor = elementwise("logical_xor", np.logical_xor, kinds="b", cheap=True, commutes=True, unit=False)
 logical_not = elementwise("logical_not", np.logical_not, kinds="b", cheap=True)
 bitwise_and = elementwise("bitwise_and", np.bitwise_and, kinds="iu", cheap=True, commutes=True,
-                          intervals=bitwise(lambda x, y: x and y))  # fmt: skip
+                          intervals=bitwise(lambda x, y: x and y), unit=-1)  # fmt: skip
 bitwise_or = elementwise("bitwise_or", np.bitwise_or, kinds="iu", cheap=True, commutes=True,
-                         intervals=bitwise(lambda x, y: x or y))  # fmt: skip
+                         intervals=bitwise(lambda x, y: x or y), unit=0)  # fmt: skip
 bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, kinds="iu", cheap=True, commutes=True,
-                          intervals=bitwise(lambda x, y: x != y))  # fmt: skip
+                          intervals=bitwise(lambda x, y: x != y), unit=0)  # fmt: skip
 invert = elementwise("invert", np.invert, kinds="iu", cheap=True)
 left_shift = elementwise("left_shift", np.left_shift, kinds="iu", cheap=True, doc="0 if shifted by the width or more, as NumPy")
 right_shift = elementwise("right_shift", np.right_shift, kinds="iu", cheap=True)

@@ -26,7 +26,7 @@ import numpy as np
 from irad.core.affine import Integer, coefficient, constant
 from irad.core.ir import Graph, Node
 from irad.core.lazy_dataclass import dataclass
-from irad.core.types import I64, Dim, Type
+from irad.core.types import I64, Dim, Type, limits
 from irad.errors import IradTypeError
 from irad.ops.core import OPS, Op, type_error
 
@@ -73,6 +73,20 @@ class Map:
         return Map(tuple(tuple(int(j == k) for j in range(n)) + (0,) for k in axes))
 
 
+_PLACES = {"argmax": 1, "argmin": -1}
+
+
+def fold_width(kind: str) -> int:
+    """How many numbers a fold carries: 2 if it finds where the best element is, the element and its place."""
+    return 2 if kind in _PLACES else 1
+
+
+def neutral(kind: str, dtype: str) -> Any:
+    """The number that a fold may start with: any other beats it, or it changes none."""
+    op = OPS[kind]
+    return op.unit if op.unit is not None else limits(dtype)[_PLACES.get(kind, op.extreme) < 0]
+
+
 @dataclass(frozen=True)
 class Out:
     """What happens to one result: `kind` is "store", an elementwise op to fold with, or "argmax"/"argmin" (two outputs).
@@ -89,7 +103,7 @@ class Out:
     @property
     def width(self) -> int:
         """Number of results: an arg fold has two."""
-        return 2 if self.kind in ("argmax", "argmin") else 1
+        return fold_width(self.kind)
 
     def show(self, name: Callable[[Any], str]) -> str:
         return f"{self.kind}:{self.map.show(name)}" + (

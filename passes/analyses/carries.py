@@ -90,7 +90,7 @@ def change(facts: Facts, v: Value, p: Value, depth: int) -> Interval | None:
     if name == "sub":
         step, (lo, hi) = change(facts, ins[0], p, depth - 1), facts.interval(ins[1])
         return None if step is None else (step[0] - hi, step[1] - lo)
-    if name in ("select", "if"):
+    if node.op.chooses:
         ways = ins[1:] if name == "select" else [r.results[k] for r in node.regions]
         steps = [change(facts, x, p, depth - 1) for x in ways]
         return None if None in steps else join(s for s in steps if s is not None)

@@ -17,6 +17,7 @@ from irad.core.affine import LINEAR, WHOLE, Interval, bounds, coefficient, join
 from irad.core.ir import Graph, Node, Value, walk
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import I64, Dim, Extent, affine, form
+from irad.ops.core import OPS
 from irad.ops.intervals import HIGHEST, LOWEST, int_range
 from irad.ops.loop import groups
 from irad.ops.regions import loop_of
@@ -184,7 +185,7 @@ class Facts:
     def either(self, e: Extent, v: Value, c: int, steps: list[int], depth: int) -> bool:
         """Is `e <= 0` sure for both operands of a maximum in it (of a minimum that is taken away)?"""
         node = self.node(v)
-        if node is None or node.op.name != ("maximum" if c > 0 else "minimum") or v.type != I64 or steps[0] <= 0:
+        if node is None or node.op.extreme * c <= 0 or v.type != I64 or steps[0] <= 0:
             return False
         steps[0] -= 1
         return all(self.negative(e + (self.linear(x) - affine(0, {v: 1})) * c, steps, depth - 1) for x in node.inputs)
@@ -244,7 +245,7 @@ class Facts:
         name, ins = node.op.name, node.inputs
         if name == "logical_not":
             self.assume(ins[0], not truth, depth - 1)
-        elif name in ("if", "select") and not ins[0].type.shape:
+        elif node.op.chooses and not ins[0].type.shape:
             self.took(ins[0], self.ways(v), truth, depth - 1)
         elif name == ("logical_and" if truth else "logical_or"):
             for x in ins:
@@ -305,14 +306,14 @@ class Facts:
     def operand(self, v: Value) -> None:
         """Where x is, if it is known of `x + c`, `x - c` or `c - x`, which may wrap around elsewhere, where they are."""
         node = self.node(v)
-        if node is None or node.op.name not in ("add", "sub") or v.type != I64:
+        if node is None or not node.op.adds or v.type != I64:
             return
         lo, hi = self.meet(v, WHOLE)
         for x, other in (node.inputs, node.inputs[::-1]):
             c, same = self.interval(other)
             if c != same or self.interval(x)[0] == self.interval(x)[1]:
                 continue
-            ends = (lo - c, hi - c) if node.op.name == "add" else (lo + c, hi + c) if x is node.inputs[0] else (c - hi, c - lo)
+            ends = (lo - c, hi - c) if node.op.adds > 0 else (lo + c, hi + c) if x is node.inputs[0] else (c - hi, c - lo)
             if LOWEST <= ends[0] and ends[1] <= HIGHEST:
                 self.bound(x, ends)
 
@@ -322,10 +323,9 @@ class Facts:
         for v in node.outputs:
             if v.type.dtype[0] in "iu":
                 self.interval(v)
-        if node.op.name in ("minimum", "maximum") and node.out.type == I64:
-            sign = 1 if node.op.name == "minimum" else -1
+        if node.op.extreme and node.out.type == I64:
             for x in node.inputs:
-                self.learn((affine(0, {node.out: 1}) - self.linear(x)) * sign)
+                self.learn((self.linear(x) - affine(0, {node.out: 1})) * node.op.extreme)
 
     def extents(self, values: Iterable[Value]) -> None:
         """No extent of an array is negative."""
@@ -385,7 +385,7 @@ class Facts:
         for o, (init, *_), (value, *_), _ in groups(node.attrs["outs"], node.inputs, node.regions[0].results):
             out, k = node.outputs[k], k + o.width
             (least, lo), (most, hi) = zip(self.interval(init), self.interval(value))
-            if o.kind in ("store", "maximum", "minimum"):
+            if o.kind == "store" or OPS[o.kind].extreme:
                 self.results[out] = min(least, lo), max(most, hi)
             elif o.kind == "add" and out.type.dtype[0] in "iu":
                 trips = math.prod(

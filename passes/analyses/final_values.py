@@ -222,8 +222,8 @@ class FinalValues:
 
     def _typical(self, u: Value) -> int:
         node, trips = self.node.get(u), self.trips.get(u)
-        if node is not None and node.op.name in ("minimum", "maximum"):
-            return (min if node.op.name == "minimum" else max)(map(self.expected, node.inputs))
+        if node is not None and node.op.extreme:
+            return (max if node.op.extreme > 0 else min)(map(self.expected, node.inputs))
         return UNKNOWN if trips is None else (self.expected(trips) - 1) // 2
 
     def bounded(self, v: Value) -> bool:
@@ -235,11 +235,11 @@ class FinalValues:
         """The constant by which a carried integer changes in each trip, if it does."""
         loop, k = self.carried[p]
         new = self.node.get(loop.regions[-1].results[k])
-        if p.type != I64 or new is None or new.op.name not in ("add", "sub"):
+        if p.type != I64 or new is None or not new.op.adds:
             return None
-        a, b = new.inputs if new.op.name == "sub" or new.inputs[0] is p else new.inputs[::-1]
+        a, b = new.inputs if new.op.adds < 0 or new.inputs[0] is p else new.inputs[::-1]
         step = self.known(b) if a is p else None
-        return step if step is None or new.op.name == "add" else -step
+        return None if step is None else step * new.op.adds
 
     # ---- positions -----------------------------------------------------------------------------------------------
 

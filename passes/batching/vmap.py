@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from irad.core.ir import Graph, Node, Program, Value, build, callees, copy, current, walk
+from irad.core.ir import Graph, Node, Program, Value, build, callees, copy, current, reachable, walk
 from irad.core.types import TAPE, Dim, Type
 from irad.errors import UnsupportedError
 from irad.ops.array import broadcast, zeros
 from irad.ops.elementwise import select
+from irad.ops.regions import entries
 from irad.passes.batching.flow import Batched, batched_values
 from irad.passes.batching.rules import RULES, each_element, elementwise, widen
 
@@ -191,15 +192,9 @@ class Batching:
 
 def _entries(graph: Graph) -> list[tuple[int, int]]:
     """All entries of the tape records that a graph pushes or pops."""
-    nodes = [n for n in walk(graph) if n.op.name in ("push", "pop")]
-    return [(n.attrs["site"], k) for n in nodes for k in range(len(n.inputs) + len(n.outputs) - 2)]
+    return [e for n in walk(graph) if "site" in n.attrs for e in entries(n)]
 
 
 def _entries_of_calls(program: Mapping[str, Graph], graph: Graph) -> list[tuple[int, int]]:
     """Tape entries of the functions that are called, directly or not: their batched versions differ in everything."""
-    todo, seen = [graph], set[str]()
-    while todo:
-        called = set(callees(todo.pop())) - seen
-        seen |= called
-        todo += [program[name] for name in called]
-    return [e for name in seen for e in _entries(program[name])]
+    return [e for name in reachable(program, callees(graph)) for e in _entries(program[name])]

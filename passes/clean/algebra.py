@@ -51,7 +51,7 @@ class _Collector:
         return node.deriv or self.everywhere
 
     def is_sum(self, node: Node | None) -> bool:
-        return node is not None and self.free(node) and node.op.name in ("add", "sub") and is_float(node.out.type.dtype)
+        return node is not None and self.free(node) and bool(node.op.adds) and is_float(node.out.type.dtype)
 
     def is_inside(self, node: Node, graph: Graph) -> bool:
         """Is the only reader another sum, which will see this one's terms?"""
@@ -85,13 +85,13 @@ class _Collector:
     def terms(self, node: Node, sign: float, known: Defs, count: dict[Value, int]) -> list[_Term]:
         """The terms of a sum, from left to right; without recursion along its left spine, which may be long."""
         out: list[_Term] = []
-        todo: list[tuple[Value, float]] = [(node.inputs[1], -sign if node.op.name == "sub" else sign), (node.inputs[0], sign)]
+        todo: list[tuple[Value, float]] = [(node.inputs[1], sign * node.op.adds), (node.inputs[0], sign)]
         while todo:
             v, s = todo.pop()
             d = known.get(v)
             opened = d is not None and self.free(d) and count.get(v) == 1
             if opened and self.is_sum(d):
-                todo += [(d.inputs[1], -s if d.op.name == "sub" else s), (d.inputs[0], s)]  # type: ignore[union-attr]
+                todo += [(d.inputs[1], s * d.op.adds), (d.inputs[0], s)]  # type: ignore[union-attr]
             elif opened and d.op.name == "neg":  # type: ignore[union-attr]
                 todo.append((d.inputs[0], -s))  # type: ignore[union-attr]
             else:

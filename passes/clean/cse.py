@@ -18,12 +18,11 @@ import numpy as np
 from irad.core.ir import Graph, Node, Program, Value, types, walk
 from irad.core.types import TAPE
 from irad.ops import effects
+from irad.ops.constant import empty
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import Env, bits_of, lookup, rebuild, rename_bound
 
 REGION_NODES = 64  # regions with more nodes are not compared
-_KEEP = {"empty"}  # memory to be written: each use wants its own
-_MIRROR = {"gt": "lt", "ge": "le"}  # x > y is y < x
 
 Key = tuple[Hashable, ...]
 
@@ -91,8 +90,8 @@ class _Cse:
 
     def unique(self, node: Node) -> bool:
         name = node.op.name
-        if name in _KEEP or effects(node) != "none" or name == "call" and node.attrs["callee"] in self.effectful:
-            return True
+        if node.op is empty or effects(node) != "none" or name == "call" and node.attrs["callee"] in self.effectful:
+            return True  # of memory to be written each use wants its own
         if name == "update" and node.inputs[0] in self.fills and node.out in self.bases:
             return True  # the first store into memory of its own
         return any([v.type.dtype == TAPE.dtype for v in (*node.inputs, *node.outputs)])
@@ -105,8 +104,8 @@ def node_key(node: Node, local: dict[Value, Any]) -> Key:
     """What makes two nodes equal. `local`: what stands for operands; numbers for the values bound inside compared regions."""
     name = node.op.name
     refs: list[Hashable] = [local.get(v, v) for v in node.inputs]
-    if name in _MIRROR:
-        name, refs = _MIRROR[name], refs[::-1]
+    if node.op.mirror:
+        name, refs = node.op.mirror, refs[::-1]
     elif node.op.commutes:
         refs.sort(key=_order)
     regions = tuple([_region_key(r, local) for r in node.regions]) if node.regions else ()

@@ -13,10 +13,10 @@ import numpy as np
 from irad.core.ir import Graph, Node, Program, Value, map_regions
 from irad.core.types import Type
 from irad.ops.constant import const
+from irad.ops.core import OPS
 from irad.passes.rewrite import bits_of
 
 RESULT, OPERANDS = 1024, 100_000  # elements: results up to the first are folded, from operands up to the second
-_PICK = {"max", "min", "any", "all"}  # as `Op.moves`, where the reduced axes are not empty
 
 Constants = dict[Value, Any]  # a NumPy scalar for a splat, else an array
 
@@ -70,7 +70,7 @@ def _value(node: Node, known: Constants) -> Any:
     t, name = node.outputs[0].type, node.op.name
     operands = [known.get(v) for v in node.inputs]
     splats = [isinstance(c, np.generic) for c in operands]
-    if splats[0] and (node.op.moves or (name in _PICK and _nonempty(node.inputs[0].type))):
+    if splats[0] and (node.op.moves or (_picks(node) and _nonempty(node.inputs[0].type))):
         return operands[0]
     if any(c is None for c in operands):
         return None
@@ -82,6 +82,11 @@ def _value(node: Node, known: Constants) -> Any:
     if static and t.size <= RESULT and sum(v.type.size for v in node.inputs) <= OPERANDS:
         return _evaluate(node, [np.full(v.type.shape, c) for c, v in zip(operands, node.inputs)])
     return None
+
+
+def _picks(node: Node) -> bool:
+    """Does a reduction give that one of equal elements?"""
+    return node.op.fold in OPS and OPS[node.op.fold].idempotent
 
 
 def _data(node: Node) -> int:

@@ -17,8 +17,6 @@ from irad.ops.regions import Loop, is_loop, loop_of
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
 
-_MAY_NOT_END = {"while", "call", "vjp", "jvp"}
-
 Defs = dict[Value, Node]
 
 
@@ -104,7 +102,7 @@ class _Licm:
 
     def guarded(self, node: Node) -> bool:
         """Is the node right only where the program says so: at positions in bounds, with a divisor that is not zero?"""
-        if node.op.name in _MAY_NOT_END:
+        if not node.op.ends:
             return True
         if node.op.divides and is_int(node.inputs[0].type.dtype):
             divisor = splat_of(self.defs.get(node.inputs[1]))

@@ -75,10 +75,10 @@ class _Ranges:
             return None if known is None else ins[1 if known else 2]
         if len(node.outputs) != 1 or node.out.type.dtype[0] not in "iu":
             return None
-        if name in ("minimum", "maximum"):
+        if node.op.extreme:
             for k in (0, 1):
                 if f.at_most(ins[k], ins[1 - k]):
-                    return ins[k] if name == "minimum" else ins[1 - k]
+                    return ins[k] if node.op.extreme < 0 else ins[1 - k]
         if name == "abs" and f.interval(ins[0])[0] >= 0:
             return ins[0]
         return ins[0] if name == "remainder" and f.interval(ins[0])[0] >= 0 and f.at_most(ins[0], ins[1], -1) else None

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from irad.core.affine import symbols
+from irad.core.affine import LINEAR, symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, defs, map_regions, uses, walk
 from irad.core.once import import_later
 from irad.core.types import Dim, Type, elements
 from irad.ops.array import STORES, Slice, dim_value, index, update, update_add
 from irad.ops.constant import const, empty
-from irad.ops.elementwise import add
+from irad.ops.elementwise import add, cast
 from irad.ops.regions import is_loop
 from irad.passes.analyses.facts import Facts
 from irad.passes.clean.unscatter_sweep import unscatter_sweeps
@@ -35,7 +35,6 @@ MAX_RECTANGLES = 40
 MIN_SIZE = 128  # elements of the array: below this the passes cost nothing
 UNKNOWN = 1 << 20  # what an extent that is known at run time only counts
 LARGE = 512  # elements: a smaller array is copied or filled in no time
-PUSHED = ("mul", "neg", "add", "sub", "cast")  # computed again per rectangle instead of being stored whole
 
 NOTHING: Mapping[Value, Node | None] = {}
 Box = tuple[tuple[Dim, Dim], ...]  # (start, end) per axis
@@ -292,7 +291,7 @@ def _sliced(
     node = made.get(v)
     if node is not None and splat_of(node) is not None:
         return const(value=node.attrs["value"], type=v.type.with_shape(shape))
-    if node is not None and depth and node.op.name in PUSHED:
+    if node is not None and depth and (node.op.name in LINEAR or node.op is cast):  # cheaper than to store it whole
         others = [x for x in node.inputs if splat_of(made.get(x)) is None]
         if len(others) <= 1:
             return node.op(*(_sliced(x, piece, known, made, units, depth - 1) for x in node.inputs), **node.attrs)

@@ -24,6 +24,7 @@ from irad.ops.control import if_, raise_if, shown
 from irad.ops.core import kept
 from irad.ops.elementwise import cast_to
 from irad.ops.parts import in_parts
+from irad.ops.regions import HANDS_ON
 from irad.ops.text import PAIR, with_fields
 from irad.passes.clean.fold import fold
 from irad.passes.complex import functions as cf
@@ -173,7 +174,7 @@ class _Split:
             self.give(n.outputs, self.by_part(n, _BY_PART[name]))
         elif name in cf.FUNCTIONS:
             self.give(n.outputs, self.function_of(n, cf.FUNCTIONS[name]))
-        elif name in ("if", "for", "while", "checkpoint", "push", "pop", "call"):
+        elif name in HANDS_ON:
             self.control(n)
         elif (op := in_parts(name, n.inputs[0].type)) is not None:
             self.give(n.outputs, emit(op, *self.flat(n.inputs), **self.attrs(n)))

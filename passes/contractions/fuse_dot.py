@@ -223,7 +223,7 @@ class _Contractions:
                 return None  # an array that the nest stores into
             places = {_renamed(self.unit_of[v].places[v], self.unit_of[v].index, units[0].index) for v in members}
             return places.pop() if len(places) == 1 else None
-        if n.op.name not in ("transpose", "reshape"):
+        if not n.op.each_once:
             return None
         pos = units[0].places.get(n.inputs[0])
         if pos is None:

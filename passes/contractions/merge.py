@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irad.core.ir import Builder, Graph, Node, Value, defs, readers, substitute_node
-from irad.ops.array import Product, dot, reshape_to, transpose
+from irad.ops.array import STORES, Product, dot, reshape_to, transpose
 from irad.passes.contractions.operands import Operands, splits
 from irad.passes.fusion.windows import under_window
 from irad.passes.rewrite import give_last, live
@@ -42,7 +42,7 @@ class _Merged:
         out: list[Node] = []
         for n in nodes:
             n = substitute_node(n, env)
-            whole = self.apart.get(n.inputs[0]) if n.op.name in ("transpose", "reshape") else None
+            whole = self.apart.get(n.inputs[0]) if n.op.each_once else None
             if whole is not None and n.op.name == "transpose":
                 y, split = whole
                 at, perm = _starts(n.out.type.rank, split), n.attrs["perm"]
@@ -54,7 +54,7 @@ class _Merged:
                 env[n.out] = whole[0]
                 continue
             out.append(n)
-        return live(out, self.results, lambda n: n.op.name in ("reshape", "transpose"))
+        return live(out, self.results, lambda n: n.op.each_once)
 
     def _split(self, n: Node) -> list[Node] | None:
         """The product over axes taken apart, and a reshape of its result to what it was; None if nothing is merged."""
@@ -97,7 +97,7 @@ class _Merged:
         if user is None or user.op.name != "reshape":
             return {}
         found = {perm[k]: s for k, s in _groups(v.type.shape, user.out.type.shape).items()}
-        while user is not None and user.op.name in ("transpose", "update_add", "update", "reshape"):
+        while user is not None and (user.op.each_once or user.op in STORES):
             if user.op.name == "update_add" and "g" in user.attrs["spec"]:
                 return found
             user = self._reader(user.out)

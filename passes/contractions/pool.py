@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 
 from irad.core.ir import Builder, Graph, Node, Value, defs
 from irad.core.types import Type, is_float
-from irad.ops.array import Slice, broadcast, index, iota
+from irad.ops.array import Slice, argmax, argmin, broadcast, index, iota, max_, min_
 from irad.ops.constant import const
-from irad.ops.elementwise import eq, gt, isnan, lt, maximum, minimum, select
+from irad.ops.core import OPS
+from irad.ops.elementwise import eq, gt, isnan, lt, select
 from irad.passes.rewrite import give_last, splat_of
 
 FEW = 8  # elements that a maximum is taken over
@@ -39,12 +41,10 @@ def _small_maxima(graph: Graph) -> Graph:
             continue
         with Builder(n.loc, deriv=n.deriv) as b:
             parts = [s() for s in slices]
-            if n.op.name in ("argmax", "argmin"):
-                _position_of_best(parts, gt if n.op.name == "argmax" else lt)
+            if n.op in (argmax, argmin):
+                _position_of_best(parts, gt if n.op is argmax else lt)
             else:
-                out = parts[0]
-                for x in parts[1:]:
-                    out = (maximum if n.op.name == "max" else minimum)(out, x)
+                reduce(OPS[n.op.fold], parts)
         give_last(b.nodes, n.outputs)
         nodes += b.nodes
     return graph.replace(nodes=nodes)
@@ -52,7 +52,7 @@ def _small_maxima(graph: Graph) -> Graph:
 
 def _slices(n: Node, made: dict[Value, Node]) -> list[Callable[[], Value]] | None:
     """The elements that a maximum is taken over, in order, as slices of the shape of its result; None if not a few."""
-    if n.op.name not in ("max", "min", "argmax", "argmin") or not n.inputs[0].type.static or not n.out.type.shape:
+    if n.op not in (max_, min_, argmax, argmin) or not n.inputs[0].type.static or not n.out.type.shape:
         return None
     (x,) = n.inputs
     axes = n.attrs["axes"] if "axes" in n.attrs else (n.attrs["axis"],)

@@ -43,7 +43,7 @@ STRONG = (ew.szmul, ew.szmul2, ew.szdiv)
 
 def free_sites(program: Program) -> Iterator[int]:
     """Numbers of sites that no record of a program has."""
-    used = (n.attrs["site"] for g in program.values() for n in walk(g) if n.op.name in ("push", "pop"))
+    used = (n.attrs["site"] for g in program.values() for n in walk(g) if "site" in n.attrs)
     return itertools.count(max(used, default=-1) + 1)
 
 

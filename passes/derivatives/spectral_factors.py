@@ -144,7 +144,7 @@ def spread(defs: Defs, v: Value, axis: int) -> Value | None:
     if shape[lead + 1 - axis] != 1 or (*shape[:lead], shape[lead + axis]) != vector:
         return None
     before = defs.get(source)
-    while before is not None and before.op.name in ("reshape", "broadcast") and source.type.shape != vector:
+    while before is not None and before.op.keeps_order and source.type.shape != vector:
         source = before.inputs[0]
         before = defs.get(source)
     return source if source.type.shape == vector else reshape_to(n.inputs[0], vector)

@@ -174,7 +174,7 @@ def _along_last(n: Node) -> bool:
     t = n.inputs[0].type
     if n.op.name == "concat":
         return t.rank > 0 and n.attrs["axis"] == t.rank - 1
-    if n.op.name not in ("index", "update", "update_add") or n.out.type.rank != t.rank or len(n.attrs["spec"]) != t.rank:
+    if "spec" not in n.attrs or n.out.type.rank != t.rank or len(n.attrs["spec"]) != t.rank:
         return False
     return all(isinstance(s, Slice) and (s.start, s.size, s.step) == (0, d, 1) for s, d in zip(n.attrs["spec"][:-1], t.shape))
 

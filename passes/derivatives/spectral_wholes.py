@@ -211,7 +211,7 @@ def _eigenvalues(defs: Defs, f: Value) -> Value | None:
         seen.add(v)
         if n.op.name in ("eigh", "eigvalsh", "svd", "svdvals"):
             return v if v is n.outputs[n.op is svd] and n.inputs[0].type.dtype in ("f32", "f64") else None
-        if n.op.elementwise or n.op.name in ("reshape", "broadcast") and v.type.shape == f.type.shape:
+        if n.op.elementwise or n.op.keeps_order and v.type.shape == f.type.shape:
             todo += n.inputs
     return None
 

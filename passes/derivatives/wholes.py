@@ -119,7 +119,7 @@ class _Wholes:
     def constant(self, v: Value) -> Any:
         """The number that v spreads, or None."""
         n = self.defs.get(v)
-        while n is not None and (n.op.name in ("broadcast", "reshape") or n.op.name == "cast" and _keeps(n)):
+        while n is not None and (n.op.keeps_order or n.op.name == "cast" and _keeps(n)):
             n = self.defs.get(n.inputs[0])
         return splat_of(n)
 

@@ -15,7 +15,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.types import I64, Dim, Type, affine, elements
 from irad.ops.array import STORES, Product, Slice, Spec, dim_value, located
 from irad.ops.constant import const
-from irad.ops.elementwise import cast_to
+from irad.ops.elementwise import cast, cast_to, neg
 from irad.ops.loop import Map, load
 from irad.passes.fusion.windows import only_units, static_position
 
@@ -96,7 +96,7 @@ def _classify_dot(node: Node) -> Member | None:
 
 def inlinable(node: Node) -> bool:
     """Cheap enough to compute again wherever it is read."""
-    return is_view(node) or node.op.name in ("cast", "neg") or node.op.name in ("lt", "le", "gt", "ge", "eq", "ne")
+    return is_view(node) or node.op in (cast, neg) or node.op.compares
 
 
 class Elements:

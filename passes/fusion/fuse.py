@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from irad.core.affine import symbols
 from irad.core.ir import Builder, Graph, Node, Program, Value, current, reads
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
-from irad.core.types import Dim, Type, is_float
-from irad.ops import OPS
+from irad.core.types import Dim, Type
 from irad.ops.array import STORES, Slice, dim_value, update
 from irad.ops.constant import const, empty
-from irad.ops.loop import Map, Out, loop
+from irad.ops.loop import Map, Out, fold_width, loop, neutral
 from irad.ops.regions import map_control
 from irad.passes.fusion.access import Elements, Member, Position, as_dim, classify, indices
 from irad.passes.fusion.groups import Group, Grouping, Nest, is_elementwise
@@ -120,14 +117,14 @@ class Fusion:
         kept_here = tuple(r - prefix for r in m.rows if r >= prefix)
         t = Type(node.outputs[0].type.dtype, tuple(d for r, d in zip(m.rows, node.outputs[0].type.shape) if r >= prefix))
         rows = Map.select(len(inner), kept_here)
-        if m.kind in ("argmax", "argmin"):
+        if fold_width(m.kind) == 2:
             (x,) = node.inputs
-            worst = _worst(x.type.dtype, m.kind)
+            worst = neutral(m.kind, x.type.dtype)
             dests = [const(value=worst, type=t.with_dtype(x.type.dtype)), const(value=-1, type=t)]
             return Piece(dests, Out(m.kind, rows), [value, idx[node.attrs["axis"]]])
         if m.kind == "store" or len(kept_here) == len(inner):  # a fold over outer axes only yields its row
             return Piece([empty(type=t)], Out("store", rows), [value])
-        return Piece([const(value=_identity(m.kind, t.dtype), type=t)], Out(m.kind, rows), [value])
+        return Piece([const(value=neutral(m.kind, t.dtype), type=t)], Out(m.kind, rows), [value])
 
     def _where(self, el: Elements, node: Node, pos: Position) -> Position:
         """Where an update stores; what is added at affine positions, as over windows, adds up along the lanes' own axis."""
@@ -214,7 +211,7 @@ class Fusion:
         kept = tuple(r for r in m.rows if r < p)
         if kept == tuple(range(p)):
             return Piece([empty(type=out)], Out("store", Map.identity(p)), [row])
-        return Piece([const(value=_identity(m.kind, out.dtype), type=out)], Out(m.kind, Map.select(p, kept)), [row])
+        return Piece([const(value=neutral(m.kind, out.dtype), type=out)], Out(m.kind, Map.select(p, kept)), [row])
 
 
 def _prepared(node: Node) -> list[Node]:
@@ -268,20 +265,4 @@ def _emit_loop(
 def _outputs(m: Member, arg: bool = True) -> list[Value]:
     """The values a member's out defines: an arg fold has its extreme value before the position."""
     (v,) = m.node.outputs
-    return [Value(v.type.with_dtype(m.node.inputs[0].type.dtype)), v] if arg and m.kind in ("argmax", "argmin") else [v]
-
-
-def _identity(kind: str, dtype: str) -> object:
-    if OPS[kind].unit is not None:
-        return OPS[kind].unit
-    return _worst(dtype, "argmax" if kind == "maximum" else "argmin")
-
-
-def _worst(dtype: str, kind: str) -> object:
-    """The value that any other beats."""
-    if is_float(dtype):
-        return -np.inf if kind == "argmax" else np.inf
-    if dtype == "bool":
-        return kind == "argmin"
-    info = np.iinfo(Type(dtype).numpy)
-    return int(info.min if kind == "argmax" else info.max)
+    return [Value(v.type.with_dtype(m.node.inputs[0].type.dtype)), v] if arg and fold_width(m.kind) == 2 else [v]

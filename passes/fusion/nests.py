@@ -14,6 +14,7 @@ from irad.core.ir import Value
 from irad.core.switches import on
 from irad.core.types import elements
 from irad.ops.array import STORES
+from irad.ops.loop import fold_width
 from irad.passes.fusion.access import Member, Position, as_dim
 from irad.passes.fusion.groups import Group, Grouping, Nest, topological
 
@@ -118,4 +119,4 @@ def _splits(m: Member, p: int) -> bool:
     outer = [r for r in m.rows if r < p]
     if list(m.rows[: len(outer)]) != outer:
         return False
-    return m.kind not in ("argmax", "argmin") or outer == list(range(p))
+    return fold_width(m.kind) == 1 or outer == list(range(p))

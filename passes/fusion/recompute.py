@@ -16,7 +16,6 @@ from irad.core.ir import Builder, Graph, Node, Program, Value, captured, defs, r
 from irad.core.notes import Notes
 from irad.core.types import affine
 from irad.ops.array import dim_value, index
-from irad.ops.constant import const
 from irad.ops.loop import Map, load, loop
 from irad.ops.regions import map_control
 from irad.passes.rewrite import Env, give_last
@@ -55,8 +54,12 @@ def _note(notes: Notes, n: Node, readers: list[int] | None) -> None:
         where = (
             f"computed again where it is read, at {count} places" if count else "stored: it is read whole, or at too many places"
         )
-        own = sum(m.op.name not in ("load", "const") for m in n.regions[0].nodes)
+        own = sum(map(_computes, n.regions[0].nodes))
         notes.add("recompute", f"a loop of {own} operations over {n.attrs['extents']} is {where}", n.loc, readers=count)
+
+
+def _computes(n: Node) -> bool:
+    return n.op is not load and not n.op.fills
 
 
 def _is_cheap(n: Node) -> bool:
@@ -69,10 +72,10 @@ def _is_cheap(n: Node) -> bool:
         return False
     if any(v.type.shape != n.attrs["extents"] for v in n.outputs) or not set(body.results) <= set(defs(body)):
         return False
-    own = [m for m in body.nodes if m.op.name not in ("load", "const")]
+    own = list(filter(_computes, body.nodes))
     return (
         len(own) <= MAX_OPERATIONS
-        and all(m.op in (load, const) or m.op.elementwise and m.op.cost <= 1 for m in body.nodes)
+        and all(not _computes(m) or m.op.elementwise and m.op.cost <= 1 for m in body.nodes)
         and all(params.issuperset(m.inputs[1:]) if m.op is load else not params & set(m.inputs) for m in body.nodes)
     )
 

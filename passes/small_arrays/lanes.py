@@ -164,7 +164,7 @@ def written_out(n: Node) -> bool:
     arrays = [v for v in (*n.inputs, *n.outputs) if v.type.shape]
     if not arrays or not all(v.type.static and v.type.size > 0 for v in arrays):
         return False
-    if n.op.name in ("index", "update", "update_add"):
+    if "spec" in n.attrs:
         return not operand_types(n.attrs["spec"])
     return n.op.elementwise or n.op.name in RULES or fold_of(n.op) is not None
 

@@ -24,13 +24,13 @@ from irad.ops.array import broadcast_to
 from irad.ops.constant import const
 from irad.ops.control import for_
 from irad.ops.core import Op, effects
-from irad.ops.elementwise import add, neg, sub, szmul
+from irad.ops.elementwise import add, div, mul, neg, sub, szdiv, szmul
 from irad.passes.rewrite import splat_of
 from irad.passes.small_arrays.lanes import SIZES
 
 EXTRA = 4  # operations a trip that a shorter chain may cost
 WIDE = 8  # carries that depend on each other: so many factors for each value of the body do not pay
-_LINEAR = ("add", "sub", "neg", "mul", "szmul", "div", "szdiv")
+_PRODUCTS, _QUOTIENTS = (mul, szmul), (div, szdiv)
 _VECTORS = tuple((n,) for n in SIZES)
 _LONGEST = 4.0  # link of a chain, in multiplications: what costs more is shared by the lanes
 
@@ -128,7 +128,7 @@ def _affine(v: Value, known: Mapping[Value, Node], numbers: Numbers) -> Dim:
     n, number = known.get(v), numbers.get(v)
     if number is not None:
         return int(number)
-    if n is not None and v.type == I64 and n.op.name in ("add", "sub"):
+    if n is not None and v.type == I64 and n.op.adds:
         return applied(n.op.name, *(_affine(a, known, numbers) for a in n.inputs))
     return affine(0, {v: 1})
 
@@ -269,38 +269,42 @@ class _Forms:
         used = reads(n)
         if not any(v in self.of or v in self.broken for v in used):
             return
-        linear = n.op.name in _LINEAR and (n.deriv or not self.derivative) and (not n.out.type.shape or n.deriv)
+        linear = (
+            (n.op.adds or n.op in (neg, *_PRODUCTS, *_QUOTIENTS))
+            and (n.deriv or not self.derivative)
+            and (not n.out.type.shape or n.deriv)
+        )
         form = self.form(n) if linear and not any(v in self.broken for v in used) else None
         if form is None:
             self.broken.update(n.outputs)
             return
         self.of[n.out] = form
-        fused = n.op.name in ("add", "sub")  # with a product
+        fused = bool(n.op.adds)  # with a product
         links = [self.length[v] - (fused and v in self.products) for v in n.inputs if v in self.of]
         self.length[n.out] = max(links) + min(n.op.cost, _LONGEST)
-        if n.op.name in ("mul", "szmul"):
+        if n.op in _PRODUCTS:
             self.products.add(n.out)
 
     def form(self, n: Node) -> LinearForm | None:
         """Of the result of a node; None if it is not linear."""
-        name, xs = n.op.name, [self.of.get(v) or LinearForm({}, v) for v in n.inputs]
-        if name == "neg":
+        op, xs = n.op, [self.of.get(v) or LinearForm({}, v) for v in n.inputs]
+        if op is neg:
             return -xs[0]
-        if name in ("add", "sub"):
-            return xs[0] + xs[1] if name == "add" else xs[0] - xs[1]
-        if xs[1].factors and (name in ("div", "szdiv") or xs[0].factors):
+        if op.adds:
+            return xs[0] + xs[1] if op.adds > 0 else xs[0] - xs[1]
+        if xs[1].factors and (op in _QUOTIENTS or xs[0].factors):
             return None
         k = 0 if xs[0].factors else 1
-        if name == "szmul" and k:
+        if op is szmul and k:
             return None
-        x, whole, op = xs[k], n.inputs[1 - k], n.op
+        x, whole = xs[k], n.inputs[1 - k]
         by = self.scalar(whole)
         if by is None:
             return None
-        if name in ("div", "szdiv"):
-            return replace(self.quotient(x, whole, by, op), strong=x.strong or name == "szdiv")
+        if op in _QUOTIENTS:
+            return replace(self.quotient(x, whole, by, op), strong=x.strong or op is szdiv)
         new = x.each(lambda c, p: op(c, by) if isinstance(c, Value) else _times(by, c, False), lambda r: op(r, whole))
-        return replace(new, strong=x.strong or name == "szmul")
+        return replace(new, strong=x.strong or op is szmul)
 
     def quotient(self, x: LinearForm, whole: Value, by: Value, op: Op) -> LinearForm:
         """x / whole, where `by` is the scalar that every element of whole is."""

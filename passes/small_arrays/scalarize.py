@@ -89,7 +89,7 @@ class _Outside:
         """`loops`: split them, where that pays."""
         nodes: list[Node] = []
         for n in graph.nodes:
-            done = _split_loop(n, self.notes) if loops and is_loop(n) else _entries(n) if n.op.name in ("push", "pop") else None
+            done = _split_loop(n, self.notes) if loops and is_loop(n) else _entries(n) if "site" in n.attrs else None
             nodes += [map_regions(n, partial(self.graph, loops=loops and not is_loop(n)))] if done is None else done
         return graph.replace(nodes=nodes)
 
@@ -221,7 +221,7 @@ class _Split:
             self.made[n.out] = substitute_node(n, self.env)
         elif splittable(n, self.lanes):
             self.split(n)
-        elif n.op.name in ("push", "pop"):
+        elif "site" in n.attrs:
             self.tape(n)
         elif not self.stored(n):
             self.keep(n)

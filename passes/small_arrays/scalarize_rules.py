@@ -77,9 +77,9 @@ def narrowed(n: Node, wanted: Mapping[int, int], lane: int | None) -> Node:
     if lane is None:
         return n
     attrs = dict(n.attrs)
-    if n.op.name in ("broadcast", "reshape"):
+    if n.op.keeps_order:
         attrs["shape"] = one_lane(attrs["shape"], lane)
-    elif n.op.name in ("index", "update", "update_add"):
+    elif "spec" in attrs:
         attrs["spec"] = tuple(Slice(0, 1) if k == wanted[0] else s for k, s in enumerate(attrs["spec"]))
     return n.replace(attrs=attrs)
 

@@ -14,6 +14,7 @@ from irad.core.ir import Value
 from irad.core.types import Dim, Type
 from irad.errors import UnsupportedError
 from irad.ops.array import Slice, concat, dim_value, index, reshape_to, slice_axis, update, zeros
+from irad.ops.elementwise import cast
 from irad.ops.intervals import definition, dim_interval
 
 
@@ -184,15 +185,12 @@ def stacked(values: Sequence[Value], of: Type, rows: Dim) -> Value:
 # ---- errors -----------------------------------------------------------------------------------------------------------------
 
 
-_PASSES_ON = {"index", "update", "reshape", "cast"}
-
-
 def of_a_loop(e: UnsupportedError, v: Any) -> UnsupportedError:
     """The error; it says that it would not be there if the loop were written out that v is a result of, or a part of one."""
     if not isinstance(v, Value):
         return e
     node = definition(v)
-    while node is not None and node.op.name in _PASSES_ON:
+    while node is not None and (node.op.moves or node.op in (update, cast)):
         v = node.inputs[0]
         node = definition(v)
     e.sources = {v}  # type: ignore[attr-defined]

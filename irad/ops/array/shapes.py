@@ -80,7 +80,7 @@ def _vjp_broadcast(ad: Any, node: Any, cts: Sequence[Value], adj: Any) -> None:
 
 
 broadcast = Op("broadcast", _infer_broadcast, _eval_broadcast, _vjp_broadcast, linear(1), cheap=True, linear=True,
-               intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="axis k of the operand becomes axis dims[k]; extent 1 stretches")  # fmt: skip
+               intervals=lambda a, **_: a, cost=0, finite=True, moves=True, keeps_order=True, doc="axis k of the operand becomes axis dims[k]; extent 1 stretches")  # fmt: skip
 
 
 def broadcast_to(x: Value, shape: Sequence[Dim]) -> Value:
@@ -107,7 +107,7 @@ def _infer_reshape(t: Type, *, shape: tuple[Dim, ...]) -> tuple[Type, ...]:
 
 reshape = Op("reshape", _infer_reshape, lambda x, *, shape: np.reshape(x, shape).copy(),
              lambda ad, node, cts, adj: adj.add(node.inputs[0], reshape_to(cts[0], node.inputs[0].type.shape)), linear(1),
-             cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="C order")  # fmt: skip
+             cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, keeps_order=True, each_once=True, doc="C order")  # fmt: skip
 
 
 def reshape_to(x: Value, shape: Sequence[Dim]) -> Value:
@@ -123,7 +123,7 @@ def _infer_transpose(t: Type, *, perm: tuple[int, ...]) -> tuple[Type, ...]:
 
 transpose = Op("transpose", _infer_transpose, lambda x, *, perm: np.transpose(x, perm).copy(),
                lambda ad, node, cts, adj: adj.add(node.inputs[0], transpose_to(cts[0], inverse(node.attrs["perm"]))), linear(1),
-               cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, doc="result axis k is operand axis perm[k]")  # fmt: skip
+               cheap=True, linear=True, intervals=lambda a, **_: a, cost=0, finite=True, moves=True, each_once=True, doc="result axis k is operand axis perm[k]")  # fmt: skip
 
 
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
