@@ -4,6 +4,9 @@ There `select i1 %c, double %x, double %y` is a comparison into a mask and a ble
 where %c is no comparison of floats (a bool from memory, `and` of two), it is a branch, and on data that nobody can foretell a branch
 costs some twenty cycles every second time. As bits, (mask & x) | (~mask & y) in vector registers, it is none. AVX-512 has masks for this,
 AArch64 an instruction. What data decide is marked (`Values.either`); special cases of functions are not: there a branch is better.
+
+It works on text, just before LLVM reads it: what is emitted does not depend on the CPU, and what else uses a comparison is known once
+all of a function is there.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import linecache
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
+from typing import Any
 
 from irad.core.lazy_dataclass import dataclass
 
@@ -83,6 +84,11 @@ class IradError(Exception):
     ...     print(e.message)
     io.open gives another result at each call, ...
     """
+
+    # What the front end may read the function again with: values that decide a whole number which has to be known, and the
+    # expression that made a dict or set whose keys data decide.
+    sources: set[Any] | None = None
+    site: Any = None
 
     def __init__(self, message: str, loc: Loc | None = None):
         super().__init__(message)

@@ -41,8 +41,8 @@ def room(level: int, itemsize: int) -> int:
 
 
 def extent(level: int) -> int:
-    """How large the extent of an array may be that data decides."""
-    return 2 ** (9 + 4 * level)
+    """How large the extent of an array may be that data decides: of such an array each element counts as 64 bytes."""
+    return room(level, 64)
 
 
 @contextmanager

@@ -167,19 +167,18 @@ class Reader:
 
         Worked out where the error is met first, while the definitions are in sight, and kept on the error.
         """
-        found: set[Value] | None = getattr(e, "sources", None)
-        if found is None and isinstance(e, NeedStatic):
-            found = e.sources = self.sources_of_number(e.arr.value)  # type: ignore[attr-defined]
-        return found or set()
+        if e.sources is None and isinstance(e, NeedStatic):
+            e.sources = self.sources_of_number(e.arr.value)
+        return e.sources or set()
 
     def blame(self, e: Exception, *operands: Any) -> None:
         """An operation on these operands cannot be compiled: it may be for a whole number that is not known, as `sources_of` says
         from now on. Python's own complaint about such a number is no exception of the program: NeedStatic is raised for it."""
-        if isinstance(e, (NeedStatic, IndexError, ArithmeticError)) or hasattr(e, "sources"):
+        if isinstance(e, (NeedStatic, IndexError, ArithmeticError)) or getattr(e, "sources", None) is not None:
             return
         found = [n for x in operands for n in whole_numbers(_content(x))]
         if isinstance(e, IradError):
-            e.sources = {v for n in found for v in self.sources_of_number(n.value)}  # type: ignore[attr-defined]
+            e.sources = {v for n in found for v in self.sources_of_number(n.value)}
         elif found and isinstance(e, (TypeError, AttributeError, ValueError)):
             raise NeedStatic(found[0], "a number given to a function of Python or NumPy that wants it") from e
 
@@ -204,7 +203,7 @@ class Reader:
         """The error; if x is computed from whole numbers alone, it says that they must be known."""
         sources, known = self.sources_of_number(x.value), self.captures.fixable()
         if all(v.type.dtype[0] in "iu" and (not v.type.shape or v in known) for v in sources):
-            e.sources = sources  # type: ignore[attr-defined]
+            e.sources = sources
         return e
 
     @property

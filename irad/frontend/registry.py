@@ -128,6 +128,18 @@ def known(x: Any) -> bool:
     return True
 
 
+def of_complex(name: str) -> Callable[[F], F]:
+    """Register the decorated function, written in NumPy, for complex operands of a function whose builder takes real ones."""
+
+    def register(fn: F) -> F:
+        key, entry = find(name), Written(fn, False)
+        real = TABLE[key]
+        TABLE[key] = lambda x, **options: entry(x) if getattr(x, "name", "")[:1] == "c" else real(x, **options)
+        return fn
+
+    return register
+
+
 def scipy(path: str, builders: dict[str, Builder]) -> None:
     """Register builders for the functions of a module of SciPy that the installed version has."""
     for name, builder in builders.items():

@@ -174,7 +174,7 @@ class _Attempt:
             return Restart(tracked=frozenset(r.doubtful))
         leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable().items()}
         sources = r.sources_of(e)
-        site = frozenset(s for s in [getattr(e, "site", None)] if s is not None) - r.keyed
+        site = frozenset([] if e.site is None else [e.site]) - r.keyed
         if site and not (isinstance(e, NeedStatic) and r.may_be_known(e.arr)):
             return Restart(keyed=site)
         fix = frozenset(leaf_of[v] for v in sources if v in leaf_of)

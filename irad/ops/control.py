@@ -210,7 +210,7 @@ def jacobian_block(result: Type, argument: Type) -> Type:
     return Type(dtype, (*result.shape, *argument.shape))
 
 
-jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",), ends=False,
+jacobian = Op("jacobian", _infer_jacobian, None, regions=("f",),
               doc="results of f, then for each float result its derivatives by each argument, shape result + argument; "
               'mode: "forward", "reverse" or "" for the cheaper; symmetric: f is a gradient')  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from irad.core.affine import applied
+from irad.core.affine import LINEAR, applied
 from irad.core.ir import Node, Value
 from irad.core.types import I64, Dim, affine
 from irad.ops.array import Slice, Spec, located, operand_types
@@ -41,9 +41,9 @@ def affine_index(get: Callable[[Value], Node | None], v: Value, pos: Sequence[Di
         (x,) = n.inputs
         out = n.out.type.shape
         return affine_index(get, x, [0 if d == 1 and out[k] != 1 else pos[k] for d, k in zip(x.type.shape, n.attrs["dims"])])
-    if name in ("add", "sub", "mul"):
-        a, b = (affine_index(get, x, pos) for x in n.inputs)
-        return None if a is None or b is None else applied(name, a, b)
+    if name in LINEAR:
+        xs = [affine_index(get, x, pos) for x in n.inputs]
+        return None if None in xs else applied(name, *xs)
     return None
 
 

@@ -70,6 +70,6 @@ def repeats(xs: tuple[Any, ...]) -> Arr | None:
     if count.name[0] not in "iu" and not (count.weak and count.name == "bool"):
         kind = describe(count).split(" ", 1)[1]
         e = PythonTypeError(f"can't multiply sequence by non-int of type '{kind}'")
-        e.sources = set()  # type: ignore[attr-defined]
+        e.sources = set()
         raise e
     return count

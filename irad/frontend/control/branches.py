@@ -133,7 +133,7 @@ class Merge:
                 f"a {type(place.owner).__name__} is changed under a condition that depends on data so that {t.message}; "
                 "keep its length and types the same on both paths"
             )
-            e.site = site_of(self.r, place.owner)  # type: ignore[attr-defined]
+            e.site = site_of(self.r, place.owner)
             raise e
         return t
 

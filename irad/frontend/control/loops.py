@@ -75,7 +75,7 @@ def _counted(r: Reader, loop: LoopStatement, seq: Seq) -> None:
         _kept(Rolled(r, loop, seq, 0))
     except StructureError as e:
         if isinstance(seq.length, Arr) and not isinstance(e, AliasError):  # the first trip, or all, may have to be written out
-            e.sources = r.sources_of_number(seq.length.value)  # type: ignore[attr-defined]
+            e.sources = r.sources_of_number(seq.length.value)
         raise
 
 

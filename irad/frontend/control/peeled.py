@@ -48,7 +48,7 @@ class Peeled:
                 if follows(self.r, e):
                     raise
                 if not isinstance(e, StructureError) or e is self.after:
-                    raise (error if hasattr(error, "sources") else e) from None  # with them the number of trips can be known
+                    raise (e if error.sources is None else error) from None  # with them the number of trips can be known
         self.r.lenient.add(self.loop.stmt)
         self.peel = 0
         try:

@@ -128,23 +128,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return call_closure(r, fn, args, kwargs)
     if isinstance(fn, types.MethodType):
         return _bound_method(r, fn, args, kwargs)
-    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__call__":
-        return (
-            _construct(r, fn.__self__, args, kwargs, True) if isinstance(fn.__self__, type) else r.call(fn.__self__, args, kwargs)
-        )
-    if fn is type.__call__:
-        return _construct(r, args[0], args[1:], kwargs, True)
-    if getattr(fn, "__name__", "") == "__new__" and _is_base_new(fn) and args and isinstance(args[0], type):
-        cls = args[0]
-        return made_by_base(r, fn, cls, args[1:], kwargs) if not is_library(cls.__module__) else call_builtin(r, fn, args, kwargs)
-    if fn is object.__init__:
-        return None
-    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__init__" and fn.__objclass__ is object:
-        return None
-    if fn is object.__setattr__ or fn is object.__getattribute__:
-        return (plain_set if fn is object.__setattr__ else plain_attr)(r, *args)
-    if isinstance(fn, types.MethodWrapperType) and fn.__name__ in ("__setattr__", "__getattribute__"):
-        return (plain_set if fn.__name__ == "__setattr__" else plain_attr)(r, fn.__self__, *args)
+    if (found := _of_object_model(r, fn, args, kwargs)) is not NotImplemented:
+        return found
     if isinstance(fn, functools.partial):
         return _partial(r, fn, args, kwargs)
     if isinstance(fn, np.vectorize):
@@ -175,6 +160,28 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     ):
         return call_builtin(r, fn, args, kwargs)
     return _callable_object(r, fn, args, kwargs)
+
+
+def _of_object_model(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of what Python itself calls to make objects and to get at their attributes; NotImplemented if fn is none of that."""
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__call__":
+        return (
+            _construct(r, fn.__self__, args, kwargs, True) if isinstance(fn.__self__, type) else r.call(fn.__self__, args, kwargs)
+        )
+    if fn is type.__call__:
+        return _construct(r, args[0], args[1:], kwargs, True)
+    if getattr(fn, "__name__", "") == "__new__" and _is_base_new(fn) and args and isinstance(args[0], type):
+        cls = args[0]
+        return made_by_base(r, fn, cls, args[1:], kwargs) if not is_library(cls.__module__) else call_builtin(r, fn, args, kwargs)
+    if fn is object.__init__:
+        return None
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ == "__init__" and fn.__objclass__ is object:
+        return None
+    if fn is object.__setattr__ or fn is object.__getattribute__:
+        return (plain_set if fn is object.__setattr__ else plain_attr)(r, *args)
+    if isinstance(fn, types.MethodWrapperType) and fn.__name__ in ("__setattr__", "__getattribute__"):
+        return (plain_set if fn.__name__ == "__setattr__" else plain_attr)(r, fn.__self__, *args)
+    return NotImplemented
 
 
 # modules that are imported when a function of these is met

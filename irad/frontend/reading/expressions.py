@@ -253,7 +253,7 @@ def _check_operands(name: str, xs: list[Any]) -> None:
     if not all(isinstance(x, known) for x in xs):
         e = PythonTypeError(f"unsupported operand for {name.rstrip('_')}: {' and '.join(map(describe, xs))}")
         if name != "mul" or not any(isinstance(x, (str, bytes)) for x in xs):  # text can be repeated, by a number that is known
-            e.sources = set()  # type: ignore[attr-defined]
+            e.sources = set()
         raise e
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ def is_hashable(fn: Any) -> bool:
 
 def hashed(table: dict[Any, Any], fn: Any) -> Any:
     return table.get(fn) if is_hashable(fn) else None
+
+
+def among(functions: Set[Any], fn: Any) -> bool:
+    return is_hashable(fn) and fn in functions
 
 
 # functions whose results of rank 0 are arrays, not NumPy scalars
@@ -92,17 +96,22 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
             return made
     if builder is not None and not isinstance(builder, Written):
         refuse_unused(_shown(fn), fn, builder, args, kwargs)
-    if hashed(_OF_MATRICES, fn) and args and isinstance(args[0], Array) and (most := _most_rows(args[0])) is not None:
+    if among(_OF_MATRICES, fn) and args and isinstance(args[0], Array) and (most := _most_rows(args[0])) is not None:
         return r.call(import_later("irad.frontend.library.numpy.sized_matrices").FUNCTIONS[fn], [most, *args], kwargs)
+    return _computed(r, fn, builder, args, kwargs)
+
+
+def _computed(r: Reader, fn: Any, builder: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A call that gives something new: by NumPy itself where no operand is traced, else by the builder, or read."""
     out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
     if out is not None and kwargs.get("where", True) is not True:
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
-    if hashed(_OF_SHAPE, fn) and args and not isinstance(args[0], (Arr, Array)):
+    if among(_OF_SHAPE, fn) and args and not isinstance(args[0], (Arr, Array)):
         args = [_shape_alone(r, args[0]), *args[1:]]
     operands = [_function_operand(r, a, fn) for a in args]
     named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
-    zero_d = hashed({f: True for f in _ARRAY_RESULTS}, fn) is True
-    if not (is_traced(operands) or is_traced(named)) and not (hashed({f: True for f in _MAKERS}, fn) and _large(operands)):
+    zero_d = among(_ARRAY_RESULTS, fn)
+    if not (is_traced(operands) or is_traced(named)) and not (among(_MAKERS, fn) and _large(operands)):
         return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d), name)
     if builder is None:
         raise _unknown(fn)
@@ -112,7 +121,7 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     return into(r, out, of_call(r.wrap(builder(*operands, **named), zero_d), fn, args, kwargs), name)
 
 
-_OF_MATRICES = {getattr(np.linalg, n): True for n in "solve inv det slogdet cholesky pinv lstsq eigvalsh eigh".split()}
+_OF_MATRICES = {getattr(np.linalg, n) for n in "solve inv det slogdet cholesky pinv lstsq eigvalsh eigh".split()}
 _ROWS = 4096
 
 
@@ -206,7 +215,7 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
 
 
 # functions that ask of an array for its shape, and for its dtype if none is given
-_OF_SHAPE = {f: True for f in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.size, np.ndim)}
+_OF_SHAPE = {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.size, np.ndim}
 
 
 def _shape_alone(r: Reader, x: Any) -> Any:

@@ -68,7 +68,6 @@ class NeedStatic(UnsupportedError):
             "write a constant, or name the argument in irad.compile(static=...)"
         )
         self.arr = arr
-        self.site: Any = None  # the expression that made the dict or set of which it was to be a key
 
 
 def whole_numbers(x: Any) -> list[Arr]:

@@ -283,7 +283,7 @@ class Poison:
     def error(self, what: str, words: str = "") -> UnsupportedError:
         e = (AliasError if self.message is STALE else UnsupportedError)(words or f"{what} cannot be used here: {self.message}")
         if self.sources:
-            e.sources = set(self.sources)  # type: ignore[attr-defined]
+            e.sources = set(self.sources)
         return e
 
 

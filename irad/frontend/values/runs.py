@@ -193,5 +193,5 @@ def of_a_loop(e: UnsupportedError, v: Any) -> UnsupportedError:
     while node is not None and (node.op.moves or node.op in (update, cast)):
         v = node.inputs[0]
         node = definition(v)
-    e.sources = {v}  # type: ignore[attr-defined]
+    e.sources = {v}
     return e

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from irad.frontend.registry import TABLE, Written, find, written
-from irad.frontend.values.arr import Arr
+from irad.frontend.registry import of_complex, written
 
 _SHIFT = 12  # by which numbers are moved to the right
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
@@ -38,19 +37,7 @@ def loggamma(z):
     return np.where(x < 0, np.nan, out.real)[()]
 
 
+@of_complex("scipy.special.gamma")
 def complex_gamma(z):
     """scipy.special.gamma of complex numbers."""
     return np.exp(loggamma(z))
-
-
-def _register(path, of_complex):
-    """A function of SciPy that has a builder for real numbers: complex ones are read."""
-    native, read = TABLE[find(path)], Written(of_complex, False)
-
-    def call(x, **options):
-        return read(x) if isinstance(x, Arr) and x.name[0] == "c" else native(x, **options)
-
-    TABLE[find(path)] = call
-
-
-_register("scipy.special.gamma", complex_gamma)
