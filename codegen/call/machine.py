@@ -22,7 +22,7 @@ import numpy as np
 
 from irad.codegen import llvm_files
 from irad.codegen.call import memory
-from irad.codegen.call.native import Context, Dims, NativeCode
+from irad.codegen.call.native import Context, Dims, NativeCode, address
 from irad.codegen.interface import python_address
 from irad.codegen.jit import Library, load_kept
 from irad.core.lazy_dataclass import dataclass
@@ -40,11 +40,6 @@ _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _FIRST_REGISTER, _HEADER = 5, 6  # words of a program
 _ERROR, _ARGV = 4, 5  # words of a frame
 _CELL = 2  # words of the largest scalar, a complex number
-
-
-def address(a: np.ndarray) -> int:
-    """Where an array's data starts."""
-    return int(a.__array_interface__["data"][0])
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------

@@ -237,4 +237,5 @@ def _restore(*error: int | None) -> None:
 
 
 def address(a: np.ndarray) -> Any:
+    """Where an array's data starts."""
     return a.__array_interface__["data"][0]

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import Body, ByteAccess, Ranges, Scope
+from irad.codegen.kernel.mentions import reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops
-from irad.core.affine import Affine, Integer, coefficient, symbols
+from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 
@@ -110,7 +111,7 @@ def _sums(body: Sequence[kf.Stmt]) -> list[_Sum] | None:
     """What the trips add up outside of themselves; None if they assign anything else, or use what they fold for anything else."""
     assigned = {s.name: s.value for s in body if isinstance(s, kf.Assign)}
     lets = {s.name: s for s in body if isinstance(s, kf.Let)}
-    used = [n for s in kf.walk(body) for n in _reads(s)]
+    used = list(reads(body))
     parts = {s.name: s.expr.fold for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, kf.Part)}
     out: list[_Sum] = []
     for var, value in assigned.items():
@@ -132,20 +133,6 @@ def _plain_sums(body: Sequence[kf.Stmt]) -> set[str]:
         s.name for s in body
         if isinstance(s, kf.Fold) and s.comb == "add" and not s.shape and all(isinstance(x, kf.Const) and x.value == 0 for x in s.init)
     }  # fmt: skip
-
-
-def _reads(s: kf.Stmt) -> list[str]:
-    """The names of numbers that a statement mentions."""
-    operands: tuple[object, ...] = ()
-    if isinstance(s, kf.Let):
-        operands = getattr(s.expr, "args", ()) or getattr(s.expr, "idx", ())
-    elif isinstance(s, kf.Store):
-        operands = (*s.idx, s.value)
-    elif isinstance(s, kf.Combine):
-        operands = (*s.values, *s.idx)
-    elif isinstance(s, kf.Assign):
-        operands = (s.value,)
-    return [n for x in operands for n in ((x,) if isinstance(x, str) else symbols(x) if isinstance(x, Affine) else ())]
 
 
 def _with_folds(body: Sequence[kf.Stmt], sums: Sequence[_Sum], folds: Sequence[kf.Fold]) -> list[kf.Stmt]:
