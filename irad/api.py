@@ -218,7 +218,7 @@ def plain_of(f: Any) -> Any:
 
 
 def options_of(f: Any) -> Options:
-    """Those of a compiled function, which its transforms take over."""
+    """The options of a compiled function, which its transforms take over; else the defaults."""
     return f.options if isinstance(f, (Compiled, Function)) else DEFAULT
 
 
@@ -257,7 +257,7 @@ def value_and_grad(
 def jacobian(
     f: Callable[P, Any], argnums: Numbers = 0, mode: str = "", sparse: bool = False, has_aux: bool = False, argnames: Names = None
 ) -> Callable[P, Any]:
-    """Derivatives of every element of the result by every element of the argument: shape result.shape + argument.shape.
+    """Derivatives of every element of the result with respect to every element of the argument: shape result.shape + argument.shape.
 
     `mode`: "forward" or "reverse"; by default the one with fewer sweeps. Directions are lanes of one computation, and columns
     (or rows) that share no row (column) share a direction. `sparse`: SciPy sparse arrays of shape (result.size,

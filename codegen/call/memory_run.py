@@ -127,7 +127,7 @@ class CheckedContext(Context):
 
 
 def _filled(size: int) -> np.ndarray:
-    """So many bytes of the pattern, aligned as an arena is."""
+    """`size` bytes of the pattern, aligned as an arena is."""
     memory = np.empty(size + ALIGN, np.uint8)
     start = -address(memory) % ALIGN
     memory = memory[start : start + size]

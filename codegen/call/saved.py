@@ -26,7 +26,7 @@ FormatError = struct.error  # of bytes that are no description
 
 
 class Unsaved(Exception):
-    """There are no bytes that stand for this code."""
+    """This code cannot be written as bytes."""
 
 
 def dump(native: NativeCode, locs: Mapping[Loc | None, int], about: Mapping[str, Any]) -> bytes:

@@ -35,7 +35,7 @@ class OpenFunction:
             sc.guard = k
 
     def freeing(self) -> list[str]:
-        """Before the kernel is left: memory that its buffers hold goes back."""
+        """The lines that give back the memory of the kernel's buffers, before it is left."""
         lines = []
         for name in self.freed:
             self.b.count += 1

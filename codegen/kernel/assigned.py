@@ -194,7 +194,7 @@ class _Kernel:
         self.fill(base, to, start, shape[0], s, path, lives.get(base, 0))
 
     def fill(self, name: str, b: Any, start: Integer, size: kf.Index, s: kf.Stmt, path: Path, life: int) -> None:
-        """So many elements are written at once."""
+        """Note that `size` elements are written at once."""
         self.count += 1
         width, var = DTYPES[b.dtype].itemsize, f"written {self.count}"
         a = ByteAccess(name, (start + integer(var)) * width, width, True, (*path, kf.For(var, "seq", 0, size)), self.count)

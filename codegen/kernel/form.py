@@ -229,7 +229,7 @@ class While:
 
 @dataclass
 class If:
-    """Not inside vec loops, except with a uniform condition."""
+    """A branch. Inside vec loops only with a condition that is the same for all lanes."""
 
     cond: Operand
     then: list[Stmt]

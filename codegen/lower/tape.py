@@ -70,7 +70,7 @@ def _reserve(f: KernelBuilder, tape: Tape, entries: Sequence[Value], times: int 
 
 
 def make_room(f: KernelBuilder, loop: Node) -> None:
-    """Before a loop that makes arrays for a push: they are made where they are pushed to."""
+    """Make room on the tape before a loop whose arrays are pushed, so that the loop makes them there."""
     vs = [v for v in loop.outputs if on_tape(v) and v not in f.addresses]
     if not vs:
         return
@@ -122,7 +122,7 @@ def _taped_carry(body: Graph, k: int, state: Value, into: Value) -> TapedCarry:
 
 
 def start_on_tape(f: KernelBuilder, loop: Node, carries: Sequence[TapedCarry]) -> None:
-    """Before the loop: the first states go where the first push would copy them to."""
+    """Put the first states, before the loop, where the first push would copy them to."""
     t, *entries = carries[0].push.inputs
     tape = f.tape(t)
     _reserve(f, tape, entries)
@@ -150,7 +150,7 @@ def carry_on_tape(f: KernelBuilder, loop: Node, carries: Sequence[TapedCarry]) -
 
 
 def end_on_tape(f: KernelBuilder, loop: Node, c: TapedCarry) -> None:
-    """After the loop: the last state, which no trip has pushed, leaves the tape's memory."""
+    """Move the last state, which no trip has pushed, out of the tape's memory after the loop."""
     t = c.push.inputs[0]
     tape, out = f.tape(t), loop.outputs[c.k]
     if not uses(f.graph).get(out):

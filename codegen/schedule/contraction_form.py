@@ -19,7 +19,7 @@ from irad.core.ir import Graph, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.ops.loop import load, loop
 
-SMALL = 512  # multiplications: below this a nest without register tiles is as good
+SMALL = 512  # multiplications: below this a nest is as fast without register tiles
 SCATTER = 1.2  # cycles per element stored or loaded in steps
 
 

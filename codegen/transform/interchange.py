@@ -21,7 +21,7 @@ from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 
 BLOCK = 32  # rows: a few vectors, and so many cache lines of each array as any cache holds
-ROWS = 96  # below that many a column's lines stay in the cache anyhow
+ROWS = 96  # with fewer rows, the cache lines of a column stay in the cache as it is
 LINE = 64  # bytes of a cache line
 
 

@@ -165,7 +165,7 @@ class _Part:
         return [s]
 
     def truth(self, s: kf.Let) -> bool | None:
-        """Of a condition, if it is known."""
+        """Whether a condition holds; None if that is not known."""
         e = s.expr
         if s.dtype == "bool" and _key(s) in self.decided:
             return self.decided[_key(s)]

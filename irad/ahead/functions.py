@@ -70,7 +70,7 @@ def c_type(t: Type) -> str:
 
 
 def signature(fn: Any, traced: Traced, grad: bool, wrt: Sequence[int]) -> Signature:
-    """The C signature of a traced function; `grad`: of its value and gradient by the arguments `wrt`."""
+    """The C signature of a traced function; `grad`: of its value and its gradient with respect to the arguments `wrt`."""
     _check(fn, traced)
     taken: set[str] = set()
     texts = argument_paths(fn, traced.in_tree)

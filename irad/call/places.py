@@ -118,7 +118,7 @@ class Places:
             self.leaves += self.leaves[earlier : earlier + tree.size]
 
     def record_type(self, at: int, cls: type, dtype: np.dtype) -> None:
-        """There is a structured array of this class and dtype."""
+        """Check that there is a structured array of this class and dtype."""
         if cls in SCALARS:
             raise NoProgram
         p = self.program

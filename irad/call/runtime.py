@@ -119,7 +119,7 @@ class Cache:
             raise shortened(e)  # noqa: B904
 
     def _larger(self, s: Any) -> None:
-        """From now on versions have more room for lists than the one that a call has just needed more than."""
+        """Give versions that are made from now on more room for lists than this one has, which was not enough for a call."""
         with self.lock:
             found = [key for key, known in self.entries.items() if s in known]
             if not found:  # another thread has seen to it
@@ -284,7 +284,7 @@ _caches_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """In a child: locks that other threads of the parent held, who are not here, are nobody's."""
+    """Make new locks in a child process: other threads of the parent may have held the old ones, and they are not here."""
     global _caches_lock
     _caches_lock = threading.Lock()
     for cache in _every:

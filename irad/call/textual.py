@@ -63,7 +63,7 @@ class CompiledGraph:
         return self._results(self._run("value", args))
 
     def value_and_grad(self, *args: Any) -> Any:
-        """(results, gradient of the first result by the parameters `argnums`)."""
+        """(results, gradient of the first result with respect to the parameters `argnums`)."""
         values = self._run("grad", args)
         n = len(self.entry.results)
         grads = tuple(v if v.shape else v[()] for v in values[n:])

@@ -47,7 +47,7 @@ def clear(c: Any) -> None:
 
 
 def versions(of: str, cache: Cache) -> Iterator[Version]:
-    """Those in a cache, the last added last."""
+    """The versions in a cache, the last added last."""
     for found in list(cache.entries.values()):
         for s in reversed(found):
             leaves = tuple(_shown(i) for i in s.traced.in_leaves if i.alias is None)

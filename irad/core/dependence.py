@@ -29,7 +29,7 @@ class Access:
 
     @staticmethod
     def at(positions: Iterable[Integer]) -> Access:
-        """Of one element, or of what stands at leading positions."""
+        """The access of one element, or of all that stands at some leading positions."""
         return Access(tuple((p, None, 1) for p in positions))
 
 

@@ -40,7 +40,7 @@ def all_old() -> None:
 
 
 def _after_fork() -> None:
-    """In a child: who held it off in the parent, in another thread, is not here to let it go on."""
+    """Let collection go on in a child process, if another thread of the parent held it off: that thread is not here."""
     if _held_off - {threading.get_ident()}:
         _held_off.clear()
         gc.enable()

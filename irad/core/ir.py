@@ -1,7 +1,7 @@
 """The IR: immutable SSA graphs whose nodes may own graphs (regions) that capture lexically.
 
 A pass is `Graph -> Graph` (or `Program -> Program`) and returns the same `Node` object where nothing changed,
-so analyses are memoised by identity in `Graph.memo`. There are no use lists and nothing is ever mutated.
+so analyses are memoised by identity in `Graph.memo`. There are no use lists, and nodes and graphs never change.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Notes:
             self.decisions.append(d)
 
     def of(self, topic: str) -> list[Decision]:
-        """Those of one topic."""
+        """The decisions of one topic."""
         return [d for d in self.decisions if d.topic == topic]
 
     def forget(self, topic: str) -> None:

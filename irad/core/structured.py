@@ -107,7 +107,7 @@ class Layout:
 
     @property
     def scalar(self) -> bool:
-        """Of a record, whose numbers are NumPy scalars, rather than of an array."""
+        """Is it a record, whose numbers are NumPy scalars, and not an array?"""
         return self.cls in SCALARS
 
 

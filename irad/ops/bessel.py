@@ -52,7 +52,7 @@ def chebyshev(coefs: Sequence[float], t: Value) -> Value:
 
 
 def _i0(v: Value) -> Value:
-    """By Chebyshev series on |x| <= 8 and above."""
+    """I0 from Chebyshev series, one for |x| <= 8 and one for larger |x|."""
     a = abs(v)
     low = a <= 8
     inner, outer = select(low, a, 8), select(low, 8, a)

@@ -205,7 +205,7 @@ def _infer_jacobian(*ts: Type, f: Graph, mode: str, symmetric: bool) -> tuple[Ty
 
 
 def jacobian_block(result: Type, argument: Type) -> Type:
-    """The type of the derivatives of a result by an argument: complex if either is."""
+    """The type of the derivatives of a result with respect to an argument: complex if either is."""
     dtype = complex_dtype(result.dtype) if is_complex(argument.dtype) else result.dtype
     return Type(dtype, (*result.shape, *argument.shape))
 

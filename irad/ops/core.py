@@ -12,8 +12,8 @@
     So the rule of an op with one operand need not ask.
 `intervals`                                                 integers: (lo, hi) of the result from those of the operands
 
-How native code of an op looks is irad.codegen's, by the op's name. What passes ask about an op is a fact on its row, never a table
-of names elsewhere.
+The native code of an op is found by its name, in irad.codegen. What passes ask about an op is a fact on its row, never in a table of
+op names elsewhere.
 """
 
 from __future__ import annotations

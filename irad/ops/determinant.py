@@ -142,7 +142,8 @@ def _infer_along(a: Type, e: Type) -> tuple[Type, ...]:
 
 
 def _along_by_svd(a: Value, e: Value) -> Value:
-    """In the bases of the SVD, with B the direction and P the products of all but two: diag(P diag B) - P o B^T."""
+    """The derivative in the bases of the SVD: diag(P diag B) - P o B^T, where B is the direction and P holds the products of all
+    singular values but two."""
     u, s, vt, _ = svd(a, full=False)
     b = mmh(hmm(u, e), vt)
     p = cast_to(_all_but_two(s, b.type), b.type.dtype)

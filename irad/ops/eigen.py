@@ -36,7 +36,8 @@ def _infer(a: Type) -> tuple[Type, ...]:
 
 
 def _conditions(w: Value, v: Value) -> tuple[Value, Value]:
-    """Those of the eigenvalues, by sums of magnitudes, which do not overflow; and NaN for those that share a vector with another one, else 0."""
+    """The condition numbers of the eigenvalues, from sums of magnitudes, which do not overflow; and NaN for eigenvalues that share a
+    vector with another one, else 0."""
     parts = solution(v, identity(v.type))
     last = v.type.rank - 1
     c = sum_(abs(real(parts)) + abs(imag(parts)), axes=(last,))

@@ -173,7 +173,7 @@ def check_float(t: Type, what: str) -> None:
 
 
 def info_type(t: Type) -> Type:
-    """Of the output that says for each matrix whether all is well."""
+    """The type of the output that says for each matrix whether all is well."""
     return Type("i64", t.shape[:-2])
 
 

@@ -100,7 +100,7 @@ def _size(x: Value) -> Value:
 
 
 def off_diagonal(t: Type) -> Value:
-    """Of stacked matrices of a type: which places are not on a diagonal."""
+    """Which places of stacked matrices of a type are not on a diagonal."""
     wide = t.with_dtype("i64")
     return ne(iota(type=wide, axis=t.rank - 2), iota(type=wide, axis=t.rank - 1))
 
@@ -143,7 +143,7 @@ def _vjp_eigh(ad: Any, node: Any, cts: Sequence[Value | None], adj: Any) -> None
 
 
 def _jvp_eigh(ad: Any, node: Any, tan: Any) -> list[Value | None]:
-    """With M = V^H dA V: dw = diag M, dV = V (F o M)."""
+    """dw = diag M and dV = V (F o M), with M = V^H dA V."""
     da, (w, v, _) = tan.get(node.inputs[0]), node.outputs
     m = mm(hmm(v, read_symmetric(da, node.attrs["lower"])), v)
     return [_real_diagonal(m), mm(v, divided_by_gaps(m, w, m, False)), None]

@@ -256,7 +256,7 @@ class Interpreted(Specialisation):
         self.records = record_of(self.traced)
 
     def run(self, args: Sequence[Any], kept: dict[int, np.ndarray]) -> list[np.ndarray]:
-        """In the place of native code."""
+        """Run the program in the interpreter, in the place of native code."""
         try:
             return [np.array(x) for x in interpret(self.program, *args)]
         except RaisedInGraph as e:

@@ -136,7 +136,7 @@ class FinalValues:
         return at
 
     def _retreat(self, at: Value, here: RegionAt, read: Access) -> Value:
-        """From a version that goes nowhere back to one that does, and holds the same element."""
+        """Go back from a version that leads to no result of the region to one that does and holds the same element."""
         while at not in here.kept and at in self.node and self._budget > 0:
             before = self._before(at)
             if before is None or self.home[before] is not here or not self._survives(self.node[at], at, read):

@@ -181,7 +181,7 @@ class Batching:
 
     @contextmanager
     def inside(self, n: Node) -> Iterator[bool]:
-        """In the regions of a control op; gives whether it is turned."""
+        """While the regions of a control op are batched; gives whether the op is turned."""
         turned = self.turn(n)
         self.turned.append(turned)
         try:

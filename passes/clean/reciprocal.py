@@ -76,7 +76,7 @@ def _region(region: Graph, node: Node, trip: _Trip | None, everywhere: bool) -> 
 
 
 def _after_carries(graph: Graph, divisions: list[Node]) -> set[Node]:
-    """Those divisions of a loop's body that wait for a carried float while their divisors do not."""
+    """The divisions of a loop's body that wait for a carried float while their divisors do not."""
     if not divisions:
         return set()
     waits = {p for p in graph.params if p.type.differentiable}

@@ -254,7 +254,7 @@ class Rule:
         return not self.derivative and not self.flags
 
     def applies(self, derivative: bool, fastmath: Set[str]) -> bool:
-        """To a node, of a derivative or not, under these flags?"""
+        """Does the rule apply to a node, which may belong to a derivative, under these flags?"""
         return self.exact or (derivative and self.derivative) or (bool(self.flags) and self.flags <= fastmath)
 
     @cached_property

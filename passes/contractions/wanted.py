@@ -28,7 +28,7 @@ FEW_WEIGHTS = 1 << 20  # bytes that stay in a core's own caches
 
 
 def multiplications(node: Node) -> int:
-    """Of a contraction that could be a nest; 0 for any other node."""
+    """How many multiplications a contraction takes that could be a nest; 0 for any other node."""
     if node.op.name != "dot" or classify(node) is not None:
         return 0
     a, b = (v.type for v in node.inputs)
@@ -68,7 +68,7 @@ def with_patches(graph: Graph, notes: Notes | None = None) -> Graph:
 
 
 def _windows(operands: Operands, n: Node) -> int | None:
-    """Which operand of a product is windows."""
+    """The number of the operand of a product that is windows, if one is."""
     return next((k for k, v in enumerate(n.inputs) if under_window(operands.view, v)), None)
 
 

@@ -49,7 +49,7 @@ def free_sites(program: Program) -> Iterator[int]:
 
 @dataclass
 class Rules:
-    """By op: a rule for each mode that sees the forward's node itself, with its regions."""
+    """The rules of ops whose derivative needs the node of the forward itself, with its regions: by the names of the ops, for each mode."""
 
     reverse: Mapping[str, Callable[[Reverse, Node, Cotangents, Adjoint], None]]
     forward: Mapping[str, Callable[..., None]]  # (Forward, node, Tangents)

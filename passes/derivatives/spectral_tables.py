@@ -26,7 +26,7 @@ Defs = MutableMapping[Value, Node]  # never written to
 class Chain:
     """How vectors are made of w, element by element, of constants and of scalars. `vectors`: of the type of w, but for its dtype.
 
-    `again`: a table is made a second time. Parts of w, put together again in their places, are as good then, and so are stacks in which something is
+    `again`: a table is made a second time. Parts of w that are put together again in their places count as w then, and so are stacks in which something is
     repeated, as `vmap` makes them of what it does not batch. `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
     """
 
@@ -88,7 +88,7 @@ class Chain:
         return all(d == 1 for d in shape) or shape[: len(lead)] == lead and along and all(d == 1 for d in shape[len(lead) :])
 
     def owners(self, scalars: Sequence[Value]) -> dict[Value, Value | None]:
-        """Which of the scalars, numbers for each vector of the stack, it is that is spread out."""
+        """For each value that spreads a scalar out (one number for each vector of the stack): which of the scalars it is."""
         out: dict[Value, Value | None] = {}
         for v, c in self.scalars.items():
             mine = _below(self.defs[v], self.axes[v])

@@ -68,7 +68,7 @@ ROOTS: dict[str, Callable[[Node], Value]] = {
 
 
 class _Wholes:
-    """`defs`: nodes seen so far; `rooted`: values that are roots, moved, or products with such; `numbers`: of ways to make a value."""
+    """`defs`: the nodes seen so far; `rooted`: values that are roots, views of roots, or products with one; `numbers`: one for each way to make a value."""
 
     def __init__(self) -> None:
         self.defs: dict[Value, Node] = {}
@@ -248,14 +248,14 @@ def _exponential(w: _Wholes, n: Node) -> Value | None:
 
 
 def _logarithm(w: _Wholes, n: Node) -> Value | None:
-    """The logarithm of erfc(u), times a number or chosen among others, with slopes that stay finite where erfc(u) is 0."""
+    """The logarithm (to any base) of erfc(u), with slopes that stay finite where erfc(u) is 0."""
     whole = _tail_of(w, n.inputs[0])
     base = {"log": 1.0, "log2": math.log(2), "log10": math.log(10)}[n.op.name]
     return whole if whole is None or base == 1 else whole / base
 
 
 def _tail_of(w: _Wholes, v: Value, depth: int = DEPTH) -> Value | None:
-    """log(v), if v is such; else None."""
+    """log(v), if v is erfc(u), times a number or chosen among others; else None."""
     n = w.defs.get(v)
     if n is None or depth == 0 or v.type.dtype[0] != "f":
         return None

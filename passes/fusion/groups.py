@@ -284,20 +284,20 @@ def _reached(union: Group, groups: Iterable[Group]) -> None:
 
 
 class _Unions:
-    """Groups made of several, each of which knows its ancestors."""
+    """Groups that were united from several, each with its ancestors."""
 
     def __init__(self) -> None:
         self.bits = 0
         self.holding: dict[int, Group] = {}  # position of a bit -> the union it belongs to
 
     def add(self, union: Group) -> None:
-        """A group of several, or one that has grown."""
+        """Note a united group, or one that has grown."""
         new = union.bits & ~self.bits
         self.bits |= new
         self.holding.update(dict.fromkeys(_positions(new), union))
 
     def tell(self, g: Group) -> None:
-        """Tell a group that knew its ancestors before there were unions."""
+        """Bring the ancestors of a group up to date, which it knew before groups were united."""
         rest = g.above & self.bits
         while rest:
             union = self.holding[rest.bit_length() - 1]

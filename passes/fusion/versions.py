@@ -136,8 +136,10 @@ class _Block:
                 self.keep(read)
 
     def swaps(self, x: Value) -> bool:
-        """Is it of a chain of stores at known places that makes what a loop carries on? Old and new version have buffers that swap then
-        (irad.passes.memory.pingpong), and all reads are best made of the old one."""
+        """Is x one of a chain of versions, made by stores at known places, that a loop carries to its next trip?
+
+        Then the old and the new version have buffers that swap (irad.passes.memory.pingpong), and all reads should read the old one.
+        """
         chain = []
         while x not in self.first and x in self.made and self.made[x].op in STORES and self.anywhere(self.made[x]):
             chain.append(x)
@@ -179,7 +181,7 @@ class _Block:
         return sorted(moving, key=self.at.__getitem__), list(ends)
 
     def apart(self, read: Node, store: Node) -> bool:
-        """Does the store leave alone what is read?"""
+        """Does the store leave the elements that are read as they are?"""
         if read.op is not index or store.op not in STORES:
             return False
         places = self.function.places
@@ -187,7 +189,7 @@ class _Block:
         return places.apart(here, places.access(store.inputs[2:], store.attrs["spec"]))
 
     def read_new(self, read: Node, moving: list[Node], store: Node) -> None:
-        """The read, of the version that the store makes, and what floats with it, behind the store."""
+        """Let the read, and what floats with it, read the version that the store makes, behind the store."""
         new = read.replace(inputs=(store.out, *read.inputs[1:]))
         self.exchange(read, new)
         for n in (new, *moving[1:]):
@@ -195,7 +197,7 @@ class _Block:
                 self.at[n] = self.behind(store)
 
     def sink(self, store: Node, late: list[Node]) -> bool:
-        """The store behind what reads the old version late, if nothing up to there needs it."""
+        """Move the store behind the late reads of the old version, if nothing between needs the store."""
         last = max(late, key=self.at.__getitem__)
         needs = [self.at[n] for v in store.outputs for n in self.after.get(v, ())]
         if effects(store) != "none" or min(needs, default=(len(self.at),)) <= self.at[last]:
@@ -204,7 +206,7 @@ class _Block:
         return True
 
     def keep(self, read: Node) -> None:
-        """What is read, in memory of its own."""
+        """Copy what is read to memory of its own, before the store."""
         new = Value(read.out.type, read.out.hint)
         env = {read.out: new}
         for n in list(self.after[read.out]):

@@ -132,7 +132,7 @@ class Lanes:
     # ---- the choice ----
 
     def _choose(self) -> None:
-        """Of the classes that are left, those of derivatives; one axis of an array, the one with more company."""
+        """Choose the lanes among the classes that are left: those of derivatives, and of each array one axis, that of the larger class."""
         members: dict[Axis, list[Axis]] = {}
         for a in self._parent:
             members.setdefault(self._find(a), []).append(a)

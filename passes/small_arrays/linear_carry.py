@@ -286,7 +286,7 @@ class _Forms:
             self.products.add(n.out)
 
     def form(self, n: Node) -> LinearForm | None:
-        """Of the result of a node; None if it is not linear."""
+        """The linear form of the result of a node; None if it is not linear."""
         op, xs = n.op, [self.of.get(v) or LinearForm({}, v) for v in n.inputs]
         if op is neg:
             return -xs[0]

@@ -90,7 +90,7 @@ def _joined(items: list[Any]) -> Num | None:
 
 
 def _columns(items: list[Any]) -> list[list[Any]] | None:
-    """Of rows of one class and length, what stands in each place; None if they are no such rows."""
+    """What stands in each place of rows of one class and length; None if they are no such rows."""
     cls = type(items[0])
     if not (cls is list or issubclass(cls, tuple)) or any(type(x) is not cls or len(x) != len(items[0]) for x in items):
         return None

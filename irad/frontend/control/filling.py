@@ -156,7 +156,7 @@ def zero(t: Type) -> Value:
 
 
 def _run_leaves(t: Grown, xs: list[Any], read: Any) -> list[Value]:
-    """The length, unless it follows from the trip, and the columns of a list."""
+    """Values for a list: its length, unless the number of the trip tells it, and its columns."""
     if has_run(xs) and xs[0].stale:
         raise StructureError(STALE_LIST)
     read = getattr(read, "elements", read)
@@ -195,7 +195,8 @@ def _sized_leaves(t: Sized, content: Any) -> list[Value]:
 
 
 def _appended(t: Sized, v: Value) -> Value | None:
-    """An array that is what there is room behind, and more: the rest is stored there."""
+    """For a value made by joining elements to the part of an array that is in use: the same array with those elements stored in
+    the room behind that part. None if the value was not made so, or if there may not be enough room."""
     joined = definition(v)
     old = definition(joined.inputs[0]) if joined is not None and joined.op is concat and joined.attrs["axis"] == t.axis else None
     if joined is None or old is None or old.op is not index or old.inputs[0].type != t.type or len(old.inputs) != 1:
@@ -248,7 +249,7 @@ def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim
 class Maker:
     """Builds things back from the values of their holes; `array(template, value)` makes an array object.
 
-    `trip`: the number of trips made, where what is built stands at the start of a trip; or after `all` of a loop's.
+    `trip`: how many trips have been made where the things are built: at the start of a trip, or, with `all`, after the loop.
     """
 
     def __init__(

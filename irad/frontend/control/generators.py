@@ -46,7 +46,7 @@ _DEEPEST = 400
 
 
 class Undecided(StructureError):
-    """Which yield comes next depends on data, and an element is wanted now."""
+    """An element is wanted now, but which yield comes next depends on data."""
 
 
 def start(r: Reader, frame: Activation, known: Env | None = None) -> Stream:

@@ -28,7 +28,7 @@ NO_BOUND = "a list grows in it by a number of elements that nothing bounds; appe
 
 
 class OfBranch(Grower):
-    """Of the two sides of a branch."""
+    """The rules for lists that grow on one of the two sides of a branch."""
 
     def __init__(self, inside: Callable[[Value], bool], sides: Sequence[Builder] = ()):
         self.inside, self.sides = inside, sides  # is a value made in a side? where the sides are made
@@ -140,7 +140,7 @@ class OfLoop(Grower):
         return rows, rows // 2, rows // 2, growth, True
 
     def _checked(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
-        """Of a list whose length nothing bounds: a check where a trip ends says that there is room for what the next one adds."""
+        """The template of a list whose length nothing bounds: a check at the end of each trip says that there is room for the next one."""
         if self.level is None and not (old is not None and old.checked or is_checked(y)):
             return Bad(NO_BOUND)
         first = dim_interval(old.most if old is not None else most_of(x))[1]

@@ -382,6 +382,6 @@ class ArrayRules:
 
 
 def _templates(carries: dict[Any, Any]) -> list[Ary]:
-    """Those of the arrays of the carried variables, each once."""
+    """The templates of the arrays of the carried variables, each once."""
     found = (t for c in carries.values() if not isinstance(c.place, Storage) for t in arrays_in(c.template))
     return list({id(t): t for t in found}.values())

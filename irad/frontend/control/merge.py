@@ -181,13 +181,13 @@ class Joiner:
         return t
 
     def _opt(self, obj: Any, side: int) -> Template:
-        """Of something defined on one path only."""
+        """The template of something that is defined on one path only."""
         if isinstance(obj, Poison):
             return Bad(obj.message)
         return Opt(self._inside(obj.value if isinstance(obj, Maybe) else obj, side))
 
     def _inside(self, obj: Any, side: int) -> Template:
-        """Of what is there on one side only."""
+        """The template of what is there on one side only."""
         return open_(obj, side, self.lasting, self.contents[side])
 
     def _shape(self, t: Template, b: Any) -> Template:
@@ -213,7 +213,7 @@ class Joiner:
         return self._varying(t, b) if self.lasting is not None else _differ(t, b)
 
     def _varying(self, t: Template, b: Any) -> Template:
-        """Of an array on some paths, and a number or an empty list on the others."""
+        """The template of an array on some paths, and a number or an empty list on the others."""
         sides = array_and_other(t), array_and_other(b)
         if None in sides:
             return _differ(t, b)
@@ -242,7 +242,7 @@ class Joiner:
         return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
 
     def _with_room(self, x: Array, side: int) -> Template | None:
-        """Of an array that is there on one side only, of a length that data decide: in an array with room, where that is bounded."""
+        """The template of an array that is there on one side only and whose length data decide: an array with room, if the length is bounded."""
         loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
         if self.grower is None or len(loose) != 1:
             return None
@@ -282,7 +282,7 @@ class Joiner:
         return Words(template, tuple(self.join(x, y) for x, y in zip(kids, b.operands)))
 
     def _lists(self, t: Template, a: Any, b: Any) -> Template | None:
-        """Of lists that differ in length, or whose elements stand in different arrays."""
+        """The template of lists that differ in length, or whose elements stand in different arrays."""
         if self.grower is None or type(b) not in GROWING or getattr(b, "maxlen", None) is not None:
             return None
         old, x, y = (t if isinstance(t, Grown) else None), None, self.contents[1](b)
@@ -302,7 +302,7 @@ class Joiner:
         return self._grown(old, element, x, y, b)
 
     def _grown(self, old: Grown | None, element: Template | None, x: Any, y: list[Any], b: Any) -> Template:
-        """Of a list with elements in arrays; `element` is the template of what it held before."""
+        """The template of a list whose elements stand in arrays; `element`: the template of what it held before."""
         assert self.grower is not None
         if not isinstance(element, Bad):
             element = elements_of(y, element, self.contents[1]) or Same(None)
@@ -335,7 +335,7 @@ def _differ(t: Template, b: Any) -> Bad:
 
 
 class _OfElements(Grower):
-    """Of lists that are elements of a list."""
+    """The rules for lists that are elements of a list."""
 
     def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
         rows = _room(x) if old is None else old.rows
@@ -437,7 +437,7 @@ def open_(
 
 
 def _open_run(xs: list[Any], content: Content) -> Template:
-    """Of a list with elements in arrays."""
+    """The template of a list whose elements stand in arrays."""
     element = elements_of(xs, None, content)
     assert element is not None
     most, length, rows = most_of(xs), length_of(xs), _room(xs)

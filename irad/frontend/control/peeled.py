@@ -38,7 +38,10 @@ class Peeled:
     otherwise: Callable[[Any, Any], None]  # the else clause
 
     def run(self, error: StructureError) -> None:
-        """Runs what follows in the block, too. Raises `error` if more trips do not help. In the loop's flags."""
+        """Write out more and more trips until the loop can be compiled. This also runs what follows the loop in its block.
+
+        Called while the flags of the loop are in force. Raises `error` if more trips do not help.
+        """
         for self.peel in range(1, PEELED + 1):
             self.after: IradError | None = None
             try:
@@ -71,7 +74,7 @@ class Peeled:
             self._done()
 
     def _split(self, k: int, more: Arr) -> None:
-        """Trip k, or what follows. A result of another kind than that after more trips is an error at run time."""
+        """Run trip k if there is one, else what follows the loop. If the two return results of different kinds, that is an error at run time."""
         r = self.r
         a = run_region(r, lambda: self._trip(k, more))
         b = run_region(r, self._none)
@@ -114,7 +117,7 @@ class Peeled:
         self._done()
 
     def _none(self) -> None:
-        """No more trips: what cannot be compiled for so few raises its error at run time, where there are so few."""
+        """There are no more trips. What cannot be compiled after so few trips raises its error at run time instead."""
         r, depth = self.r, len(self.r.frames)
         try:
             self._done()

@@ -330,7 +330,7 @@ def _plain(r: Reader, obj: Any) -> Seq:
 
 
 def of_items(r: Reader, items: Any) -> Seq:
-    """Of a list or tuple; long lists of numbers and small arrays that are alike can be gone over by a loop."""
+    """The sequence of the items of a list or tuple. A loop can go over long lists of numbers and of small arrays that are alike."""
     source = Listed(r, items)
     if not alike(items):
         return Seq(len(items), source.get, False, live=source.more)
@@ -338,7 +338,7 @@ def of_items(r: Reader, items: Any) -> Seq:
 
 
 def elements(r: Reader, xs: list[Any]) -> Seq:
-    """Of a list whose elements stand in arrays."""
+    """The sequence of the elements of a list whose elements stand in arrays."""
     source = Listed(r, xs)
     return Seq(from_dim(source.length), source.get, of=(source,), live=source.more)
 

@@ -124,7 +124,7 @@ def _bit_count(x: Value) -> Value:
 
 
 def _lcm(x: Value, y: Value) -> Value:
-    """Of magnitudes: a product that wraps is negative, as NumPy's."""
+    """The least common multiple, from magnitudes. A product that wraps is negative, as in NumPy."""
     g = _gcd(x, y)
     safe = select(ew.eq(g, 0), 1, g)
     return _magnitude(x // safe) * _magnitude(y)

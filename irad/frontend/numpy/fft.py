@@ -203,7 +203,7 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: str | None = None, out: An
 
 
 def _last_size(v: Value, at: list[int], sizes: list[int], given: bool) -> list[int]:
-    """By default a half spectrum of m elements is that of 2(m - 1)."""
+    """The sizes of the results. By default a half spectrum of m elements belongs to 2(m - 1) real numbers."""
     size = sizes[-1] if given else 2 * (static_int(v.type.shape[at[-1]], "extent") - 1)
     if size < 1:
         raise IradValueError(f"Invalid number of FFT data points ({size}) specified.")

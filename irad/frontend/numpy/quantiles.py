@@ -292,7 +292,7 @@ def quantile(
 
 
 def _weighted(x: Arr, q: Any, axis: Any, method: str, keepdims: Any, weights: Any) -> Arr:
-    """Of all elements as one sample: the first one, in order, up to which the share of the weights reaches q."""
+    """Weighted quantiles: the first element in sorted order up to which the share of the weights reaches q."""
     if method != "inverted_cdf":
         raise IradValueError("Only method 'inverted_cdf' supports weights. Got: " + method + ".")
     axes = normalize_axes(axis, x.ndim)

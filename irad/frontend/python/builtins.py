@@ -357,7 +357,7 @@ def callable_(r: Reader, obj: Any) -> bool:
 
 @builtin(hash)
 def hash_(r: Reader, obj: Any) -> Any:
-    """Of what is known at compile time: a number, text, tuple, or an object."""
+    """hash(obj) of what is known at compile time: a number, text, tuple, or an object."""
     if isinstance(obj, (Arr, Array, Structured, Bytes)) and not isinstance(obj, Arr):
         raise TypeError("unhashable type: 'numpy.ndarray'")
     method = python_method(obj, "__hash__")

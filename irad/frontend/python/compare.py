@@ -50,7 +50,7 @@ def _with_float(name: str, n: Any, x: Value) -> Value | None:
 
 
 def _traced_with_float(name: str, n: Value, x: Value) -> Value:
-    """By the float nearest to n where that differs from x, else among ints."""
+    """Compare the float nearest to n where that differs from x; elsewhere compare ints."""
     f = cast_to(n, "f64")
     if name == "ne":
         return ~_traced_with_float("eq", n, x)

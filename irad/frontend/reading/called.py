@@ -108,7 +108,7 @@ def called(r: Reader, frame: Activation, name: str, body: Callable[[Activation],
 
 
 def _possible(r: Reader, frame: Activation) -> bool:
-    """Not for functions defined in others, and not where it matters what raises, or what is tried."""
+    """May the function become a graph? Not if it is defined in another function, nor where it matters what raises or what is tried."""
     if frame.env.parent is not None or r.quiet or r.rules or r.filters or not r.shares or not on("functions"):
         return False
     fn = frame.globals_of

@@ -165,7 +165,7 @@ def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
 
 @expression(ast.GeneratorExp)
 def generator_expression(r: Reader, e: ast.GeneratorExp) -> Any:
-    """Not consumed yet; its first iterable is evaluated now, as Python does."""
+    """A generator that nothing has taken from yet. Its first iterable is evaluated now, as Python does."""
     over = opened(r, r.expr(e.generators[0].iter))
     if as_stream(over) is not None:
         return of_expression(r, e, over)
@@ -263,7 +263,7 @@ def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool)
 
 
 def _decided_in_order(r: Reader, g: Generator, combine: Callable[..., Any], start: bool) -> Any:
-    """Of a generator with several `for`: its elements are evaluated one by one, their iterables always."""
+    """The combination of the elements of a generator with several `for`: elements are evaluated one by one, their iterables always."""
     go_over(r, g.state)
     total: list[Any] = [start]
 

@@ -76,7 +76,7 @@ def by_name(
 
 @cache
 def _names_of_method(name: str) -> tuple[str, ...]:
-    """Those of a method of arrays: the function's of that name without the array."""
+    """The names of the parameters of a method of arrays: those of the function of that name, without the array."""
     fn = getattr(np, name, None)
     return () if fn is None or isinstance(fn, np.ufunc) else tuple(n for n in _names(fn) if n != "a")
 

@@ -88,7 +88,7 @@ def weibullvariate(r: Reader, s: RandomStream, alpha: Any, beta: Any) -> Any:
 
 
 def _hosted(name: str, count: int) -> None:
-    """Derivatives by the parameters are refused."""
+    """Derivatives with respect to the parameters are refused."""
 
     def draw(r: Reader, s: RandomStream, *args: Any) -> Any:
         if len(args) != count:

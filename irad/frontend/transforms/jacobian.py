@@ -26,7 +26,7 @@ def blocks(lin: Linearised, mode: str, symmetric: bool = False) -> tuple[list[Va
 def jacobian(
     r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], argnums: Any, mode: str, symmetric: bool = False
 ) -> Any:
-    """Derivatives of every result leaf by every argument leaf, of shape result.shape + argument.shape.
+    """Derivatives of every result leaf with respect to every argument leaf, of shape result.shape + argument.shape.
 
     `symmetric`: fun is the gradient of a function of the same arguments.
     """

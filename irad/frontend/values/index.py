@@ -237,7 +237,7 @@ def _position(k: Any, n: Dim, axis: int, group: tuple[Dim, ...]) -> tuple[Any, l
 
 
 def _finish(shape: Sequence[Dim], spec: list[Any], operands: list[Value], layout: list[Any], group: tuple[Dim, ...]) -> Plan:
-    """From spec order to NumPy's order of the result axes."""
+    """The plan of an index: the axes of the result brought from the order of the spec to NumPy's order."""
     inner: list[Any] = []  # axes of the `index` result: number of the kept axis, or ("g", j)
     kept = 0
     for s in spec:
