@@ -189,6 +189,13 @@ def _pairs(E: Values, w: Any) -> tuple[Any, list[Any]]:
     return E.add(E.add(w, w), c(E, w, 7.0)), [y, *(E.add(y, c(E, w, k)) for k in (6.0, 10.0, 12.0))]
 
 
+def _far(E: Values, w: Any, small: Any) -> tuple[Any, Any, Any]:
+    """Where the asymptotic series is read, w + 8 or w: v, 1 / v and its square."""
+    v = E.select(small, E.add(w, c(E, w, 8.0)), w)
+    inverse = E.fdiv(c(E, w, 1.0), v)
+    return v, inverse, E.mul(inverse, inverse)
+
+
 @_in_f64
 def digamma(E: Values, x: Any) -> Any:
     """psi(w + 8) less the sum of the reciprocals of w, ..., w + 7 below 8; psi(1 - x) - pi cot(pi x) for x < 0."""
@@ -198,9 +205,7 @@ def digamma(E: Values, x: Any) -> Any:
     pq, rs = E.mul(p, q), E.mul(r, s)
     top = E.mul(total, E.fma(E.add(p, q), rs, E.mul(E.add(r, s), pq)))
     sums = E.select(small, E.fdiv(top, E.mul(pq, rs)), c(E, x, 0.0))
-    v = E.select(small, E.add(w, c(E, x, 8.0)), w)
-    inverse = E.fdiv(c(E, x, 1.0), v)
-    z = E.mul(inverse, inverse)
+    v, inverse, z = _far(E, w, small)
     tail = E.fma(z, horner(E, z, DIGAMMA), E.mul(inverse, c(E, x, 0.5)))
     psi = E.sub(E.sub(poly_log.log(E, v), tail), sums)
     cosine = _sin_pi(E, E.sub(c(E, x, 0.5), fabs(E, f)))
@@ -223,9 +228,7 @@ def trigamma(E: Values, x: Any) -> Any:
     top_ab = E.fma(tops[0], bottoms[1], E.mul(tops[1], bottoms[0]))
     top_cd = E.fma(tops[2], bottoms[3], E.mul(tops[3], bottoms[2]))
     sums = E.fdiv(E.fma(top_ab, cd, E.mul(top_cd, ab)), E.mul(ab, cd))
-    v = E.select(small, E.add(w, c(E, x, 8.0)), w)
-    inverse = E.fdiv(c(E, x, 1.0), v)
-    z = E.mul(inverse, inverse)
+    _, inverse, z = _far(E, w, small)
     tail = E.fma(E.mul(z, inverse), horner(E, z, TRIGAMMA), E.mul(z, c(E, x, 0.5)))
     psi = E.add(E.add(inverse, tail), E.select(small, sums, c(E, x, 0.0)))
     ratio = E.fdiv(c(E, x, math.pi), _sin_pi(E, f))

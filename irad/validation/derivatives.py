@@ -176,7 +176,6 @@ TINY = 1e-40
 _MOVES = set(
     "broadcast reshape transpose copy select index update update_add concat sum dot cumsum if for while call checkpoint".split()
 )
-_DECIDES = set("lt le gt ge eq ne isnan isinf isfinite signbit".split())  # by the real part
 _ANALYTIC = set("add sub mul div neg sqrt exp expm1 log log1p sin cos tan sinh cosh tanh arcsin arctan arcsinh arctanh".split())
 
 
@@ -207,7 +206,7 @@ class _Complex(_Frame):
             self._known(node)
             return super().node(node, env)
         name = node.op.name
-        if name in _DECIDES:
+        if node.op.elementwise and node.out.type.dtype == "bool":  # the real part decides
             return super().node(node, {**env, **{v: np.real(env[v]) for v in node.inputs}})
         if name not in _MOVES | _ANALYTIC and not (name == "pow" and _analytic_power(*(env[v] for v in node.inputs))):
             raise NotAnalytic(name)

@@ -298,16 +298,14 @@ def f_oneway(*samples, axis=0, equal_var=True, nan_policy="propagate", keepdims=
     k, sizes = len(groups), [g.shape[-1] for g in groups]
     middles, total = [np.mean(g, -1, keepdims=True) for g in groups], sum(sizes)
     means = [m[..., 0] for m in middles]
+    weights = sizes if equal_var else [n / np.var(g, -1, ddof=1) for n, g in zip(sizes, groups)]
+    whole = sum(weights)
+    overall = sum([w * m for w, m in zip(weights, means)]) / whole
+    between = sum([w * (m - overall) ** 2 for w, m in zip(weights, means)]) / (k - 1)
     if equal_var:
-        overall = sum([n * m for n, m in zip(sizes, means)]) / total
-        between = sum([n * (m - overall) ** 2 for n, m in zip(sizes, means)]) / (k - 1)
         within = sum([np.sum((g - m) ** 2, -1) for g, m in zip(groups, middles)]) / (total - k)
         f, df = between / within, total - k + 0.0
     else:
-        weights = [n / np.var(g, -1, ddof=1) for n, g in zip(sizes, groups)]
-        whole = sum(weights)
-        overall = sum([w * m for w, m in zip(weights, means)]) / whole
-        between = sum([w * (m - overall) ** 2 for w, m in zip(weights, means)]) / (k - 1)
         spread = sum([(1 - w / whole) ** 2 / (n - 1) for n, w in zip(sizes, weights)])
         f, df = between / (1 + 2 * (k - 2) / (k**2 - 1) * spread), (k**2 - 1) / (3 * spread)
     return FTest(f, sp.fdtrc(k - 1.0, df, f))
