@@ -217,10 +217,15 @@ def _in_range(r: Reader, x: Arr, c: range) -> Any:
 
 @expression(ast.BoolOp)
 def logic(r: Reader, e: ast.BoolOp) -> Any:
+    return _combined(r, e, r.perhaps)
+
+
+def _combined(r: Reader, e: ast.BoolOp, part: Callable[[ast.expr], Any]) -> Any:
+    """`and` or `or` of what `part` makes of the expressions, as far as they are evaluated."""
     combine = both if isinstance(e.op, ast.And) else either
 
     def go(k: int) -> Any:
-        x = r.perhaps(e.values[k])
+        x = part(e.values[k])
         return x if k == len(e.values) - 1 else combine(r, x, lambda: go(k + 1))
 
     return go(0)
@@ -229,13 +234,7 @@ def logic(r: Reader, e: ast.BoolOp) -> Any:
 def condition(r: Reader, e: ast.expr) -> Any:
     """The truth of an expression that is a test. There `and`, `or` and `not` join truths, not values, which may be of two kinds."""
     if isinstance(e, ast.BoolOp):
-        combine = both if isinstance(e.op, ast.And) else either
-
-        def go(k: int) -> Any:
-            t = condition(r, e.values[k])
-            return t if k == len(e.values) - 1 else combine(r, t, lambda: go(k + 1))
-
-        return go(0)
+        return _combined(r, e, lambda x: condition(r, x))
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
         t = condition(r, e.operand)
         return negated(t) if isinstance(t, Arr) else not t
