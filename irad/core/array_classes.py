@@ -110,8 +110,13 @@ def parts_of(x: Any) -> tuple[type, tuple[str, ...], tuple[Any, ...]]:
     if isinstance(x, ArrayOfClass):
         own = vars(x)
         return type(x), tuple(own), tuple(own.values())
-    own = {k: v for k, v in getattr(x, "__dict__", {}).items() if k != "_getitem" or not isinstance(x, np.matrix)}
+    own = attributes_of(x)
     return stand_in(type(x)), (ARRAY, *own), (x.view(np.ndarray), *own.values())
+
+
+def attributes_of(x: np.ndarray) -> dict[str, Any]:
+    """The attributes that the program knows of; np.matrix has one of its own."""
+    return {k: v for k, v in getattr(x, "__dict__", {}).items() if k != "_getitem" or not isinstance(x, np.matrix)}
 
 
 class _Bare(np.ndarray):

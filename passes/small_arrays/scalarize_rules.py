@@ -148,9 +148,8 @@ def _iota(n: Node) -> Elements:
 
 
 def _broadcast(n: Node, x: Any) -> Elements:
-    shape, dims = n.attrs["shape"], n.attrs["dims"]
-    a = np.asarray(x, object)
-    return np.broadcast_to(a.reshape([a.shape[dims.index(k)] if k in dims else 1 for k in range(len(shape))]), shape)
+    assert n.op.eval is not None
+    return n.op.eval(np.asarray(x, object), **n.attrs)
 
 
 def _static(spec: Any) -> tuple[Any, ...]:

@@ -53,11 +53,16 @@ def _by_mode(at: Arr, n: Dim, mode: str) -> Arr:
     return at
 
 
+def _lines(a: Any, axis: Any) -> tuple[Arr, int]:
+    """An array and the number of one of its axes; without an axis, its elements along one."""
+    x = lift(a) if axis is not None else ravel(a)
+    return x, 0 if axis is None else normalize_axis(axis, x.ndim)
+
+
 @numpy("take", method="take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Arr:
     """np.take."""
-    x = lift(a) if axis is not None else ravel(a)
-    k = 0 if axis is None else normalize_axis(axis, x.ndim)
+    x, k = _lines(a, axis)
     at = _by_mode(convert(as_indices(indices), "i64"), x.shape[k], mode)
     return getitem(x, (slice(None),) * k + (at,))
 
@@ -100,8 +105,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Arr:
 @numpy("compress")
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Arr:
     """np.compress: the slices along an axis where a (perhaps shorter) condition holds."""
-    x = lift(a) if axis is not None else ravel(a)
-    k = 0 if axis is None else normalize_axis(axis, x.ndim)
+    x, k = _lines(a, axis)
     if not is_traced(condition):
         return getitem(x, (slice(None),) * k + (np.flatnonzero(condition),))
     at = mask_indices(truth(lift(condition).value))[0]
@@ -139,8 +143,7 @@ def argwhere(a: Any) -> Arr:
 @numpy("delete")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Arr:
     """np.delete. At positions that are computed, or along an axis of run-time extent, it is what a mask keeps."""
-    x = lift(arr) if axis is not None else ravel(arr)
-    k = 0 if axis is None else normalize_axis(axis, x.ndim)
+    x, k = _lines(arr, axis)
     n = x.shape[k]
     before = (slice(None),) * k
     if isinstance(n, int) and not is_traced(obj):
@@ -164,8 +167,7 @@ def _static_extent(d: Dim, what: str) -> int:
 @numpy("insert")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Arr:
     """np.insert at static positions: the result is written in two stores."""
-    x = lift(arr) if axis is not None else ravel(arr)
-    k = 0 if axis is None else normalize_axis(axis, x.ndim)
+    x, k = _lines(arr, axis)
     n = _static_extent(x.shape[k], "np.insert")
     where = static_value(obj, "the positions of np.insert")
     v = lift(values, x.name)

@@ -7,12 +7,23 @@ done here with the array alone; then NumPy says which results are of the class (
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
 
-from irad.core.array_classes import ARRAY, ROOT, ArrayOfClass, array_in, class_behind, has_stand_in, is_of_class, is_own, stand_in
+from irad.core.array_classes import (
+    ARRAY,
+    ROOT,
+    ArrayOfClass,
+    array_in,
+    attributes_of,
+    class_behind,
+    has_stand_in,
+    is_of_class,
+    is_own,
+    stand_in,
+)
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Seq
@@ -80,9 +91,8 @@ def stand_for(captures: Captures, x: np.ndarray, path: Path, array: Array) -> Ar
     captures.guard(path, "type", type(x))
     follow(captures, type(x))
     out: ArrayOfClass = object.__new__(stand_in(type(x)))
-    own = {k: v for k, v in getattr(x, "__dict__", {}).items() if k != "_getitem" or not isinstance(x, np.matrix)}
     vars(out)[ARRAY] = array
-    vars(out).update((k, captures.take(v, path.child("attr", k))) for k, v in own.items())
+    vars(out).update((k, captures.take(v, path.child("attr", k))) for k, v in attributes_of(x).items())
     return out
 
 
@@ -154,11 +164,16 @@ def called(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any], asked: b
 
 def method_of_array(r: Reader, x: Array, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a plain array with such objects among its arguments."""
-    out = r.call(r.getattr(x, name), [plain(a) for a in args], {k: plain(v) for k, v in kwargs.items()})
-    if out is None or name in _AS_THEY_ARE:
-        return out
+    return _by_method(r, x, x, name, args, kwargs, _AS_THEY_ARE)
+
+
+def _by_method(r: Reader, array: Array, x: Any, name: str, args: Any, kwargs: dict[str, Any], plainly: Set[str]) -> Any:
+    """What a method of x gives, whose array this is; as it is of the methods in `plainly`, else of the class that NumPy makes it of."""
+    out = r.call(r.getattr(array, name), [plain(a) for a in args], {k: plain(v) for k, v in kwargs.items()})
     if isinstance(target := kwargs.get("out"), ArrayOfClass):
         return target
+    if out is None or name in plainly:
+        return out
     probe = Probe(r, made)
     return probe.dressed(probe.run(f"method {name}", getattr(np.ndarray, name), x, *args, **kwargs), out)
 
@@ -220,16 +235,7 @@ _AS_THEY_ARE = {"item", "tolist", "tobytes", "tofile", "dump", "dumps", "__len__
 def _method(name: str) -> Callable[..., Any]:
     """A method as np.ndarray has it."""
 
-    def call(r: Reader, x: ArrayOfClass, *args: Any, **kwargs: Any) -> Any:
-        out = r.call(r.getattr(array_in(x), name), [plain(a) for a in args], {k: plain(v) for k, v in kwargs.items()})
-        if isinstance(target := kwargs.get("out"), ArrayOfClass):
-            return target
-        if out is None or name in _CHANGING or name in _AS_THEY_ARE:
-            return out
-        probe = Probe(r, made)
-        return probe.dressed(probe.run(f"method {name}", getattr(np.ndarray, name), x, *args, **kwargs), out)
-
-    return call
+    return lambda r, x, *args, **kwargs: _by_method(r, array_in(x), x, name, args, kwargs, _CHANGING | _AS_THEY_ARE)
 
 
 def _attribute(name: str) -> Callable[..., Any]:

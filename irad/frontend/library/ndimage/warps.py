@@ -206,13 +206,19 @@ def map_coordinates(input, coordinates, output=None, order=3, mode="constant", c
     return _sampled(x, [at[d] for d in range(x.ndim)], order, mode, cval, prefilter)
 
 
+def _each_axis(v, ndim):
+    """A number for each axis."""
+    by = [v] * ndim if np.ndim(v) == 0 else v
+    if len(by) != ndim:
+        raise RuntimeError("sequence argument must have length equal to input rank")
+    return by
+
+
 @written("scipy.ndimage.shift")
 def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
     """scipy.ndimage.shift."""
     x = np.asarray(input)
-    by = [shift] * x.ndim if np.ndim(shift) == 0 else shift
-    if len(by) != x.ndim:
-        raise RuntimeError("sequence argument must have length equal to input rank")
+    by = _each_axis(shift, x.ndim)
     at = [np.arange(n) - by[d] for d, n in enumerate(x.shape)]
     return _sampled_axes(x, at, order, mode, cval, prefilter)
 
@@ -221,9 +227,7 @@ def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilt
 def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *, grid_mode=False):
     """scipy.ndimage.zoom."""
     x = np.asarray(input)
-    by = [zoom] * x.ndim if np.ndim(zoom) == 0 else zoom
-    if len(by) != x.ndim:
-        raise RuntimeError("sequence argument must have length equal to input rank")
+    by = _each_axis(zoom, x.ndim)
     shape = [int(round(n * float(z))) for n, z in zip(x.shape, by)]
     if all([z == 1 for z in by]) and prefilter:
         return x.copy()
