@@ -26,7 +26,6 @@ LEAST = 16  # trips
 PARTS = 3
 LARGE = 400  # statements of all parts
 CONNECTIVES = ("logical_and", "logical_or", "logical_not", "cast")
-EXTREMES = {"maximum": ("ge", "gt"), "minimum": ("le", "lt")}  # what holds where it is the first of the two, equal ones or not
 Key = tuple[str, kf.Expr]  # the name of a number, and how it is made
 
 
@@ -77,7 +76,7 @@ class _Condition:
     @staticmethod
     def of(t: kf.Let, s: kf.For) -> _Condition | None:
         e = t.expr
-        if not isinstance(e, Apply) or not (OPS[e.op].compares if t.dtype == "bool" else e.op in EXTREMES):
+        if not isinstance(e, Apply) or not (OPS[e.op].compares if t.dtype == "bool" else OPS[e.op].extreme):
             return None
         a, b = (_whole(x) for x in e.args)
         if a is None or b is None:
@@ -89,8 +88,9 @@ class _Condition:
         start = number(at + (integer(s.lo) - symbol(s.var)) * coefficient(at, s.var))
         if start is None or not step:
             return None
-        if e.op in EXTREMES:  # of equal ones it is the one that moves, as where `j > 0` is asked
-            return _Condition(EXTREMES[e.op][s.var not in symbols(a)], start, step)
+        if way := OPS[e.op].extreme:  # of equal ones it is the one that moves, as where `j > 0` is asked
+            first = "ge" if way > 0 else "le"
+            return _Condition(first if s.var in symbols(a) else "gt" if way > 0 else "lt", start, step)
         return _Condition(e.op, start, step)
 
     def holds(self, trip: int) -> bool:
@@ -116,7 +116,7 @@ def _deciding(body: Sequence[kf.Stmt]) -> set[str]:
     out = {s.cond for s in kf.walk(body) if isinstance(s, kf.If) and isinstance(s.cond, str)}
     lets = [(s, s.expr) for s in kf.walk(body) if isinstance(s, kf.Let) and isinstance(s.expr, Apply)]
     out |= {e.args[0] for s, e in lets if e.op == "select" and s.dtype == "i64" and isinstance(e.args[0], str)}
-    out |= {s.name for s, e in lets if s.dtype == "i64" and e.op in EXTREMES}
+    out |= {s.name for s, e in lets if s.dtype == "i64" and OPS[e.op].extreme}
     for s, e in reversed(lets):
         if s.name in out and e.op in CONNECTIVES and s.dtype == "bool":
             out |= {x for x in e.args if isinstance(x, str)}
@@ -156,7 +156,7 @@ class _Part:
         one: kf.Operand | None = None
         if isinstance(e, Apply) and e.op == "select" and e.args[0] in self.known:
             one = e.args[1 if self.known[e.args[0]] else 2]  # type: ignore[index]
-        elif isinstance(e, Apply) and e.op in EXTREMES and _key(s) in self.decided:
+        elif isinstance(e, Apply) and OPS[e.op].extreme and _key(s) in self.decided:
             one = e.args[0 if self.decided[_key(s)] else 1]
         if one is not None:
             if s.dtype == "i64" and (plain := _whole(one)) is not None and self.changing.isdisjoint(symbols(plain)):
