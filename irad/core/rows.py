@@ -38,22 +38,47 @@ def _elements(form: Any, columns: Iterator[np.ndarray]) -> list[Any]:
 
 
 class Mapped:
-    """A dict or set to be: its class and what that takes to make an empty one; its keys, and the values of a dict, in lists."""
+    """A dict or set to be: its class and what that takes to make an empty one; its keys, and the values of a dict, in lists.
 
-    __slots__ = ("made", "lists")
+    Of a dict of containers, the class of those and what it takes (`inner`); and in the lists the number of each container, what is in all of them
+    (elements or keys), the number of the container of each, and the values of those that are dicts.
+    """
 
-    def __init__(self, made: tuple[Any, ...], lists: Sequence[Any]):
-        self.made, self.lists = made, list(lists)
+    __slots__ = ("made", "inner", "lists")
+
+    def __init__(self, made: tuple[Any, ...], inner: tuple[Any, ...] | None, lists: Sequence[Any]):
+        self.made, self.inner, self.lists = made, inner, list(lists)
 
 
-def _mapped(made: tuple[Any, ...], lists: Sequence[Any]) -> Any:
+def _mapped(static: tuple[Any, Any], lists: Sequence[Any]) -> Any:
     """The dict or set, once its keys are there."""
+    made, inner = static
     if not all(type(x) is list for x in lists):
-        return Mapped(made, lists)
+        return Mapped(made, inner, lists)
     new = made[0](*made[1:])
-    new.update(dict(zip(*lists)) if len(lists) == 2 else lists[0])
+    if len(lists) == 1:
+        new.update(lists[0])
+    else:
+        new.update(dict(zip(lists[0], lists[1] if inner is None else _containers(inner, lists[1:]))))
     return new
 
 
-register(Mapped, lambda x: (x.lists, x.made), _mapped)
+def _containers(inner: tuple[Any, ...], lists: Sequence[Any]) -> list[Any]:
+    """The containers that are values of a dict."""
+    numbers, elements, owners, values = lists
+    found: dict[int, list[Any]] = {}
+    for k, owner in enumerate(owners):
+        found.setdefault(owner, []).append(k)
+    out = []
+    for number in numbers:
+        places, new = found.get(number, []), inner[0](*inner[1:])
+        if isinstance(new, dict):
+            new.update({elements[k]: values[k] for k in places})
+        else:
+            (new.extend if isinstance(new, list) else new.update)([elements[k] for k in places])
+        out.append(new)
+    return out
+
+
+register(Mapped, lambda x: (x.lists, (x.made, x.inner)), _mapped)
 register(Rows, lambda x: (x.columns, x.form), _listed)

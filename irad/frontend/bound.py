@@ -82,6 +82,7 @@ class SourceReader(Reader):
     one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed
     chosen_items = lambda self: import_later("irad.frontend.control.chosen_items")
     chosen_keys = lambda self: import_later("irad.frontend.control.chosen_keys")
+    buckets = lambda self: import_later("irad.frontend.reading.buckets")
 
     def definite(self, x: Nullable, what: ast.expr | str) -> Any:
         return nullable.definite(self, x, what if isinstance(what, str) else f"'{ast.unparse(what)}'")

@@ -346,6 +346,7 @@ class Reader:
         raise NotImplementedError
 
     chosen_keys = chosen_items  # the module of items of dicts at keys that depend on data
+    buckets = chosen_items  # the module of changes of one of several containers, which data choose
 
     def narrowed(self, x: Nullable) -> Any:
         """The value, if it is known to be there; else x."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tests.fuzz.case import Case
 from tests.fuzz.grammar import Program, number, vector
 
-FEATURES = ("arrays", "tuples", "nested", "deque", "dict", "set", "keyed", "aliases", "sorting", "slices", "comprehensions", "recursion", "arguments", "jumps")  # fmt: skip
+FEATURES = ("arrays", "tuples", "nested", "deque", "dict", "set", "keyed", "grouped", "aliases", "sorting", "slices", "comprehensions", "recursion", "arguments", "jumps")  # fmt: skip
 
 
 class Containers(Program):
@@ -59,6 +59,11 @@ class Containers(Program):
             start += ["found = {}", "seen = set()", "kinds = [(0, s)]"]
             self.read += ["sum(found.values())", "len(found)", "len(seen)", "sum(sorted(seen))", "sum(b for a, b in kinds)"]
             ways.append((3, self.keyed))
+        if self.has("grouped", 0.25):
+            start += ["groups = collections.defaultdict(list)", "links = {}", "counts = {}", "low, high = [], []"]
+            self.read += ["sum(sum(v) * (k + 1) for k, v in groups.items())", "sum(len(v) for v in links.values())", "sum(low) - sum(high)"]
+            self.read += ["sum(sum(c.values()) for c in counts.values())"]
+            ways.append((3, self.grouped))
         if self.has("recursion", 0.3):
             self.helpers += ["def walk(k, seen, v):", "    if k <= 0:", "        return v", *self.one(_WALKS), "", ""]
             ways.append((1, lambda: f"s += 0.1 * walk({self.pick('n', '3')}, {self.one(self.lists)}, {self.value()})"))
@@ -234,6 +239,17 @@ class Containers(Program):
             f"s += found.pop({k}, {v})", f"if {k} in found:\n    t += found[{k}]", "t += max(found.values(), default=0.5)", "s += 0.1 * sum(k * a for k, a in found.items())",
             "t += 0.1 * max(found, key=found.get, default=0)", f"if len(kinds) < 6:\n    kinds.append(({k}, {v}))", "kinds = sorted(kinds)[:4]", "t += min(kinds)[1]",
             "kinds.sort(key=lambda p: (-p[0], p[1]))", "s += 0.1 * max(kinds, key=lambda p: p[1])[0]", "if len(kinds) > 1:\n    kinds.remove(kinds[-1])", f"seen = seen | {{{k}}}", "t += len({a for a, b in kinds})",
+        )  # fmt: skip
+
+    def grouped(self) -> str:
+        """Lists, sets and dicts under keys that data choose, and one of two lists."""
+        v, k = self.value(), f"int(2 * np.tanh({self.value()}))"
+        return self.pick(
+            f"groups[{k}].append({v})", f"if len(groups[{k}]) > 2:\n    t += groups[{k}][0] - groups[{k}][-1]", f"groups[{k}] += [{v}, t]", f"groups[{k}] = [{v}]",
+            f"if {k} in groups:\n    s += 0.1 * max(groups[{k}], default=0.5)", "t += 0.1 * max(len(v) for v in groups.values()) if groups else 0.5",
+            f"links.setdefault({k}, set()).add({self.one([*self.loops[-1:], '3'])})", f"t += 0.5 if 3 in links.get({k}, set()) else 0.25",
+            f"row = counts.setdefault({k}, {{}})\nrow[{self.one([*self.loops[-1:], '1'])}] = row.get(1, 0.5) * 0.5 + {v}", f"({self.pick('low', 'high')} if {v} > t else high).append({v})",
+            "for a, b in sorted(groups.items()):\n    s += 0.1 * a * np.sum(b)", f"t += np.mean(groups[{k}] + [{v}])", f"groups.pop({k}, None)",
         )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
-from irad.errors import PythonTypeError
+from irad.core.foreign import is_library, is_written
+from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control.sequences import Range
 from irad.frontend.control.stands import Stands
 from irad.frontend.reader import Reader
@@ -28,6 +28,10 @@ def array_like(r: Reader, x: Any) -> Any:
         return x.get(r.call(np.arange, [x.length]))
     if isinstance(x, Stands):
         return x.array(r)
+    if is_written(type(x)) and (kind := getattr(type(x), "MAPPED", None)) is not None:
+        if kind is not list:
+            raise UnsupportedError(f"NumPy makes an array of objects of a {kind.__name__}; give it a list")
+        return r.call(r.getattr(x, "whole"), [])
     return list(x) if type(x) in _LISTS else x
 
 

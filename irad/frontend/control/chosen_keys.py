@@ -47,9 +47,14 @@ def has(r: Reader, d: dict[Any, Any], key: Arr) -> Arr:
 
 def item(r: Reader, d: dict[Any, Any], key: Arr) -> tuple[Any] | None:
     """(d[key],); None where it cannot be chosen by data. Raises KeyError at run time."""
+    return chosen_items.item(r, [d[k] for k in d], Arr(checked(r, d, key), True))
+
+
+def checked(r: Reader, d: dict[Any, Any], key: Arr) -> Value:
+    """The place of the key among the keys. Raises KeyError at run time."""
     place, there = _found(r, d, key)
     raise_if(~there, key.value, exc="KeyError", message="{}")
-    return chosen_items.item(r, [d[k] for k in d], Arr(place, True))
+    return place
 
 
 def get(r: Reader, d: dict[Any, Any], key: Arr, default: Any = None) -> Any:

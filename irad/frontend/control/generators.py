@@ -174,7 +174,8 @@ def uncounted(r: Reader, obj: Any) -> Stream | None:
     stream = as_stream(obj)
     if stream is not None:
         return stream
-    length = from_dim(length_of(obj)) if has_run(obj) else obj.length if isinstance(obj, Seq) else None
+    seq = obj.seq if isinstance(obj, Generator) and obj.element is not None else obj
+    length = from_dim(length_of(obj)) if has_run(obj) else seq.length if isinstance(seq, Seq) else None
     if not isinstance(length, Arr) or (r.may_be_known(length) and r.from_arguments(length)):
         return None
     return made(r, each_of, obj)

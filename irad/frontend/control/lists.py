@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import reduce
@@ -12,6 +13,7 @@ import numpy as np
 
 from irad.core.foreign import base_items, is_written
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.rows import Mapped, Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
@@ -295,6 +297,7 @@ def _parts(t: Template, x: Any) -> list[Any] | None:
 # ---- where lists leave the program ------------------------------------------------------------------------------------------
 
 
+_FACTORIES = "irad.frontend.control.factories"
 _FEW = 16  # elements that are returned one by one
 
 
@@ -317,13 +320,26 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
     if (of := getattr(type(x), "MAPPED", None)) is not None and is_written(type(x)):
-        have = lambda *names: [r.getattr(x, name) for name in names if name in vars(x)]
-        return Mapped((of, *have("default_factory")), [with_items(r, xs, rows) for xs in have("names", "held")])
+        return _mapped(r, x, of, rows)
+    x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):
         return x
     kids = [with_items(r, e, rows) for e in found[2]]
     return x if all(a is b for a, b in zip(kids, found[2])) else rebuild(found[0], found[1], kids)
+
+
+def _mapped(r: Reader, x: Any, of: Any, rows: bool) -> Any:
+    """What stands for a dict, set or list, as what becomes one after the call."""
+    if of is list:
+        return with_items(r, r.call(r.getattr(x, "whole"), []), rows)
+    have = lambda obj, *names: [r.getattr(obj, name) for name in names if name in vars(obj)]
+    kind = have(x, "kind")
+    pools = [*have(x.pool, "items", "owners"), *have(x.values_pool, "items")] if kind else []
+    lists = [with_items(r, xs, rows) for xs in [*have(x, "names", "held"), *pools]]
+    for_the_caller = import_later(_FACTORIES).for_the_caller
+    inner = (kind[0][0].MAPPED, *map(for_the_caller, kind[0][1:])) if kind else None
+    return Mapped((of, *map(for_the_caller, have(x, "default_factory"))), inner, lists)
 
 
 def _form(t: Template | None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_written, own_names
+from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_written, module_of, own_names
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
@@ -135,10 +135,10 @@ def key_of(r: Reader, x: Any, of: Any) -> Any:
     return key(r, x, "a key of a dict" if isinstance(of, dict) else "an element of a set", of)
 
 
-def with_keys(r: Reader, cls: type, items: Any) -> Any:
-    """A new dict of pairs, set of elements, or Counter of elements or of a dict, whose keys data may decide."""
+def with_keys(r: Reader, cls: type, items: Any, e: ast.expr | None = None) -> Any:
+    """A new dict of pairs, set of elements, or Counter of elements or of a dict, whose keys data may decide; `e` makes it."""
     if has_run(items):
-        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items)
+        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items, e)
     try:
         if cls is set:
             return r.state.made({key(r, r.operand(x), "an element of a set") for x in items})
@@ -147,19 +147,25 @@ def with_keys(r: Reader, cls: type, items: Any) -> Any:
                 cls(items if isinstance(items, dict) else [key(r, r.operand(x), "a key of a dict") for x in items])
             )
         return r.state.made({key(r, k, "a key of a dict"): v for k, v in items})
-    except NeedStatic as e:
-        if r.may_be_known(e.arr):
+    except NeedStatic as error:
+        if r.may_be_known(error.arr):
             raise
-        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items)
+        return import_later("irad.frontend.reading.keyed").of_items(r, cls, items, e)
+
+
+_MADE = (dict, set, list, collections.defaultdict, collections.Counter)  # a class of the program has methods of its own
 
 
 def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
-    """A dict or set that an expression makes, or what stands for it where data decide its keys."""
-    if type(out) in (dict, set, collections.defaultdict, collections.Counter):  # a class of the program has methods of its own
-        if e in r.keyed:
-            return import_later("irad.frontend.reading.keyed").made(r, out)
-        if r.state.is_made(out):
-            r.sites.setdefault(id(out), (out, e))
+    """A dict, set or list that an expression of the program makes anew, or what stands for it where data decide keys."""
+    if type(out) is list and is_library(module_of(r.frame.globals_of)):
+        return out
+    if type(out) in _MADE and e in r.keyed:
+        out = import_later("irad.frontend.reading.keyed").made(r, e, out)
+    elif type(out) not in _MADE or not r.state.is_made(out):
+        if not (is_written(type(out)) and hasattr(type(out), "MAPPED")):
+            return out
+    r.sites.setdefault(id(out), (out, e))
     return out
 
 

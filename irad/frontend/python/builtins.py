@@ -136,6 +136,8 @@ def len_(r: Reader, obj: Any) -> Any:
 def list_(r: Reader, obj: Any = ()) -> Any:
     if has_run(obj):
         return r.state.made(list(obj))
+    if is_written(type(obj)) and hasattr(type(obj), "listed"):
+        return r.call(r.getattr(obj, "listed"), [])
     obj = opened(r, obj)
     stream = uncounted(r, obj)
     if stream is None:

@@ -53,7 +53,7 @@ def fold(r: Reader, obj: Any, start: Any, step: Callable[[Any, Any], Any]) -> An
 
 @builtin(sum)
 def sum_(r: Reader, iterable: Any, /, start: Any = 0) -> Any:
-    iterable = in_any_order(r, iterable)
+    iterable = opened(r, in_any_order(r, iterable))
     if isinstance(iterable, Array) and len(iterable.shape) == 1 and not isinstance(r.read(iterable), np.ndarray):
         return fold(r, iterable, start, lambda a, x: r.operator("add", a, x))
     if not is_traced_deep(iterable) and not isinstance(iterable, (Seq, Generator, Stream, Array)):

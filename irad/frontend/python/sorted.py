@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_written
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
@@ -37,6 +38,8 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
     down = r.truth(reverse)
     if isinstance(down, Arr):
         raise UnsupportedError("sorted(reverse=) that depends on data; sort, and choose between the list and its reverse")
+    if is_written(type(obj)) and hasattr(type(obj), "in_order"):
+        return r.call(r.getattr(obj, "in_order"), [key, down])
     obj = in_any_order(r, obj)
     stream = uncounted(r, opened(r, obj))
     if stream is not None:

@@ -58,11 +58,17 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
     if fn is super:
         return _after(*args) if args else _super(r)
     try:
-        return at_site(r, e, r.call(fn, args, kwargs))
+        out = r.call(fn, args, kwargs)
+        return at_site(r, e, out) if _makes(fn) else out
     except Exception as error:
         if not isinstance(fn, (types.FunctionType, types.MethodType, Closure, Native)) or is_library(module_of(fn)):
             r.blame(error, getattr(fn, "owner", None), args, kwargs)
         raise
+
+
+def _makes(fn: Any) -> bool:
+    """Is what a call gives a new container, which nothing else knows?"""
+    return isinstance(fn, type) or fn is sorted or (isinstance(fn, Method) and fn.name in ("copy", "fromkeys", "tolist"))
 
 
 def _appended(r: Reader, func: ast.expr) -> Any:
@@ -80,8 +86,8 @@ def _appended(r: Reader, func: ast.expr) -> Any:
 
 
 def _of_an_item(r: Reader, func: ast.expr) -> Any:
-    """A method of an item of a list that may change the item, which data may choose; None of anything else."""
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Subscript) and func.attr in _CHANGES_ITEM:
+    """A method that may change its container, where data may choose which of several that is; None of anything else."""
+    if isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Subscript, ast.IfExp)) and func.attr in _CHANGES_ITEM:
         return import_later("irad.frontend.reading.buckets").changed_by_data(r, func)
     return None
 

@@ -55,10 +55,11 @@ def subscript(r: Reader, e: ast.Subscript) -> Any:
     obj, key = r.expr(e.value), r.expr(e.slice)
     r.at(e)
     try:
-        return r.getitem(obj, key)
+        out = r.getitem(obj, key)
     except Exception as error:
         r.blame(error, obj, [key])
         raise
+    return at_site(r, e, out) if type(out) is list and type(key) is slice else out
 
 
 @expression(ast.Slice)
@@ -74,15 +75,18 @@ class _Scope:
 
     def __init__(self, r: Reader, generators: list[ast.comprehension]):
         self.r = r
-        stored = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         self.outer = r.frame.env
-        self.env = r.state.made(Env(parent=self.outer, locals=frozenset(stored)))
+        self.env = r.state.made(Env(parent=self.outer, locals=frozenset().union(*map(_targets, generators))))
 
     def __enter__(self) -> None:
         self.r.frame.env = self.env
 
     def __exit__(self, *_: Any) -> None:
         self.r.frame.env = self.outer
+
+
+def _targets(g: ast.comprehension) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(g.target) if isinstance(n, ast.Name))
 
 
 def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
@@ -104,11 +108,17 @@ def each(r: Reader, generators: list[ast.comprehension], consume: Callable[[], N
             each(r, rest, consume) if rest else consume()
 
 
-def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[], None], first: Any = None) -> None:
-    """Like `each`, in loops; what `consume` appends to may have another length on each path."""
+def appended(
+    r: Reader,
+    generators: list[ast.comprehension],
+    consume: Callable[[], None],
+    first: Any = None,
+    live: frozenset[str] = frozenset(),
+) -> None:
+    """Like `each`, in loops; what `consume` appends to may have another length on each path. `live`: variables of loops around."""
     g, rest = generators[0], generators[1:]
     seq = iterate(r, r.expr(g.iter)) if first is None else first
-    inner = (lambda: appended(r, rest, consume)) if rest else consume
+    inner = (lambda: appended(r, rest, consume, live=live | _targets(g))) if rest else consume
 
     def body(k: Any) -> None:
         assign(r, g.target, seq.get(k))
@@ -118,7 +128,7 @@ def appended(r: Reader, generators: list[ast.comprehension], consume: Callable[[
         elif keep:
             inner()
 
-    run_for(r, LoopStatement(g, body, None, None, None), seq)
+    run_for(r, LoopStatement(g, body, live, live, None), seq)
 
 
 def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
@@ -131,7 +141,7 @@ def _conditions(r: Reader, tests: list[ast.expr]) -> Any:
 
 @expression(ast.ListComp)
 def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
-    return r.state.made(_listed(r, e, lambda: r.expr(e.elt)))
+    return at_site(r, e, r.state.made(_listed(r, e, lambda: r.expr(e.elt))))
 
 
 def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Callable[[], Any]) -> list[Any]:
@@ -155,12 +165,12 @@ def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Ca
 
 @expression(ast.SetComp)
 def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
-    return at_site(r, e, with_keys(r, set, _listed(r, e, lambda: r.expr(e.elt))))
+    return at_site(r, e, with_keys(r, set, _listed(r, e, lambda: r.expr(e.elt)), e))
 
 
 @expression(ast.DictComp)
 def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
-    return at_site(r, e, with_keys(r, dict, _listed(r, e, lambda: (r.expr(e.key), r.expr(e.value)))))
+    return at_site(r, e, with_keys(r, dict, _listed(r, e, lambda: (r.expr(e.key), r.expr(e.value))), e))
 
 
 @expression(ast.GeneratorExp)
@@ -366,13 +376,13 @@ def tuple_(r: Reader, e: ast.Tuple) -> Any:
 
 @expression(ast.List)
 def list_(r: Reader, e: ast.List) -> Any:
-    return r.state.made(elements(r, e.elts, r.perhaps))
+    return at_site(r, e, r.state.made(elements(r, e.elts, r.perhaps)))
 
 
 @expression(ast.Set)
 def set_(r: Reader, e: ast.Set) -> Any:
     items = elements(r, e.elts, r.expr)
-    return at_site(r, e, with_keys(r, set, items))
+    return at_site(r, e, with_keys(r, set, items, e))
 
 
 def elements(r: Reader, nodes: list[ast.expr], evaluated: Callable[[ast.expr], Any]) -> list[Any]:
@@ -397,4 +407,4 @@ def dict_(r: Reader, e: ast.Dict) -> Any:
     pairs: list[Any] = []
     for k, x in zip(e.keys, parts):
         pairs += [x] if k is not None else r.items(r.call(r.getattr(x, "items"), []))
-    return at_site(r, e, with_keys(r, dict, pairs))
+    return at_site(r, e, with_keys(r, dict, pairs, e))

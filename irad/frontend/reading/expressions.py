@@ -23,7 +23,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.special import class_name, compares_itself, rely_on
+from irad.frontend.control.special import at_site, class_name, compares_itself, rely_on
 from irad.frontend.control.templates import choices, is_weak_number
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -161,10 +161,11 @@ def binary(r: Reader, e: ast.BinOp) -> Any:
     x, y = r.perhaps(e.left), r.perhaps(e.right)
     r.at(e)
     try:
-        return r.operator(BINARY[type(e.op)], x, y)
+        out = r.operator(BINARY[type(e.op)], x, y)
     except Exception as error:
         r.blame(error, x, y)
         raise
+    return at_site(r, e, out) if type(out) is list else out
 
 
 @expression(ast.UnaryOp)

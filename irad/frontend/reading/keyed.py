@@ -1,28 +1,100 @@
 """Dicts and sets whose keys data decide: what stands for them.
 
 A dict or set is Python's own as long as its keys are known. Where one gets a key, or is asked for one, that data decide, the
-function is read again, and the expression that makes it gives an object of `irad.frontend.library.python.keyed` instead.
+function is read again, and the expression that makes it gives an object of `irad.frontend.library.python.keyed` instead. Where such a
+dict gets a list, set or dict as a value, the function is read again, too: the dict is one of those then, and the expression that makes
+the value gives one whose elements stand in a pool.
 """
 
 from __future__ import annotations
 
+import ast
 import collections
 from typing import Any
 
-from irad.frontend.library.python.keyed import CLASSES
+from irad.core.foreign import is_written
+from irad.core.lazy_dataclass import dataclass
+from irad.errors import UnsupportedError
+from irad.frontend.control.special import site_of
+from irad.frontend.library.python.keyed import CLASSES, KeyedDefaultDict, container
+from irad.frontend.library.python.keyed_lists import KeyedList, refused
+from irad.frontend.library.python.keyed_values import OF
+from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
+from irad.frontend.values.arr import Arr
+from irad.ops.control import raise_if
 
 
-def made(r: Reader, out: Any) -> Any:
-    """What stands for a dict or set that was made here, with known keys so far."""
+def made(r: Reader, e: ast.expr, out: Any) -> Any:
+    """What stands for a dict, set or list that an expression makes, with known keys so far."""
     cls: Any = type(out)
+    if cls is list:
+        return r.call(KeyedList, [out], {})
     if isinstance(out, collections.defaultdict):
-        return r.call(CLASSES[cls], [out.default_factory, [*out.items()]], {})
+        return _new(r, cls, e, [out.default_factory, [*out.items()]])
     if isinstance(out, collections.Counter):
-        return r.call(CLASSES[cls], [dict(out)], {})
-    return of_items(r, cls, [*out.items()] if isinstance(out, dict) else [*out])
+        return _new(r, cls, e, [dict(out)])
+    return of_items(r, cls, [*out.items()] if isinstance(out, dict) else [*out], e)
 
 
-def of_items(r: Reader, cls: Any, items: Any) -> Any:
-    """What stands for a new dict of pairs, or set of elements."""
-    return r.call(CLASSES[cls], [items], {})
+def of_items(r: Reader, cls: Any, items: Any, e: ast.expr | None = None) -> Any:
+    """What stands for a new dict of pairs, or set of elements, that an expression makes."""
+    return _new(r, cls, e, [items])
+
+
+@dataclass(frozen=True)
+class _Holds:
+    """What the next reading is told of an expression: its dict has containers of one kind as values."""
+
+    made_by: ast.expr
+    kind: tuple[Any, ...]
+
+
+def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
+    own = CLASSES[cls]
+    kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by is e), None)
+    if kind is not None and own in OF:
+        return r.call(OF[own], [kind, *args], {})
+    try:
+        return r.call(own, args, {})
+    except UnsupportedError as error:
+        if e is not None and (wanted := getattr(error, "wanted", None)) is not None:
+            error.site = _Holds(e, wanted)  # type: ignore[attr-defined]
+        raise
+
+
+@builtin(container)
+def container_(r: Reader, value: Any, holder: Any) -> bool:
+    """Is a value a container? Raises UnsupportedError for one that the dict cannot hold, with what is to be made otherwise: dict or value."""
+    cls: Any = type(value)
+    own = value if is_written(cls) and hasattr(cls, "MAPPED") else None
+    if own is None and not isinstance(value, (list, set, dict, collections.deque)):
+        return False
+    if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
+        return True
+    of = cls.MAPPED if own is not None else cls
+    error = UnsupportedError(
+        f"a {of.__name__} as a value of a dict whose keys depend on data must be made for it: give the dict a new one "
+        f"(d[k] = {of.__name__}(xs))"
+    )
+    if type(holder) in OF.values():
+        error.site = site_of(r, value)  # type: ignore[attr-defined]
+    elif of in (*CLASSES, list) and type(holder) in OF:
+        error.wanted = (CLASSES.get(of, KeyedList), *_factory(value))  # type: ignore[attr-defined]
+        if (made_by := site_of(r, holder)) is not None:
+            error.site = _Holds(made_by, error.wanted)  # type: ignore[attr-defined]
+    raise error
+
+
+def _factory(value: Any) -> list[Any]:
+    """What a defaultdict makes of a key that it lacks."""
+    return [value.default_factory] if isinstance(value, (collections.defaultdict, KeyedDefaultDict)) else []
+
+
+@builtin(refused)
+def refused_(r: Reader, condition: Any, message: str) -> None:
+    holds = r.truth(condition)
+    if isinstance(holds, Arr):
+        raise_if(holds.value, exc="UnsupportedError", message=message)
+    elif holds:
+        raise UnsupportedError(message)

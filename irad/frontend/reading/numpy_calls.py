@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_value, module_of
+from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_read, is_value, module_of
 from irad.core.once import COMPILER, import_later
 from irad.core.types import DTYPES
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
@@ -207,7 +207,7 @@ def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
         return r.operand(x)
     x = array_like(r, x)
     method = python_method(x, "__array__")
-    if method is not None and not is_library(type(x).__module__) and not hasattr(type(x), "to_numpy"):
+    if method is not None and is_read(type(x)) and not hasattr(type(x), "to_numpy"):
         return r.operand(r.call(method, [x]))
     x = _as_sequence(r, x, getattr(fn, "__name__", str(fn)))
     r.captures.hand(f"np.{getattr(fn, '__name__', fn)}", x)

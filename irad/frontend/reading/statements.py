@@ -123,6 +123,11 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         assign(r, s.target, augmented(r, name, old, value))
     elif isinstance(s.target, ast.Subscript):
         obj, key = r.expr(s.target.value), r.expr(s.target.slice)
+        if isinstance(key, Arr) and isinstance(obj, (list, dict)) and (found := r.buckets().one_of(r, obj, key)) is not None:
+            value = r.perhaps(s.value)
+            r.at(s)
+            found(lambda x: augmented(r, name, x, value))
+            return
         read = reading_before(r, obj, key) if _may_store(r, s.value) else None
         value = r.perhaps(s.value)
         r.at(s)

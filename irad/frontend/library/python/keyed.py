@@ -6,23 +6,22 @@ What finds a key looks through the list: as many comparisons as there are keys.
 import collections
 
 from irad.errors import UnsupportedAttribute, UnsupportedError
+from irad.frontend.library.python.keyed_lists import KeyedList
 
-_MISSING = object()
+MISSING = object()
 
 
-def _held(value):
-    """A value as a dict keeps it, in arrays: containers that change have no place there."""
-    if isinstance(value, (list, set, dict)):
-        raise UnsupportedError(
-            "a list, set or dict as a value of a dict whose keys depend on data is not supported: keep (key, value) pairs in one list"
-        )
-    return value
+def container(value, holder):
+    """Is a value of a dict a list, set or dict? The reader answers, and reads the function again if the dict cannot hold such a one."""
+    raise NotImplementedError
 
 
 class _Keyed:
     """What has keys, in the list `names`."""
 
     def _place(self, key):
+        if isinstance(self.names, KeyedList):
+            return self.names.place(key)
         for i in range(len(self.names)):
             if self.names[i] == key:
                 return i
@@ -79,7 +78,11 @@ class KeyedSet(_Keyed):
 
     def clear(self):
         """Take everything out."""
-        self.names = []
+        self.names.clear()
+
+    def _become(self, other):
+        self.names.clear()
+        self.names.extend(other.names)
 
     def copy(self):
         """Another set of the same elements."""
@@ -125,15 +128,15 @@ class KeyedSet(_Keyed):
 
     def intersection_update(self, other):
         """Keep what is in the other one."""
-        self.names = self.intersection(other).names
+        self._become(self.intersection(other))
 
     def difference_update(self, other):
         """Keep what is not in the other one."""
-        self.names = self.difference(other).names
+        self._become(self.difference(other))
 
     def symmetric_difference_update(self, other):
         """Keep what is not in the other one, and put in what only that one has."""
-        self.names = self.symmetric_difference(other).names
+        self._become(self.symmetric_difference(other))
 
     def issubset(self, other):
         """Is everything in the other one?"""
@@ -210,13 +213,34 @@ class KeyedDict(_Keyed):
     def __init__(self, items=(), **names):
         self.names = []
         self.held = []
+        self._begin()
         self.update(items, **names)
 
+    def _begin(self):
+        """Before anything is in it."""
+
+    def _in(self, value):
+        """What is held of a value."""
+        container(value, self)
+        return value
+
+    def _out(self, held):
+        """The value of which this is held."""
+        return held
+
     def _missing(self, key):
+        """What is held of the value of a key that is not there."""
         raise KeyError(key)
 
+    def _check_size(self, size):
+        if len(self.names) != size:
+            raise RuntimeError("dictionary changed size during iteration")
+
     def __iter__(self):
-        return iter(self.names)
+        size = len(self.names)
+        for k in list(self.names):
+            yield k
+            self._check_size(size)
 
     def __repr__(self):
         raise UnsupportedError("the text of a dict whose keys depend on data: print its keys and values")
@@ -227,16 +251,19 @@ class KeyedDict(_Keyed):
     def __getitem__(self, key):
         at = self._place(key)
         if at < 0:
-            return self._missing(key)
-        return self.held[at]
+            held = self._missing(key)
+        else:
+            held = self.held[at]
+        return self._out(held)
 
     def __setitem__(self, key, value):
+        held = self._in(value)
         at = self._place(key)
         if at < 0:
             self.names.append(key)
-            self.held.append(_held(value))
+            self.held.append(held)
         else:
-            self.held[at] = value
+            self.held[at] = held
 
     def __delitem__(self, key):
         at = self._place_of(key)
@@ -251,32 +278,34 @@ class KeyedDict(_Keyed):
     def setdefault(self, key, default=None):
         """The value of a key, which is the default from now on if there was none."""
         at = self._place(key)
+        held = self._in(default)
         if at < 0:
             self.names.append(key)
-            self.held.append(_held(default))
-            return default
-        return self.held[at]
+            self.held.append(held)
+        else:
+            held = self.held[at]
+        return self._out(held)
 
-    def pop(self, key, default=_MISSING):
+    def pop(self, key, default=MISSING):
         """Take a key out and give its value, or the default. Raises KeyError without one."""
         at = self._place(key)
         if at < 0:
-            if default is _MISSING:
+            if default is MISSING:
                 raise KeyError(key)
             return default
         self.names.pop(at)
-        return self.held.pop(at)
+        return self._out(self.held.pop(at))
 
     def popitem(self):
         """Take the last key out and give it with its value. Raises KeyError if there is none."""
         if len(self.names) == 0:
             raise KeyError("popitem(): dictionary is empty")
-        return self.names.pop(), self.held.pop()
+        return self.names.pop(), self._out(self.held.pop())
 
     def clear(self):
         """Take everything out."""
-        self.names = []
-        self.held = []
+        self.names.clear()
+        self.held.clear()
 
     def _empty(self):
         return type(self)()
@@ -292,7 +321,7 @@ class KeyedDict(_Keyed):
         """Store the items of a dict, or pairs, and those given by name."""
         if isinstance(items, KeyedDict):
             for i in range(len(items.names)):
-                self[items.names[i]] = items.held[i]
+                self[items.names[i]] = items._out(items.held[i])
         else:
             for k, v in items.items() if isinstance(items, dict) else items:
                 self[k] = v
@@ -309,7 +338,7 @@ class KeyedDict(_Keyed):
 
     def items(self):
         """Pairs of key and value."""
-        return list(zip(self.names, self.held))
+        return list(zip(list(self.names), list(self.held)))
 
     def __or__(self, other):
         new = self.copy()
@@ -333,13 +362,16 @@ class KeyedDefaultDict(KeyedDict):
         self.default_factory = default_factory
         super().__init__(items, **names)
 
+    def _made(self):
+        return self.default_factory()
+
     def _missing(self, key):
         if self.default_factory is None:
             raise KeyError(key)
-        made = _held(self.default_factory())
+        held = self._in(self._made())
         self.names.append(key)
-        self.held.append(made)
-        return made
+        self.held.append(held)
+        return held
 
     def _empty(self):
         return KeyedDefaultDict(self.default_factory)

@@ -1,0 +1,143 @@
+"""Dicts of lists, sets and dicts, whose keys data decide, as plain Python that is read: what is held of one is its number in a pool."""
+
+from irad.errors import UnsupportedError
+from irad.frontend.library.python.keyed import MISSING, KeyedDefaultDict, KeyedDict, KeyedSet, container
+from irad.frontend.library.python.keyed_lists import KeyedList, Pool
+
+
+def _pooled(xs, pool):
+    """A list, as one whose elements are in a pool."""
+    xs = xs if isinstance(xs, KeyedList) else KeyedList(xs)
+    xs.moved(pool)
+    return xs
+
+
+class KeyedDictOf(KeyedDict):
+    """A dict of containers of one kind: KeyedList, KeyedSet, or a dict with its default_factory, if it has one."""
+
+    def __init__(self, kind, items=(), **names):
+        self.kind = kind
+        super().__init__(items, **names)
+
+    def _begin(self):
+        self.pool, self.values_pool = Pool(), Pool()
+
+    def _in(self, value):
+        if not container(value, self):
+            raise UnsupportedError(
+                "a container and something else as values of one dict whose keys depend on data: keep them in two dicts"
+            )
+        if isinstance(value, KeyedList):
+            return value.moved(self.pool)
+        if isinstance(value, KeyedDict):
+            value.held = _pooled(value.held, self.values_pool)
+        value.names = _pooled(value.names, self.pool)
+        return value.names.number
+
+    def _out(self, held):
+        xs = KeyedList((), self.pool, held)
+        if self.kind[0] is KeyedList:
+            return xs
+        value = self.kind[0](*self.kind[1:])
+        value.names = xs
+        if isinstance(value, KeyedDict):
+            value.held = KeyedList((), self.values_pool, held)
+        return value
+
+    def _empty(self):
+        return KeyedDictOf(self.kind)
+
+    def get(self, key, default=None):
+        """The value of a key, or the default."""
+        at = self._place(key)
+        if default is None:
+            return None if at < 0 else self._out(self.held[at])
+        held = self._in(default)
+        if at >= 0:
+            held = self.held[at]
+        return self._out(held)
+
+    def pop(self, key, default=MISSING):
+        """Take a key out and give its value, or the default. Raises KeyError without one."""
+        at = self._place_of(key) if default is MISSING else self._place(key)
+        held = 0 if default is MISSING else self._in(default)
+        if at >= 0:
+            self.names.pop(at)
+            held = self.held.pop(at)
+        return self._out(held)
+
+    def copy(self):
+        """Another one of the same keys and values."""
+        new = self._empty()
+        new.names, new.held = list(self.names), list(self.held)
+        new.pool, new.values_pool = self.pool, self.values_pool
+        return new
+
+    def values(self):
+        """The values, one after another."""
+        return Values(None, list(self.held), self)
+
+    def items(self):
+        """Pairs of key and value, one after another."""
+        return Values(list(self.names), list(self.held), self)
+
+
+class Values:
+    """The values of a dict of containers, or with keys its items, in an order."""
+
+    def __init__(self, names, held, of):
+        self.names, self.held, self.of = names, held, of
+
+    def _at(self, i):
+        value = self.of._out(self.held[i])
+        return value if self.names is None else (self.names[i], value)
+
+    def _of(self, places):
+        return Values(None if self.names is None else [self.names[i] for i in places], [self.held[i] for i in places], self.of)
+
+    def __len__(self):
+        return len(self.held)
+
+    def __iter__(self):
+        size = len(self.of)
+
+        def element(i):
+            self.of._check_size(size)
+            return self._at(i)
+
+        return map(element, range(len(self.held)))
+
+    def __getitem__(self, k):
+        return self._of(list(range(len(self.held)))[k]) if isinstance(k, slice) else self._at(k)
+
+    def in_order(self, key, reverse):
+        """sorted() of them."""
+        if key is None and self.names is None:
+            raise UnsupportedError("sorted() of lists that are values of a dict whose keys depend on data: give it a key")
+        by = (lambda i: self.names[i]) if key is None else (lambda i: key(self._at(i)))
+        return self._of(sorted(range(len(self.held)), key=by, reverse=reverse))
+
+    def listed(self):
+        """list() of them."""
+        return Values(self.names, self.held, self.of)
+
+
+class KeyedDefaultDictOf(KeyedDictOf, KeyedDefaultDict):
+    """A collections.defaultdict of containers."""
+
+    def __init__(self, kind, default_factory=None, items=(), **names):
+        self.kind = kind
+        KeyedDefaultDict.__init__(self, default_factory, items, **names)
+
+    def _made(self):
+        if self.default_factory is list:
+            return KeyedList()
+        if self.default_factory is set:
+            return KeyedSet()
+        return KeyedDict() if self.default_factory is dict else self.default_factory()
+
+    def _empty(self):
+        return KeyedDefaultDictOf(self.kind, self.default_factory)
+
+
+OF = {KeyedDict: KeyedDictOf, KeyedDefaultDict: KeyedDefaultDictOf}

@@ -1,0 +1,191 @@
+"""Lists, sets and dicts as values of dicts whose keys data decide: values, gradients, names of one list, what is refused."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.errors import IradError, UnsupportedError
+from tests.support.outcomes import agrees
+
+X = np.array([1.5, 2.0, 1.25, 3.0, 2.5, 1.75])
+
+
+def groups(x: np.ndarray) -> Any:
+    d = collections.defaultdict(list)
+    for v in x:
+        d[int(v)].append(v)
+    means = {k: np.mean(v) for k, v in sorted(d.items())}
+    longest = max(d, key=lambda k: len(d[k]))
+    return means, longest, d[longest][-1], len(d[9]), [len(v) for v in d.values()], d
+
+
+def lists_of_pairs(x: np.ndarray) -> Any:
+    d: dict[int, Any] = {}
+    for i, v in enumerate(x):
+        k = int(v)
+        if k not in d:
+            d[k] = []
+        d[k].append((i, v))
+    for k in d:
+        d[k].sort(key=lambda p: -p[1])
+    first = d.pop(2)
+    return [d[k][0] for k in sorted(d)], first[0], len(d), d.get(2, []), d.get(1)[1]
+
+
+def all_of_a_list(x: np.ndarray) -> Any:
+    d = {}
+    for v in x:
+        k = int(v)
+        d[k] = d[k] + [v] if k in d else [v]
+    xs = d[1]
+    xs += [x[0] * 7, x[0] * 8]
+    xs.insert(1, x[0] / 3)
+    xs.remove(x[0] * 7)
+    last = xs.pop()
+    xs[0] = x[1] * 2
+    xs.reverse()
+    del xs[1]
+    return (
+        last,
+        list(d[1]),
+        d[1] is xs or len(d[1]) == len(xs),
+        x[1] * 2 in d[1],
+        d[1].index(x[1] * 2),
+        xs.count(x[1] * 2),
+        np.array(d[2]),
+        d[1][1:],
+    )
+
+
+def one_list_of_many_names(x: np.ndarray) -> Any:
+    kept, d = [1.0], {}
+    for v in x:
+        d[int(v)] = kept
+    kept.append(2.0)
+    d[2].append(3.0)
+    return len(kept), sum(d[1]), len(d)
+
+
+def sets(x: np.ndarray) -> Any:
+    d = collections.defaultdict(set)
+    for a, b in zip(x[:-1], x[1:]):
+        d[int(a)].add(int(b))
+        d[int(b)].add(int(a))
+    u = d[1]
+    u |= {5}
+    u &= {1, 2, 5}
+    return sorted(d[1]), 3 in d[2], len(d[3]), sorted(d[1] & d[2]), d
+
+
+def dicts(x: np.ndarray) -> Any:
+    c: Any = collections.defaultdict(lambda: collections.defaultdict(int))
+    for a, b in zip(x[:-1], x[1:]):
+        c[int(a)][int(b)] += 1
+    p = 0.0
+    for a in c:
+        n = sum(c[a].values())
+        for b, m in c[a].items():
+            p += m / n * b
+    return p, c[3][9], {k: sum(v.values()) for k, v in c.items()}
+
+
+def counters(x: np.ndarray) -> Any:
+    c: dict[int, Any] = {}
+    for i, v in enumerate(x):
+        c.setdefault(int(v), collections.Counter())[i % 2] += 1
+    return c[1].most_common(1), [sum(c[k].values()) for k in sorted(c)]
+
+
+@pytest.mark.parametrize("f", [groups, lists_of_pairs, all_of_a_list, one_list_of_many_names, sets, dicts, counters])
+def test_as_python(f: Any) -> None:
+    agrees(f, X)
+    agrees(f, X[::-1] * 0.75 + 1.0)
+
+
+def chosen(x: np.ndarray, c: int) -> Any:
+    low: list[Any] = []
+    high: list[Any] = []
+    table: dict[int, list[Any]] = {k: [] for k in range(1, 4)}
+    three: list[Any] = [[], [], []]
+    for v in x:
+        (high if v > 2 else low).append(v)
+        table[int(v)].append(v * c)
+        three[int(v) - 1] += [v, 1.0]
+    return low, high, table, [len(t) for t in three], sum(three[1])
+
+
+def test_one_of_a_few() -> None:
+    agrees(chosen, X, 2)
+    with pytest.raises(KeyError, match="9"):
+        irad.compile(chosen)(np.array([1.0, 9.5]), 2)
+
+
+def test_gradients() -> None:
+    f = lambda x: sum(m * m for m in groups(x)[0].values()) + 3 * groups(x)[2]
+    want = np.array([1.0, 4.5 / 2, 1.0, 6.0, 4.5 / 2, 1.0])  # 2 m / n of its group, and 3 for the last of the longest
+    want[5] += 3.0
+    np.testing.assert_allclose(irad.grad(f)(X), want)
+
+    def tables(x: np.ndarray) -> Any:
+        q: dict[int, dict[int, Any]] = {}
+        for i, v in enumerate(x):
+            row = q.setdefault(int(v), {})
+            row[i % 2] = row.get(i % 2, 0.0) * 0.5 + v * v
+        return sum(sum(row.values()) for row in q.values())
+
+    np.testing.assert_allclose(irad.grad(tables)(X), 2 * X * [0.5, 1, 1, 1, 1, 1])
+
+
+def test_generators_of_unknown_length() -> None:
+    def f(x: np.ndarray) -> Any:
+        out = []
+        for i, v in enumerate(x):
+            if v > 1.6:
+                out.append((i, v))
+        return max(v for _, v in out), min(i for i, _ in out), any(v > 2.8 for _, v in out), sum(i * v for i, v in out)
+
+    agrees(f, X)
+    with pytest.raises(ValueError, match="empty"):
+        irad.compile(f)(X * 0)
+    np.testing.assert_array_equal(irad.grad(lambda x: f(x)[0])(X), [0, 0, 0, 1, 0, 0])
+
+
+def changed_inside(x: np.ndarray) -> Any:
+    d = collections.defaultdict(list)
+    for v in x:
+        d[int(v)].append(v)
+    for v in d[1]:
+        d[int(v)].append(v + 1)
+    return len(d)
+
+
+def test_refused() -> None:
+    with pytest.raises(IradError, match="while a loop goes over it"):
+        irad.compile(changed_inside)(X)
+
+
+def test_returned_factories() -> None:
+    def f(x: np.ndarray) -> Any:
+        d: Any = collections.defaultdict(lambda: collections.defaultdict(float))
+        e: Any = collections.defaultdict(lambda: np.ones(2))
+        e[1] = e[2] + x[0]
+        for v in x:
+            d[int(v)][int(v * 2)] += v
+        return d, e
+
+    got, want = irad.compile(f)(X), f(X)
+    assert got[0] == want[0]
+    assert got[0][99][5] == 0.0
+    assert np.array_equal(got[1][1], want[1][1]) and np.array_equal(got[1][9], [1.0, 1.0])
+
+    def g(x: np.ndarray) -> Any:
+        start = x[0]
+        return collections.defaultdict(lambda: start)
+
+    with pytest.raises(UnsupportedError, match="factory"):
+        irad.compile(g)(X)
