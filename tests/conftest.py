@@ -28,7 +28,8 @@ from irad.passes.manager import run
 from tests.support import by_differences
 
 os.environ.setdefault("IRAD_CACHE", "0")  # tests compile what they test; those of the disk cache turn it on
-os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass, not only at the end
+if os.environ.get("IRAD_CHECK") != "memory":  # which runs besides
+    os.environ.setdefault("IRAD_VERIFY", "1")  # after every pass, not only at the end
 if np.__version__.startswith("1."):  # irad promotes as NumPy 2 does, so NumPy 1 has to be asked for that where it is the oracle
     np._set_promotion_state("weak")  # type: ignore[attr-defined]
     os.environ["NPY_PROMOTION_STATE"] = "weak"  # of programs that tests start
@@ -57,6 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }
     config.hook.pytest_deselected(items=list(unwanted))
     items[:] = [item for item in items if item not in unwanted]
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # the long ones first: at the end one would run alone
 
 
 def pytest_collection_finish() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -117,9 +118,17 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@functools.cache
+def tree_of(path: Path) -> tuple[list[ast.AST], list[str]]:
+    """The imports of a file, and what may be around them; its lines."""
+    text = path.read_text(encoding="utf-8")
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.If)
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, kinds)], text.splitlines()
+
+
 def imports(path: Path, module: str) -> Iterator[tuple[str, int]]:
     """(imported name, line), for every import statement in the file; `from irad.ops import array` imports irad.ops.array."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in tree_of(path)[0]:
         if isinstance(node, ast.Import):
             yield from ((a.name, node.lineno) for a in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -198,23 +207,24 @@ def test_ops_do_not_import_llvmlite() -> None:
             assert all(name.split(".")[0] != "llvmlite" for name, _ in imports(path, module)), module
 
 
-def nested(tree: ast.AST, inside: Callable[[ast.AST], bool]) -> set[ast.AST]:
-    """All that stands in the parts of a module that `inside` tells."""
-    return {n for part in ast.walk(tree) if inside(part) for n in ast.walk(part)}
+def nested(nodes: Iterable[ast.AST], inside: Callable[[ast.AST], bool]) -> set[ast.AST]:
+    """The imports that stand in the parts of a module that `inside` tells."""
+    nodes = list(nodes)
+    spans = [(p.lineno, p.end_lineno or p.lineno) for p in nodes if inside(p)]
+    found = (n for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
+    return {n for n in found if any(a <= n.lineno <= b for a, b in spans)}
 
 
-def in_functions(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
-    found = nested(tree, lambda n: isinstance(n, ast.FunctionDef))
-    return sorted((n for n in found if isinstance(n, (ast.Import, ast.ImportFrom))), key=lambda n: n.lineno)
+def in_functions(nodes: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
+    return sorted(nested(nodes, lambda n: isinstance(n, ast.FunctionDef)), key=lambda n: n.lineno)
 
 
 def test_an_import_in_a_function_says_why() -> None:
     """On its own line: what is imported late delays a call, and hides what a module needs."""
     silent = []
     for module, path in MODULES.items():
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        silent += [f"{module}:{n.lineno}" for n in in_functions(ast.parse(text)) if "  # " not in lines[n.lineno - 1]]
+        nodes, lines = tree_of(path)
+        silent += [f"{module}:{n.lineno}" for n in in_functions(nodes) if "  # " not in lines[n.lineno - 1]]
     assert silent == []
 
 
@@ -222,9 +232,9 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     """At import, that is: what is for type checkers, or in functions, is not counted."""
     graph = {}
     for module, path in MODULES.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         apart = nested(
-            tree, lambda n: isinstance(n, ast.FunctionDef) or isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)
+            tree_of(path)[0],
+            lambda n: isinstance(n, ast.FunctionDef) or isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test),
         )
         later = {n.lineno for n in apart if isinstance(n, (ast.Import, ast.ImportFrom))}
         graph[module] = {name for name, line in imports(path, module) if name in MODULES and line not in later} - {module}
@@ -232,7 +242,9 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_a_silent_import_and_a_cycle_are_found() -> None:
-    assert [n.lineno for n in in_functions(ast.parse("import a\n\n\ndef f():\n    import b\n    from c import d\n"))] == [5, 6]
+    assert [
+        n.lineno for n in in_functions(ast.walk(ast.parse("import a\n\n\ndef f():\n    import b\n    from c import d\n")))
+    ] == [5, 6]
     with pytest.raises(CycleError):
         tuple(TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
 

@@ -61,8 +61,8 @@ class Containers(Program):
             ways.append((3, self.keyed))
         if self.has("grouped", 0.25):
             start += ["groups = collections.defaultdict(list)", "links = {}", "counts = {}", "low, high = [], []"]
-            self.read += ["sum(sum(v) * (k + 1) for k, v in groups.items())", "sum(len(v) for v in links.values())", "sum(low) - sum(high)"]
-            self.read += ["sum(sum(c.values()) for c in counts.values())"]
+            self.read += ["sum(sum(v) * (k + 1) for k, v in groups.items())", "sum(len(v) for v in links.values())"]
+            self.read += ["sum(low) - sum(high)", "sum(sum(c.values()) for c in counts.values())"]
             ways.append((3, self.grouped))
         if self.has("recursion", 0.3):
             self.helpers += ["def walk(k, seen, v):", "    if k <= 0:", "        return v", *self.one(_WALKS), "", ""]

@@ -73,10 +73,10 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
     if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
         return True
     of = cls.MAPPED if own is not None else cls
-    error = UnsupportedError(
-        f"a {of.__name__} as a value of a dict whose keys depend on data must be made for it: give the dict a new one "
-        f"(d[k] = {of.__name__}(xs))"
-    )
+    cure = "is not supported: keep (key, value) pairs in one list"
+    if of in (*CLASSES, list):
+        cure = f"must be made for it: give the dict a new one (d[k] = {of.__name__}(xs))"
+    error = UnsupportedError(f"a {of.__name__} as a value of a dict whose keys depend on data {cure}")
     if type(holder) in OF.values():
         error.site = site_of(r, value)  # type: ignore[attr-defined]
     elif of in (*CLASSES, list) and type(holder) in OF:

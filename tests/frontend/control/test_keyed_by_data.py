@@ -191,7 +191,7 @@ def order_of_a_set(x: np.ndarray) -> Any:
 
 @pytest.mark.parametrize(
     "f, text",
-    [(deques_as_values, "must be made for it"), (order_of_a_set, r"sorted\(xs\)"), (class_of_the_program, "must be known")],
+    [(deques_as_values, "pairs in one list"), (order_of_a_set, r"sorted\(xs\)"), (class_of_the_program, "must be known")],
 )
 def test_refused(f: Any, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text):
