@@ -55,7 +55,7 @@ class Unflatten(Special):
         return self.tree.unflatten([as_given[p.kind](a) for p, a in zip(self.parts, leaves)])
 
     def apply(self, r: Reader, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """As a call, of a vector that is traced."""
+        """A call in compiled code, with a traced vector."""
         (vector,) = (*args, *kwargs.values())
         leaves = []
         for p in self.parts:

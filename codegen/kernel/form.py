@@ -357,7 +357,7 @@ def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt
 
 
 def most_trips(s: For) -> float:
-    """As `trips`; where they are known at run time only, the most that there are."""
+    """Like `trips`; where they are known at run time only, the most that there can be."""
     found = trips(s)
     return float(s.most) if found == inf and s.most is not None else found
 

@@ -160,7 +160,7 @@ def _checkpoint(f: KernelBuilder, node: Node) -> None:
 
 
 def freeze(f: KernelBuilder, outputs: Sequence[Value], names: Sequence[str | None]) -> None:
-    """After the loop or branch a variable no longer changes: its name is the value."""
+    """Let the names of variables stand for the values after a loop or branch, where they no longer change."""
     bind(f, outputs, names)
 
 

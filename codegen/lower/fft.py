@@ -105,14 +105,14 @@ class _Straight:
         return self._halves(xs) if r % 2 == 0 else self._pairs(xs)
 
     def _halves(self, xs: Sequence[Complex]) -> list[Complex]:
-        """By the transforms of elements of even and of odd number."""
+        """The transform from those of the elements with even and with odd numbers."""
         r = len(xs)
         even, odd = self.transform(xs[::2]), self.transform(xs[1::2])
         odd = [self.turned(z, k, r) for k, z in enumerate(odd)]
         return [self.add(a, b) for a, b in zip(even, odd)] + [self.sub(a, b) for a, b in zip(even, odd)]
 
     def _pairs(self, xs: Sequence[Complex]) -> list[Complex]:
-        """By sums and differences of elements j and r - j: the cosines are those of the sums, the sines those of the differences."""
+        """The transform from sums and differences of elements j and r - j: sums have the cosines, differences the sines."""
         r, first = len(xs), xs[0]
         pairs = [(self.add(a, b), self.sub(a, b)) for a, b in zip(xs[1:], xs[:0:-1])][: r // 2]
         c, s = roots(r)

@@ -280,7 +280,7 @@ def _row_order(r: Routines, pivots: str, swaps: str, rows: str, n: int) -> None:
 
 @routine("solve", "solve_parts")
 def _solve(r: Routines, node: Node, n: int, k: int) -> One:
-    """With the rows in order, two triangular solves; a transposed solve has the same steps the other way round."""
+    """Put the rows in order, then solve with both triangles; a transposed solve has the same steps in the opposite order."""
     (_, factors, (rows,), b), (out,) = r.split(node.inputs, "zz1z"), r.split(node.outputs, "z")
     trans, wide = node.attrs["trans"], k * r.width
     work = r.array(n * k) if trans else ""

@@ -217,7 +217,7 @@ for _name in ("floor", "ceil", "trunc", "rint", "sqrt", "copysign"):
 
 
 def _nextafter(E: Values, args: list[Any], dtype: str) -> Any:
-    """By the order of the bits; float16 in its own format."""
+    """The next float, found by the order of the bits; float16 in its own format."""
     x, y = args
     integer = f"i{bits(dtype)}"
     zero, one = c(E, x, 0.0), E.const(1, integer)
@@ -309,7 +309,7 @@ for _name, _function in FUNCTIONS.items():
 
 @rule("expit")
 def expit(E: Values, x: Any) -> Any:
-    """From exp(-|x|), so that neither side overflows; the terms are those of its derivative."""
+    """1 / (1 + exp(-x)) from exp(-|x|), which does not overflow on either side; its derivative has the same terms."""
     e, one = FUNCTIONS["exp"](E, E.neg(fabs(E, x))), c(E, x, 1.0)
     q = E.fdiv(one, E.add(one, e))
     return E.select(E.cmp("ge", x, c(E, x, 0.0)), q, E.mul(e, q))

@@ -88,7 +88,7 @@ class Values:
         return self.cheap(rhs, dtype, lanes, ty, d)
 
     def cheap(self, rhs: str, dtype: str, lanes: int, ty: str, d: int) -> Val:
-        """As `op`, for address arithmetic and the like: moves out of conditional blocks too."""
+        """Like `op`, for address arithmetic and the like, which moves out of conditional blocks too."""
         sc = self.scopes[d]
         v = sc.cse.get(rhs)
         if v is None:

@@ -52,7 +52,7 @@ class Nest:
         f.block.append(kf.Combine(self.folds[j], (f.let(Apply("cast", (x,)), dtype) if dtype != v.type.dtype else x,)))
 
     def _read_folds(self) -> None:
-        """After the nest: results are what the folds hold."""
+        """Take the results from the folds, after the nest."""
         f = self.f
         for j, acc in self.folds.items():
             r = self.results[j]
@@ -61,7 +61,7 @@ class Nest:
 
 
 class BlockedNest(Nest):
-    """As `NestedLoop`, a block of rows at a time, each stage for the whole block. `block` is 1 where that is of no use."""
+    """Like `NestedLoop`, but a block of rows at a time: each stage runs for the whole block. `block` is 1 where that is of no use."""
 
     def __init__(self, f: KernelBuilder, node: Node):
         super().__init__(f, node)

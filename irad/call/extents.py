@@ -20,7 +20,7 @@ NONE: Axes = frozenset()
 
 
 def rank_key(x: Any) -> Any:
-    """As `irad.call.runtime.leaf_key`, of an array any extents but 0 and 1; None for one that is code of its own."""
+    """Like `irad.call.runtime.leaf_key`, but equal for arrays of any extents except 0 and 1; None for a leaf that has code of its own."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray or not x.flags.c_contiguous:
             return None

@@ -164,8 +164,8 @@ def outgrown(native: NativeCode) -> bool:
 
 
 def donated_parameters(t: Traced, leaves: Sequence[int]) -> dict[int, int]:
-    """Those of the argument leaves whose memory is free for results, with their parameters: arrays that the function neither
-    changes nor returns, given once."""
+    """Which of the argument leaves may give their memory to results, with their parameters: arrays that are given once, and that the
+    function neither changes nor returns."""
     kept = {m.target for m in t.mutated} | {r.same_as for r in t.results if r.same_as is not None}
     twice = {info.alias for info in t.in_leaves}
     named = leaf_fields(t.in_tree)  # memory of fields lies between that of others

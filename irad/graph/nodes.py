@@ -104,7 +104,7 @@ class Op:
         return Node(self, [as_node(x) for x in inputs], name, const_attr)
 
     lower: Callable[..., Any] | None = None
-    """Of built-in ops: `lower(node, *operands)` emits into irad's graph. None: `compute` is read from its source."""
+    """Of built-in ops, `lower(node, *operands)` emits nodes into irad's graph. If it is None, `compute` is read from its source."""
 
     def compute(self, node: Node, input_vals: list[Any]) -> Any:
         """The value of `node`, from those of its inputs, which are copies of its own. NumPy code, which irad compiles."""

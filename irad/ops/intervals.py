@@ -123,7 +123,7 @@ def _interval(v: Value, chain: list[_Scope], depth: int) -> Interval:
 
 
 def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
-    """From the definition alone. Float arithmetic rounds, so only ops that pick or pass on operands are followed there."""
+    """Bounds from the definition alone. Float arithmetic rounds, so only ops that pick or pass on operands are followed there."""
     dtype = v.type.dtype
     lo, hi = whole = WHOLE if v.type.differentiable or dtype == "tape" else int_range(dtype)
     node = next((s.defs[v] for s in chain if v in s.defs), None)

@@ -39,7 +39,7 @@ Table = Sequence[Value]
 
 
 def _margin(v: Value, order: int) -> float:
-    """Of the sizes of two arguments: so near that the mean of slopes is nearer the truth than a quotient of differences.
+    """How near two arguments may be, relative to their sizes, before the mean of slopes is more accurate than a quotient of differences.
 
     The quotient has the error of its numerator over the distance, the mean that of the distance squared.
     """

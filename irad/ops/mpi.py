@@ -131,7 +131,7 @@ def _attributes(node: Any) -> dict[str, Any]:
 
 
 def _vjp_allreduce(ad: Any, node: Any, cts: Sequence[Any], adj: Any) -> None:
-    """Of a largest or smallest number: those processes that have it share the sum of the cotangents alike."""
+    """The cotangent of a largest or smallest number: the processes that have it get equal shares of the sum of the cotangents."""
     x, ct = node.inputs[0], cts[0]
     attrs = {**_attributes(node), "reduction": "sum"}
     total = emitted("mpi_allreduce", ct, attrs)

@@ -314,7 +314,7 @@ def _pseudo_huber(delta: Value, r: Value) -> Value:
 
 
 def _pseudo_huber_partials(delta: Value, r: Value, o: Value) -> Sequence[Any]:
-    """With h = hypot(delta, r): delta r / h, and (h - delta)**2 / h, where h - delta is r**2 / (h + delta)."""
+    """The slopes (h - delta)**2 / h and delta r / h, where h = hypot(delta, r) and h - delta = r**2 / (h + delta)."""
     h = hypot(delta, r)
     gap = r * div_or_0(r, h + delta)
     return gap * div_or_0(gap, h), delta * div_or_0(r, h)

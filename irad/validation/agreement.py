@@ -39,7 +39,7 @@ def _where(bad: Any, g: np.ndarray, w: np.ndarray) -> str:
 
 
 def other_bits(got: Any, want: Any) -> str:
-    """As `difference`, and the bits of floats differ, signs of zeros too; all NaNs are one."""
+    """Like `difference`, but for the bits of floats: signs of zeros count, and all NaNs are equal."""
     g, w = np.asarray(got), np.asarray(want)
     if g.dtype != w.dtype or g.shape != w.shape or g.dtype.kind not in "fc":
         return difference(g, w)

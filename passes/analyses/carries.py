@@ -13,7 +13,7 @@ from irad.passes.analyses.facts import DEPTH, Facts
 
 
 def learn_carries(facts: Facts, node: Node) -> None:
-    """Before the regions of a `for` or `while` are entered: bounds of its integer carries, for parameters and outputs."""
+    """Learn bounds of the integer carries of a `for` or `while`, for parameters and outputs. Called before its regions are entered."""
     loop = loop_of(node)
     if loop is None:
         return

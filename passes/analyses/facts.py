@@ -95,7 +95,7 @@ class Facts:
         return lo, hi
 
     def derived(self, v: Value) -> Interval:
-        """From the definition alone."""
+        """The interval of v from its definition alone."""
         whole, node = _whole(v), self.node(v)
         if whole == WHOLE or node is None:
             return whole
@@ -235,7 +235,7 @@ class Facts:
         return None
 
     def assume(self, v: Value, truth: bool, depth: int = DEPTH) -> None:
-        """From here on in this scope the bool scalar has this value."""
+        """Note that the bool scalar has this value from here on in this scope."""
         v = self.resolve(v)
         scope, node = self.scopes[-1], self.node(v)
         scope.flags[v] = truth
@@ -283,7 +283,7 @@ class Facts:
             self.assume(ways[may[0]], truth, depth)
 
     def learn(self, e: Dim) -> None:
-        """From here on `e <= 0`."""
+        """Note that `e <= 0` from here on."""
         if isinstance(e, int):
             return
         scope = self.scopes[-1]
@@ -296,7 +296,7 @@ class Facts:
                 self.bound(v, (-math.inf, limit) if c > 0 else (limit, math.inf))
 
     def bound(self, v: Value, known: Interval) -> None:
-        """From here on all elements are in the interval."""
+        """Note that all elements are in the interval from here on."""
         scope, v = self.scopes[-1], self.resolve(v)
         lo, hi = scope.bounds.get(v, WHOLE)
         scope.bounds[v] = max(lo, known[0]), min(hi, known[1])

@@ -248,7 +248,7 @@ def _reduce_of_reduce(node: Node, definition: Defs) -> New:
 
 
 def _sum_of_repeated(node: Node, definition: Defs) -> New:
-    """In a derivative: n equal terms are n times one. (NumPy's sum rounds at each step.)"""
+    """The sum of n equal terms as n times one, in derivatives only: NumPy's sum rounds at each step."""
     inner = _source(node, definition, "broadcast")
     if inner is None or not node.deriv or not is_float(node.out.type.dtype):
         return None

@@ -81,7 +81,7 @@ class Differentiation:
         self.products.update(n for n in nodes if n.op in STRONG)
 
     def substitute(self, graph: Graph, env: Mapping[Value, Value]) -> Graph:
-        """As irad.core.ir.substitute, and `products` follows."""
+        """Like irad.core.ir.substitute; `products` knows the new nodes too."""
         new = substitute(graph, env)
         todo = [(graph, new)]
         while todo:

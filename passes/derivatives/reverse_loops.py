@@ -132,7 +132,7 @@ def _taped_for(node: Node, back: LoopBackward, tape: Value) -> tuple[list[Node],
 
 
 def while_loop(ad: Reverse, node: Node, cts: Cotangents, adj: Adjoint) -> None:
-    """As `for`, with the trips counted on the way: a new result of the forward, saved like any other."""
+    """A `while`, like a `for` whose trips are counted on the way: the count is a new result of the forward, saved like any other."""
     frame, count = ad.frames[-1], Value(I64, "trips")
     ad.frame_of[count] = frame
     back = _swept(ad, node, ad.need(count), UNKNOWN, count, cts, adj)

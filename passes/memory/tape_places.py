@@ -118,7 +118,7 @@ def _made_for(v: Value, maker: Node, graph: Graph) -> bool:
 
 
 def taped_carries(node: Node, root: Root) -> list[Groups]:
-    """Of the carries of a `for` that can live on its tape, all arrays of the record of one push, or none: the state, and the next one."""
+    """The carries of a `for` that can live on its tape: for each push all arrays of its record, or none of them."""
     (body,) = node.regions
     params = body.params[1:]
     swap = {params[k]: (k, other) for k, other in node.attrs.get("swap", ())}

@@ -203,7 +203,7 @@ def _kept_by_reshape(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[i
 
 
 def _place_ties(n: Node) -> list[tuple[int, int, int]]:
-    """Of index, update and update_add: an axis is carried over where the slice is all of it."""
+    """The ties of index, update and update_add: an axis that is sliced whole is an axis of the result."""
     out, at = [], 0
     for a, (s, d) in enumerate(zip(n.attrs["spec"], n.inputs[0].type.dims)):
         if not isinstance(s, Slice):

@@ -339,7 +339,7 @@ class ArrayRules:
         self._settle(count, powers, contents, arrays)
 
     def _powers(self) -> list[list[int]]:
-        """After n trips, name k sees array powers[n % period][k] of those that the names started with."""
+        """The powers of the permutation: after n trips, name k has the array that name powers[n % period][k] started with."""
         power = list(range(len(self.order)))
         powers: list[list[int]] = []
         while not powers or power != powers[0]:

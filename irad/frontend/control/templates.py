@@ -132,8 +132,8 @@ class Grower:
         raise NotImplementedError
 
     def sized(self, old: Sized | None, before: Type, after: Type, axis: int) -> tuple[int, int, int, int, bool] | str:
-        """Of an array whose extent along an axis was that of a type (or had a template), and is that of another: room, and what
-        `Sized` wants; or why that cannot be."""
+        """For an array whose extent along an axis was that of one type (or had a template) and is now that of another: the room it needs
+        and what else `Sized` wants; or why that cannot be."""
         return "its shape must be the same"
 
 

@@ -126,7 +126,7 @@ def _real_spectrum(v: Value, axis: int, n: int) -> Parts:
 
 
 def _spectrum_of_pairs(v: Value, axis: int, n: int) -> Parts:
-    """By a transform z of n/2 complex numbers: elements of even number and i times those of odd number.
+    """The spectrum from a transform z of n/2 complex numbers: the elements with even numbers plus i times those with odd numbers.
 
     The spectra of both are (z_k + conj(z_-k)) / 2 and (z_k - conj(z_-k)) / 2i (W. Press et al., Numerical Recipes, section 12.3).
     """

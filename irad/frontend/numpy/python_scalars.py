@@ -178,7 +178,7 @@ def _int_pow(x: Value, y: Value) -> Value:
     exact = (-_INF, _INF) if top > 1 and (hi > 64 or top**hi > HIGHEST) else (LOWEST, HIGHEST)
 
     def wrapped() -> Value:
-        """By the float power: a wrapped result is off by a multiple of 2**64, far more than rounding."""
+        """Has the power wrapped? The power of floats tells: a wrapped result is off by a multiple of 2**64, far more than rounding."""
         p = ew.pow_(cast_to(x, "f64"), cast_to(y, "f64"))
         too_large = abs(p) >= 1.5 * 2.0**63
         off = abs(p - cast_to(r, "f64")) > abs(p) * 1e-6

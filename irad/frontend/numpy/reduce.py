@@ -103,7 +103,7 @@ def _reduction(op: Callable[..., Value], unit: float, ufunc: str) -> Callable[..
 
 
 def _bool_sum(ufunc: str, x: Value, axis: Any, keepdims: Any, where: Any) -> Arr:
-    """With dtype=bool, a sum is any and a product is all."""
+    """A sum or product with dtype=bool: `any` or `all`."""
     return (any_of if ufunc == "add" else all_of)(Arr(x), axis, None, keepdims, where=where)
 
 

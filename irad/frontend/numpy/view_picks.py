@@ -99,7 +99,7 @@ def diag(r: Reader, v: Array, k: Any = 0) -> Any:
 
 
 def einsum(r: Reader, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """Of one array, without a sum: axes in another order, and diagonals, of the same memory."""
+    """np.einsum of one array without a sum: a view with axes in another order, or of diagonals. NotImplemented for all else."""
     given = [k for k, x in enumerate(operands) if isinstance(x, Array)]
     if len(given) != 1 or len(operands) > 3 or out is not None or kwargs:
         return NotImplemented

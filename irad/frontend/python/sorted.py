@@ -63,7 +63,7 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
 
 
 def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
-    """In the order of traced numbers, which must not be NaN: what Python makes of those depends on how it sorts."""
+    """The items in the order of traced numbers. None of these may be NaN: what Python makes of NaNs depends on how it sorts."""
     column = r.call(np.array, [list(keys)])
     values = lift(r.operand(column))
     if values.type.differentiable:

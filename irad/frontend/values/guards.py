@@ -37,7 +37,7 @@ Step = tuple[str, Any]  # (kind, key): the kinds are the keys of `STEPS`
 
 @dataclass(frozen=True)
 class Path:
-    """From the compiled function (root "fn"), the static part `k` of its arguments (root k), or a `Fixed` root, to an object."""
+    """The way to an object from the compiled function (root "fn"), the static part `k` of its arguments (root k), or a `Fixed` root."""
 
     root: Any = "fn"
     steps: tuple[Step, ...] = ()

@@ -43,7 +43,7 @@ class Kept:
         self._carried: dict[int, Cell] = {}  # arrays of variables that loops around carry
 
     def now(self) -> dict[int, Value]:
-        """By number, the contents of those that may have changed since the call."""
+        """The contents of the arrays that may have changed since the call, by their numbers."""
         return {k: x if isinstance(x, Value) else constant(x) for k, x in self.contents().items()}
 
     def contents(self) -> dict[int, Value | np.ndarray]:
