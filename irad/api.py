@@ -171,14 +171,15 @@ def compile(
     `.value_and_grad`, `.grad`, `.vjp` and `.lower`; the options hold for all of them, and for transforms of the result.
     Compilation happens at the first call for each structure and types of arguments.
 
-    `static`: positions or names of arguments whose numbers are constants of the compiled code, which is made anew for each
-    value (strings, bools and other objects always are). `threads`: how many threads a call may use, instead of the default.
-    `fastmath`: True, or names of `irad.options.FLAGS`: liberties with rounding and special values. `donate`: arguments whose arrays the caller does not use again: a result of the same dtype and
-    shape takes their memory, and is the very array that was given. `check`: "memory" makes code that checks every access of its
-    memory and never computes with what was not written (slow; to find faults of irad), "none" does not; None: as the environment
-    variable IRAD_CHECK says. `memory_budget`: bytes that the values which a loop keeps for its backward may take; loops that would
-    need more keep fewer states and run parts again. None: a few MiB, beyond which a loop runs once more.
-    `dynamic`: True, arguments, or a dict of arguments and axes: extents that each call passes, for which code is not made anew.
+    `static`: positions or names of arguments whose numbers are constants of the compiled code, which is made anew for each value
+    (strings, bools and other objects always are). `threads`: how many threads a call may use, instead of the default. `fastmath`:
+    True, or names of `irad.options.FLAGS`: liberties with rounding and special values. `donate`: arguments whose arrays the
+    caller does not use again: a result of the same dtype and shape takes their memory, and is the very array that was given.
+    `check`: "memory" makes code that checks every access of its memory and never computes with what was not written (slow; to
+    find faults of irad), "none" does not; None: as the environment variable IRAD_CHECK says. `memory_budget`: bytes that the
+    values which a loop keeps for its backward may take; loops that would need more keep fewer states and run parts again. None: a
+    few MiB, beyond which a loop runs once more. `dynamic`: True, arguments, or a dict of arguments and axes: extents that each
+    call passes, for which code is not made anew.
 
     Raises IradTypeError if `f` is neither, IradValueError if an option names no argument or flag.
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """(f(*primals), pullback). `pullback(cotangent)`, with a cotangent like the result, gives a tuple: one cotangent per primal.
 
-    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing. With
-    `has_aux` f returns (value, aux), and what comes is (value, pullback, aux). Raises IradTypeError if the cotangent is not like the result.
+    What the pullback needs is kept in memory of its own: changing arguments or results afterwards changes nothing. With `has_aux`
+    f returns (value, aux), and what comes is (value, pullback, aux). Raises IradTypeError if the cotangent is not like the
+    result.
 
     >>> out, pullback = irad.vjp(lambda x, a: a * x**2, np.array([1.0, 2.0]), 3.0)
     >>> pullback(np.ones(2))

@@ -1,7 +1,8 @@
 """Running code that checks its memory (irad.codegen.transform.memory_check): memory of its own for each call, with guard zones.
 
 Around the arena, between its places, and before and after each argument and each result is memory that nobody may write to; it is
-looked at after the call, and so are the arguments that are read only. Elements of a result that still hold the pattern with which memory was filled were never written.
+looked at after the call, and so are the arguments that are read only. Elements of a result that still hold the pattern with which
+memory was filled were never written.
 """
 
 from __future__ import annotations

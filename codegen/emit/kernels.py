@@ -45,10 +45,10 @@ def emit(
 ) -> str:
     """The text of one LLVM module with a function per kernel: `i64 @name(params...)`, 0 or the code of a `Raise`.
 
-    `rules[op](builder, operands, dtype)` lowers an elementwise op; by default irad.codegen.math.scalar's. `vector_bits` is
-    the widest register LLVM should use. `support`: LLVM text of functions that kernels may call, put into the module if one
-    does: a module of their own would cost more than they do. Raises IradError (VerifyError, see irad.codegen.kernel.check) where a kernel breaks the
-    rules of the kernel form.
+    `rules[op](builder, operands, dtype)` lowers an elementwise op; by default irad.codegen.math.scalar's. `vector_bits` is the
+    widest register LLVM should use. `support`: LLVM text of functions that kernels may call, put into the module if one does: a
+    module of their own would cost more than they do. Raises IradError (VerifyError, see irad.codegen.kernel.check) where a kernel
+    breaks the rules of the kernel form.
     """
     rules = RULES if rules is None else rules
     support = support or {}

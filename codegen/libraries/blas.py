@@ -42,7 +42,8 @@ class Blas:
     ) -> list[Stmt]:  # fmt: skip
         """Statements for C = alpha op(A) op(B) + beta C on one thread; row-major buffers, leading dimensions `ld`.
 
-        A is m x k (k x m if trans[0]), B k x n (n x k if trans[1]), C m x n. `name` makes the bound names unique. Not `guarded`: the caller sees to the one thread.
+        A is m x k (k x m if trans[0]), B k x n (n x k if trans[1]), C m x n. `name` makes the bound names unique. Not `guarded`:
+        the caller sees to the one thread.
         """
         flags: list[Operand] = [Const(_ROW_MAJOR, "i32"), *[Const(_TRANSPOSED if t else _PLAIN, "i32") for t in trans]]
         before, (m, n, k, lda, ldb, ldc) = self._integers((*mnk, *ld), name)

@@ -1,7 +1,7 @@
 """Planned graph -> kernel form: scalars become `Let`s, arrays buffers, control flow loops and branches.
 
-Dense `loop` nodes are scheduled by irad.codegen.schedule.loops, opaque array ops by irad.codegen.lower.elements_and_scans; this module holds
-what they share (`KernelBuilder`: names, operands, buffers, the current block) and lowers scalars and control flow.
+Dense `loop` nodes are scheduled by irad.codegen.schedule.loops, opaque array ops by irad.codegen.lower.elements_and_scans; this
+module holds what they share (`KernelBuilder`: names, operands, buffers, the current block) and lowers scalars and control flow.
 
 The entry's parameters are: the graph's parameters p0.., its results r0.. (memory of the caller's, a scalar has shape (); a
 tape has none), `arena`, `ctx` (addresses of constant arrays, then tape slots) and `err`, the error record.

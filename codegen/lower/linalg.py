@@ -2,7 +2,8 @@
 
 Matrices are row-major here and column-major there. Where the numbers should be those that NumPy gets (pivots, signs of vectors),
 matrices are transposed on the way in and out, as NumPy does; triangular solves and Cholesky read the same memory as the
-transposed matrix. Complex matrices come as two arrays, their parts, and are pairs of numbers for LAPACK. Where LAPACK is not found, Python runs the op (irad.codegen.lower.host).
+transposed matrix. Complex matrices come as two arrays, their parts, and are pairs of numbers for LAPACK. Where LAPACK is not
+found, Python runs the op (irad.codegen.lower.host).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Lowering of `sort` and `argsort`: a stable radix sort, one kernel per dtype, called for each line of the array.
 
-Keys are unsigned integers in the order of the elements. Long lines are sorted by a few digits only, the highest of their distances from the least key,
-from the last to the first (LSD radix sort; Knuth, The Art of Computer Programming, volume 3, 5.2.5); insertion then puts right what
-these digits do not tell. Where that moves many elements, all digits are used. In sorting order NaN stands last, and -0.0 and 0.0 are
-equal, as in NumPy: `argsort`, which moves the positions along with the keys, gives both one key; `sort` writes zeros and NaN in their
-old order at the end.
+Keys are unsigned integers in the order of the elements. Long lines are sorted by a few digits only, the highest of their
+distances from the least key, from the last to the first (LSD radix sort; Knuth, The Art of Computer Programming, volume 3,
+5.2.5); insertion then puts right what these digits do not tell. Where that moves many elements, all digits are used. In sorting
+order NaN stands last, and -0.0 and 0.0 are equal, as in NumPy: `argsort`, which moves the positions along with the keys, gives
+both one key; `sort` writes zeros and NaN in their old order at the end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trigonometric functions: sin, cos, tan.
 
-x = n pi/2 + r with a three-part pi/2 and fused multiply-adds (Cody and Waite): the first step is exact, the others are
-rounded relative to r, so that r is right to an ulp up to the bound below; above it the outlined Payne-Hanek reduction of
-`poly_rare` takes over. sin, cos and tan on |r| <= pi/4 are minimax polynomials (discrete Remez in 200-bit arithmetic). sin and cos are built
+x = n pi/2 + r with a three-part pi/2 and fused multiply-adds (Cody and Waite): the first step is exact, the others are rounded
+relative to r, so that r is right to an ulp up to the bound below; above it the outlined Payne-Hanek reduction of `poly_rare`
+takes over. sin, cos and tan on |r| <= pi/4 are minimax polynomials (discrete Remez in 200-bit arithmetic). sin and cos are built
 from the same subexpressions, so that those of one argument share all but the last steps.
 """
 

@@ -40,10 +40,10 @@ class Job:
 class KernelPass:
     """A row of the table, see irad.core.pipelines for `needs`, `makes` and `too_late`.
 
-    reserved: records on tapes are at affine places, where trips are known.
-    interchanged: loops over columns whose rows are independent run a block of rows at a time.
-    skewed: sweeps that allow it run several rows at a time. laned: trips around scalar loops run side by side. shared: loops say whether threads share them. outlined: such loops are
-    kernels of their own. `calls`: are its kernels those that call each other (and are shown), or only what is emitted?
+    reserved: records on tapes are at affine places, where trips are known. interchanged: loops over columns whose rows are
+    independent run a block of rows at a time. skewed: sweeps that allow it run several rows at a time. laned: trips around scalar
+    loops run side by side. shared: loops say whether threads share them. outlined: such loops are kernels of their own. `calls`:
+    are its kernels those that call each other (and are shown), or only what is emitted?
     """
 
     name: str

@@ -3,8 +3,8 @@
     for i in par(0, n): body      ->      def k_par0(buffers, scalars, from, to):      parallel(k_par0, n, chunk, buffers, scalars)
                                               for i in seq(from, to): body
 
-Where the body combines into folds declared outside, each iteration (a block, see irad.codegen.transform.parallel) has folds of its own, whose
-parts go to an array; they are combined in order after the loop.
+Where the body combines into folds declared outside, each iteration (a block, see irad.codegen.transform.parallel) has folds of
+its own, whose parts go to an array; they are combined in order after the loop.
 """
 
 from __future__ import annotations

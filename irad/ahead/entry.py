@@ -24,8 +24,8 @@ _LINE = 64
 @dataclass
 class Function:
     """A function of a library. `kernel`: the name of its kernel; `given`: parameters of the kernel that are constants, by number;
-    `results`: types of the kernel's results; `tapes`: words of the tapes, by the words of their slots; `heap`: bytes for what grows without a
-    known bound; `statuses`: how many statuses of the library come before its own."""
+    `results`: types of the kernel's results; `tapes`: words of the tapes, by the words of their slots; `heap`: bytes for what
+    grows without a known bound; `statuses`: how many statuses of the library come before its own."""
 
     name: str
     signature: Signature

@@ -63,11 +63,12 @@ def trace(
 ) -> Traced:
     """Read `fn` for arguments like these.
 
-    Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the
-    program; others become so where the program's structure depends on them. `live`: paths of captured ints that
-    change from call to call. `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`: axes of
-    argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the same. Raises `IradError` kinds at the user's line for what is not supported; exceptions
-    that the user's own static code raises come out unchanged.
+    Arguments are trees of arrays, numbers or `Spec`s. `static`: numbers of argument leaves that are constants of the program;
+    others become so where the program's structure depends on them. `live`: paths of captured ints that change from call to call.
+    `notes`: where to say what is decided. `rows`: long lists are returned as arrays, of which the caller makes lists. `extents`:
+    axes of argument leaves whose extents are parameters of the program; those that its structure depends on are constants all the
+    same. Raises `IradError` kinds at the user's line for what is not supported; exceptions that the user's own static code raises
+    come out unchanged.
     """
     leaves, in_tree = flatten((tuple(args), dict(kwargs or {})), lambda x: is_leaf(x) or isinstance(x, Spec))
     asked = Restart(frozenset(("arg", k) for k in static), room=level())

@@ -1,7 +1,8 @@
 """The op table. Each op is one row in one module; `OPS` finds a row by name.
 
-core < constant < elementwise < array, polygamma, slopes < bessel, complex, normal_tail, custom, fft, mask, sorting < control < loop, matrix < linalg < eigen,
-spectral < determinant, matrix_functions, parts: a module uses only those before it. `intervals` graphs being built and makes no op.
+core < constant < elementwise < array, polygamma, slopes < bessel, complex, normal_tail, custom, fft, mask, sorting < control <
+loop, matrix < linalg < eigen, spectral < determinant, matrix_functions, parts: a module uses only those before it. `intervals`
+graphs being built and makes no op.
 """
 
 from irad.ops import (  # noqa: F401

@@ -277,7 +277,8 @@ def _not_full(node: Any) -> None:
 
 
 def _divisor(r: Value, whole: bool) -> Value:
-    """R as it is divided by: its last element 1 if Q is square, where nothing depends on it, and NaN where it is singular up to rounding."""
+    """R as it is divided by: its last element 1 if Q is square, where nothing depends on it, and NaN where it is singular up to
+    rounding."""
     k, n = r.type.rank, r.type.shape[-1]
     i, j = (iota(type=r.type.with_dtype("i64"), axis=a) for a in (k - 2, k - 1))
     size = abs(r) if not is_complex(r.type.dtype) else hypot(real(r), imag(r))

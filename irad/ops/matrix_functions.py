@@ -5,8 +5,9 @@ f[w_i, w_a, w_b, ..., w_j] P_1[i, a] P_2[a, b] ..., and over all orders of the d
 "Functions of matrices", 2008, chapter 3). f[...] is a divided difference; where its arguments are equal it is f^(k)(w) / k!. Each
 derivative is symmetric in its directions and in what it is multiplied by, so that a cotangent is one more direction.
 
-A *table* holds the vectors f(w), f'(w), f''(w), ... It is not differentiated: what f depends on besides are scalars, and their slopes have tables
-of their own. What the next derivative needs of them is made by irad.passes.derivatives.spectral_tables, before each differentiation.
+A *table* holds the vectors f(w), f'(w), f''(w), ... It is not differentiated: what f depends on besides are scalars, and their
+slopes have tables of their own. What the next derivative needs of them is made by irad.passes.derivatives.spectral_tables, before
+each differentiation.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Linear algebra on complex matrices that come and go as real and imaginary parts: what the ops of `linalg`, `spectral` and `eigen`
-become once derivatives are made (irad.passes.complex.complex_parts). Same attributes, same meaning; LAPACK's routines for complex numbers run them.
+"""Linear algebra on complex matrices that come and go as real and imaginary parts: what the ops of `linalg`, `spectral` and
+`eigen` become once derivatives are made (irad.passes.complex.complex_parts). Same attributes, same meaning; LAPACK's routines for
+complex numbers run them.
 """
 
 from __future__ import annotations

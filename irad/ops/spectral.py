@@ -4,14 +4,15 @@ The formulas: M. Giles (2008), J. Townsend, "Differentiating the singular value 
 "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate" (1973); of complex
 matrices, Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019).
 
-Vectors of equal eigenvalues or singular values are arbitrary within their space. A function of the vectors alone that does not depend on the
-choice, such as the projector on the whole space, has a cotangent whose part that would be divided by the gap is 0, and that part then
-counts as 0. If it is not 0, or if the values count besides, the derivative is not determined by what the rule is given, and is NaN:
-V f(w) V^T, U f(s) V^T and sums of f have rules of their own, see irad.ops.matrix_functions. In forward mode a direction that mixes such vectors gives NaN.
-An eigenvalue that is equal to another one by itself has a kink: its slope is that along the vector that was found, as those of `np.max` go to the
-first of several largest. The phases of complex vectors are arbitrary too: a change of A leaves those of eigenvectors, and the products of
-those of a left and its right singular vector, as they are. Of the vectors that complete a basis of singular vectors, one is determined but for its sign; several are
-arbitrary within their space, as those of equal values.
+Vectors of equal eigenvalues or singular values are arbitrary within their space. A function of the vectors alone that does not
+depend on the choice, such as the projector on the whole space, has a cotangent whose part that would be divided by the gap is 0,
+and that part then counts as 0. If it is not 0, or if the values count besides, the derivative is not determined by what the rule
+is given, and is NaN: V f(w) V^T, U f(s) V^T and sums of f have rules of their own, see irad.ops.matrix_functions. In forward mode
+a direction that mixes such vectors gives NaN. An eigenvalue that is equal to another one by itself has a kink: its slope is that
+along the vector that was found, as those of `np.max` go to the first of several largest. The phases of complex vectors are
+arbitrary too: a change of A leaves those of eigenvectors, and the products of those of a left and its right singular vector, as
+they are. Of the vectors that complete a basis of singular vectors, one is determined but for its sign; several are arbitrary
+within their space, as those of equal values.
 """
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ def _starts(n: Node, sources: Sources) -> Iterator[Value]:
 
 
 def tape_sources(program: Program) -> dict[str, tuple[int | None, ...]]:
-    """For every graph, where its tape results come from. In a recursion the other branches say it; this is repeated until nothing changes."""
+    """For every graph, where its tape results come from. In a recursion the other branches say it; this is repeated until nothing
+    changes."""
     found: dict[str, tuple[int | None, ...]] = {name: (None,) * len(tapes_of(g.results)) for name, g in program.items()}
     while True:
         new = dict(found)

@@ -25,10 +25,10 @@ def check_grads(
 ) -> None:
     """Compare compiled derivatives of `f` at `args` with differences along random directions.
 
-    `args`: trees; their float64 and complex128 leaves are varied, complex ones in both parts. `order`: derivatives up to it, each the derivative of the one before.
-    `modes`: "fwd" (jvp), "rev" (vjp). Differences: central, with one step of Richardson extrapolation, of `f` in plain NumPy.
-    Raises AssertionError with both numbers where they differ by more than `atol + rtol * |difference|`, IradTypeError or IradValueError
-    for arguments that cannot be.
+    `args`: trees; their float64 and complex128 leaves are varied, complex ones in both parts. `order`: derivatives up to it, each
+    the derivative of the one before. `modes`: "fwd" (jvp), "rev" (vjp). Differences: central, with one step of Richardson
+    extrapolation, of `f` in plain NumPy. Raises AssertionError with both numbers where they differ by more than `atol + rtol *
+    |difference|`, IradTypeError or IradValueError for arguments that cannot be.
 
     >>> irad.check_grads(lambda x, y: np.sum(np.sin(x) * y), (np.array([0.1, 0.7]), 2.0), order=2)
     """

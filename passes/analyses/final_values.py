@@ -199,7 +199,8 @@ class FinalValues:
         return self._budget >= 0 and not meets(read, write, self.domain, other, order)
 
     def domain(self, v: Value) -> list[Dim]:
-        """What is known of an unknown, as forms that are <= 0: 0 <= v < trips for the index of a `for`, and so on for the indices in its trip count.
+        """What is known of an unknown, as forms that are <= 0: 0 <= v < trips for the index of a `for`, and so on for the indices
+        in its trip count.
 
         Trip counts and positions are taken as not wrapped around: one that was would be out of bounds or take centuries.
         """

@@ -1,10 +1,10 @@
 """Loop-invariant code motion: what every trip of a `for` or `while` computes alike is computed once before it.
 
 A loop may make no trip, so only what may run in any case moves: nothing that raises, prints, may not end (`while`, `call`), reads
-at a run-time position or divides integers. If the first trip is sure to reach it, all that cannot raise moves.
-What costs nothing but memory to make again (a constant, a broadcast array, a slice in one piece) moves only along with a reader. So do the first stores
-into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array would be
-copied in each trip.
+at a run-time position or divides integers. If the first trip is sure to reach it, all that cannot raise moves. What costs nothing
+but memory to make again (a constant, a broadcast array, a slice in one piece) moves only along with a reader. So do the first
+stores into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array
+would be copied in each trip.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chains of stores into slices of one array, turned round: each element gathers what is stored to it.
 
-The adjoint of a stencil adds one shifted array per neighbour: five passes over memory for a five-point stencil. If it is cut along
-the bounds of the slices, the array falls into rectangles, and in each of them the same stores act; each rectangle is then written once, with
-the stores applied in their order, so every element has the bits it had before.
+The adjoint of a stencil adds one shifted array per neighbour: five passes over memory for a five-point stencil. If it is cut
+along the bounds of the slices, the array falls into rectangles, and in each of them the same stores act; each rectangle is then
+written once, with the stores applied in their order, so every element has the bits it had before.
 
 What such stores leave of an array that must stay as it is, or of a constant (`dy = x.copy(); dy[1:] *= y[:-1]` in a loop), is written
 piece by piece too: the array is not copied, or filled, whole. And of a cotangent that a store cleared but for its borders only those are

@@ -1,10 +1,11 @@
 """Contractions as nests with their epilogues.
 
 A `dot` large enough to be worth register tiles, but not so large that a BLAS is better, becomes an outer `loop` over the axes of
-its result around an inner one that sums; codegen (irad.codegen.schedule.contractions) tiles it. What views do to its operands (transpose,
-slice, broadcast, splitting reshape, windows) goes into the index maps, so they are read where they lie, unless a copy is
-cheaper (irad.passes.contractions.price). The elementwise operations that follow at the same positions go into the outer body (the epilogue), as do transposes of the result and its store into
-a part of another array. Contractions that meet in an elementwise operation share one nest.
+its result around an inner one that sums; codegen (irad.codegen.schedule.contractions) tiles it. What views do to its operands
+(transpose, slice, broadcast, splitting reshape, windows) goes into the index maps, so they are read where they lie, unless a copy
+is cheaper (irad.passes.contractions.price). The elementwise operations that follow at the same positions go into the outer body
+(the epilogue), as do transposes of the result and its store into a part of another array. Contractions that meet in an
+elementwise operation share one nest.
 
 Runs before fuse, which leaves these loops alone. A nest stands where its last operand is known and before anything else reads
 what it makes, so no other node moves.

@@ -3,8 +3,8 @@
 A maximum over a handful of elements, as in `x.reshape(b, c, h, 2, w, 2).max((3, 5))`, has too short an axis for lanes; taken as a
 chain of operations on its slices, the lanes run along the rows.
 
-Where the positions along some axes are the row's own number, no two elements meet; each element can then
-tell whether it is the one written to, `x + select(position == its own, v, 0)`, which is elementwise and fuses with what comes before and after.
+Where the positions along some axes are the row's own number, no two elements meet; each element can then tell whether it is the
+one written to, `x + select(position == its own, v, 0)`, which is elementwise and fuses with what comes before and after.
 """
 
 from __future__ import annotations

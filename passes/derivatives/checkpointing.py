@@ -1,12 +1,12 @@
 """Checkpoints for long loops: when the states that a backward reads are too much to keep, which of them to keep.
 
 A loop is run in *blocks* of trips. The forward keeps what the loop carries at the start of each block; the backward runs one
-block again with a tape and sweeps it, then the block before. At the price of one more run of the loop, with the same bits, the memory grows as
-the square root of the trips (Chen et al., "Training deep nets with sublinear memory cost", 2016). Where only the run says how
-many trips there are, the first block is taped right away, and is as long as a budget permits: a loop within the budget costs
-nothing more. Trips that need nothing of those before are blocks of their own: the backward runs each again, and what it keeps for
-a trip is used at once. The blocks of a `while` grow one after the other, which keeps O(sqrt(n)) states *online*, with n unknown to the end
-(Stumm and Walther, "New algorithms for optimal online checkpointing", 2010, keep fewer and copy more).
+block again with a tape and sweeps it, then the block before. At the price of one more run of the loop, with the same bits, the
+memory grows as the square root of the trips (Chen et al., "Training deep nets with sublinear memory cost", 2016). Where only the
+run says how many trips there are, the first block is taped right away, and is as long as a budget permits: a loop within the
+budget costs nothing more. Trips that need nothing of those before are blocks of their own: the backward runs each again, and what
+it keeps for a trip is used at once. The blocks of a `while` grow one after the other, which keeps O(sqrt(n)) states *online*,
+with n unknown to the end (Stumm and Walther, "New algorithms for optimal online checkpointing", 2010, keep fewer and copy more).
 
 Under a budget that the user gives, a block that does not fit is divided again and again in the backward: several levels
 (Griewank and Walther, "Algorithm 799: revolve", 2000). irad.passes.derivatives.checkpointed builds the loops.

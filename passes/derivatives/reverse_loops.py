@@ -66,7 +66,8 @@ class LoopBackward:
 
 
 def _backward(ad: Reverse, node: Node, end: Value, trips: int) -> LoopBackward:
-    """The backward of a `for` or `while`. `end`: the number of the trip after the last one, in the backward; `trips`: about how many there are."""
+    """The backward of a `for` or `while`. `end`: the number of the trip after the last one, in the backward; `trips`: about how
+    many there are."""
     body, carry = node.regions[-1], Loop(node).carries
     live = [j for j, p in enumerate(carry) if ad.active(p)]
     wrt = [v for v in captures(body) if ad.active(v)]

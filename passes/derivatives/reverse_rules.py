@@ -1,6 +1,7 @@
 """Reverse rules of branches, calls and the tape; those of loops are in irad.passes.derivatives.reverse_loops.
 
-The forward of a control op is the same op around the augmented regions, its backward the same op around the backward regions. See irad.passes.derivatives.reverse."""
+The forward of a control op is the same op around the augmented regions, its backward the same op around the backward regions. See
+irad.passes.derivatives.reverse."""
 
 from __future__ import annotations
 

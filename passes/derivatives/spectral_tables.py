@@ -26,8 +26,9 @@ Defs = MutableMapping[Value, Node]  # never written to
 class Chain:
     """How vectors are made of w, element by element, of constants and of scalars. `vectors`: of the type of w, but for its dtype.
 
-    `again`: a table is made a second time. Parts of w that are put together again in their places count as w then, and so are stacks in which something is
-    repeated, as `vmap` makes them of what it does not batch. `hidden`: they are made of something else too. `mixed`: of constants that differ from element to element.
+    `again`: a table is made a second time. Parts of w that are put together again in their places count as w then, and so are
+    stacks in which something is repeated, as `vmap` makes them of what it does not batch. `hidden`: they are made of something
+    else too. `mixed`: of constants that differ from element to element.
     """
 
     def __init__(self, defs: Defs, vectors: Sequence[Value], w: Value, again: bool = False):

@@ -69,7 +69,8 @@ def _applied(defs: Defs, n: Node) -> Value | None:
 
 
 def _projected(defs: Defs, v: Value, axis: int) -> tuple[Value, list[Value], Value, int, Slice | None] | None:
-    """v as f(w) (V^T b): V, the scales, b, the axis of b that is summed over, and which vectors are taken. They are numbered along `axis` of v."""
+    """v as f(w) (V^T b): V, the scales, b, the axis of b that is summed over, and which vectors are taken. They are numbered
+    along `axis` of v."""
     n = defs.get(v)
     if n is None or v.type.rank > 2:
         return None
@@ -222,8 +223,8 @@ TALL = 2  # times as high as wide, or as wide as high, are matrices beyond which
 
 
 class Jordan:
-    """The symmetric matrix [[0, A], [A^T, 0]] (C. Jordan, 1874): its eigenvalues are the singular values s, -s and zeros, and an odd function of
-    it has the blocks U f(s) V^T, an even one U f(s) U^T and V f(s) V^T."""
+    """The symmetric matrix [[0, A], [A^T, 0]] (C. Jordan, 1874): its eigenvalues are the singular values s, -s and zeros, and an
+    odd function of it has the blocks U f(s) V^T, an even one U f(s) U^T and V f(s) V^T."""
 
     def __init__(self, node: Node):
         (a,) = node.inputs

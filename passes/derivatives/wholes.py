@@ -1,9 +1,9 @@
 """Products that are smooth though their factors are not: squares of roots, of absolute values and of norms, and the like.
 
-The slope of `r * r` at r = sqrt(0) is 0 * inf according to the product rule, and for r = |x| its second derivative there is 0 according to what
-docs/edges.md says of |x|. So before differentiation the product gets the slopes of the whole: it becomes `slope_of(r * r, w)`,
-whose value is the old one, bit for bit, and whose derivatives are those of w, here the operand of the root. Nodes of w that no
-derivative needs are dead.
+The slope of `r * r` at r = sqrt(0) is 0 * inf according to the product rule, and for r = |x| its second derivative there is 0
+according to what docs/edges.md says of |x|. So before differentiation the product gets the slopes of the whole: it becomes
+`slope_of(r * r, w)`, whose value is the old one, bit for bit, and whose derivatives are those of w, here the operand of the root.
+Nodes of w that no derivative needs are dead.
 
 A product is read as a monomial: factors with whole exponents, seen through `mul`, `div`, `neg`, powers with a constant exponent, and,
 for roots, through what only moves elements. Equal factors need not be one value: they are compared by how they are made.
@@ -68,7 +68,8 @@ ROOTS: dict[str, Callable[[Node], Value]] = {
 
 
 class _Wholes:
-    """`defs`: the nodes seen so far; `rooted`: values that are roots, views of roots, or products with one; `numbers`: one for each way to make a value."""
+    """`defs`: the nodes seen so far; `rooted`: values that are roots, views of roots, or products with one; `numbers`: one for
+    each way to make a value."""
 
     def __init__(self) -> None:
         self.defs: dict[Value, Node] = {}

@@ -1,9 +1,10 @@
 """Plan memory: every array gets a place, stores happen in place, dying memory is used again.
 
-First copies are put wherever a store, a loop carry, a branch or a result needs memory of its own (`insert_copies`); then
-values joined by a copy or a destination share one place where their lives do not overlap, so most copies vanish;
-last, what can be on a tape gets its place there (irad.passes.memory.tape_places), and the places that are not a parameter's or a
-result's are laid out in one arena by first fit. The result is an ordinary graph whose array values say where they are (`Value.at`); a `copy` between equal places costs nothing.
+First copies are put wherever a store, a loop carry, a branch or a result needs memory of its own (`insert_copies`); then values
+joined by a copy or a destination share one place where their lives do not overlap, so most copies vanish; last, what can be on a
+tape gets its place there (irad.passes.memory.tape_places), and the places that are not a parameter's or a result's are laid out
+in one arena by first fit. The result is an ordinary graph whose array values say where they are (`Value.at`); a `copy` between
+equal places costs nothing.
 
 A donated parameter is memory like any other: a result may be written into it once it is dead (then its place is the result's,
 "r1", whose memory the caller makes that of the argument; the entry's `memo["donated"]` says result -> parameter, `memo["given"]` which

@@ -77,8 +77,9 @@ class OfBranch(Grower):
 
 
 class OfLoop(Grower):
-    """The rules for lists that grow in a loop of at most `trips` trips (None: not bounded). `unbounded` gives the error for very many
-    trips, if it helps to know their number. `level`: how much room lists get whose length nothing bounds (irad.core.room); None if that is an error."""
+    """The rules for lists that grow in a loop of at most `trips` trips (None: not bounded). `unbounded` gives the error for very
+    many trips, if it helps to know their number. `level`: how much room lists get whose length nothing bounds (irad.core.room);
+    None if that is an error."""
 
     def __init__(self, trips: Dim | None, unbounded: Callable[[], Exception | None], level: int | None = 0):
         self.trips, self.unbounded, self.level = trips, unbounded, level

@@ -242,7 +242,8 @@ class Joiner:
         return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
 
     def _with_room(self, x: Array, side: int) -> Template | None:
-        """The template of an array that is there on one side only and whose length data decide: an array with room, if the length is bounded."""
+        """The template of an array that is there on one side only and whose length data decide: an array with room, if the length
+        is bounded."""
         loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
         if self.grower is None or len(loose) != 1:
             return None

@@ -74,7 +74,8 @@ class Peeled:
             self._done()
 
     def _split(self, k: int, more: Arr) -> None:
-        """Run trip k if there is one, else what follows the loop. If the two return results of different kinds, that is an error at run time."""
+        """Run trip k if there is one, else what follows the loop. If the two return results of different kinds, that is an error
+        at run time."""
         r = self.r
         a = run_region(r, lambda: self._trip(k, more))
         b = run_region(r, self._none)

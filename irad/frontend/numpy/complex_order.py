@@ -1,4 +1,5 @@
-"""Largest, smallest and sorted complex numbers: NumPy orders them by real part, then by imaginary part. Derivatives go to what is chosen."""
+"""Largest, smallest and sorted complex numbers: NumPy orders them by real part, then by imaginary part. Derivatives go to what is
+chosen."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Recursion whose depth depends on data: the function becomes a graph of its own, which calls itself.
 
 Calls are inlined as they are read, so that a function that calls itself in a loop, or twice, becomes a tree of copies; if there
-are many of them, which differ in Python numbers only, the numbers are traced and the function becomes a graph too. A function that is met again under a condition that depends on data, with arguments
-of the same types, would be inlined for ever: that inner call becomes `call @f`. What f returns is found by a fixed point:
-at first the recursive calls count as not returning, so the base case decides; then they return what was found, until
-that no longer changes. Arrays that f changes in place are returned too and stored by the caller; values of surrounding
-functions that f reads become further parameters.
+are many of them, which differ in Python numbers only, the numbers are traced and the function becomes a graph too. A function
+that is met again under a condition that depends on data, with arguments of the same types, would be inlined for ever: that inner
+call becomes `call @f`. What f returns is found by a fixed point: at first the recursive calls count as not returning, so the base
+case decides; then they return what was found, until that no longer changes. Arrays that f changes in place are returned too and
+stored by the caller; values of surrounding functions that f reads become further parameters.
 
 A check in f keeps what arrays of the caller of the program hold (see irad.frontend.values.kept), so f is read for the arrays that
 its parameters are, and for those of the others that have changed. One that passes its arrays on in many orders is read for no

@@ -1,4 +1,5 @@
-"""bisect, heapq, queue, statistics, and the functions of functools that compare: on traced numbers those of irad.frontend.library.python.standard."""
+"""bisect, heapq, queue, statistics, and the functions of functools that compare: on traced numbers those of
+irad.frontend.library.python.standard."""
 
 from __future__ import annotations
 

@@ -121,12 +121,12 @@ class Capture:
 class Guard:
     """A condition on outside state that the traced program relies on. `irad.call.conditions` says what holds, and checks it.
 
-    `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same
-    code, "lacks" an object without an attribute, "lacks own" one without such an attribute of its own, "owns" one with it, "no globals" a function
-    whose module has none of these, "len" a container of the same class and length, "keys" and "elements" one of
-    the same class with the same keys or elements in the same order, "attributes" an object with attributes of its own of these
-    names, "dtype" a structured array of the same class and dtype, "content" an array of the same elements, "typed" a number or
-    array that a `Capture` fits, "same" and "other" the object, or not the object, that is found by another path.
+    `kind`: "is" the same object, "eq" the same type and value, "type" of the same class, "code" a function of the same code,
+    "lacks" an object without an attribute, "lacks own" one without such an attribute of its own, "owns" one with it, "no globals"
+    a function whose module has none of these, "len" a container of the same class and length, "keys" and "elements" one of the
+    same class with the same keys or elements in the same order, "attributes" an object with attributes of its own of these names,
+    "dtype" a structured array of the same class and dtype, "content" an array of the same elements, "typed" a number or array
+    that a `Capture` fits, "same" and "other" the object, or not the object, that is found by another path.
     """
 
     path: Path
