@@ -14,7 +14,8 @@ from irad.codegen.interface import PACKED, SIGNAL, Interface, Signature, libc_ad
 from irad.codegen.jit import WIDE, Registers, load
 from irad.codegen.jit import registers as host_registers
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import LONG, POLL, POLL_CALLS, poll_text, work
+from irad.codegen.kernel.cost import LONG, work
+from irad.codegen.kernel.form import POLL
 from irad.codegen.libraries import pool
 from irad.codegen.libraries.outside import PROCESS, Outside
 from irad.codegen.lower import calls, control, dot, elements_and_scans, fft, host, linalg, loops, mpi, sort, spectral  # noqa: F401  (they register their lowerings)
@@ -22,6 +23,7 @@ from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
 from irad.codegen.transform.manager import kernel_forms
+from irad.codegen.transform.polled import POLL_CALLS, poll_text
 from irad.core.ir import Graph, Program, Value, types
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes

@@ -19,6 +19,7 @@ from irad.core.affine import Affine, Integer, symbol
 from irad.core.lazy_dataclass import dataclass, field, replace
 
 GROW_NAME = "irad_grow"  # the support function that kernels call where a tape is full, see irad.codegen.lower.tape
+POLL = "irad_poll"  # the call that looks whether a signal has arrived
 ANY = 1 << 40  # the extent of a buffer of run-time extent: more than there can be
 Index = Union[int, str, Affine]  # a number, a name, or an affine integer over names
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import POLL
+from irad.codegen.kernel.form import POLL
 from irad.core.affine import substitute
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.types import DTYPES

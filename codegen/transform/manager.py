@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import polled
 from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
@@ -14,6 +13,7 @@ from irad.codegen.transform.bounded import bounded
 from irad.codegen.transform.interchange import interchanged
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
+from irad.codegen.transform.polled import polled
 from irad.codegen.transform.reserved import reserved
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes

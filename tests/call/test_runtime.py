@@ -16,7 +16,9 @@ import pytest
 import irad
 from irad.call import runtime
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import POLL, polled, work
+from irad.codegen.kernel.cost import work
+from irad.codegen.kernel.form import POLL
+from irad.codegen.transform.polled import polled
 from irad.options import DEFAULT
 from tests.benchmarks.stress import code_mappings
 

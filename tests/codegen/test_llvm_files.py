@@ -12,10 +12,10 @@ import pytest
 from irad.codegen import jit, llvm_files
 from irad.codegen.call import machine
 from irad.codegen.interface import INTERRUPTED, SIGNAL
-from irad.codegen.kernel.cost import POLL, poll_text
-from irad.codegen.kernel.form import GROW_NAME
+from irad.codegen.kernel.form import GROW_NAME, POLL
 from irad.codegen.libraries import pool
 from irad.codegen.transform.memory_check import FILL, INTACT, POISON, support
+from irad.codegen.transform.polled import poll_text
 
 ROOT = Path(llvm_files.__file__).resolve().parent
 FILES = sorted(ROOT.rglob("*.ll"))
