@@ -17,7 +17,7 @@ from irad.frontend.numpy.table import TABLE, load_all
 from irad.frontend.numpy.unsupported import REASONS
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reading import np_matrix  # noqa: F401  (np.asmatrix and np.bmat)
-from irad.frontend.reading.numpy_calls import _MUTATING
+from irad.frontend.reading.numpy_changes import CHANGES
 
 TARGET = Path(__file__).with_name("numpy.md")
 MODULES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
@@ -56,7 +56,7 @@ def functions() -> Iterator[tuple[str, str, Any]]:
 def verdict(prefix: str, name: str, fn: Any) -> str:
     """What becomes of a function."""
     path = f"{prefix}.{name}".removeprefix("np.")
-    if fn in _MUTATING or fn in BUILTINS:
+    if fn in CHANGES or fn in BUILTINS:
         return "works"
     if path in REASONS:
         return f"not supported: {REASONS[path]}"

@@ -23,7 +23,6 @@ from irad.codegen.lower.arena import arena_size
 from irad.codegen.lower.graph import Lowered, lower
 from irad.codegen.schedule import nests  # noqa: F401  (they register their lowerings)
 from irad.codegen.transform.manager import kernel_forms
-from irad.codegen.transform.polled import POLL_CALLS, poll_text
 from irad.core.ir import Graph, Program, Value, types
 from irad.core.lazy_dataclass import dataclass
 from irad.core.notes import Notes
@@ -69,8 +68,9 @@ def generate(
             import_later("irad.codegen.kernel.assigned").prove(kernels)
     support = {}
     if any(isinstance(s, kf.Call) and s.symbol == POLL for k in lowered.kernels for s in kf.walk(k.body)):
-        support[POLL] = poll_text(time.CLOCK_MONOTONIC)
-        lowered.symbols.update((f, python_address(f)) for f in POLL_CALLS)
+        of = import_later("irad.codegen.transform.polled")
+        support[POLL] = of.poll_text(time.CLOCK_MONOTONIC)
+        lowered.symbols.update((f, python_address(f)) for f in of.POLL_CALLS)
     collectives = {
         s.symbol for k in lowered.kernels for s in kf.walk(k.body) if isinstance(s, kf.Call) and s.symbol.startswith("irad_mpi_")
     }

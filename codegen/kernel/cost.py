@@ -10,6 +10,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const
 from irad.ops.core import cost_of
 
+UNPOLLED = 5e7  # ns; loops known to be shorter do not listen for signals
 LONG = 20e3  # ns; kernels above it let other Python threads run meanwhile
 
 _FLOP = 0.03  # ns, in a product of BLAS

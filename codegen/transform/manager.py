@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.cost import UNPOLLED, work
 from irad.codegen.libraries import pool
 from irad.codegen.lower.graph import Lowered
 from irad.codegen.schedule.skew import skew
@@ -13,7 +14,6 @@ from irad.codegen.transform.bounded import bounded
 from irad.codegen.transform.interchange import interchanged
 from irad.codegen.transform.outline import outlined
 from irad.codegen.transform.parallel import shared
-from irad.codegen.transform.polled import polled
 from irad.codegen.transform.reserved import reserved
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -81,6 +81,10 @@ def _scalar(s: kf.Stmt) -> bool:
     return (
         isinstance(s, kf.For) and s.kind == "seq" and not any(isinstance(t, kf.For) and t.kind == "vec" for t in kf.walk(s.body))
     )
+
+
+def _long(s: kf.Stmt) -> bool:
+    return isinstance(s, (kf.For, kf.While)) and work([s]) > UNPOLLED
 
 
 def _is(kind: type) -> Callable[[kf.Stmt], bool]:
@@ -161,7 +165,7 @@ _ROWS = (
     ),
     KernelPass(
         "polled", "Long loops listen for signals, chunk by chunk.",
-        lambda kernels, job: [polled(k) if k.polled else k for k in kernels],
+        _late("polled", "polled", _long),
         lambda job: job.signals and hasattr(time, "CLOCK_MONOTONIC") and on("polls"), makes=("polled",), too_late=("outlined",),
     ),
     KernelPass(

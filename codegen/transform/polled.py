@@ -11,25 +11,25 @@ from math import inf
 
 from irad.codegen import llvm_files
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.cost import work
+from irad.codegen.kernel.cost import UNPOLLED, work
 from irad.codegen.kernel.form import POLL, Apply, Const, integer
 from irad.core.lazy_dataclass import replace
+from irad.core.notes import Notes
 
 POLL_CALLS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")  # of Python's C interface
 
-_POLLED = 5e7  # ns; loops known to be shorter are left alone
 _INNER = 1e7  # ns; the same of loops in long trips
 _CHUNK = 1 << 20  # ns of work between two polls of an outermost loop or a `while`
 _INNER_CHUNK = 1 << 18  # of loops inside: the loop around them polls each few trips
 _TRIPS = 16  # between two polls where a trip is of unknown length, of which its own loops poll
 
 
-def polled(kernel: kf.Kernel) -> kf.Kernel:
+def polled(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
     """The kernel with its long loops, and every `while` of data-dependent length, in chunks.
 
     Loops inside are cut where one trip around them may be long: those of unknown length, as the parts of a checkpointed loop.
     """
-    return replace(kernel, body=_Chunks().block(kernel.body, _POLLED))
+    return replace(kernel, body=_Chunks().block(kernel.body, UNPOLLED))
 
 
 class _Chunks:
@@ -51,7 +51,7 @@ class _Chunks:
             long = s.step > 0 and work([s]) > limit and not (s.kind == "par" and _folds_outside(s))
             deep = long and s.kind == "seq" and work(s.body) > _CHUNK
             inner = replace(s, body=self.block(s.body, _INNER if deep else inf))
-            return self.counted(inner, _chunk(s.body, _CHUNK if limit == _POLLED else _INNER_CHUNK)) if long else [inner]
+            return self.counted(inner, _chunk(s.body, _CHUNK if limit == UNPOLLED else _INNER_CHUNK)) if long else [inner]
         return [s if isinstance(s, kf.For) else kf.with_blocks(s, lambda block: self.block(block, limit))]
 
     def poll_if(self, cond: str) -> kf.Stmt:

@@ -10,24 +10,21 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_read, is_value, module_of
-from irad.core.once import COMPILER, import_later
-from irad.core.types import DTYPES
-from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.core.once import import_later
+from irad.errors import UnsupportedError
 from irad.frontend.control.array_like import array_like
 from irad.frontend.control.flow import branch
 from irad.frontend.control.sequences import Range, Seq
 from irad.frontend.numpy import views
-from irad.frontend.numpy.elementwise import AT
-from irad.frontend.numpy.table import add_at, lookup, nearest
+from irad.frontend.numpy.table import lookup, nearest
 from irad.frontend.reader import Reader
 from irad.frontend.reading.given import by_name, refuse_unused
 from irad.frontend.reading.methods import into
 from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.structured import call_structured
-from irad.frontend.reading.subscripts import put, writable
 from irad.frontend.reading.written import call_written, in_library
 from irad.frontend.registry import Written
-from irad.frontend.values.arr import Arr, NeedStatic, dtype_of, is_traced, is_weak, shape_of, static_int
+from irad.frontend.values.arr import Arr, NeedStatic, is_traced
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Either, Poison, describe, found_in_class, python_method
 from irad.frontend.values.result_layout import of_call
@@ -62,13 +59,13 @@ _LARGE = 1024  # elements from which an array made of static numbers is made in 
 
 def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a NumPy or scipy.special function; NotImplemented if fn is none."""
-    if r.captures.array_classes and (lookup(fn) is not None or _is_numpy(fn) or hashed(_MUTATING, fn)):
+    changing = _changing(fn)
+    if r.captures.array_classes and (lookup(fn) is not None or _is_numpy(fn) or changing is not None):
         classes = import_later("irad.frontend.reading.array_classes")
         if classes.holds([args, kwargs]):
             return classes.called(r, fn, args, kwargs)
-    mutating = hashed(_MUTATING, fn)
-    if mutating is not None:
-        return of_either(r, args, lambda *a: mutating(r, *a, **kwargs))
+    if changing is not None:
+        return of_either(r, args, lambda *a: changing(r, *a, **kwargs))
     builder = lookup(fn)
     if builder is None and not _is_numpy(fn):
         return NotImplemented
@@ -101,6 +98,16 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     return _computed(r, fn, builder, args, kwargs)
 
 
+_CHANGING = {"at", "copyto", "fill_diagonal", "put_along_axis", "putmask", "nan_to_num", "put", "place", "piecewise"}
+
+
+def _changing(fn: Any) -> Any:
+    """What a function does that changes an argument; None of any other."""
+    if getattr(fn, "__name__", "") not in _CHANGING:
+        return None
+    return hashed(import_later("irad.frontend.reading.numpy_changes").CHANGES, fn)
+
+
 def _computed(r: Reader, fn: Any, builder: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call that gives something new: by NumPy itself where no operand is traced, else by the builder, or read."""
     out, name = kwargs.pop("out", None), getattr(fn, "__name__", str(fn))
@@ -108,8 +115,8 @@ def _computed(r: Reader, fn: Any, builder: Any, args: list[Any], kwargs: dict[st
         kwargs["out"] = r.operand(out[0] if isinstance(out, tuple) else out)
     if among(_OF_SHAPE, fn) and args and not isinstance(args[0], (Arr, Array)):
         args = [_shape_alone(r, args[0]), *args[1:]]
-    operands = [_function_operand(r, a, fn) for a in args]
-    named = {k: _function_operand(r, v, fn) for k, v in kwargs.items()}
+    operands = [function_operand(r, a, fn) for a in args]
+    named = {k: function_operand(r, v, fn) for k, v in kwargs.items()}
     zero_d = among(_ARRAY_RESULTS, fn)
     if not (is_traced(operands) or is_traced(named)) and not (among(_MAKERS, fn) and _large(operands)):
         return into(r, out, r.wrap(_run(r, fn, operands, named), zero_d), name)
@@ -197,7 +204,7 @@ def of_either(r: Reader, args: list[Any], call: Callable[..., Any]) -> Any:
     return call(*args)
 
 
-def _function_operand(r: Reader, x: Any, fn: Any) -> Any:
+def function_operand(r: Reader, x: Any, fn: Any) -> Any:
     """An argument of a NumPy function; sequences of sequences become lists, objects what their `__array__` gives."""
     if isinstance(x, Range):
         x = array_like(r, x)
@@ -319,124 +326,3 @@ def _unknown(fn: Any) -> UnsupportedError:
     close = nearest(getattr(fn, "__name__", str(fn)))
     hint = f"; near it: {', '.join(close)}" if close else "; docs/numpy.md lists those that are"
     return UnsupportedError(f"{_shown(fn)} of traced arrays is not supported{hint}")
-
-
-def _add_at(r: Reader, x: Any, key: Any, v: Any) -> None:
-    writable(x)
-    put(r, x, Arr(add_at(_lifted(r, x), r.operand(key), r.operand(v))))
-
-
-def _lifted(r: Reader, x: Any) -> Arr:
-    if not isinstance(x, Array):
-        raise IradTypeError(f"an array is needed, got {describe(x)}")
-    return Arr(r.value(x))
-
-
-def _subtract_at(r: Reader, x: Any, key: Any, v: Any) -> None:
-    _add_at(r, x, key, r.operator("neg", v))
-
-
-def _ufunc_at(name: str) -> Callable[..., None]:
-    def call(r: Reader, x: Any, key: Any, *operand: Any) -> None:
-        with COMPILER:
-            from irad.frontend.numpy.ufunc_folds import at  # few programs need it
-        writable(x)
-        put(r, x, at(name, _lifted(r, x), r.operand(key), *map(r.operand, operand)))
-
-    return call
-
-
-def _piecewise(r: Reader, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """The functions, which may be the user's, are called here with the whole array; the builder chooses."""
-    items = [f if isinstance(f, Array) or isinstance(r.operand(f), (Arr, int, float, complex, np.generic, np.ndarray)) else
-             r.call(f, [x, *args], kw) for f in r.items(funclist)]  # fmt: skip
-    builder = lookup(np.piecewise)
-    assert builder is not None
-    return r.wrap(builder(r.operand(x), _function_operand(r, condlist, np.piecewise), [r.operand(f) for f in items]))
-
-
-def _copyto(r: Reader, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    value = _function_operand(r, src, np.copyto)
-    fits = is_weak(value) and dtype_of(value) == "i64" and r.getattr(dst, "dtype").kind != "b"
-    if not fits and not np.can_cast(DTYPES[dtype_of(value)], r.getattr(dst, "dtype"), casting):
-        kinds = f"{DTYPES[dtype_of(value)]} to {r.getattr(dst, 'dtype')}"
-        raise IradTypeError(f"Cannot cast array data from {kinds} according to the rule '{casting}'; write dst[...] = src")
-    r.setitem(dst, Ellipsis, src if where is True else r.call(np.where, [where, src, dst]))
-
-
-def _fill_diagonal(r: Reader, a: Any, val: Any, wrap: bool = False) -> None:
-    """a.flat[:end:step] = val, repeated as need be."""
-    shape = tuple(static_int(d, "an extent of the array of np.fill_diagonal") for d in r.getattr(a, "shape"))
-    if len(shape) < 2:
-        raise IradValueError("array must be at least 2-d")
-    if len(shape) > 2 and len(set(shape)) > 1:
-        raise IradValueError("All dimensions of input must be of equal length")
-    step = 1 + int(np.cumprod(shape[:-1]).sum()) if len(shape) > 2 else shape[1] + 1
-    size = int(np.prod(shape))
-    end = size if wrap or len(shape) > 2 else min(size, shape[1] * shape[1])
-    _put(r, a, np.arange(0, end, step), val, "raise")
-
-
-def _putmask(r: Reader, a: Any, mask: Any, values: Any) -> None:
-    """a.flat[k] = values[k % len(values)] where the mask holds."""
-    if shape_of(r.operand(values)):
-        values = r.call(np.resize, [values, r.getattr(a, "shape")])
-    mask = r.call(np.reshape, [r.call(np.asarray, [mask]), r.getattr(a, "shape")])
-    r.setitem(a, Ellipsis, r.call(np.where, [mask, values, a]))
-
-
-def _nan_to_num(r: Reader, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """A new array; with copy=False the array itself, changed."""
-    builder = lookup(np.nan_to_num)
-    assert builder is not None
-    operands = [r.operand(v) for v in (x, nan, posinf, neginf)]
-    new = (builder if is_traced(operands) else np.nan_to_num)(operands[0], True, *operands[1:])
-    if copy or not isinstance(x, Array):
-        return r.wrap(new, zero_d=isinstance(x, Array))
-    if x.type.dtype[0] in "fc":
-        r.setitem(x, Ellipsis, r.wrap(new))
-    return x
-
-
-_MUTATING: dict[Any, Callable[..., Any]] = {
-    np.add.at: _add_at, np.subtract.at: _subtract_at, np.copyto: _copyto, np.fill_diagonal: _fill_diagonal,
-    np.put_along_axis: lambda r, arr, indices, values, axis: _put_along(r, arr, indices, values, axis),
-    np.putmask: _putmask, np.nan_to_num: _nan_to_num,
-    np.put: lambda r, a, ind, v, mode="raise": _put(r, a, ind, v, mode),
-    np.place: lambda r, arr, mask, vals: _place(r, arr, mask, vals), np.piecewise: _piecewise,
-    **{getattr(np, name).at: _ufunc_at(name) for name in AT},
-}  # fmt: skip
-
-
-def _place(r: Reader, arr: Any, mask: Any, vals: Any) -> None:
-    """arr[mask] = the first values, repeated as need be: element k of the places that hold gets number k."""
-    flat = r.call(np.ravel, [r.call(np.asarray, [mask])])
-    values = r.call(np.ravel, [r.call(np.asarray, [vals])])
-    (n,) = r.getattr(values, "shape")
-    order = r.operator("sub", r.call(np.cumsum, [flat]), 1)
-    chosen = r.getitem(values, r.call(np.remainder, [r.call(np.maximum, [order, 0]), n]))
-    r.setitem(arr, Ellipsis, r.call(np.where, [mask, r.call(np.reshape, [chosen, r.getattr(arr, "shape")]), arr]))
-
-
-def _put(r: Reader, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """a.flat[ind] = v, with v repeated as need be."""
-    if not isinstance(a, Array):
-        raise IradTypeError(f"an array is needed, got {describe(a)}")
-    flat = import_later("irad.frontend.reading.flat").elements_of(a)
-    at = r.call(np.ravel, [r.call(np.asarray, [ind])])
-    values = r.call(np.asarray, [v])
-    if 0 in shape_of(r.operand(values)):
-        return
-    if mode == "wrap":
-        at = r.operator("mod", at, r.getattr(flat, "size"))
-    elif mode == "clip":
-        at = r.call(np.clip, [at, 0, r.operator("sub", r.getattr(flat, "size"), 1)])
-    r.setitem(flat, at, r.call(np.resize, [values, r.getattr(at, "shape")]))
-
-
-def _put_along(r: Reader, arr: Any, indices: Any, values: Any, axis: int) -> None:
-    n = len(arr.shape)
-    at = []
-    for k, d in enumerate(arr.shape):
-        at.append(indices if k == axis % n else np.arange(d).reshape([-1 if j == k else 1 for j in range(n)]))
-    r.setitem(arr, tuple(at), values)
