@@ -15,7 +15,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, is_traced
 from irad.frontend.values.objects import StructureError
 from irad.frontend.values.positions import resolve_slice
-from irad.frontend.values.runs import Run, has_run, head, is_checked, length_of, most_of, refill, with_row
+from irad.frontend.values.runs import Run, has_run, head, is_checked, length_of, most_of, refill, with_row, without_row
 from irad.ops.array import dim_value
 from irad.ops.control import raise_if
 from irad.ops.elementwise import ne
@@ -141,10 +141,16 @@ def _counted(key: Any, xs: list[Any], message: str) -> Any:
 
 def _remove(r: Reader, xs: list[Any], key: Any) -> None:
     """Take out the element at a position counted from the front."""
+    run = whole(r, xs)
+    if not isinstance(run.length, int) or isinstance(key, Arr):  # lengths stay as they are: a derivative keeps what was there
+        columns = [without_row(c, key.value if isinstance(key, Arr) else key) for c in run.columns]
+        most = run.most - 1 if isinstance(run.most, int) and run.most > 0 else run.most
+        replace(r, xs, [Run(run.element, columns, run.length - 1, most, run.watch, run.checked)])
+        return
     new = joined(r, part(r, xs, slice(None, key)), part(r, xs, slice(r.operator("add", key, 1), None)))
-    run, before = head(new), most_of(xs)
-    if run is not None and dim_interval(before)[1] < dim_interval(run.most)[1]:
-        run.most = before  # there are no more of them than there were, wherever it was
+    left, before = head(new), most_of(xs)
+    if left is not None and dim_interval(before)[1] < dim_interval(left.most)[1]:
+        left.most = before  # there are no more of them than there were, wherever it was
     replace(r, xs, new)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from irad.core.ir import Value
 from irad.core.types import Dim, Type
 from irad.errors import UnsupportedError
-from irad.ops.array import Slice, concat, dim_value, index, reshape_to, slice_axis, update, zeros
-from irad.ops.elementwise import cast
+from irad.ops.array import Slice, broadcast_to, concat, dim_value, index, iota, reshape_to, slice_axis, update, zeros
+from irad.ops.elementwise import cast, cast_to, lt, select
 from irad.ops.intervals import definition, dim_interval
 
 
@@ -147,6 +147,17 @@ def with_rows(column: Value, start: Dim, rows: Value) -> Value:
     if isinstance(start, int):
         return update(column, rows, spec=(Slice(start, size), *rest))
     return update(column, rows, dim_value(start), spec=(Slice(None, size), *rest))
+
+
+def without_row(column: Value, position: Dim | Value) -> Value:
+    """A column in which the rows behind a position have moved up by one, with room for as many as before."""
+    rows, shape = column.type.shape[0], column.type.shape
+    if rows == 0:
+        return column
+    moved = slice_axis(concat(column, zeros(column.type), axis=0), 0, 1, rows)
+    at = cast_to(position, "i64") if isinstance(position, Value) else dim_value(position)
+    before = lt(iota(type=Type("i64", (rows,)), axis=0), broadcast_to(at, (rows,)))
+    return select(broadcast_to(reshape_to(before, (rows, *(1 for _ in shape[1:]))), shape), column, moved)
 
 
 def empty_column(of: Type, rows: Dim) -> Value:

@@ -189,3 +189,27 @@ def test_returned_factories() -> None:
 
     with pytest.raises(UnsupportedError, match="factory"):
         irad.compile(g)(X)
+
+
+def test_taking_out_at_a_position_of_data() -> None:
+    def f(x: np.ndarray) -> Any:
+        xs: list[Any] = []
+        d: dict[int, Any] = {}
+        s = 0.0
+        for v in x:
+            xs.append((v, v * 2))
+            if v > 2:
+                s += xs.pop(int(v) - 2)[1]
+            if int(v) in d:
+                del d[int(v)]
+            else:
+                d[int(v)] = v
+        del xs[int(x[0])]
+        return s, xs, d
+
+    agrees(f, X)
+    total = lambda x: f(x)[0] + 3 * sum(v for v, _ in f(x)[1]) + 5 * sum(f(x)[2].values())
+    steps = np.eye(len(X)) * 1e-3
+    x = X + 0.125
+    want = [(total(x + h) - total(x - h)) / 2e-3 for h in steps]
+    np.testing.assert_allclose(irad.grad(total)(x), want, rtol=1e-9)
