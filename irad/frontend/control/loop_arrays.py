@@ -19,7 +19,7 @@ from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Sa
 from irad.frontend.control.tracked import CarriedArray, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
+from irad.frontend.values.objects import CLOCK, AliasError, Array, Cell, Either, Maybe, Nullable, StructureError
 from irad.frontend.values.state import Name, Region, Storage
 from irad.ops.constant import scalar
 from irad.ops.elementwise import eq
@@ -80,7 +80,7 @@ class ArrayRules:
     """The array variables of one loop."""
 
     def __init__(self, r: Reader, loop: Any):
-        self.r, self.loop = r, loop
+        self.r, self.loop, self.start = r, loop, next(CLOCK)  # what is younger was made while the body was read
         self.phis: dict[int, Array] = {}  # id of a template -> the array that stands for it in a trip
         self.names: dict[int, Any] = {}  # id of a template -> its carry, where that is a whole variable
         self.results: dict[int, Array] = {}
@@ -204,7 +204,7 @@ class ArrayRules:
         """Storage of an array that was there before the trip (parameters excepted)."""
         mine = {p.cell for p in self.phis.values()}
         cells = x.shared() if x is not None else ()
-        return {c for c in cells if self.r.state.born(c) is not body.builder and c not in mine}
+        return {c for c in cells if c.stamp < self.start and self.r.state.born(c) is not body.builder and c not in mine}
 
     def _of_init(self, h: CarriedArray) -> set[Cell]:
         return set() if h.init is None or self.sole[id(h.template)] else set(h.init.shared())

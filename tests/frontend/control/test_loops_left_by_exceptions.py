@@ -209,3 +209,54 @@ def test_exit() -> None:
     assert irad.value_and_grad(f)(2.0) == (4.0, 4.0)
     with pytest.raises(SystemExit, match="too large"):
         irad.compile(f)(4.0)
+
+
+class _Stuck(Exception):
+    pass
+
+
+class _Descent:
+    """A step is taken in a method, tried with smaller and smaller lengths, from copies of what there was."""
+
+    def __init__(self, x: Any):
+        self.x, self.steps, self.fails = x.copy(), 0, 0
+        self.slope = x**3 - x
+
+    def adjusted(self) -> tuple[Any, Any]:
+        start, before, f, n = self.x.copy(), self.slope.copy(), 1.0, 0
+        while True:
+            x = start - f * before
+            slope = x**3 - x
+            if np.sum(slope**2) < 1.01 * np.sum(before**2):
+                break
+            f, n = f / 10.0, n + 1
+            if n > 3:
+                break
+        if n > 3:
+            self.fails += 1
+            if self.fails > 2:
+                raise _Stuck("too many")
+            x, slope = start, before
+        return x, slope
+
+    def step(self) -> None:
+        x, slope = self.adjusted()
+        self.moved = x - self.x
+        self.x, self.slope = x, slope
+        self.steps += 1
+
+
+def test_steps_of_a_method_that_may_raise() -> None:
+    def f(x: Any) -> Any:
+        s = _Descent(x)
+        while s.steps < 5 and np.sum(s.slope**2) > 1e-9:
+            try:
+                s.step()
+            except _Stuck:
+                break
+        return np.sum(s.x**2) + s.steps
+
+    value, slope = irad.value_and_grad(f)(X)
+    assert np.isclose(value, f(X))
+    wanted = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(4)]
+    np.testing.assert_allclose(slope, wanted, rtol=1e-5, atol=1e-7)
