@@ -114,6 +114,11 @@ def is_written(cls: type) -> bool:
     return cls.__module__.startswith("irad.frontend.library.")
 
 
+def is_mapped(x: Any) -> bool:
+    """Does an object of irad's library stand for a dict, set or list (`MAPPED` of its class)?"""
+    return is_written(type(x)) and hasattr(type(x), "MAPPED")
+
+
 def is_read(cls: type) -> bool:
     """Are the methods of a class read, and not run?"""
     return not is_library(cls.__module__) or is_written(cls)

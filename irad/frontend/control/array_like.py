@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library, is_written
+from irad.core.foreign import is_library, is_mapped
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control.sequences import Range
 from irad.frontend.control.stands import Stands
@@ -28,9 +28,9 @@ def array_like(r: Reader, x: Any) -> Any:
         return x.get(r.call(np.arange, [x.length]))
     if isinstance(x, Stands):
         return x.array(r)
-    if is_written(type(x)) and (kind := getattr(type(x), "MAPPED", None)) is not None:
-        if kind is not list:
-            raise UnsupportedError(f"NumPy makes an array of objects of a {kind.__name__}; give it a list")
+    if is_mapped(x):
+        if type(x).MAPPED is not list:
+            raise UnsupportedError(f"NumPy makes an array of objects of a {type(x).MAPPED.__name__}; give it a list")
         return r.call(r.getattr(x, "whole"), [])
     return list(x) if type(x) in _LISTS else x
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_written
+from irad.core.foreign import base_items, is_mapped
 from irad.core.ir import Value
 from irad.core.once import import_later
 from irad.core.rows import Mapped, Rows
@@ -319,8 +319,8 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             length = affine_of(at_most(dim_value(run.length), run.rows))
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
-    if (of := getattr(type(x), "MAPPED", None)) is not None and is_written(type(x)):
-        return _mapped(r, x, of, rows)
+    if is_mapped(x):
+        return _mapped(r, x, type(x).MAPPED, rows)
     x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x
     found = parts(x) if isinstance(x, (list, tuple, dict)) or is_dataclass(x) else None
     if found is None or isinstance(x, (Arr, Array)):

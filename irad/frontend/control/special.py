@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_written, module_of, own_names
+from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_mapped, module_of, own_names
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
@@ -127,7 +127,7 @@ def site_of(r: Reader, container: Any) -> Any:
 
 def in_any_order(r: Reader, x: Any) -> Any:
     """The elements of a set that data decide, for what does not depend on their order; anything else as it is."""
-    return r.getattr(x, "names") if is_written(type(x)) and getattr(type(x), "MAPPED", None) is set else x
+    return r.getattr(x, "names") if is_mapped(x) and type(x).MAPPED is set else x
 
 
 def key_of(r: Reader, x: Any, of: Any) -> Any:
@@ -137,7 +137,7 @@ def key_of(r: Reader, x: Any, of: Any) -> Any:
 
 def with_keys(r: Reader, cls: type, items: Any, e: ast.expr | None = None) -> Any:
     """A new dict of pairs, set of elements, or Counter of elements or of a dict, whose keys data may decide; `e` makes it."""
-    if has_run(items):
+    if has_run(items) or is_mapped(items):
         return import_later("irad.frontend.reading.keyed").of_items(r, cls, items, e)
     try:
         if cls is set:
@@ -163,7 +163,7 @@ def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
     if type(out) in _MADE and e in r.keyed:
         out = import_later("irad.frontend.reading.keyed").made(r, e, out)
     elif type(out) not in _MADE or not r.state.is_made(out):
-        if not (is_written(type(out)) and hasattr(type(out), "MAPPED")):
+        if not is_mapped(out):
             return out
     r.sites.setdefault(id(out), (out, e))
     return out

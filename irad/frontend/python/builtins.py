@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import copy
 import functools
 import sys
 import types
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in, class_behind, is_own
-from irad.core.foreign import is_container, is_instance, is_library, is_read, is_value, is_written, own_names
+from irad.core.foreign import is_library, is_mapped, is_read, is_written
 from irad.core.once import COMPILER, import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import PythonTypeError, UnsupportedError
@@ -49,12 +48,10 @@ from irad.frontend.values.objects import (
     Method,
     Text,
     class_of_number,
-    describe,
     possible_classes,
     python_method,
-    reads_traced,
 )
-from irad.frontend.values.runs import Run, has_run, length_of
+from irad.frontend.values.runs import has_run, length_of
 from irad.ops.control import print_, raise_if
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
@@ -167,6 +164,10 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
 def dict_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
     if isinstance(obj, dict):
         return r.state.made(dict(obj) | kwargs)
+    if is_mapped(obj) and issubclass(type(obj).MAPPED, dict):
+        out = r.call(r.getattr(obj, "as_dict"), [])
+        r.call(r.getattr(out, "update"), [kwargs]) if kwargs else None
+        return out
     stream = uncounted(r, opened(r, obj))
     out = with_keys(r, dict, collected(r, stream) if stream is not None else [r.items(pair) for pair in r.items(obj)])
     out.update(kwargs) if isinstance(out, dict) else r.call(r.getattr(out, "update"), [kwargs])
@@ -180,7 +181,8 @@ def set_(r: Reader, obj: Any = ()) -> Any:
 
 @builtin(collections.Counter)
 def counter_(r: Reader, obj: Any = (), **kwargs: Any) -> Any:
-    out = with_keys(r, collections.Counter, obj if isinstance(obj, dict) else _any_number(r, obj))
+    counts = isinstance(obj, dict) or (is_mapped(obj) and issubclass(type(obj).MAPPED, dict))
+    out = with_keys(r, collections.Counter, obj if counts else _any_number(r, obj))
     r.call(r.getattr(out, "update"), [kwargs]) if kwargs else None
     return out
 
@@ -212,69 +214,6 @@ def sorted_(r: Reader, obj: Any, *, key: Any = None, reverse: Any = False) -> An
     with COMPILER:
         from irad.frontend.python.sorted import ordered  # few programs need it, and it is built on this module
     return ordered(r, obj, key, reverse)
-
-
-@builtin(copy.copy)
-def copy_(r: Reader, x: Any) -> Any:
-    if isinstance(x, (Array, Structured)):
-        return r.call(r.getattr(x, "copy"), [])
-    own = python_method(x, "__copy__")
-    if own is not None:
-        return r.call(own, [x])
-    if not _is_plain_instance(x):
-        return x if isinstance(x, Arr) else r.state.made(copy.copy(x))
-    out = r.state.made(object.__new__(type(x)))
-    for name in own_names(x):
-        object.__setattr__(out, name, r.getattr(x, name))
-    return out
-
-
-def _is_plain_instance(x: Any) -> bool:
-    """An object whose copy has the same attributes."""
-    if (
-        not is_instance(x)
-        or isinstance(x, (type, BaseException))
-        or is_container(x)
-        or type(x).__module__.split(".")[0] == "irad"
-    ):
-        return False
-    return type(x).__reduce_ex__ is object.__reduce_ex__ and type(x).__reduce__ is object.__reduce__
-
-
-@builtin(copy.deepcopy)
-def deepcopy_(r: Reader, x: Any, memo: Any = None) -> Any:
-    """Arrays, containers and plain objects of them; what is met twice is copied once. Anything else by Python."""
-    return _copied(r, x, {} if memo is None else memo)
-
-
-def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
-    if isinstance(x, (Arr, Run)) or is_value(x):
-        return x  # the elements of a run are copies
-    if id(x) in memo:
-        return memo[id(x)]
-    own = python_method(x, "__deepcopy__")
-    if own is not None:
-        out = r.call(own, [x, memo])
-    elif isinstance(x, (Array, Structured)):
-        out = copy_(r, x)
-    elif type(x) is tuple:
-        return tuple(_copied(r, v, memo) for v in x)
-    elif type(x) is list:
-        memo[id(x)] = out = r.state.made([])
-        out.extend(_copied(r, v, memo) for v in x)
-    elif type(x) is dict:
-        memo[id(x)] = out = r.state.made({})
-        out.update((k, _copied(r, v, memo)) for k, v in x.items())
-    elif _is_plain_instance(x):
-        memo[id(x)] = out = r.state.made(object.__new__(type(x)))
-        for name in own_names(x):
-            object.__setattr__(out, name, _copied(r, r.getattr(x, name), memo))
-    elif reads_traced(list(getattr(x, "__dict__", {}).values())):
-        raise UnsupportedError(f"copy.deepcopy of {describe(x)} that holds traced numbers: make it anew from copies of its parts")
-    else:
-        out = r.state.made(copy.deepcopy(x))
-    memo[id(x)] = out
-    return out
 
 
 @builtin(functools.reduce)

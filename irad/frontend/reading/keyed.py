@@ -12,13 +12,13 @@ import ast
 import collections
 from typing import Any
 
-from irad.core.foreign import is_written
+from irad.core.foreign import is_mapped
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.special import site_of
-from irad.frontend.library.python.keyed import CLASSES, KeyedDefaultDict, container
+from irad.frontend.library.python.keyed import KeyedDefaultDict, container
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
-from irad.frontend.library.python.keyed_values import OF
+from irad.frontend.library.python.keyed_values import CLASSES, OF
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -67,12 +67,11 @@ def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
 def container_(r: Reader, value: Any, holder: Any) -> bool:
     """Is a value a container? Raises UnsupportedError for one that the dict cannot hold, with what is to be made otherwise: dict or value."""
     cls: Any = type(value)
-    own = value if is_written(cls) and hasattr(cls, "MAPPED") else None
-    if own is None and not isinstance(value, (list, set, dict, collections.deque)):
+    if not is_mapped(value) and not isinstance(value, (list, set, dict, collections.deque)):
         return False
     if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
         return True
-    of = cls.MAPPED if own is not None else cls
+    of = cls.MAPPED if is_mapped(value) else cls
     cure = "is not supported: keep (key, value) pairs in one list"
     if of in (*CLASSES, list):
         cure = f"must be made for it: give the dict a new one (d[k] = {of.__name__}(xs))"

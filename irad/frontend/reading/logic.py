@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, base_method, is_container, is_instance
+from irad.core.foreign import base_items, base_method, is_container, is_instance, is_mapped
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
@@ -100,6 +100,8 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     found = r.captures.identity(x, y)
     if found is not None:
         return found
+    if is_mapped(x) and type(x) is type(y):
+        return r.truth(r.call(r.getattr(x, "same_as"), [y]))
     if type(x) is type(y) and any(map(r.state.locked, (x, y))) and structure(x) is not None:
         raise UnsupportedError(
             f"'is' of a {type(x).__name__} that is one of several, depending on data; compare what is in it, or keep a number that says which"

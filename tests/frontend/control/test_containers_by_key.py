@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,34 @@ def counters(x: np.ndarray) -> Any:
     return c[1].most_common(1), [sum(c[k].values()) for k in sorted(c)]
 
 
-@pytest.mark.parametrize("f", [groups, lists_of_pairs, all_of_a_list, one_list_of_many_names, sets, dicts, counters])
+def copies(x: np.ndarray) -> Any:
+    d, e = collections.defaultdict(list), {}
+    for v in x:
+        d[int(v)].append(v)
+        e[int(v)] = e.get(int(v), 0.0) + v
+    one, two, three, four = copy.copy(d[1]), copy.deepcopy(d), dict(e), copy.copy(e)
+    one.append(x[0])
+    two[1].append(x[0])
+    three[1] = four[2] = x[0]
+    shared = d.copy()
+    shared[1].append(x[0])
+    c = collections.Counter(int(v) for v in x)
+    same = d[1] is d[1], d[1] is shared[1], d[1] is one, d[1] is not d[2], d[1] is two[1]
+    return (
+        len(one),
+        len(d[1]),
+        len(two[1]),
+        e[1],
+        e[2],
+        e.copy(),
+        same,
+        collections.Counter(c),
+        c + c,
+        c - collections.Counter([1]),
+    )
+
+
+@pytest.mark.parametrize("f", [groups, lists_of_pairs, all_of_a_list, one_list_of_many_names, sets, dicts, counters, copies])
 def test_as_python(f: Any) -> None:
     agrees(f, X)
     agrees(f, X[::-1] * 0.75 + 1.0)

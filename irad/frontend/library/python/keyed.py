@@ -1,4 +1,4 @@
-"""Dicts and sets whose keys data decide: their keys in a list, in the order in which they came, as plain Python that is read.
+"""Dicts whose keys data decide: their keys in a list, in the order in which they came, as plain Python that is read.
 
 What finds a key looks through the list: as many comparisons as there are keys.
 """
@@ -16,7 +16,7 @@ def container(value, holder):
     raise NotImplementedError
 
 
-class _Keyed:
+class Keyed:
     """What has keys, in the list `names`."""
 
     def _place(self, key):
@@ -33,6 +33,10 @@ class _Keyed:
             raise KeyError(key)
         return at
 
+    def same_as(self, other):
+        """Are they one container, of which there are two objects?"""
+        return isinstance(self.names, KeyedList) and isinstance(other.names, KeyedList) and self.names.same_as(other.names)
+
     def __contains__(self, key):
         return self._place(key) >= 0
 
@@ -40,172 +44,7 @@ class _Keyed:
         return len(self.names)
 
 
-class KeyedSet(_Keyed):
-    """A set whose elements data decide."""
-
-    MAPPED = set  # what the caller gets
-
-    def __init__(self, items=()):
-        self.names = []
-        for k in items:
-            self.add(k)
-
-    def __iter__(self):
-        raise UnsupportedError(
-            "the order of a set whose elements depend on data is not followed: go over sorted(xs), or keep them in a list or a dict"
-        )
-
-    def __repr__(self):
-        raise UnsupportedError("the text of a set whose elements depend on data: print sorted(xs)")
-
-    def __eq__(self, other):
-        return len(self) == len(other) and self.issubset(other)
-
-    def add(self, key):
-        """Put an element in."""
-        if self._place(key) < 0:
-            self.names.append(key)
-
-    def discard(self, key):
-        """Take an element out, if it is there."""
-        at = self._place(key)
-        if at >= 0:
-            self.names.pop(at)
-
-    def remove(self, key):
-        """Take an element out. Raises KeyError if it is not there."""
-        self.names.pop(self._place_of(key))
-
-    def clear(self):
-        """Take everything out."""
-        self.names.clear()
-
-    def _become(self, other):
-        self.names.clear()
-        self.names.extend(other.names)
-
-    def copy(self):
-        """Another set of the same elements."""
-        new = KeyedSet()
-        new.names = list(self.names)
-        return new
-
-    def update(self, *others):
-        """Put the elements of others in."""
-        for other in others:
-            for k in elements(other):
-                self.add(k)
-
-    def union(self, *others):
-        """A set of what is in one of them."""
-        new = self.copy()
-        new.update(*others)
-        return new
-
-    def intersection(self, other):
-        """A set of what is in both."""
-        new = KeyedSet()
-        for k in self.names:
-            if k in other:
-                new.names.append(k)
-        return new
-
-    def difference(self, other):
-        """A set of what is here only."""
-        new = KeyedSet()
-        for k in self.names:
-            if k not in other:
-                new.names.append(k)
-        return new
-
-    def symmetric_difference(self, other):
-        """A set of what is in one of the two only."""
-        new = self.difference(other)
-        for k in elements(other):
-            if k not in self:
-                new.add(k)
-        return new
-
-    def intersection_update(self, other):
-        """Keep what is in the other one."""
-        self._become(self.intersection(other))
-
-    def difference_update(self, other):
-        """Keep what is not in the other one."""
-        self._become(self.difference(other))
-
-    def symmetric_difference_update(self, other):
-        """Keep what is not in the other one, and put in what only that one has."""
-        self._become(self.symmetric_difference(other))
-
-    def issubset(self, other):
-        """Is everything in the other one?"""
-        for k in self.names:
-            if k not in other:
-                return False
-        return True
-
-    def issuperset(self, other):
-        """Is everything of the other one here?"""
-        for k in elements(other):
-            if k not in self:
-                return False
-        return True
-
-    def isdisjoint(self, other):
-        """Have they nothing in common?"""
-        return len(self.intersection(other)) == 0
-
-    def __or__(self, other):
-        return self.union(other)
-
-    def __and__(self, other):
-        return self.intersection(other)
-
-    def __sub__(self, other):
-        return self.difference(other)
-
-    def __xor__(self, other):
-        return self.symmetric_difference(other)
-
-    def __ior__(self, other):
-        self.update(other)
-        return self
-
-    def __iand__(self, other):
-        self.intersection_update(other)
-        return self
-
-    def __isub__(self, other):
-        self.difference_update(other)
-        return self
-
-    def __ixor__(self, other):
-        self.symmetric_difference_update(other)
-        return self
-
-    def __le__(self, other):
-        return self.issubset(other)
-
-    def __lt__(self, other):
-        return self.issubset(other) and len(self) < len(other)
-
-    def __ge__(self, other):
-        return self.issuperset(other)
-
-    def __gt__(self, other):
-        return self.issuperset(other) and len(self) > len(other)
-
-    def __getattr__(self, name):
-        raise UnsupportedAttribute(f"{name} of a set whose elements depend on data is not supported; keep them in a list")
-
-
-def elements(xs):
-    """The elements of a set, or of anything else that is gone over."""
-    return xs.names if isinstance(xs, KeyedSet) else xs
-
-
-class KeyedDict(_Keyed):
+class KeyedDict(Keyed):
     """A dict whose keys data decide."""
 
     MAPPED = dict
@@ -308,7 +147,13 @@ class KeyedDict(_Keyed):
         self.held.clear()
 
     def _empty(self):
-        return type(self)()
+        return KeyedDict()
+
+    def as_dict(self):
+        """dict() of it."""
+        new = KeyedDict()
+        new.names, new.held = list(self.names), list(self.held)
+        return new
 
     def copy(self):
         """Another one of the same keys and values."""
@@ -399,6 +244,25 @@ class KeyedCounter(KeyedDict):
         for k, n in KeyedCounter(items).items():
             self[k] = self[k] - n
 
+    def _empty(self):
+        return KeyedCounter()
+
+    def _with(self, other, sign):
+        new = KeyedCounter()
+        for k, n in self.items():
+            if n + sign * other[k] > 0:
+                new[k] = n + sign * other[k]
+        for k, n in other.items():
+            if k not in self and sign * n > 0:
+                new[k] = sign * n
+        return new
+
+    def __add__(self, other):
+        return self._with(other, 1)
+
+    def __sub__(self, other):
+        return self._with(other, -1)
+
     def __or__(self, other):
         raise UnsupportedError("| of Counters whose keys depend on data: write a loop over their items")
 
@@ -414,11 +278,3 @@ class KeyedCounter(KeyedDict):
         order = sorted(range(len(self.held)), key=lambda i: -self.held[i])
         pairs = [(self.names[i], self.held[i]) for i in order]
         return pairs if n is None else pairs[:n]
-
-
-CLASSES = {
-    dict: KeyedDict,
-    set: KeyedSet,
-    collections.defaultdict: KeyedDefaultDict,
-    collections.Counter: KeyedCounter,
-}

@@ -40,6 +40,10 @@ class KeyedList:
             self.number = self.pool.numbered()
             self.extend(items)
 
+    def same_as(self, other):
+        """Are they one list? Each reading of a dict makes another object of it."""
+        return self.pool is other.pool and self.number == other.number
+
     def moved(self, pool):
         """Its number in a pool, in which its elements are from now on."""
         if self.pool is not pool:

@@ -1,8 +1,11 @@
 """Dicts of lists, sets and dicts, whose keys data decide, as plain Python that is read: what is held of one is its number in a pool."""
 
+import collections
+
 from irad.errors import UnsupportedError
-from irad.frontend.library.python.keyed import MISSING, KeyedDefaultDict, KeyedDict, KeyedSet, container
+from irad.frontend.library.python.keyed import MISSING, KeyedCounter, KeyedDefaultDict, KeyedDict, container
 from irad.frontend.library.python.keyed_lists import KeyedList, Pool
+from irad.frontend.library.python.keyed_sets import KeyedSet
 
 
 def _pooled(xs, pool):
@@ -68,7 +71,13 @@ class KeyedDictOf(KeyedDict):
 
     def copy(self):
         """Another one of the same keys and values."""
-        new = self._empty()
+        return self._of_the_same(self._empty())
+
+    def as_dict(self):
+        """dict() of it."""
+        return self._of_the_same(KeyedDictOf(self.kind))
+
+    def _of_the_same(self, new):
         new.names, new.held = list(self.names), list(self.held)
         new.pool, new.values_pool = self.pool, self.values_pool
         return new
@@ -140,4 +149,10 @@ class KeyedDefaultDictOf(KeyedDictOf, KeyedDefaultDict):
         return KeyedDefaultDictOf(self.kind, self.default_factory)
 
 
+CLASSES = {
+    dict: KeyedDict,
+    set: KeyedSet,
+    collections.defaultdict: KeyedDefaultDict,
+    collections.Counter: KeyedCounter,
+}
 OF = {KeyedDict: KeyedDictOf, KeyedDefaultDict: KeyedDefaultDictOf}
