@@ -141,7 +141,7 @@ class Selections(Program):
 
     def sorts(self) -> str:
         p = self.some()
-        return self.one([self.guarded(p, "s += np.sort(part)[0] + np.sort(part)[-1] * 0.5"), f"s += np.sum(np.sort({p}) * 0.1)", "order = np.argsort(y)\ny = y[order]\nx = x[order]", self.guarded(p, "t += part[np.argsort(part)][len(part) // 2]"), "order = np.argsort(labels, kind='stable')\ns += np.sum(y[order][: offsets[1]])", f"s += np.sum(np.cumsum({p})) * 0.05", self.guarded(p, "t += np.percentile(part, 50)"), self.guarded(p, "s += part[part.argmax()]"), f"t += np.sum(np.diff({p})) * 0.1"])  # fmt: skip
+        return self.one([self.guarded(p, "s += np.sort(part)[0] + np.sort(part)[-1] * 0.5"), f"s += np.sum(np.sort({p}) * 0.1)", "order = np.argsort(y, kind='stable')\ny = y[order]\nx = x[order]", self.guarded(p, "t += part[np.argsort(part)][len(part) // 2]"), "order = np.argsort(labels, kind='stable')\ns += np.sum(y[order][: offsets[1]])", f"s += np.sum(np.cumsum({p})) * 0.05", self.guarded(p, "t += np.percentile(part, 50)"), self.guarded(p, "s += part[part.argmax()]"), f"t += np.sum(np.diff({p})) * 0.1"])  # fmt: skip
 
     def repeats(self) -> str:
         g = self.group()
