@@ -9,7 +9,7 @@ has a part for each lane.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -21,8 +21,10 @@ from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
 from irad.codegen.transform.loops import Loops
+from irad.codegen.transform.recurrence_apart import RecurrenceApart
 from irad.codegen.transform.spread_sums import SpreadSums
 from irad.codegen.transform.sums import SumOfTrips, derived, direct, folded, sum_of
+from irad.codegen.transform.unswitch import unswitched
 from irad.core.affine import Integer, coefficient
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
@@ -60,19 +62,25 @@ class _Strips(Loops):
         return {t.name: t.dtype for t in kf.walk(self.whole) if isinstance(t, kf.Var)}
 
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
-        if (
-            isinstance(s, kf.For)
-            and s.kind == "seq"
-            and abs(s.step) == 1
-            and _fits(s)
-            and not self.better_inside(s, scope, ranges)
-        ):
-            for run in (self.strips, self.apart):
-                try:
-                    return run(s, scope, ranges)
-                except Unfit:
-                    pass
+        if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 and kf.trips(s) < inf:
+            found = self.tried(s, scope, ranges)
+            if found is None:
+                found = unswitched(s, self.fresh, lambda loop: self.tried(loop, scope, ranges))
+            if found is not None:
+                return found
         return self.inside(s, scope, ranges)
+
+    def tried(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt] | None:
+        """What the first of several ways makes of a loop."""
+        runs = [self.lanes_before]
+        if _fits(s) and not self.better_inside(s, scope, ranges):
+            runs = [self.strips, self.apart, self.lanes_after, self.lanes_before]
+        for run in runs:
+            try:
+                return run(s, scope, ranges)
+            except Unfit:
+                pass
+        return None
 
     def better_inside(self, s: kf.For, scope: Scope, ranges: Ranges) -> bool:
         """Are there loops inside whose trips are independent, and that go along memory where this one steps over it?"""
@@ -120,20 +128,53 @@ class _Strips(Loops):
             raise Unfit
         sums = SpreadSums(s, met.met, scope, ranges, self.fresh)
         scope = {**scope, **{b.name: b for b in sums.buffers}}
-        trips = int(kf.trips(s))
-        blocks = -(-trips // sums.size)
-        size = trips // blocks
 
-        def part(first: Integer, ranges: Ranges) -> list[kf.Stmt]:
+        def part(first: Integer, size: int, ranges: Ranges) -> list[kf.Stmt]:
             loop, after = sums.part(first, size)
             self.variables.update({t.name: t.dtype for t in loop.body if isinstance(t, kf.Var)})
             return [*self.strips(loop, scope, ranges), *after]
 
+        return [*sums.buffers, *self.blocks(s, sums.size, part, ranges)]
+
+    def lanes_after(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The recurrence first, some trips ahead, and what else there is as strips; raises Unfit."""
+        return self.recurrence_apart(s, scope, ranges, False)
+
+    def lanes_before(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """What asks for no trip before as strips, then the recurrence; raises Unfit."""
+        return self.recurrence_apart(s, scope, ranges, True)
+
+    def recurrence_apart(self, s: kf.For, scope: Scope, ranges: Ranges, lanes_first: bool) -> list[kf.Stmt]:
+        s = replace(s, body=direct(s.body))
+        if sum(1 for _ in kf.walk(s.body)) > MOST:
+            raise Unfit
+        carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}
+        parts = RecurrenceApart(s, carried, scope, ranges, self.fresh, lanes_first)
+        if self.mixed(parts.by_buffer, scope, all_ranges(s, _accesses(s, scope), ranges)):
+            raise Unfit
+        buffers = parts.buffers
+        scope = {**scope, **{b.name: b for b in buffers}}
+
+        def part(first: Integer, size: int, ranges: Ranges) -> list[kf.Stmt]:
+            one, other = parts.loops(first, size)
+            if lanes_first:
+                return [*self.strips(one, scope, ranges), *self.inside(other, scope, ranges)]
+            return [*self.statement(one, scope, ranges), *self.strips(other, scope, ranges)]
+
+        return [*buffers, *self.blocks(s, parts.size, part, ranges)]
+
+    def blocks(
+        self, s: kf.For, most: int, part: Callable[[Integer, int, Ranges], list[kf.Stmt]], ranges: Ranges
+    ) -> list[kf.Stmt]:
+        """The loop as parts (first trip, how many trips, ranges) of `most` trips or a few less."""
+        trips = int(kf.trips(s))
+        blocks = -(-trips // most)
+        size = trips // blocks
         if blocks == 1:
-            return [*sums.buffers, *part(0, ranges)]
+            return part(0, size, ranges)
         block = self.fresh("block")
-        inner = part(integer(block) * size, {**ranges, block: (0, blocks - 1)})
-        out: list[kf.Stmt] = [*sums.buffers, kf.For(block, "seq", 0, blocks, inner)]
+        inner = part(integer(block) * size, size, {**ranges, block: (0, blocks - 1)})
+        out: list[kf.Stmt] = [kf.For(block, "seq", 0, blocks, inner)]
         rest = replace(s, lo=integer(s.lo) + blocks * size * s.step)
         return [*out, rest] if blocks * size < trips else out
 

@@ -1,10 +1,10 @@
 """Loop-invariant code motion: what every trip of a `for` or `while` computes alike is computed once before it.
 
 A loop may make no trip, so only what may run in any case moves: nothing that raises, prints, may not end (`while`, `call`), reads
-at a run-time position or divides integers. If the first trip is sure to reach it, all that cannot raise moves. What costs nothing
-but memory to make again (a constant, a broadcast array, a slice in one piece) moves only along with a reader. So do the first
-stores into a constant that the loop goes on to store into (`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array
-would be copied in each trip.
+at a run-time position or divides integers. If the first trip is sure to reach it, all moves that cannot raise; and a check, unless
+it says what stores are there by then. What costs nothing but memory to make again (a constant, a broadcast array, a slice in one
+piece) moves only along with a reader. So do the first stores into a constant that the loop goes on to store into
+(`z = np.empty(n); z[0] = a; z[1:] = ...`): moved, the whole array would be copied in each trip.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from irad.core.ir import Graph, Node, Program, Value, map_regions, reads, walk
 from irad.core.types import TAPE, Dim, is_int
 from irad.ops import effects
 from irad.ops.array import STORES, Slice, index
+from irad.ops.control import raise_if
 from irad.ops.regions import Loop, is_loop, loop_of
 from irad.passes.clean.dce import effectful
 from irad.passes.rewrite import splat_of
@@ -55,7 +56,8 @@ class _Licm:
         moved: set[Node] = set()
         stored = {v for n in region.nodes for v in _stored_into(n)}
         for node in region.nodes:
-            if any(v in variant for v in reads(node)) or not self.movable(node, sure):
+            first = sure and node.op is raise_if and not node.attrs.get("keeps")
+            if any(v in variant for v in reads(node)) or not (first or self.movable(node, sure)):
                 variant.update(node.outputs)
                 sure = sure and not self.acts(node)
             elif (
