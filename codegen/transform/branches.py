@@ -2,7 +2,8 @@
 
 `if c: v = 1.0 else: v = 0.0` on data that nobody can foretell costs some twenty cycles for every second trip. Where both sides are a few
 cheap operations that cannot fail, both are computed and one is taken (Allen, Kennedy, Porterfield, Warren, "Conversion of control
-dependence to data dependence", 1983; of the same bits, since what is not taken is not read).
+dependence to data dependence", 1983; of the same bits, since what is not taken is not read). Not where the condition takes longer than
+a wrong guess, and the next trip's condition waits for what is chosen: a branch lets that trip begin.
 
 `p and q`, where q only runs where p holds, is a branch that assigns a bool, which the next branch tests: where the other side of that
 one is short, it moves to where the bool is known.
@@ -16,15 +17,16 @@ from collections.abc import Iterable, Sequence
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const
 from irad.codegen.kernel.independence import Ranges, Scope
-from irad.codegen.kernel.mentions import assigned, reads
+from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Affine, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
-from irad.ops.core import OPS
+from irad.ops.core import OPS, cost_of
 
 MOST = 4  # operations of both sides together
 SHORT = 3  # statements of a side that is written twice
+DEAR = 20.0  # additions that take longer than a wrong guess of a branch
 
 
 def selected(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
@@ -45,9 +47,28 @@ class _Selected(Loops):
             if isinstance(s, kf.Var) and s.lanes == 1:
                 self.dtypes.setdefault(s.name, set()).add(s.dtype)
 
+        self.around: list[kf.Stmt] = []
+
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        if isinstance(s, (kf.For, kf.While)):
+            self.around.append(s)
         (s,) = self.inside(s, scope, ranges)
-        return (self.selection(s) if isinstance(s, kf.If) and isinstance(s.cond, str) else None) or [s]
+        if isinstance(s, (kf.For, kf.While)):
+            self.around.pop()
+        return (self.selection(s) if isinstance(s, kf.If) and isinstance(s.cond, str) and not self.guessed(s) else None) or [s]
+
+    def guessed(self, s: kf.If) -> bool:
+        """Does the next trip wait for what is chosen by a condition that takes long and waits for the trip before?"""
+        loop = self.around[-1] if self.around else None
+        if not isinstance(loop, kf.For) or not any(isinstance(t, kf.If) and t.cond == s.cond for t in loop.body):
+            return False
+        carried = assigned(loop.body) - bound(loop.body)
+        dear = [t.name for t in loop.body if isinstance(t, kf.Let) and isinstance(t.expr, Apply) and cost_of(t.expr.op) >= DEAR]
+        if not dear or not carried:
+            return False
+        before = _ahead(loop.body, {str(s.cond)})
+        slow = [n for n in dear if n in before and not carried.isdisjoint(_ahead(loop.body, {n}))]
+        return bool(slow) and not assigned([s]).isdisjoint(_ahead(loop.body, carried))
 
     def selection(self, s: kf.If) -> list[kf.Stmt] | None:
         """Both sides, and for each variable the number of one of them."""
@@ -71,6 +92,17 @@ class _Selected(Loops):
                 a = chosen
             after.append(kf.Assign(name, a))
         return [*out, *after]
+
+
+def _ahead(body: Sequence[kf.Stmt], names: set[str]) -> set[str]:
+    """The names that numbers, or what is assigned to variables, are made of, in statements of a block one by one."""
+    out, before = set(names), -1
+    while len(out) != before:
+        before = len(out)
+        for t in body:
+            if isinstance(t, (kf.Let, kf.Var, kf.Assign)) and t.name in out:
+                out.update(reads([t]))
+    return out
 
 
 def _cheap(s: kf.Stmt) -> bool:

@@ -79,10 +79,10 @@ class _Random:
         return Kernel("k", PARAMS, [*start, kf.For("i", "seq", lo, hi, body, step), *end])
 
 
-def _after(run: Any) -> list[Any]:
+def _after(kernel: Kernel) -> list[Any]:
     r = np.random.default_rng(0)
     args = [*[r.uniform(-1, 1, SIZE) for _ in "abc"], np.zeros(8, int)]
-    run(*args)
+    Machine().run(kernel, *args)
     return args
 
 
@@ -98,8 +98,8 @@ def test_random_loops(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         apart += 1
         verify(new)
-        want = _after(lambda *args: Machine().run(kernel, *args))
-        got = _after(lambda *args: Machine().run(new, *args))
+        want = _after(kernel)
+        got = _after(new)
         assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(got, want)), show(kernel) + show(new)
     assert apart > 15
 
