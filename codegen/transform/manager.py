@@ -138,7 +138,7 @@ _ROWS = (
         _late("accumulated", "accumulated", _adds), lambda job: on("accumulate"), needs=("skewed",), too_late=("laned", "shared"),
     ),
     KernelPass(
-        "laned", "Independent trips around scalar loops run side by side, as lanes.",
+"laned", "Independent trips around scalar loops run side by side, as lanes; what waits from trip to trip runs before or after them.",
         _late("outer_lanes", "laned", _scalar),
         lambda job: on("lanes"), needs=("skewed",), makes=("laned",), too_late=("contracted", "shared"),
     ),

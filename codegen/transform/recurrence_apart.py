@@ -23,7 +23,7 @@ from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import DTYPES, is_float
 from irad.ops.core import cost_of
 
-BYTES = 1 << 14  # of all buffers
+BYTES = 1 << 13  # of all buffers
 SHORT = 16  # trips of loops inside: beside longer ones, lanes save little
 MOST = 8  # numbers that are handed over
 DEAR = 20.0  # additions that one operation takes, beside which a recurrence costs little
@@ -174,12 +174,12 @@ class RecurrenceApart:
                     names |= bound([t]) | assigned([t])
         return out
 
-    def repeated(self) -> list[int]:
+    def repeated(self) -> dict[int, kf.Let]:
         """Statements of the first loop that the second one had better do again: loads of what nobody stores, and a step from there."""
         stored = {x.access.buf for x in self.accesses if x.access.write}
         slots = any(isinstance(self.scope.get(b), (kf.View, kf.Deref)) for b in stored)
         made = bound(self.body) | assigned(self.body) | set(self.carried)
-        known, out = set[str](), list[int]()
+        known, out = set[str](), dict[int, kf.Let]()
         for order, t in enumerate(self.body):
             if not isinstance(t, kf.Let) or not {n for n in reads([t]) if n in made} <= known:
                 continue
@@ -191,17 +191,17 @@ class RecurrenceApart:
                 again = isinstance(e, Apply) and cost_of(e.op) <= 1
             if again:
                 known.add(t.name)
-                out.append(order)
+                out[order] = t
         wanted = {n for order, t in enumerate(self.body) if order not in self.first for n in reads([t])}
-        for order in reversed(out):
-            if order in self.first and self.body[order].name in wanted:  # type: ignore[union-attr]
-                wanted |= set(reads([self.body[order]]))
-        return [order for order in out if order in self.first and self.body[order].name in wanted]  # type: ignore[union-attr]
+        for order, t in reversed(out.items()):
+            if order in self.first and t.name in wanted:
+                wanted |= set(reads([t]))
+        return {order: t for order, t in out.items() if order in self.first and t.name in wanted}
 
     def between(self) -> list[str]:
         """The numbers that the first loop hands over. Raises Unfit where they change after they are read."""
         inside = [order for order in range(len(self.body)) if order not in self.first]
-        again = {self.body[order].name for order in self.again}  # type: ignore[union-attr]
+        again = {t.name for t in self.again.values()}
         made = {n for order in self.first for n in (bound([self.body[order]]) | assigned([self.body[order]]))}
         read = {n: [order for order in inside if n in set(reads([self.body[order]]))] for n in sorted(made - again)}
         out = [n for n, orders in read.items() if orders and n in self.dtypes]
