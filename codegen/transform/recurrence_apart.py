@@ -55,6 +55,8 @@ class RecurrenceApart:
     ):
         self.loop, self.body, self.scope, self.fresh = s, s.body, scope, fresh
         self.carried = carried
+        if not _worth([t for t in self.body if not isinstance(t, (kf.For, kf.While))], set()):
+            raise Unfit  # soon: most loops are such
         declared = Counter(t.name for t in self.body if isinstance(t, (kf.Let, kf.Var, kf.Fold, kf.Buffer)))
         if any(n > 1 for n in declared.values()) or any(isinstance(t, (kf.Fold, kf.Buffer)) for t in self.body):
             raise Unfit
