@@ -460,6 +460,14 @@ def settle(v):
 ---
 y = settle(s) * x[0]
 
+# generators that are sent values
+def gen(v):
+    while True:
+        v = v * (yield v)
+---
+g = gen(s)
+y = next(g) + g.send(x[0])
+
 # generators
 def steps(v, k):
     for _ in range(k):
@@ -658,14 +666,6 @@ y = s * datetime.datetime.now().hour
 
 # a function that is returned !! return the numbers and arrays that it is made of
 y = lambda t: t * s
-
-# a generator that is sent values !! send
-def gen(v):
-    while True:
-        v = v * (yield v)
----
-g = gen(s)
-y = next(g) + g.send(x[0])
 """
 
 

@@ -132,10 +132,10 @@ def _iterator_attr(r: Reader, it: Any, name: str) -> Any:
         return Native(lambda: r.call(next if name == "__next__" else iter, [it]))
     if name == "close" and it.state is not None:
         return Native(lambda: r.state.assign(Name(it.state, "gone"), True))
+    if name == "send" and isinstance(it, Stream):
+        return Native(lambda value: import_later("irad.frontend.reading.streams").send(r, it, value))
     if name in ("send", "throw"):
-        raise UnsupportedError(
-            f"generator.{name}() in compiled code: nothing is sent into a generator; pass it what it needs as an argument"
-        )
+        raise UnsupportedError(f"generator.{name}() of this generator in compiled code; pass it what it needs as an argument")
     raise AttributeError(f"an iterator has no attribute '{name}'")
 
 

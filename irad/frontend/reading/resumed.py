@@ -1,4 +1,4 @@
-"""Generators whose elements are taken one at a time: `next(g)`, and all but the first argument of `zip`.
+"""Generators whose elements are taken one at a time: `next(g)`, `g.send(x)`, and all but the first argument of `zip`.
 
 A generator is suspended at a yield, which is kept in the state as a path in its syntax tree; taking an element runs its statements from
 there to the next yield. So which yield comes next must not depend on data, but whether the generator has ended may. The functions
@@ -25,6 +25,7 @@ from irad.frontend.values.objects import Env, Poison
 from irad.frontend.values.state import Name
 
 _POINT = "point"
+SENT = "sent"  # what the yield at which it is suspended gives
 _MOST = 2  # tests by data between two yields
 Next = Callable[[], Any]
 
@@ -223,11 +224,16 @@ class _Step:
             if isinstance(s, (ast.For, ast.While)) and field == "body":
                 return self._in_loop(s, here, rest, go_on)
             return go_on(rest)
+        sent = self.state.names.get(SENT)
+        if sent is not None:
+            self.r.state.assign(Name(self.state, SENT), None)
         if isinstance(_taken(s), ast.YieldFrom):
+            if sent is not None:
+                raise UnsupportedError("send() to a generator that stands in a `yield from`; send it to the inner one")
             return self._from(here, rest)
         if isinstance(s, ast.Assign):
             for t in s.targets:
-                assign(self.r, t, None)
+                assign(self.r, t, sent)
         return rest()
 
 

@@ -27,6 +27,7 @@ from irad.frontend.control.special import special_method
 from irad.frontend.python.itertools import Varies, bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
+from irad.frontend.reading.resumed import SENT
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env
 from irad.frontend.values.state import Name
@@ -150,6 +151,14 @@ def _next(r: Reader, it: Any, *default: Any) -> Any:
             raise
     found = made(r, generators.first, stream)  # of a generator at its beginning, that is not used again
     return where_found(r, found, "StopIteration", "", *default)
+
+
+def send(r: Reader, stream: Stream, value: Any) -> Any:
+    """stream.send(value). Raises TypeError for a generator that is at its beginning."""
+    if value is not None and stream.state.names["point"] == ():
+        raise TypeError("can't send non-None value to a just-started generator")
+    r.state.assign(Name(stream.state, SENT), value)
+    return _next(r, stream)
 
 
 def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:

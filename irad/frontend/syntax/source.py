@@ -92,6 +92,8 @@ def _in_text(code: types.CodeType, lines: list[str], file: str, exact: bool) -> 
     for found, shift in _lambdas(code, "".join(lines)) if code.co_name == "<lambda>" else _block(code, lines):
         node = found if cls is None else mangled(found, cls)
         if _matches(code, node, exact):
+            if any(c.co_flags & inspect.CO_GENERATOR for c in (code, *_walk(code))):
+                node = import_later("irad.frontend.syntax.yields").with_yields_apart(node)
             return Source(node, file, shift)
     return None
 

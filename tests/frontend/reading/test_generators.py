@@ -14,6 +14,7 @@ import pytest
 import irad
 from irad.errors import UnsupportedError
 from tests.support.as_python import Programs, check
+from tests.support.outcomes import agrees
 
 R = np.random.default_rng(0)
 program = Programs()
@@ -817,8 +818,8 @@ def one_by_one(x: np.ndarray) -> Any:
     return sum(a * b for a, b in zip(positives(x), positives(x * 2)))
 
 
-def sent(x: np.ndarray) -> Any:
-    return squares(x).send(None)
+def thrown_into(x: np.ndarray) -> Any:
+    return squares(x).throw(ValueError)
 
 
 @pytest.mark.parametrize("f, words", [
@@ -826,7 +827,7 @@ def sent(x: np.ndarray) -> Any:
     (lambda x: raised_in_a_generator(np.tile(x, 4)), "test the condition with if"),
     (twice, "gone over before"),
     (one_by_one, "go over it in a for loop"),
-    (sent, "nothing is sent into a generator"),
+    (thrown_into, "generator.throw"),
 ])  # fmt: skip
 def test_what_generators_cannot_do(f: Callable[..., Any], words: str) -> None:
     with pytest.raises(UnsupportedError, match=words) as e:
@@ -861,3 +862,42 @@ def test_zip_asks_in_order(f: Any, n: int) -> None:
     xs, ys = np.arange(1.0, 5.0), np.arange(2.0, 2.0 + n)
     for got, want in zip(irad.compile(f)(xs, ys), f(xs, ys)):
         np.testing.assert_array_equal(got, want)
+
+
+def running_mean() -> Any:
+    total, n, mean = 0.0, 0, None
+    while True:
+        total += yield mean
+        n += 1
+        mean = total / n
+
+
+def scaled(s: Any) -> Any:
+    for k in range(5):
+        given = yield s * k
+        if given is not None:
+            s += given
+
+
+def sent(x: np.ndarray) -> Any:
+    means, steps = running_mean(), scaled(x[0])
+    means.send(None)
+    out = [means.send(v) for v in x]
+    t, n = next(steps), 0
+    try:
+        while True:
+            t += steps.send(x[1])
+            n += 1
+    except StopIteration:
+        pass
+    return out, t, n
+
+
+def test_what_is_sent_is_what_the_yield_gives() -> None:
+    x = np.array([1.5, 2.0, 4.0])
+    agrees(sent, x)
+    np.testing.assert_allclose(
+        irad.grad(lambda x: sum(sent(x)[0]) + sent(x)[1])(x), [1 + 1 / 2 + 1 / 3 + 10, 1 / 2 + 1 / 3 + 30, 1 / 3]
+    )
+    with pytest.raises(TypeError, match="just-started"):
+        irad.compile(lambda x: scaled(x[0]).send(x[1]))(x)
