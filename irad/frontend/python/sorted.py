@@ -13,7 +13,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.filling import Maker, leaves
 from irad.frontend.control.flow import branch
 from irad.frontend.control.generators import opened, uncounted
-from irad.frontend.control.lists import width_of
+from irad.frontend.control.lists import arrays_in, width_of
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.sequences import collected
 from irad.frontend.control.special import compares_itself, in_any_order
@@ -30,6 +30,11 @@ from irad.ops.elementwise import isnan
 
 _NAN = "sorted() of NaN, which has no order"  # irad.frontend.library.python.grown has the same words
 LIMITS.add(_NAN)
+_ORDERED = (
+    "an array in a list that was sorted by data is stored into; sort positions (order = np.argsort(keys)) or make a new array "
+    "(rows[k] = rows[k] + ...)"
+)
+_FEW = 4  # elements with arrays in them that are sorted as those themselves, not as copies
 _MOST = 16  # elements that are sorted by comparisons one by one
 
 
@@ -70,6 +75,8 @@ def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
         bad = r.truth(r.call(np.any, [r.wrap(Arr(isnan(values.value)))]))
         if isinstance(bad, Arr):
             raise_if(bad.value, exc="ValueError", message=_NAN)
+    if len(items) <= _FEW and any(True for x in items for _ in arrays_in(x)):
+        return _by_comparisons(r, items, keys)  # which of the arrays each one is stays known
     order = lift(r.operand(r.call(np.argsort, [column], {"kind": "stable"}))).value
     at = [index(order, spec=(k,)) for k in range(len(items))]
     return _permuted(r, items, at)
@@ -88,9 +95,17 @@ def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
             r.state.lock(x)
     rows = [leaves(t, x, r.read) for x in items]
     columns = [_stacked([row[k] for row in rows]) for k in range(len(rows[0]))]
+    watch = tuple((c, c.content) for x in items for c in arrays_in(x))
+
+    def array(_: Any, v: Value) -> Array:
+        """A copy stands for one of the arrays: it may be read as long as those stay as they are."""
+        made = Array(Cell(v), frozen=_ORDERED)
+        made.watch = watch
+        return made
+
     out = []
     for p in at:
-        maker = Maker([_taken(c, p) for c in columns], lambda _, v: Array(Cell(v)))
+        maker = Maker([_taken(c, p) for c in columns], array)
         out.append(_locked(r, maker.make(t)))
     return out
 

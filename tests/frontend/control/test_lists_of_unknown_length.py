@@ -70,3 +70,29 @@ def test_nothing_to_choose_from() -> None:
         irad.compile(lambda x: max([v for v in x if v > 100], key=lambda v: -v))(X)
     with pytest.raises(ValueError, match="NaN"):
         irad.compile(lambda x: sorted([v for v in x if not v > 100]))(np.array([1.0, np.nan]))
+
+
+def sorted_rows(x: np.ndarray, s: float) -> Any:
+    pairs = [(s, x), (x[1], x + 1.0)]
+    for k in range(20):
+        x[k % 3] += 1.0
+        pairs.sort(key=lambda p: p[0] * (-1) ** k)
+    rows = [x, x * 2]
+    rows.sort(key=lambda a: -a[0])
+    rows[1][0] = 50.0
+    x[2] += 9.0
+    return sum(b[0] + 2 * b[2] for _, b in pairs), rows[0][0], rows[1][0], x
+
+
+def test_what_is_sorted_are_the_arrays_themselves() -> None:
+    for s in (0.5, 5.0):
+        agrees(sorted_rows, np.array([1.0, 2.0, 3.0]), s)
+
+    def many(x: np.ndarray) -> Any:
+        rows = [x * k for k in (3.0, 1.0, 5.0, 2.0)] + [x]
+        rows.sort(key=lambda a: a[0])
+        x[0] = 9.0
+        return rows[0][0]
+
+    with pytest.raises(irad.UnsupportedError, match="changed since"):
+        irad.compile(many)(np.array([1.0, 2.0]))
