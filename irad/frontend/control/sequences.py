@@ -136,7 +136,7 @@ def positions(seq: Seq, first: int = 0, until: int | None = None, ended: Callabl
 # ---- iterators: variables of the program, so that loops and branches that move them are followed -----------------------------
 
 
-ENDED = "ended"  # where a generator stands then
+ENDED, SENT = "ended", "sent"  # where a generator stands then; what the yield gives at which it is suspended
 
 
 def new_state(r: Reader) -> Env:

@@ -17,7 +17,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.flow import block, branch, disjunction, flag, loop_flags, settle, stopped, unless_stopped
 from irad.frontend.control.generators import Undecided, as_stream, hand_all
-from irad.frontend.control.sequences import ENDED, Seq, element, iterate, iterator, position
+from irad.frontend.control.sequences import ENDED, SENT, Seq, element, iterate, iterator, position
 from irad.frontend.reader import Reader
 from irad.frontend.reading.statements import assign, run_over
 from irad.frontend.values.arr import Arr
@@ -25,7 +25,6 @@ from irad.frontend.values.objects import Env, Poison
 from irad.frontend.values.state import Name
 
 _POINT = "point"
-SENT = "sent"  # what the yield at which it is suspended gives
 _MOST = 2  # tests by data between two yields
 Next = Callable[[], Any]
 

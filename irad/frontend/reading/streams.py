@@ -12,6 +12,7 @@ from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import Undecided, as_stream, has_own_iterator, made, opened, where_found
 from irad.frontend.control.regions import attempt
 from irad.frontend.control.sequences import (
+    SENT,
     Around,
     Consume,
     Seq,
@@ -27,7 +28,6 @@ from irad.frontend.control.special import special_method
 from irad.frontend.python.itertools import Varies, bounds_of_islice
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
-from irad.frontend.reading.resumed import SENT
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Env
 from irad.frontend.values.state import Name
