@@ -179,7 +179,7 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
         (bool(names) or hasattr(obj, "__dict__"))
         and (not callable(obj) or is_instance(obj))
         and cls.__module__ != "builtins"
-        and not isinstance(obj, type)
+        and not isinstance(obj, (type, dict, list, set))  # with attributes of its own, beside its items
     )
     if plain and cls.__setattr__ is object.__setattr__ and not isinstance(obj, BaseException):
         own = getattr(obj, "__dict__", None)

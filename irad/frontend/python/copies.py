@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from typing import Any
 
@@ -66,6 +67,18 @@ def _copied(r: Reader, x: Any, memo: dict[int, Any]) -> Any:
     elif type(x) is dict:
         memo[id(x)] = out = r.state.made({})
         out.update((k, _copied(r, v, memo)) for k, v in x.items())
+    elif type(x) in (set, frozenset):
+        out = r.state.made(type(x)(x))  # its elements are known
+    elif type(x) is collections.deque:
+        memo[id(x)] = out = r.state.made(collections.deque(maxlen=x.maxlen))
+        out.extend(_copied(r, v, memo) for v in x)
+    elif type(x) is collections.defaultdict:
+        memo[id(x)] = out = r.state.made(collections.defaultdict(_copied(r, x.default_factory, memo)))
+        out.update((k, _copied(r, v, memo)) for k, v in x.items())
+    elif type(x) in (collections.OrderedDict, collections.Counter):
+        memo[id(x)] = out = r.state.made(type(x)())
+        for k, v in x.items():
+            out[k] = _copied(r, v, memo)
     elif _is_plain_instance(x):
         memo[id(x)] = out = r.state.made(object.__new__(type(x)))
         for name in own_names(x):

@@ -49,6 +49,11 @@ def hook(obj: Any, name: str) -> Any:
     return None if method is None or method.__module__ == "dataclasses" or is_generated(method) else method
 
 
+def items_are_attributes(obj: Any) -> bool:
+    """A dict of a class that does `self.__dict__ = self`."""
+    return isinstance(obj, dict) and getattr(obj, "__dict__", None) is obj
+
+
 def is_generated(f: types.FunctionType) -> bool:
     """Was a function made from text, as `dataclasses` and `collections.namedtuple` make theirs?"""
     return f.__code__.co_filename.startswith("<string>")

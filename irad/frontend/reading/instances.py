@@ -14,7 +14,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
 from irad.frontend.reader import Reader
-from irad.frontend.reading.class_attributes import C_METHODS, hook, of_classes
+from irad.frontend.reading.class_attributes import C_METHODS, hook, items_are_attributes, of_classes
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Native
 from irad.frontend.values.guards import Path
@@ -130,6 +130,8 @@ def _own(r: Reader, obj: Any, name: str) -> Any:
     if _decides(found) and not slot:
         return UNDEFINED
     assigned = r.outside.names(obj)
+    if items_are_attributes(obj):
+        return r.call(dict.__getitem__, [obj, name], {}) if dict.__contains__(obj, name) else UNDEFINED
     if name in assigned:
         value = assigned[name]
         if value is UNDEFINED or isinstance(value, Maybe):
@@ -363,6 +365,8 @@ def plain_set(r: Reader, obj: Any, name: str, value: Any) -> None:
     elif setter is not None:
         r.captures.guard(r.captures.origin(type(obj)).child("found", name), "is", found)
         r.call(setter, [found, obj, value])
+    elif items_are_attributes(obj):
+        r.call(dict.__setitem__, [obj, name, value])
     elif not _has_place(obj, found):
         raise AttributeError(_no_place(obj, name, found))
     else:
@@ -403,6 +407,9 @@ def delete_attr(r: Reader, obj: Any, name: str) -> None:
     own = _own(r, obj, name)
     if own is UNDEFINED:
         raise AttributeError(_missing(obj, name, deleted=True))
+    if items_are_attributes(obj):
+        r.call(dict.__delitem__, [obj, name])
+        return
     if isinstance(own, Maybe):
         raise_if(~own.defined.value, exc="AttributeError", message=_missing(obj, name, deleted=True))
     place = place_of_attribute(r, obj, name)

@@ -70,6 +70,12 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
     if not is_mapped(value) and not isinstance(value, (list, set, dict, collections.deque)):
         return False
     if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
+        pool = getattr(value if cls is KeyedList else value.names, "pool", None)
+        if pool not in (None, holder.pool) and r.state.locked(pool):
+            raise UnsupportedError(
+                f"a {cls.MAPPED.__name__} that a comprehension took from another dict whose keys depend on data: "
+                f"write a loop (for k, v in d.items(): new[k] = {cls.MAPPED.__name__}(v))"
+            )
         return True
     of = cls.MAPPED if is_mapped(value) else cls
     cure = "is not supported: keep (key, value) pairs in one list"

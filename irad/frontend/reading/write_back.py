@@ -72,7 +72,7 @@ def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) ->
 
 def _listed(r: Reader, x: Any) -> Any:
     """x with its lists that grew in loops as the caller gets them; containers of the caller's in it stay themselves."""
-    if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(x, "_fields"):
+    if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(type(x), "_fields"):
         return with_items(r, x, True)
     if isinstance(x, dict):
         return {k: v if _from_outside(r, v) is not None else _listed(r, v) for k, v in x.items()}

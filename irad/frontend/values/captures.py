@@ -394,6 +394,9 @@ class Captures:
             out.default_factory = self.take(obj.default_factory, path.child("attr", "default_factory"))
         if hasattr(obj, "__dict__"):
             self.guard(path, "attributes", own_names(obj))
+            if vars(obj) is obj:  # self.__dict__ = self
+                out.__dict__ = out
+                return
             vars(out).update({k: self.take(v, path.child("attr", k)) for k, v in vars(obj).items()})
 
     def _set(self, obj: Any, path: Path) -> Any:

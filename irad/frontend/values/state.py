@@ -122,7 +122,7 @@ class Items(Place):
 
     def set(self, value: Any) -> None:
         base_method(self.owner, "clear")()
-        base_method(self.owner, "extend" if hasattr(self.owner, "extend") else "update")(value)
+        base_method(self.owner, "extend" if hasattr(type(self.owner), "extend") else "update")(value)
 
 
 @dataclass(eq=False)

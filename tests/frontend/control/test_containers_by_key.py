@@ -129,7 +129,56 @@ def copies(x: np.ndarray) -> Any:
     )
 
 
-@pytest.mark.parametrize("f", [groups, lists_of_pairs, all_of_a_list, one_list_of_many_names, sets, dicts, counters, copies])
+def stored_while_gone_over(x: np.ndarray) -> Any:
+    d, e = collections.defaultdict(list), {}
+    for v in x:
+        d[int(v)].append(v)
+        e[int(v)] = v
+    s = t = 0.0
+    for k in d:
+        for i, v in enumerate(d[k]):
+            s += v
+            if i + 1 < len(d[k]):
+                d[k][i + 1] += 2 * v
+    for k, v in e.items():
+        t += v
+        if 2 in e:
+            e[2] = e[2] + k
+    for v in d[1]:
+        d[1].append(d[1].pop(0))
+        s = 2 * s + v
+    c = collections.Counter(int(v) for v in x)
+    del c[7]
+    xs = d[2]
+    xs *= 2
+    return s, t, len(d[2]), c, d
+
+
+def in_two_dicts(x: np.ndarray) -> Any:
+    d, e = collections.defaultdict(list), {}
+    for v in x:
+        d[int(v)].append(v)
+    for k, v in d.items():
+        if len(v) > 1:
+            e[k] = v
+    return e, sum(len(e[k]) + d[k][0] for k in e)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        stored_while_gone_over,
+        in_two_dicts,
+        groups,
+        lists_of_pairs,
+        all_of_a_list,
+        one_list_of_many_names,
+        sets,
+        dicts,
+        counters,
+        copies,
+    ],
+)
 def test_as_python(f: Any) -> None:
     agrees(f, X)
     agrees(f, X[::-1] * 0.75 + 1.0)
@@ -192,9 +241,40 @@ def changed_inside(x: np.ndarray) -> Any:
     return len(d)
 
 
+def grown_inside(x: np.ndarray) -> Any:
+    d = {}
+    for v in x:
+        d[int(v)] = v
+    for k in d.keys():
+        d[k + 9] = 1.0
+    return d
+
+
+def changed_in_two_dicts(x: np.ndarray) -> Any:
+    d, e = collections.defaultdict(list), {}
+    for v in x:
+        d[int(v)].append(v)
+    for k in d:
+        e[k] = d[k]
+        e[k].append(1.0)
+    return d
+
+
+def taken_by_a_comprehension(x: np.ndarray) -> Any:
+    d = collections.defaultdict(list)
+    for v in x:
+        d[int(v)].append(v)
+    return {k: v for k, v in d.items() if len(v) > 1}[1][0]
+
+
 def test_refused() -> None:
     with pytest.raises(IradError, match="while a loop goes over it"):
         irad.compile(changed_inside)(X)
+    with pytest.raises(IradError, match="value of two dicts"):
+        irad.compile(changed_in_two_dicts)(X)
+    with pytest.raises(UnsupportedError, match="write a loop"):
+        irad.compile(taken_by_a_comprehension)(X)
+    agrees(grown_inside, X)
 
 
 def test_returned_factories() -> None:

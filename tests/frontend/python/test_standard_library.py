@@ -325,7 +325,20 @@ def copies(x):
     b["n"][1]["k"] = b["n"][1]["k"] * 2
     c = copy.copy(a)
     c["n"].append(x[2])
-    return a["w"][0] + b["w"].sum() + b["n"][1]["k"] + a["n"][2] + a["n"][1]["k"]
+    parts = (
+        collections.defaultdict(lambda: [0.0], u=[x[1]]),
+        collections.deque([x[0], x[2]], maxlen=2),
+        {1, 2},
+        collections.OrderedDict(r=x[1]),
+    )
+    table, last, known, ordered = copy.deepcopy(parts)
+    table["u"][0] *= 3.0
+    table["v"][0] += x[2]
+    last.append(table["u"][0])
+    known.add(3)
+    ordered["r"] *= x[0]
+    kept = parts[0]["u"][0] + parts[1][0] * len(parts[2]) + parts[3]["r"] * len(parts[0])
+    return a["w"][0] + b["w"].sum() + b["n"][1]["k"] + a["n"][2] + a["n"][1]["k"] + kept + sum(last) * len(known) + ordered["r"]
 
 
 class Obj:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.errors import UnsupportedError
 
 X = np.array([1.0, 1.2, 2.0, 0.5])
 
@@ -146,3 +147,60 @@ def test_items_that_are_attributes() -> None:
 
     np.testing.assert_allclose(irad.compile(made)(X), made(X))
     irad.check_grads(made, (X,), modes=("rev",))
+
+
+class Bunch(dict):
+    """A dict whose attributes are its items."""
+
+    def __init__(self, **items: Any):
+        super().__init__(**items)
+        self.__dict__ = self
+
+
+class Fields(dict):
+    """A dict whose attributes are its items, and None where there is none."""
+
+    __getattr__ = dict.get
+    __setattr__ = dict.__setitem__
+
+
+def changed_both_ways(d: Any, x: Any) -> Any:
+    d.a = d.a * x[0]
+    if x[1] > 0:
+        d.b = 7.0 * x[2]
+    else:
+        d["b"] = 8.0 * x[2]
+    for v in x:
+        d["a"] += v
+        if v > 0.75:
+            d.b *= 2 * v
+    d.c = d["a"]
+    del d["c"]
+    return d.a * d["b"] + 100 * d["a"] + d.b + len(d)
+
+
+@pytest.mark.parametrize("cls", [Bunch, Fields])
+def test_items_and_attributes_are_one(cls: Any) -> None:
+    f = lambda x: changed_both_ways(cls(a=2.0, b=3.0), x)
+    value, slope = irad.compile(f).value_and_grad(X)
+    assert value == pytest.approx(f(X), rel=1e-14)
+    want = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-6)
+    one, other = cls(a=2.0, b=3.0), cls(a=2.0, b=3.0)
+    assert irad.compile(changed_both_ways)(one, X) == pytest.approx(changed_both_ways(other, X), rel=1e-14)
+    assert dict(one) == pytest.approx(dict(other), rel=1e-14)
+
+
+class Marked(dict):
+    def __init__(self, mark: float, **items: Any):
+        super().__init__(**items)
+        self.mark = mark
+
+
+def test_one_of_two_with_attributes() -> None:
+    def f(x: Any) -> Any:
+        d = Marked(1.0, a=x[0]) if x[1] > 0 else Marked(2.0, a=x[2])
+        return d["a"] * d.mark
+
+    with pytest.raises(UnsupportedError, match="on one path"):
+        irad.compile(f)(X)

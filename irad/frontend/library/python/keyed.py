@@ -185,6 +185,18 @@ class KeyedDict(Keyed):
         """Pairs of key and value."""
         return list(zip(list(self.names), list(self.held)))
 
+    def live(self, what):
+        """keys(), values() or items() in a loop: what is there when the loop comes to it."""
+        size = len(self.names)
+        for i in range(size):
+            if what == "keys":
+                yield self.names[i]
+            elif what == "values":
+                yield self._out(self.held[i])
+            else:
+                yield self.names[i], self._out(self.held[i])
+            self._check_size(size)
+
     def __or__(self, other):
         new = self.copy()
         new.update(other)
@@ -229,6 +241,10 @@ class KeyedCounter(KeyedDict):
 
     def _missing(self, key):
         return 0
+
+    def __delitem__(self, key):
+        if key in self:
+            super().__delitem__(key)
 
     def update(self, items=()):
         """Count the elements, or add the counts of a dict."""

@@ -15,17 +15,26 @@ def refused(condition, message):
 
 class Pool:
     """What is in several lists: `items`, in the order in which they came, `owners`, the number of each one's list, and `sizes`,
-    how many elements each list has."""
+    how many elements each list has. `stores` counts changes of what was there."""
 
     def __init__(self):
         self.items = []
         self.owners = []
         self.sizes = []
+        self.stores = 0
 
     def numbered(self):
         """The number of another list."""
         self.sizes.append(0)
         return len(self.sizes) - 1
+
+
+class DictPool(Pool):
+    """The pool of a dict. `elsewhere`: the numbers of its lists that stand in the pool of another dict, too."""
+
+    def __init__(self):
+        self.elsewhere = []
+        super().__init__()
 
 
 class KeyedList:
@@ -45,13 +54,31 @@ class KeyedList:
         return self.pool is other.pool and self.number == other.number
 
     def moved(self, pool):
-        """Its number in a pool, in which its elements are from now on."""
+        """Its number in a pool, in which its elements are from now on. One that is a value of another dict stays there, too, and
+        neither of the two may be changed: they would be two lists."""
         if self.pool is not pool:
             old = self.whole()
+            if isinstance(self.pool, DictPool):
+                number = pool.numbered()
+                KeyedList((), pool, number).extend(old)
+                self.pool.elsewhere.append(self.number)
+                pool.elsewhere.append(number)
+                return number
             self.pool = pool
             self.number = pool.numbered()
             self.extend(old)
         return self.number
+
+    def _changing(self):
+        if isinstance(self.pool, DictPool):
+            refused(
+                self.number in self.pool.elsewhere,
+                "a list, set or dict that is a value of two dicts whose keys depend on data is changed: give one of them a copy",
+            )
+
+    def _storing(self):
+        self._changing()
+        self.pool.stores += 1
 
     def _positions(self):
         return [i for i, owner in enumerate(self.pool.owners) if owner == self.number]
@@ -61,9 +88,11 @@ class KeyedList:
         return [x for x, owner in zip(self.pool.items, self.pool.owners) if owner == self.number]
 
     def __iter__(self):
-        n = len(self)
-        for x in self.whole():
-            yield x
+        n, xs, stores = len(self), self.whole(), self.pool.stores
+        for i in range(n):
+            if self.pool.stores != stores:
+                xs, stores = self.whole(), self.pool.stores
+            yield xs[i]
             refused(len(self) != n, "a list that is a value of a dict is changed while a loop goes over it; go over list(xs)")
 
     def __len__(self):
@@ -88,9 +117,12 @@ class KeyedList:
     def __setitem__(self, k, x):
         if isinstance(k, slice):
             raise UnsupportedError("a slice of a list that is a value of a dict is assigned; make a new list")
+        self._storing()
         self.pool.items[self._positions()[k]] = x
 
     def __delitem__(self, k):
+        if isinstance(k, slice):
+            raise UnsupportedError("a slice of a list that is a value of a dict is deleted; make a new list")
         self.pop(k)
 
     def __eq__(self, other):
@@ -106,6 +138,14 @@ class KeyedList:
         self.extend(other)
         return self
 
+    def __imul__(self, n):
+        xs = self.whole()
+        if n <= 0:
+            self.clear()
+        for _ in range(n - 1):
+            self.extend(xs)
+        return self
+
     def __mul__(self, n):
         return KeyedList(self.whole() * n)
 
@@ -114,6 +154,7 @@ class KeyedList:
 
     def append(self, x):
         """Add an element."""
+        self._changing()
         self.pool.items.append(x)
         self.pool.owners.append(self.number)
         self.pool.sizes[self.number] += 1
@@ -131,6 +172,7 @@ class KeyedList:
         if k >= len(at):
             self.append(x)
         else:
+            self._storing()
             self.pool.items.insert(at[k], x)
             self.pool.owners.insert(at[k], self.number)
             self.pool.sizes[self.number] += 1
@@ -138,6 +180,7 @@ class KeyedList:
     def pop(self, k=-1):
         """Take an element out. Raises IndexError if there is none."""
         at = self._positions()[k]
+        self._storing()
         self.pool.owners.pop(at)
         self.pool.sizes[self.number] -= 1
         return self.pool.items.pop(at)
@@ -152,6 +195,7 @@ class KeyedList:
 
     def _keep(self, xs):
         """Have these elements instead."""
+        self._storing()
         others = [(x, owner) for x, owner in zip(self.pool.items, self.pool.owners) if owner != self.number]
         self.pool.items = [x for x, _ in others]
         self.pool.owners = [owner for _, owner in others]

@@ -4,15 +4,14 @@ import collections
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.python.keyed import MISSING, KeyedCounter, KeyedDefaultDict, KeyedDict, container
-from irad.frontend.library.python.keyed_lists import KeyedList, Pool
+from irad.frontend.library.python.keyed_lists import DictPool, KeyedList
 from irad.frontend.library.python.keyed_sets import KeyedSet
 
 
 def _pooled(xs, pool):
-    """A list, as one whose elements are in a pool."""
+    """A list, as one that can be in a pool, and its number there."""
     xs = xs if isinstance(xs, KeyedList) else KeyedList(xs)
-    xs.moved(pool)
-    return xs
+    return xs, xs.moved(pool)
 
 
 class KeyedDictOf(KeyedDict):
@@ -23,7 +22,7 @@ class KeyedDictOf(KeyedDict):
         super().__init__(items, **names)
 
     def _begin(self):
-        self.pool, self.values_pool = Pool(), Pool()
+        self.pool, self.values_pool = DictPool(), DictPool()
 
     def _in(self, value):
         if not container(value, self):
@@ -33,9 +32,9 @@ class KeyedDictOf(KeyedDict):
         if isinstance(value, KeyedList):
             return value.moved(self.pool)
         if isinstance(value, KeyedDict):
-            value.held = _pooled(value.held, self.values_pool)
-        value.names = _pooled(value.names, self.pool)
-        return value.names.number
+            value.held, _ = _pooled(value.held, self.values_pool)
+        value.names, number = _pooled(value.names, self.pool)
+        return number
 
     def _out(self, held):
         xs = KeyedList((), self.pool, held)
