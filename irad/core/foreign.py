@@ -119,6 +119,13 @@ def is_mapped(x: Any) -> bool:
     return is_written(type(x)) and hasattr(type(x), "MAPPED")
 
 
+def describe_class(cls: Any) -> str:
+    """A short name of the objects of a class, for error messages."""
+    if not is_written(cls) or not hasattr(cls, "MAPPED"):
+        return f"a {cls.__name__}"
+    return f"a {cls.MAPPED.__name__} whose {'elements' if cls.MAPPED in (list, set) else 'keys'} depend on data"
+
+
 def is_read(cls: type) -> bool:
     """Are the methods of a class read, and not run?"""
     return not is_library(cls.__module__) or is_written(cls)

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from irad.core.foreign import is_instance, own_names
+from irad.core.foreign import describe_class, is_instance, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, attributes, parts
@@ -296,7 +296,7 @@ def show(t: Any) -> str:
         return f"an array {t.type}"
     if isinstance(t, Grown):
         return "a list"
-    return f"a {t.cls.__name__}" if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
+    return describe_class(t.cls) if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
 _EXTENTS = ("axis", "most", "after", "growth", "checked")

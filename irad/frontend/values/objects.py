@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_instance, own_names
+from irad.core.foreign import base_items, describe_class, is_instance, own_names
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -447,4 +447,4 @@ def describe(x: Any) -> str:
         return "nothing"
     if isinstance(x, Stand):
         return f"a {x.cls.__name__}"
-    return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else f"a {type(x).__name__}"
+    return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else describe_class(type(x))

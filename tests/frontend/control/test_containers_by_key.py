@@ -267,6 +267,15 @@ def taken_by_a_comprehension(x: np.ndarray) -> Any:
     return {k: v for k, v in d.items() if len(v) > 1}[1][0]
 
 
+def begun_again(x: np.ndarray) -> Any:
+    d = {}
+    for v in x:
+        d[int(v)] = d.get(int(v), 0.0) + v
+        if len(d) > 2:
+            d = {}
+    return sum(d.values())
+
+
 def test_refused() -> None:
     with pytest.raises(IradError, match="while a loop goes over it"):
         irad.compile(changed_inside)(X)
@@ -274,6 +283,8 @@ def test_refused() -> None:
         irad.compile(changed_in_two_dicts)(X)
     with pytest.raises(UnsupportedError, match="write a loop"):
         irad.compile(taken_by_a_comprehension)(X)
+    with pytest.raises(UnsupportedError, match="a dict whose keys depend on data"):
+        irad.compile(begun_again)(X)
     agrees(grown_inside, X)
 
 
