@@ -138,6 +138,15 @@ def _run(r: Reader, body: Callable[[], Any]) -> tuple[bool, Any]:
         return True, None
 
 
+def at_run_time(r: Reader, body: Callable[[], Any]) -> Any:
+    """What a side of a branch gives that the program did not write: what Python would raise there is raised if it is taken."""
+    try:
+        return body()
+    except _IF_TRIED as e:
+        raise_as(r, e)
+        raise Dead from None
+
+
 _OF_PYTHON = (IndexError, ZeroDivisionError, OverflowError)  # errors of irad that Python raises too, where the line is reached
 _IF_TRIED = (PythonTypeError, PythonValueError)  # and those that are said at compile time, unless a `try` is around
 

@@ -22,7 +22,7 @@ from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, disjunction, negated
-from irad.frontend.control.regions import Dead, raise_always
+from irad.frontend.control.regions import Dead, at_run_time, raise_always
 from irad.frontend.control.special import at_site, class_name, compares_itself, rely_on
 from irad.frontend.control.templates import choices, is_weak_number
 from irad.frontend.control.varying import split, varies
@@ -295,8 +295,9 @@ def sequences_equal(r: Reader, a: Any, b: Any) -> Any:
     for x, y in pairs:
         if out is False:
             break
-        if isinstance(out, Arr) and (compares_itself(x) or compares_itself(y)):
-            out = branch(r, out, lambda x=x, y=y: same_or_equal(r, x, y), lambda: False)  # type: ignore[misc]
+        if isinstance(out, Arr) and (compares_itself(x) or compares_itself(y) or isinstance(x, Array) or isinstance(y, Array)):
+            later = lambda x=x, y=y: at_run_time(r, lambda: same_or_equal(r, x, y))  # type: ignore[misc]
+            out = branch(r, out, later, lambda: False)
         else:
             out = conjunction(out, same_or_equal(r, x, y))
     return out
@@ -320,7 +321,8 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     strict = {"le": "lt", "ge": "gt"}.get(name, name)
     if first is False:
         return r.operator(strict, a[0], b[0])
-    return branch(r, first, lambda: _lexicographic(r, name, a[1:], b[1:]), lambda: r.operator(strict, a[0], b[0]))
+    rest = lambda: at_run_time(r, lambda: _lexicographic(r, name, a[1:], b[1:]))
+    return branch(r, first, rest, lambda: r.operator(strict, a[0], b[0]))
 
 
 def _text_operator(r: Reader, name: str, *xs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,26 @@ def test_what_is_sorted_are_the_arrays_themselves() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="changed since"):
         irad.compile(many)(np.array([1.0, 2.0]))
+
+
+def cheapest_first(x: np.ndarray) -> Any:
+    queue: list[Any] = []
+    for i in range(len(x)):
+        heapq.heappush(queue, (x[i], i, x * i))  # the position stands before the array, so that arrays are never compared
+    out = np.zeros(len(x))
+    while queue:
+        cost, i, a = heapq.heappop(queue)
+        out = out * 0.5 + cost * a
+    return out, (x[0], x) < (x[1], x * 2), (x[0], x * 2) == (x[1], x)
+
+
+def test_what_stands_behind_in_a_tuple_is_compared_only_where_it_decides() -> None:
+    x = np.array([2.0, 1.0, 1.0, 3.0])
+    agrees(cheapest_first, x)
+    h = 1e-6
+    total = lambda x: np.sum(cheapest_first(x)[0])
+    x = np.array([2.0, 1.0, 1.5, 3.0])
+    want = [(total(x + h * e) - total(x - h * e)) / (2 * h) for e in np.eye(4)]
+    np.testing.assert_allclose(irad.grad(total)(x), want, rtol=1e-8)
+    with pytest.raises(ValueError, match="ambiguous"):
+        irad.compile(lambda x: (x[0], x) < (x[1], x * 2))(np.array([1.0, 1.0]))
