@@ -126,8 +126,13 @@ def site_of(r: Reader, container: Any) -> Any:
 
 
 def in_any_order(r: Reader, x: Any) -> Any:
-    """The elements of a set that data decide, for what does not depend on their order; anything else as it is."""
-    return r.getattr(x, "names") if is_mapped(x) and type(x).MAPPED is set else x
+    """The elements of a set that data decide, for what does not depend on their order, and those of a list or view now; anything else as
+    it is."""
+    if not is_mapped(x):
+        return x
+    return (
+        r.getattr(x, "names") if type(x).MAPPED is set else r.call(r.getattr(x, "whole"), []) if hasattr(type(x), "whole") else x
+    )
 
 
 def key_of(r: Reader, x: Any, of: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_mapped, is_value
+from irad.core.foreign import CODE, is_value
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
@@ -249,32 +249,7 @@ def if_(r: Reader, s: ast.If) -> None:
 
 @statement(ast.For)
 def for_(r: Reader, s: ast.For) -> None:
-    run_over(r, s, head(r, lambda: opened(r, _gone_over(r, s.iter))))
-
-
-def _gone_over(r: Reader, e: ast.expr) -> Any:
-    """What a loop goes over. `d.items()` of a dict whose keys data decide gives copies, but its body may change what is there."""
-    if (
-        isinstance(e, ast.Call)
-        and isinstance(e.func, ast.Attribute)
-        and e.func.attr in _VIEWS
-        and not e.args
-        and _is_plain(e.func.value)
-    ):
-        d = r.expr(e.func.value)
-        if is_mapped(d) and issubclass(type(d).MAPPED, dict):
-            return r.call(r.getattr(d, "live"), [e.func.attr], {})
-    return r.expr(e)
-
-
-_VIEWS = ("keys", "values", "items")
-
-
-def _is_plain(e: ast.expr) -> bool:
-    """May an expression be evaluated twice?"""
-    if isinstance(e, ast.Subscript):
-        return _is_plain(e.value) and isinstance(e.slice, (ast.Name, ast.Constant))
-    return isinstance(e, ast.Name) or (isinstance(e, ast.Attribute) and _is_plain(e.value))
+    run_over(r, s, head(r, lambda: opened(r, r.expr(s.iter))))
 
 
 def run_over(r: Reader, s: ast.For, it: Any) -> None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.foreign import is_mapped
 from irad.errors import UnsupportedError
 from irad.frontend.control import generators
 from irad.frontend.control.flow import branch, disjunction
@@ -161,11 +162,19 @@ def send(r: Reader, stream: Stream, value: Any) -> Any:
     return _next(r, stream)
 
 
+def _opened(r: Reader, x: Any) -> Any:
+    """iter(x); of a view of a dict by data, its elements by position, so that several are gone over side by side."""
+    if not (is_mapped(x) and hasattr(type(x), "at")):
+        return opened(r, x)
+    size = r.call(len, [x])
+    return Seq(size, lambda k: r.call(r.getattr(x, "at"), [k, size]), True)
+
+
 def _of_generators(plain: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:
     """The function that goes over generators by `lazy`; so too where data decide how many elements there are."""
 
     def call(r: Reader, *args: Any, **kwargs: Any) -> Any:
-        args = tuple(opened(r, x) if has_own_iterator(x) else x for x in args)
+        args = tuple(_opened(r, x) if has_own_iterator(x) else x for x in args)
         if any(_lazy(x) for x in args):
             return lazy(r, *args, **kwargs)
         if plain not in _SELECTING:

@@ -113,7 +113,24 @@ def first_again(x: np.ndarray) -> Any:
     return None
 
 
-@pytest.mark.parametrize("f", [visited, sums, taken_out, counts, made_at_once, algebra, pairs_as_keys, attributes, first_again])
+def views(x: np.ndarray) -> Any:
+    """They show what is in the dict when somebody looks."""
+    d: dict[int, Any] = {}
+    ks, vs, pairs = d.keys(), d.values(), d.items()
+    for v in x:
+        d[int(v)] = v
+    s = 0.0
+    for i, (k, v) in enumerate(pairs):
+        s += v * i
+        if k == 1:
+            d[2] = d[2] + 1.0
+    side = [k * v for k, v in zip(d.keys(), d.values())]
+    return s, sum(vs), len(ks), 2 in ks, list(ks), max(vs), sorted(pairs), [k for k in ks], dict(pairs), side, next(iter(vs))
+
+
+@pytest.mark.parametrize(
+    "f", [views, visited, sums, taken_out, counts, made_at_once, algebra, pairs_as_keys, attributes, first_again]
+)
 def test_as_python(f: Any) -> None:
     agrees(f, X)
     agrees(f, X[::-1] + 1.0)

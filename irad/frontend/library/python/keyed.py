@@ -44,6 +44,53 @@ class Keyed:
         return len(self.names)
 
 
+class View:
+    """What keys(), values() or items() of a dict give: what is in it when somebody looks."""
+
+    MAPPED = list  # what the caller gets
+
+    def __init__(self, of, what):
+        self.of, self.what = of, what
+
+    def whole(self):
+        """What is there now."""
+        return self.of.taken(self.what)
+
+    def listed(self):
+        """list() of it."""
+        return list(self.whole())
+
+    def in_order(self, key, reverse):
+        """sorted() of it."""
+        return sorted(self.whole(), key=key, reverse=reverse)
+
+    def __iter__(self):
+        return self.of.live(self.what)
+
+    def at(self, i, size):
+        """An element of what had so many when somebody began to go over it."""
+        self.of._check_size(size)
+        return self.of.at(self.what, i)
+
+    def __len__(self):
+        return len(self.of)
+
+    def __contains__(self, x):
+        return x in self.of if self.what == "keys" else x in self.whole()
+
+    def __eq__(self, other):
+        raise UnsupportedError("a comparison of keys, values or items of a dict whose keys depend on data: compare sorted lists")
+
+    def same_as(self, other):
+        """Are they one object? Not as far as this is asked."""
+        return False
+
+    def __getattr__(self, name):
+        raise UnsupportedAttribute(
+            f"{name} of keys, values or items of a dict whose keys depend on data is not supported; make a list"
+        )
+
+
 class KeyedDict(Keyed):
     """A dict whose keys data decide."""
 
@@ -175,27 +222,35 @@ class KeyedDict(Keyed):
 
     def keys(self):
         """The keys, in the order in which they came."""
-        return list(self.names)
+        return View(self, "keys")
 
     def values(self):
         """The values."""
-        return list(self.held)
+        return View(self, "values")
 
     def items(self):
         """Pairs of key and value."""
-        return list(zip(list(self.names), list(self.held)))
+        return View(self, "items")
+
+    def taken(self, what):
+        """keys(), values() or items() as they are now."""
+        if what == "keys":
+            return list(self.names)
+        return list(self.held) if what == "values" else list(zip(list(self.names), list(self.held)))
 
     def live(self, what):
         """keys(), values() or items() in a loop: what is there when the loop comes to it."""
         size = len(self.names)
         for i in range(size):
-            if what == "keys":
-                yield self.names[i]
-            elif what == "values":
-                yield self._out(self.held[i])
-            else:
-                yield self.names[i], self._out(self.held[i])
+            yield self.at(what, i)
             self._check_size(size)
+
+    def at(self, what, i):
+        """An element of keys(), values() or items()."""
+        if what == "keys":
+            return self.names[i]
+        value = self._out(self.held[i])
+        return value if what == "values" else (self.names[i], value)
 
     def __or__(self, other):
         new = self.copy()

@@ -81,13 +81,10 @@ class KeyedDictOf(KeyedDict):
         new.pool, new.values_pool = self.pool, self.values_pool
         return new
 
-    def values(self):
-        """The values, one after another."""
-        return Values(None, list(self.held), self)
-
-    def items(self):
-        """Pairs of key and value, one after another."""
-        return Values(list(self.names), list(self.held), self)
+    def taken(self, what):
+        """keys(), values() or items() as they are now."""
+        names = list(self.names)
+        return names if what == "keys" else Values(None if what == "values" else names, list(self.held), self)
 
 
 class Values:
