@@ -76,7 +76,7 @@ says how to add one.
 | `stats.gaussian_kde` | made inside or outside: densities, their logarithms, integrals over an interval |
 | `signal.step`, `impulse`, `lsim`, `cont2discrete` | systems as (num, den) or (A, B, C, D), or objects made outside |
 | `signal.upfirdn`, `resample_poly` | zeros beyond the ends, or the mean, median, minimum or maximum |
-| `linalg.orth`, `null_space` | how many columns there are, data decide; `null_space` has no derivative |
+| `linalg.orth`, `null_space` | how many columns there are, data decide; slopes of `null_space` are right where the choice of its basis does not matter, and NaN where it does |
 | `linalg.eig`, `eigvals` | complex numbers; eigenvectors on the right |
 | `special.eval_legendre` and the others, `legendre(n)` and the others | whole degrees known at compile time, by recurrence |
 | `special.lpmv`, `sph_harm_y`, `spherical_jn` and the others | a whole degree and order known at compile time, real numbers |

@@ -72,6 +72,22 @@ def test_compiled(name: str) -> None:
     check_compiled(*PROGRAMS[name])
 
 
+def test_slopes_of_a_null_space() -> None:
+    """They are right where the choice of its basis does not matter, and NaN where it does."""
+    wide = np.array([[1.0, 2.0, -0.5, 0.3], [0.4, -1.0, 0.8, 1.5]])
+    weights = np.arange(16.0).reshape(4, 4)
+
+    def projected(a: np.ndarray) -> Any:
+        n = sl.null_space(a)
+        return np.sum(n @ n.T * weights)
+
+    pinv = np.linalg.pinv(wide)  # the projector is 1 - pinv(a) a
+    rest = np.eye(4) - pinv @ wide
+    want = -(pinv.T @ (weights + weights.T) @ rest)
+    np.testing.assert_allclose(irad.grad(projected)(wide), want, rtol=1e-10, atol=1e-12)
+    assert np.isnan(irad.grad(lambda a: np.sum(sl.null_space(a)[0]))(wide)).all()
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         irad.compile(lambda b: sl.solveh_banded(b, np.ones(4)))(-ABOVE)
@@ -79,5 +95,3 @@ def test_what_is_refused() -> None:
         irad.compile(lambda c: sl.solve_circulant(c, np.ones(4)))(np.ones(4))
     with pytest.raises(UnsupportedError, match="left=True"):
         irad.compile(lambda a: sl.eig(a, left=True))(A)
-    with pytest.raises(UnsupportedError, match="which vectors complete the bases is arbitrary"):
-        irad.grad(lambda a: np.sum(sl.null_space(a) ** 2))(WIDE)

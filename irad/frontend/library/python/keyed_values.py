@@ -62,6 +62,11 @@ class KeyedDictOf(KeyedDict):
     def pop(self, key, default=MISSING):
         """Take a key out and give its value, or the default. Raises KeyError without one."""
         at = self._place_of(key) if default is MISSING else self._place(key)
+        if default is None:
+            if at < 0:
+                return None
+            self.names.pop(at)
+            return self._out(self.held.pop(at))
         held = 0 if default is MISSING else self._in(default)
         if at >= 0:
             self.names.pop(at)
