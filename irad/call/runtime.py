@@ -165,6 +165,8 @@ class Cache:
                     s = s or bounded(lambda: self.make(fn, args, kwargs, self.options, *([live] if live else ())))
                 self._add(key, s)
                 self.seconds[s] = time.perf_counter() - start
+                if "raise" in np.geterr().values():
+                    import_later("irad.call.versions").warn_of_raising(fn)
                 if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
                     self._warn(fn, key)
         return s, leaves, rest

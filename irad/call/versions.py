@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from irad.call.runtime import Cache, cache_for
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.traced import Leaf
@@ -70,6 +72,16 @@ def warn(fn: Any, cache: Cache, key: Any) -> None:
     text = (
         f"{name} has been compiled for {len(keys)} shapes: {', '.join(_argument(fn, key[0], n - 1) for n in varies)} varies "
         f"({', '.join(shapes[:3])}...). Each shape is compiled by itself; dynamic=True makes code for all sizes"
+    )
+    warnings.warn(text, UserWarning, stacklevel=_depth())
+
+
+def warn_of_raising(fn: Any) -> None:
+    """Say that NumPy is set to raise exceptions that compiled code does not raise."""
+    told = ", ".join(f"{k}='raise'" for k, v in np.geterr().items() if v == "raise")
+    text = (
+        f"np.seterr({told}): {getattr(fn, '__name__', 'a function')} as compiled raises no FloatingPointError; "
+        "test the operands (if np.any(y == 0): raise ...)"
     )
     warnings.warn(text, UserWarning, stacklevel=_depth())
 

@@ -66,3 +66,16 @@ def test_other_types_are_no_shapes() -> None:
         warnings.simplefilter("error")
         for t in "bhiqBHIQfd":
             c(np.ones(3, t))
+
+
+def test_numpy_that_is_set_to_raise_is_warned_of() -> None:
+    old = np.seterr(divide="raise")
+    try:
+        with pytest.warns(UserWarning, match=r"np.seterr\(divide='raise'\): inverse as compiled raises no FloatingPointError"):
+
+            def inverse(x: float) -> float:
+                return 1.0 / x
+
+            assert irad.compile(inverse)(np.float64(4.0)) == 0.25
+    finally:
+        np.seterr(**old)
