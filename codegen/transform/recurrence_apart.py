@@ -69,6 +69,7 @@ class RecurrenceApart:
             raise Unfit
         self.again = self.repeated()
         self.handed = self.between()
+        self.places = {n: fresh(f"{n}_ahead") for n in self.handed}  # where they wait
         self.size = BYTES // max(8, sum(DTYPES[self.dtypes[n]].itemsize for n in self.handed))
 
     # ---- memory ----
@@ -223,8 +224,7 @@ class RecurrenceApart:
 
     @property
     def buffers(self) -> list[kf.Buffer]:
-        """Where numbers wait."""
-        self.places = {n: self.fresh(f"{n}_ahead") for n in self.handed}
+        """The memory of what is handed over."""
         trips = min(self.size, int(kf.trips(self.loop)))
         return [kf.Buffer(b, self.dtypes[n], (trips,)) for n, b in self.places.items()]
 

@@ -59,7 +59,7 @@ def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
         return r.call(own, args, {})
     except UnsupportedError as error:
         if e is not None and (wanted := getattr(error, "wanted", None)) is not None:
-            error.site = _Holds(e, wanted)  # type: ignore[attr-defined]
+            error.site = _Holds(e, wanted)
         raise
 
 
@@ -83,11 +83,12 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
         cure = f"must be made for it: give the dict a new one (d[k] = {of.__name__}(xs))"
     error = UnsupportedError(f"a {of.__name__} as a value of a dict whose keys depend on data {cure}")
     if type(holder) in OF.values():
-        error.site = site_of(r, value)  # type: ignore[attr-defined]
+        error.site = site_of(r, value)
     elif of in (*CLASSES, list) and type(holder) in OF:
-        error.wanted = (CLASSES.get(of, KeyedList), *_factory(value))  # type: ignore[attr-defined]
+        wanted = (CLASSES.get(of, KeyedList), *_factory(value))
+        error.wanted = wanted  # type: ignore[attr-defined]
         if (made_by := site_of(r, holder)) is not None:
-            error.site = _Holds(made_by, error.wanted)  # type: ignore[attr-defined]
+            error.site = _Holds(made_by, wanted)
     raise error
 
 

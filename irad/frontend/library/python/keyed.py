@@ -118,6 +118,15 @@ class KeyedDict(Keyed):
         """What is held of the value of a key that is not there."""
         raise KeyError(key)
 
+    def _add(self, key, held):
+        self.names.append(key)
+        self.held.append(held)
+
+    def _drop(self, at):
+        """Take the key at a place out; what was held of its value."""
+        self.names.pop(at)
+        return self.held.pop(at)
+
     def _check_size(self, size):
         if len(self.names) != size:
             raise RuntimeError("dictionary changed size during iteration")
@@ -146,15 +155,12 @@ class KeyedDict(Keyed):
         held = self._in(value)
         at = self._place(key)
         if at < 0:
-            self.names.append(key)
-            self.held.append(held)
+            self._add(key, held)
         else:
             self.held[at] = held
 
     def __delitem__(self, key):
-        at = self._place_of(key)
-        self.names.pop(at)
-        self.held.pop(at)
+        self._drop(self._place_of(key))
 
     def get(self, key, default=None):
         """The value of a key, or the default."""
@@ -166,8 +172,7 @@ class KeyedDict(Keyed):
         at = self._place(key)
         held = self._in(default)
         if at < 0:
-            self.names.append(key)
-            self.held.append(held)
+            self._add(key, held)
         else:
             held = self.held[at]
         return self._out(held)
@@ -179,8 +184,7 @@ class KeyedDict(Keyed):
             if default is MISSING:
                 raise KeyError(key)
             return default
-        self.names.pop(at)
-        return self._out(self.held.pop(at))
+        return self._out(self._drop(at))
 
     def popitem(self):
         """Take the last key out and give it with its value. Raises KeyError if there is none."""
@@ -198,15 +202,14 @@ class KeyedDict(Keyed):
 
     def as_dict(self):
         """dict() of it."""
-        new = KeyedDict()
-        new.names, new.held = list(self.names), list(self.held)
-        return new
+        return self._of_the_same(KeyedDict())
 
     def copy(self):
         """Another one of the same keys and values."""
-        new = self._empty()
-        new.names = list(self.names)
-        new.held = list(self.held)
+        return self._of_the_same(self._empty())
+
+    def _of_the_same(self, new):
+        new.names, new.held = list(self.names), list(self.held)
         return new
 
     def update(self, items=(), **names):
@@ -281,8 +284,7 @@ class KeyedDefaultDict(KeyedDict):
         if self.default_factory is None:
             raise KeyError(key)
         held = self._in(self._made())
-        self.names.append(key)
-        self.held.append(held)
+        self._add(key, held)
         return held
 
     def _empty(self):

@@ -120,17 +120,8 @@ class KeyedSet(Keyed):
         """Have they nothing in common?"""
         return len(self.intersection(other)) == 0
 
-    def __or__(self, other):
-        return self.union(other)
-
-    def __and__(self, other):
-        return self.intersection(other)
-
-    def __sub__(self, other):
-        return self.difference(other)
-
-    def __xor__(self, other):
-        return self.symmetric_difference(other)
+    __or__, __and__, __sub__, __xor__ = union, intersection, difference, symmetric_difference
+    __le__, __ge__ = issubset, issuperset
 
     def __ior__(self, other):
         self.update(other)
@@ -148,14 +139,8 @@ class KeyedSet(Keyed):
         self.symmetric_difference_update(other)
         return self
 
-    def __le__(self, other):
-        return self.issubset(other)
-
     def __lt__(self, other):
         return self.issubset(other) and len(self) < len(other)
-
-    def __ge__(self, other):
-        return self.issuperset(other)
 
     def __gt__(self, other):
         return self.issuperset(other) and len(self) > len(other)

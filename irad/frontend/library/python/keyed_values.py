@@ -63,28 +63,19 @@ class KeyedDictOf(KeyedDict):
         """Take a key out and give its value, or the default. Raises KeyError without one."""
         at = self._place_of(key) if default is MISSING else self._place(key)
         if default is None:
-            if at < 0:
-                return None
-            self.names.pop(at)
-            return self._out(self.held.pop(at))
+            return None if at < 0 else self._out(self._drop(at))
         held = 0 if default is MISSING else self._in(default)
         if at >= 0:
-            self.names.pop(at)
-            held = self.held.pop(at)
+            held = self._drop(at)
         return self._out(held)
-
-    def copy(self):
-        """Another one of the same keys and values."""
-        return self._of_the_same(self._empty())
 
     def as_dict(self):
         """dict() of it."""
         return self._of_the_same(KeyedDictOf(self.kind))
 
     def _of_the_same(self, new):
-        new.names, new.held = list(self.names), list(self.held)
         new.pool, new.values_pool = self.pool, self.values_pool
-        return new
+        return super()._of_the_same(new)
 
     def taken(self, what):
         """keys(), values() or items() as they are now."""
