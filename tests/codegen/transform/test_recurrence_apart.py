@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,14 @@ from irad.codegen.kernel.form import Apply, Const, Kernel, Let, Load, Param, Sto
 from irad.codegen.kernel.interp import Machine
 from irad.codegen.kernel.show import show
 from irad.codegen.transform import outer_lanes, recurrence_apart
+from tests.support.random_kernels import Maker
 
 SIZE = 90
 PARAMS = [*[Param(b, "f64", (SIZE,)) for b in "abc"], Param("err", "i64", (8,))]
 
 
-class _Random:
+class _Random(Maker):
     """A loop that hands on variables and elements of arrays, and computes beside them, in branches and small loops too."""
-
-    def __init__(self, seed: int):
-        self.r, self.count = random.Random(seed), 0
-
-    def fresh(self) -> str:
-        self.count += 1
-        return f"v{self.count}"
 
     def place(self, buf: str) -> int:
         return self.r.choice((2, 2, 2, 1, 3, 40) if buf == "b" else (2, 2, 0, 41))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from irad.codegen.kernel.show import show
 from irad.codegen.transform.scalar_replacement import forwarded
 from irad.core.switches import without
 from tests.support.native import native
+from tests.support.random_kernels import Maker
 
 SIZE = 40
 PARAMS = [
@@ -28,19 +28,14 @@ PARAMS = [
 ]
 
 
-class _Random:
+class _Random(Maker):
     """A loop that loads and stores near its index: under conditions, in loops inside, at places that data decides."""
 
     def __init__(self, seed: int):
-        self.r = random.Random(seed)
-        self.count = 0
+        super().__init__(seed)
         self.values = ["start"]
         self.stride = self.r.choice((1, 1, 1, 2))
         self.step = self.r.choice((1, 1, 1, -1, 2))
-
-    def fresh(self) -> str:
-        self.count += 1
-        return f"v{self.count}"
 
     def place(self, var: str) -> kf.Index:
         return integer(var) * self.stride + self.r.randrange(8, 11)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,14 @@ from irad.codegen.kernel.show import show
 from irad.codegen.transform.split_trips import LEAST, split_trips
 from irad.core.switches import without
 from tests.support.native import native
+from tests.support.random_kernels import Maker
 
 SIZE = 80
 PARAMS = [*[Param(b, "f64", (SIZE,)) for b in "ab"], Param("err", "i64", (8,))]
 
 
-class _Random:
+class _Random(Maker):
     """Two loops, one in the other, that ask for their indices in every way, and choose numbers and places by it."""
-
-    def __init__(self, seed: int):
-        self.r, self.count = random.Random(seed), 0
-
-    def fresh(self) -> str:
-        self.count += 1
-        return f"v{self.count}"
 
     def condition(self, var: str, bools: list[str]) -> list[kf.Stmt]:
         r, name = self.r, self.fresh()
