@@ -168,6 +168,8 @@ class _Strips(Loops):
     ) -> list[kf.Stmt]:
         """The loop as parts (first trip, how many trips, ranges) of `most` trips or a few less."""
         trips = int(kf.trips(s))
+        if trips == 0:  # a part of a loop in parts
+            raise Unfit
         blocks = -(-trips // most)
         size = trips // blocks
         if blocks == 1:

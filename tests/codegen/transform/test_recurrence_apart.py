@@ -14,6 +14,7 @@ from irad.codegen.kernel.form import Apply, Const, Kernel, Let, Load, Param, Sto
 from irad.codegen.kernel.interp import Machine
 from irad.codegen.kernel.show import show
 from irad.codegen.transform import outer_lanes, recurrence_apart
+from irad.core.lazy_dataclass import replace
 from tests.support.random_kernels import Maker
 
 SIZE = 90
@@ -95,6 +96,17 @@ def test_random_loops(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         got = _after(new)
         assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(got, want)), show(kernel) + show(new)
     assert apart > 15
+
+
+def test_loops_of_no_trips() -> None:
+    """They are left when other passes take loops in parts."""
+    for seed in range(60):
+        kernel = _Random(seed).kernel()
+        body = [replace(t, hi=t.lo) if isinstance(t, kf.For) else t for t in kernel.body]
+        none = replace(kernel, body=body)
+        new = outer_lanes.laned(none)
+        verify(new)
+        assert all(np.array_equal(x, y) for x, y in zip(_after(new), _after(none)))
 
 
 def level_and_gain(x, threshold, ratio):
