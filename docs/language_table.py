@@ -417,6 +417,13 @@ for v in x:
     found[int(v > 0.8)].append(v * s)
 y = sum(found[0]) + 2 * sum(found[1])
 
+# what data choose, in dicts and lists, by numbers, tuples and texts, is changed
+q = {(i, j): {"left": 0.0, "right": 0.0} for i in range(2) for j in range(2)}
+for v in x:
+    way, at = "left" if v > 0.8 else "right", (int(v > 0.5), int(v > 1.0))
+    q[at][way] += s * (v - q[at][way])
+y = sum(row["left"] + 2 * row["right"] for row in q.values())
+
 # an iterator that is zipped with itself
 it = iter(x)
 y = sum(a * b for a, b in zip(it, it))

@@ -81,6 +81,7 @@ class SourceReader(Reader):
     narrowed = nullable.narrowed
     one_by_one = lambda self: import_later("irad.frontend.reading.resumed")  # seldom needed
     chosen_items = lambda self: import_later("irad.frontend.control.chosen_items")
+    several = lambda self: import_later("irad.frontend.control.several")
     chosen_keys = lambda self: import_later("irad.frontend.control.chosen_keys")
     buckets = lambda self: import_later("irad.frontend.reading.buckets")
 

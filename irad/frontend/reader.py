@@ -10,7 +10,7 @@ import ast
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying,
 from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import State
-from irad.frontend.values.unfit import unfit
+from irad.frontend.values.unfit import OneOf, unfit
 from irad.ops.intervals import definition
 
 Handler = Callable[["Reader", Any], Any]
@@ -46,6 +46,7 @@ expression = into(EXPRESSIONS)  # the decorated function is the meaning of these
 statement = into(STATEMENTS)  # of statements
 
 
+VIEWS = ("keys", "values", "items")  # methods of dicts
 OWN = str(Path(__file__).resolve().parents[1]) + os.sep  # where irad's own functions are
 
 
@@ -111,13 +112,21 @@ class Reader:
 
     # ---- dispatch ----
 
-    def expr(self, node: ast.expr) -> Any:
+    def expr(self, node: ast.expr, itself: bool = False) -> Any:
+        """The value of an expression, checked to be there; with `itself` it may be a `OneOf`."""
+        return self.there(self.itself(node) if itself else self.perhaps(node), node)
+
+    def there(self, x: Any, node: ast.expr) -> Any:
         """The value of an expression, checked to be there."""
-        out = self.perhaps(node)
-        return self.definite(out, node) if type(out) is Nullable else out
+        return self.definite(x, node) if type(x) is Nullable else x
 
     def perhaps(self, node: ast.expr) -> Any:
         """The value of an expression, which may be a `Nullable`."""
+        out = self.itself(node)
+        return self.several().content(self, out) if type(out) is OneOf else out
+
+    def itself(self, node: ast.expr) -> Any:
+        """The value of an expression, which may be a `Nullable` or a `OneOf`."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
             raise UnsupportedError(f"{words_for(node)} is not supported in compiled code", self.loc(node))
@@ -127,6 +136,14 @@ class Reader:
         except Exception as e:
             self.placed(e, node)
             raise
+
+    def look(self, e: ast.expr, until: ExitStack) -> Any:
+        """The value of an expression that is looked at until then, and not kept: what is one of several things may not change meanwhile."""
+        f = e.func if isinstance(e, ast.Call) and not e.args and not e.keywords else None
+        view = isinstance(f, ast.Attribute) and f.attr in VIEWS and isinstance(f.value, (ast.Subscript, ast.Name, ast.Attribute))
+        x = self.expr(f.value, True) if view else self.itself(e)  # type: ignore[union-attr]
+        x = until.enter_context(self.several().looking(self, x)) if type(x) is OneOf else x
+        return self.call(self.getattr(x, f.attr), []) if view else x  # type: ignore[union-attr]
 
     def stmt(self, node: ast.stmt) -> None:
         handler = STATEMENTS.get(type(node))
@@ -345,6 +362,7 @@ class Reader:
         """The module that chooses items of sequences, and what is computed of a string, by data."""
         raise NotImplementedError
 
+    several = chosen_items  # the module of what is one of several things, by data
     chosen_keys = chosen_items  # the module of items of dicts at keys that depend on data
     buckets = chosen_items  # the module of changes of one of several containers, which data choose
 

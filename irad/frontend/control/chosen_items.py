@@ -15,6 +15,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.objects import Poison, Text, is_number
 from irad.frontend.values.positions import position_of
+from irad.frontend.values.runs import has_run
 from irad.ops.elementwise import cast_to
 from irad.ops.text import choice_field, choices_of
 
@@ -56,6 +57,11 @@ def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
     return (_string(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
 
 
+def of_place(r: Reader, items: list[Any], at: Arr, most: int = MOST) -> tuple[Any] | None:
+    """(items[at],), of a position that is known to be there; None where it cannot be chosen by data. `most`: of things that are no numbers."""
+    return (_one_of(r, items, at),) if _can(r, items, most) else None
+
+
 def of_choice(r: Reader, x: Text, f: Callable[[str], Any]) -> Any:
     """What f gives for a string that is one of several by data. Raises NeedStatic for text of another kind, or if f raises for one."""
     options = choices_of(x.template)
@@ -71,14 +77,14 @@ def of_choice(r: Reader, x: Text, f: Callable[[str], Any]) -> Any:
     return found[0]
 
 
-def _can(r: Reader, items: list[Any]) -> bool:
+def _can(r: Reader, items: list[Any], most: int = MOST) -> bool:
     if all(x is items[0] for x in items):
         return True
     if all(map(is_number, items)):
         return _joined(items) is not None
-    if (columns := _columns(items)) is not None and all(_can(r, c) for c in columns):
+    if (parts := columns(items)) is not None and all(_can(r, c, most) for c in parts):
         return True
-    return len(items) <= (2 * MOST if all(type(x) is str for x in items) else MOST)
+    return len(items) <= (2 * MOST if all(type(x) is str for x in items) else most)
 
 
 def _joined(items: list[Any]) -> Num | None:
@@ -89,9 +95,13 @@ def _joined(items: list[Any]) -> Num | None:
     return reduce(join_numbers, kinds)
 
 
-def _columns(items: list[Any]) -> list[list[Any]] | None:
-    """What stands in each place of rows of one class and length; None if they are no such rows."""
+def columns(items: list[Any]) -> list[list[Any]] | None:
+    """What stands in each place of rows of one class and length, or of dicts of the same keys; None if they are no such rows."""
     cls = type(items[0])
+    if cls is dict and all(type(x) is dict and list(x) == list(items[0]) for x in items):
+        return [[row[k] for row in items] for k in items[0]]
+    if any(map(has_run, items)):
+        return None
     if not (cls is list or issubclass(cls, tuple)) or any(type(x) is not cls or len(x) != len(items[0]) for x in items):
         return None
     return [[row[k] for row in items] for k in range(len(items[0]))]
@@ -109,17 +119,17 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
         return number(r, values, at)
     if all(type(x) is str for x in items):
         return _string(r, items, at)
-    columns = _columns(items)
-    if columns is not None and all(_can(r, c) for c in columns):
-        return _row(r, items, [_one_of(r, c, at) for c in columns])
+    parts = columns(items)
+    if parts is not None and all(_can(r, c) for c in parts):
+        return _row(r, items, [_one_of(r, c, at) for c in parts])
     return _branched(r, items, at, 0)
 
 
-def _row(r: Reader, rows: list[Any], columns: list[Any]) -> Any:
+def _row(r: Reader, rows: list[Any], parts: list[Any]) -> Any:
     cls = type(rows[0])
-    if cls is not list:
-        return tuple.__new__(cls, columns)
-    out = r.state.made(columns)
+    if cls is not list and cls is not dict:
+        return tuple.__new__(cls, parts)
+    out = r.state.made(parts if cls is list else dict(zip(rows[0], parts)))
     for x in (out, *rows):
         r.state.lock(x)
     return out

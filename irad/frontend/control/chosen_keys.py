@@ -11,18 +11,64 @@ from irad.frontend.control import chosen_items
 from irad.frontend.control.flow import branch
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Poison
+from irad.frontend.values.objects import Poison, Text
+from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, eq, ge, lt, select
+from irad.ops.text import choices_of
 
 MOST = 64  # keys of a dict up to which data may decide where something is stored
 
 
-def by_data(r: Reader, d: Any, key: Any) -> bool:
-    """Is it a dict by whole numbers, or by True and False, and does data decide which of them it is?"""
+def by_data(r: Reader, d: Any, key: Any, always: bool = False) -> bool:
+    """Is it a dict by whole numbers, or by True and False, and does data decide which of them it is? A number that may be known counts only
+    with `always`."""
     if type(d) is not dict or not d or not isinstance(key, Arr) or key.shape or key.name[0] not in "iub":
         return False
-    return all(type(k) in (int, bool) for k in d) and not r.may_be_known(key)
+    return all(type(k) in (int, bool) for k in d) and (always or not r.may_be_known(key))
+
+
+def tuple_place(r: Reader, d: dict[Any, Any], key: tuple[Any, ...], always: bool = False) -> Value | None:
+    """The place of a key among the keys, if those are tuples of whole numbers and data decide which it is; else None. Raises KeyError at
+    run time."""
+    whole = lambda k: type(k) is int or (isinstance(k, Arr) and not k.shape and k.name[0] in "iu")
+    traced = [k for k in key if isinstance(k, Arr)]
+    if not d or not traced or not all(map(whole, key)) or not (always or not all(map(r.may_be_known, traced))):
+        return None
+    if not all(type(k) is tuple and len(k) == len(key) and all(type(n) is int for n in k) for k in d):
+        return None
+    parts = [cast_to(k.value, "i64") if isinstance(k, Arr) else k for k in key]
+    same = [
+        reduce(lambda a, b: a & b, [eq(a, b) for a, b in zip(parts, k) if isinstance(a, Value)]) for k in d if _may_be(parts, k)
+    ]
+    places = [n for n, k in enumerate(d) if _may_be(parts, k)]
+    shown = f"({', '.join('{}' if isinstance(k, Value) else str(k) for k in parts)}{',' if len(key) == 1 else ''})"
+    there = reduce(lambda a, b: a | b, same) if same else scalar(False, "bool")
+    raise_if(~there, *traced_values(parts), exc="KeyError", message=shown)
+    out = scalar(places[0] if places else 0, "i64")
+    for n, here in list(zip(places, same))[1:]:
+        out = select(here, scalar(n, "i64"), out)
+    return out
+
+
+def traced_values(parts: list[Any]) -> list[Value]:
+    return [k for k in parts if isinstance(k, Value)]
+
+
+def _may_be(parts: list[Any], k: tuple[int, ...]) -> bool:
+    return all(isinstance(a, Value) or a == b for a, b in zip(parts, k))
+
+
+def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[list[Any], Arr]:
+    """The items of keys that are texts, and the place of the one that data choose among them. Raises KeyError at run time."""
+    place, there = which.value, [k for k, o in enumerate(options) if o in d]
+    for k, o in enumerate(options):
+        if k not in there:
+            raise_if(eq(which.value, k), exc="KeyError", message=o.replace("{", "{{").replace("}", "}}"))
+    if len(there) < len(options):
+        for n, k in enumerate(there):
+            place = select(eq(which.value, k), scalar(n, "i64"), place if n else scalar(0, "i64"))
+    return [d[options[k]] for k in there], Arr(place, True)
 
 
 def _keys(r: Reader, d: dict[Any, Any]) -> list[int]:
@@ -70,6 +116,20 @@ def get(r: Reader, d: dict[Any, Any], key: Arr, default: Any = None) -> Any:
     if isinstance(out, Poison):
         raise out.error("what d.get gives for a key that depends on data")
     return out
+
+
+def store_by_text(r: Reader, d: dict[Any, Any], key: Text, value: Any) -> None:
+    """d[key] = value, where the key is one of several texts by data. A dict does not grow by data: an error of irad's own at run time."""
+    options = choices_of(key.template)
+    if options is None or not any(o in d for o in options):
+        raise key.unknown()
+    for k, o in enumerate(options):
+        same = eq(key.operands[0].value, k)
+        if o in d:
+            branch(r, Arr(same, True), lambda o=o: r.setitem(d, o, value), lambda: None)  # type: ignore[misc]
+        else:
+            message = f"a dict gets the key {o!r} that it lacks, by data; put all keys there before"
+            raise_if(same, exc="UnsupportedError", message=message.replace("{", "{{").replace("}", "}}"))
 
 
 def store(r: Reader, d: dict[Any, Any], key: Arr, value: Any) -> None:

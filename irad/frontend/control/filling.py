@@ -15,6 +15,7 @@ from irad.core.types import BOOL, I64, Dim, Type
 from irad.frontend.control.templates import (
     Ary,
     Bad,
+    Chosen,
     Composite,
     Grown,
     Null,
@@ -55,6 +56,7 @@ from irad.frontend.values.runs import (
     with_room,
     with_row,
 )
+from irad.frontend.values.unfit import OneOf
 from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
@@ -82,6 +84,20 @@ def chosen(options: tuple[str, ...], x: Any) -> Value:
     return out
 
 
+def _number_among(options: tuple[Any, ...], x: Any) -> Value:
+    """The number of a thing, or of the one of several that it is, among the options."""
+    place = lambda o: next(k for k, y in enumerate(options) if y is o)
+    if not isinstance(x, OneOf):
+        return scalar(place(x), "i64")
+    places = [place(o) for o in x.options]
+    if places == [*range(len(places))]:
+        return x.place.value
+    out = scalar(places[0], "i64")
+    for k, n in enumerate(places[1:], 1):
+        out = select(eq(x.place.value, k), scalar(n, "i64"), out)
+    return out
+
+
 def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> list[Value]:
     """Values that fill the holes of `t` for `obj`, made in the current builder. `read(array)` gives an array's content."""
     seen = set() if seen is None else seen
@@ -91,6 +107,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
         return []
     if isinstance(t, Pick):
         return [chosen(t.options, obj)]
+    if isinstance(t, Chosen):
+        return [_number_among(t.options, obj)]
     if isinstance(t, Opt):
         if obj is UNDEFINED:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
@@ -126,7 +144,7 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
     seen = set() if seen is None else seen
     if isinstance(t, Num):
         return [Type(t.dtype)]
-    if isinstance(t, Pick):
+    if isinstance(t, (Pick, Chosen)):
         return [I64]
     if isinstance(t, Null) and t.other is not None:
         return [BOOL, *holes(t.child, seen), *holes(t.other, seen)]
@@ -272,6 +290,8 @@ class Maker:
             return Arr(next(self.values), t.weak, t.mixed)
         if isinstance(t, Pick):
             return Text(choice_field(t.options), (Arr(next(self.values), True),))
+        if isinstance(t, Chosen):
+            return OneOf(t.options, Arr(next(self.values), True), t.homes, t.wanted)
         if isinstance(t, Opt):
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)

@@ -30,9 +30,11 @@ from irad.frontend.control.templates import (
     array_and_other,
     bare,
     choices,
+    differ,
     equal,
     is_zero_d,
     join_numbers,
+    joined_choices,
     mutable,
     number,
     one_of,
@@ -51,15 +53,7 @@ from irad.frontend.values.objects import (
     Varying,
     is_number,
 )
-from irad.frontend.values.runs import (
-    GROWING,
-    has_run,
-    head,
-    larger,
-    length_of,
-    most_of,
-    tail,
-)
+from irad.frontend.values.runs import GROWING, has_run, head, larger, length_of, most_of, tail
 from irad.frontend.values.state import same
 
 Content = Callable[[Any], Any]
@@ -193,6 +187,8 @@ class Joiner:
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
         a = t.obj if isinstance(t, Same) else None
+        if (found := joined_choices(t if a is None else a, b, self.lasting)) is not None:
+            return found
         have, other = t.options if isinstance(t, Pick) else choices(a), choices(b)
         if have is not None and other is not None:
             return one_of((*have, *(o for o in other if o not in have)))
@@ -210,13 +206,13 @@ class Joiner:
             node = self._lists(t, a, b) or self._nodes(t, a, b)
             if node is not None:
                 return node
-        return self._varying(t, b) if self.lasting is not None else _differ(t, b)
+        return self._varying(t, b) if self.lasting is not None else differ(t, b)
 
     def _varying(self, t: Template, b: Any) -> Template:
         """The template of an array on some paths, and a number or an empty list on the others."""
         sides = array_and_other(t), array_and_other(b)
         if None in sides:
-            return _differ(t, b)
+            return differ(t, b)
         (array, other), (array_b, other_b) = sides  # type: ignore[misc]
         if array is None or array_b is None:
             array, side = (array_b, 1) if array is None else (array, 0)
@@ -227,7 +223,7 @@ class Joiner:
             return array
         both = self._others(other, other_b)
         if both is None or any(isinstance(x, list) and self.contents[k](x) for k, x in enumerate((other, other_b))):
-            return _differ(t, b)
+            return differ(t, b)
         return Null(array, both)
 
     def _others(self, a: Any, b: Any) -> Template | None:
@@ -331,10 +327,6 @@ class Joiner:
         return Composite(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
-def _differ(t: Template, b: Any) -> Bad:
-    return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
-
-
 class _OfElements(Grower):
     """The rules for lists that are elements of a list."""
 
@@ -428,6 +420,8 @@ def open_(
         return Null(open_(obj.value, side, lasting, content), other)
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
+    if (one := joined_choices(obj, obj)) is not None:
+        return one
     if isinstance(obj, (list, collections.deque)) and has_run(content(obj)):
         return replace(_open_run(content(obj), content), cls=type(obj))
     found = structure(content(obj))

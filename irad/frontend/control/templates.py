@@ -22,12 +22,14 @@ from irad.frontend.values.objects import (
     Text,
     Varying,
     describe,
+    in_scope,
     is_number,
 )
 from irad.frontend.values.runs import (
     Run,
 )
 from irad.frontend.values.state import same
+from irad.frontend.values.unfit import OneOf
 from irad.ops.text import choices_of
 
 
@@ -153,6 +155,15 @@ class Pick(Template):
 
 
 @dataclass(frozen=True, eq=False)
+class Chosen(Template):
+    """One of some arrays, containers or objects, by its number; see `OneOf`."""
+
+    options: tuple[Any, ...]
+    homes: tuple[Any, ...]
+    wanted: Exception | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Bad(Template):
     """Things that cannot be one; reading the variable is an error."""
 
@@ -166,7 +177,7 @@ def is_weak_number(x: Any) -> bool:
 
 def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     """(class, static part, children) of a container or plain instance; None for anything else."""
-    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure)):
+    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure, OneOf)):
         return None
     found = parts(obj)
     if found is not None:
@@ -277,6 +288,40 @@ def one_of(options: tuple[str, ...]) -> Template:
     return Pick(options) if len(options) <= MOST_STRINGS else Bad(f"it is one of more than {MOST_STRINGS} strings")
 
 
+MOST_CHOSEN = 64  # containers or objects that a variable may be, by data
+
+
+def differ(t: Template, b: Any) -> Bad:
+    return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
+
+
+def joined_choices(a: Any, b: Any, lasting: Callable[[Any, int], bool] | None = None) -> Template | None:
+    """The template of what is one of several by data on one path at least; None where it is so on none. The first may be a template.
+
+    `lasting(x, side)`, of a branch: was a container there before it? After a trip of a loop it is not known.
+    """
+    if type(b) is not OneOf and type(a) is not OneOf and not isinstance(a, Chosen):
+        return None
+    options: list[Any] = []
+    homes: list[Any] = []
+    for side, x in enumerate((a, b)):
+        if isinstance(x, (OneOf, Chosen)):
+            new = list(zip(x.options, x.homes))
+        elif x is None or isinstance(x, (Template, Arr, Text, tuple)) or structure(x) is None:
+            return Bad(f"it is one of several things on one path and {show(x)} on the other")
+        elif (side if lasting is None else not lasting(x, side)) and not any(x is y for y in options):
+            return Bad(f"it is one of several things on one path and {show(x)} that is made there on the other")
+        else:
+            new = [(x, None)]
+        for x, home in new:
+            if not any(x is y for y in options):
+                options.append(x)
+                homes.append(home)
+    if not all(map(in_scope, homes)) or len(options) > MOST_CHOSEN:
+        return Bad("it is one of several things, some of which were made on one path only, or of too many")
+    return Chosen(tuple(options), tuple(homes), a.wanted if isinstance(a, (OneOf, Chosen)) else b.wanted)
+
+
 def disagrees(t: Template) -> str:
     """Why some part of a template is not one thing, else ""."""
     return next((part.message for part, _ in walk(t) if isinstance(part, Bad)), "")
@@ -296,6 +341,8 @@ def show(t: Any) -> str:
         return f"an array {t.type}"
     if isinstance(t, Grown):
         return "a list"
+    if isinstance(t, Chosen):
+        return "one of several things"
     return describe_class(t.cls) if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
@@ -317,6 +364,8 @@ def equal(a: Template, b: Template) -> bool:
         return a.type == b.type and all(getattr(a, n) == getattr(b, n) for n in _EXTENTS)  # type: ignore[attr-defined]
     if isinstance(a, Pick):
         return a.options == b.options  # type: ignore[attr-defined]
+    if isinstance(a, Chosen):
+        return len(a.options) == len(b.options) and all(x is y for x, y in zip(a.options, b.options))  # type: ignore[attr-defined]
     if isinstance(a, Null):
         x, y = a.other, b.other  # type: ignore[attr-defined]
         others = equal(x, y) if x is not None and y is not None else x is y

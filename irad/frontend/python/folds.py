@@ -149,9 +149,16 @@ def _alike(x: Any, y: Any) -> tuple[Value, Value, bool] | None:
 
 
 def _extreme_by_key(r: Reader, better: str, items: list[Any], key: Any) -> Any:
-    best, best_key = items[0], r.call(key, [items[0]])
+    if r.several().many(items):
+        place = _best_by_key(r, better, [*range(len(items))], lambda k: r.call(key, [items[k]]))
+        return r.several().of(r, items, place) if isinstance(place, Arr) else items[place]
+    return _best_by_key(r, better, items, lambda x: r.call(key, [x]))
+
+
+def _best_by_key(r: Reader, better: str, items: list[Any], key: Callable[[Any], Any]) -> Any:
+    best, best_key = items[0], key(items[0])
     for x in items[1:]:
-        k = r.call(key, [x])
+        k = key(x)
         wins = r.truth(r.operator(better, k, best_key))
         if isinstance(wins, Arr):
             best, best_key = branch(r, wins, lambda x=x, k=k: (x, k), lambda b=best, bk=best_key: (b, bk))  # type: ignore[misc]

@@ -38,7 +38,7 @@ from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.syntax.source import code_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import UNDEFINED, Array, Closure, Either, Method, Poison, Text, Varying, class_of_number
+from irad.frontend.values.objects import UNDEFINED, Array, Closure, Either, Method, Poison, Stand, Text, Varying, class_of_number
 from irad.frontend.values.state import Name
 
 _OF_CLOSURES = ("reader", "node", "frame", "env", "defaults", "kw_defaults")  # attributes that the program does not see
@@ -58,8 +58,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
     if isinstance(obj, (Structured, Bytes)):
         return get_node_attr(r, obj, name)
-    if isinstance(obj, Stands):
-        return obj.attribute(r, name)
+    if isinstance(obj, Stand):
+        return obj.attribute(r, name) if isinstance(obj, Stands) else r.several().attribute(r, obj, name)
     if isinstance(obj, Poison):
         raise obj.error("what is read here")
     if isinstance(obj, Closure) and name in _OF_CLOSURES:
@@ -183,8 +183,8 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, (Structured, Bytes)):
         set_node_attr(r, obj, name, value)
         return
-    if isinstance(obj, Stands):
-        obj.assign(r, name, value)
+    if isinstance(obj, Stand):
+        obj.assign(r, name, value) if isinstance(obj, Stands) else r.several().set_attribute(r, obj, name, value)
         return
     if isinstance(obj, types.ModuleType) and not is_library(obj.__name__):
         r.state.assign(_module_variable(r, obj, name), value)

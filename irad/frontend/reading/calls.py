@@ -10,6 +10,7 @@ import inspect
 import types
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from irad.frontend.reading.expressions import COMPARED, compared, lookup_name
 from irad.frontend.reading.functions import call_closure, call_function, refuse_outside
 from irad.frontend.reading.instances import delete_attr, frozen, note_method, plain_attr, plain_set
 from irad.frontend.reading.methods import call_method
-from irad.frontend.reading.native_calls import call_builtin, run_native
+from irad.frontend.reading.native_calls import call_builtin, looks, run_native
 from irad.frontend.reading.numpy_calls import call_numpy, hashed
 from irad.frontend.reading.packages import refuse
 from irad.frontend.reading.written import in_library
@@ -39,14 +40,28 @@ from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_transform
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
-from irad.frontend.values.callables import Callback, Native
+from irad.frontend.values.callables import Callback, Native, OfOne
 from irad.frontend.values.objects import UNDEFINED, Closure, Method, Nullable, describe, found_in_class, is_traced_deep
 
 
 @expression(ast.Call)
 def call_expression(r: Reader, e: ast.Call) -> Any:
     fn = _appended(r, e.func) or _of_an_item(r, e.func) or r.expr(e.func)
-    given = r.perhaps if _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque))) else r.expr
+    if looks(fn) and e.args:
+        with ExitStack() as until:
+            return _called(r, e, fn, lambda node: r.there(r.look(node, until), node))
+    given = (
+        r.itself
+        if isinstance(fn, OfOne) or (_is_read(fn) and not isinstance(fn, type))
+        else r.perhaps
+        if _keeps_none(fn)
+        else r.expr
+    )
+    return _called(r, e, fn, given)
+
+
+def _called(r: Reader, e: ast.Call, fn: Any, given: Callable[[ast.expr], Any]) -> Any:
+    """fn(...), where `given` evaluates the arguments."""
     args = [r.tabulated(e.args[0])] if len(e.args) == 1 and _takes_table(fn, e.args[0]) else elements(r, e.args, given)
     kwargs: dict[str, Any] = {}
     for k in e.keywords:
@@ -76,7 +91,7 @@ def _appended(r: Reader, func: ast.expr) -> Any:
     if not isinstance(func, ast.Attribute) or func.attr != "append" or not isinstance(func.value, (ast.Name, ast.Attribute)):
         return None
     node = func.value
-    owner = r.expr(node.value) if isinstance(node, ast.Attribute) else None
+    owner = r.expr(node.value, True) if isinstance(node, ast.Attribute) else None
     r.captures.appending = isinstance(node, ast.Name) or type(getattr(owner, "__dict__", {}).get(node.attr)) is list
     try:
         x = r.getattr(owner, node.attr) if isinstance(node, ast.Attribute) else lookup_name(r, node.id)
@@ -101,6 +116,11 @@ def _is_read(fn: Any) -> bool:
     if isinstance(fn, Closure):
         return True
     return isinstance(fn, (types.FunctionType, types.MethodType, type)) and not is_library(module_of(fn))
+
+
+def _keeps_none(fn: Any) -> bool:
+    """Does a call take None as it is, for what it makes, or puts into a list?"""
+    return _is_read(fn) or (isinstance(fn, Method) and isinstance(fn.owner, (list, deque)))
 
 
 def _takes_table(fn: Any, argument: ast.expr) -> bool:

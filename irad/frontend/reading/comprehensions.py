@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from irad.frontend.python.itertools import Varies
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.logic import both, either
-from irad.frontend.reading.statements import assign
+from irad.frontend.reading.statements import assign, chosen
 from irad.frontend.values.arr import Arr, as_dim, dtype_of
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
@@ -45,17 +46,18 @@ from irad.ops.control import raise_if
 
 @expression(ast.Attribute)
 def attribute(r: Reader, e: ast.Attribute) -> Any:
-    obj = r.expr(e.value)
+    obj = r.expr(e.value, True)
     r.at(e)
     return r.getattr(obj, e.attr)
 
 
 @expression(ast.Subscript)
 def subscript(r: Reader, e: ast.Subscript) -> Any:
-    obj, key = r.expr(e.value), r.expr(e.slice)
+    obj, key = r.expr(e.value, True), r.expr(e.slice)
     r.at(e)
     try:
-        out = r.getitem(obj, key)
+        out = chosen(r, obj, key)
+        out = r.getitem(obj, key) if out is None else out
     except Exception as error:
         r.blame(error, obj, [key])
         raise
@@ -153,13 +155,15 @@ def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Ca
 
     with _Scope(r, e.generators):
         simple = len(e.generators) == 1 and not e.generators[0].ifs
-        first = iterate(r, r.expr(e.generators[0].iter)) if simple else None
-        try:
-            plain() if simple else attempt(r, plain)
-        except Varies:
-            out = r.state.made([])
-            append = Method(out, "append")
-            appended(r, e.generators, lambda: r.call(append, [element()]), first)
+        with ExitStack() as until:
+            over = e.generators[0].iter
+            first = iterate(r, r.there(r.look(over, until), over)) if simple else None
+            try:
+                plain() if simple else attempt(r, plain)
+            except Varies:
+                out = r.state.made([])
+                append = Method(out, "append")
+                appended(r, e.generators, lambda: r.call(append, [element()]), first)
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Region
+from irad.frontend.values.unfit import OneOf
 from irad.ops.array import any_ as any_of
 from irad.ops.core import effects
 from irad.ops.text import choices_of
@@ -54,12 +56,20 @@ COMPARE: dict[type[ast.cmpop], str] = {
 
 @expression(ast.Compare)
 def compare(r: Reader, e: ast.Compare) -> Any:
-    x = r.perhaps(e.left)
+    which = all(isinstance(op, (ast.Is, ast.IsNot)) for op in e.ops)
+    x = r.itself(e.left) if which else r.perhaps(e.left)
 
     def link(k: int, x: Any) -> Any:
-        y = r.perhaps(e.comparators[k])
+        if isinstance(e.ops[k], (ast.In, ast.NotIn)):
+            with ExitStack() as until:
+                y = r.look(e.comparators[k], until)
+                r.at(e)
+                return chained(k, compare_one(r, e.ops[k], x, y), y)
+        y = r.itself(e.comparators[k]) if which else r.perhaps(e.comparators[k])
         r.at(e)
-        first = compare_one(r, e.ops[k], x, y)
+        return chained(k, compare_one(r, e.ops[k], x, y), y)
+
+    def chained(k: int, first: Any, y: Any) -> Any:
         if k == len(e.ops) - 1:
             return first
         return both(r, first, lambda: link(k + 1, y))
@@ -69,7 +79,7 @@ def compare(r: Reader, e: ast.Compare) -> Any:
 
 def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, (ast.Is, ast.IsNot)):
-        r.captures.pin(*(v for v in (x, y) if not isinstance(v, Nullable)))
+        r.captures.pin(*(v for v in (x, y) if not isinstance(v, (Nullable, OneOf))))
         same = identical(r, x, y)
         if isinstance(op, ast.Is):
             return same
@@ -90,6 +100,8 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     """
     if varies((x, y)):
         return split(r, (x, y), lambda a, b: identical(r, a, b))
+    if type(x) is OneOf or type(y) is OneOf:
+        return r.several().identical(r, x, y)
     if isinstance(x, Nullable) or isinstance(y, Nullable):
         return nullable.identical(r, x, y)
     if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):
@@ -163,6 +175,8 @@ def plain_contains(r: Reader, container: Any, x: Any) -> Any:
         return _among(r, x, container)
     if isinstance(container, (list, tuple, dict, set, frozenset, collections.deque)) and not has_run(container):
         known_apart(r, x, container)
+    if isinstance(x, Text) and type(container) in (dict, set, frozenset) and choices_of(x.template) is not None:
+        return r.chosen_items().of_choice(r, x, lambda o: plain_contains(r, container, o))
     if isinstance(x, Arr) and (keys := r.chosen_keys()).by_data(r, container, x):
         return keys.has(r, container, x)
     if isinstance(container, (dict, set, frozenset)) and (isinstance(container, dict) or not is_traced_deep(x)):
@@ -240,7 +254,7 @@ def condition(r: Reader, e: ast.expr) -> Any:
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
         t = condition(r, e.operand)
         return negated(t) if isinstance(t, Arr) else not t
-    x = r.perhaps(e)
+    x = r.itself(e)
     r.at(e)
     return r.truth(x)
 
@@ -305,6 +319,8 @@ def truth(r: Reader, x: Any) -> Any:
     """bool(x) as Python takes it: a bool, or a traced one."""
     if isinstance(x, Poison):
         raise x.error("", f"the truth of what {x.message.removeprefix('it ')}")
+    if type(x) is OneOf:
+        return r.several().truth(r, x)
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)

@@ -183,3 +183,12 @@ def _callback(r: Reader, x: Any) -> Any:
     if isinstance(x, Seq):
         return r.items(x)
     return x
+
+
+# functions of Python that keep nothing that they are given
+_LOOK = (len, max, min, sum, sorted, any, all, list, tuple, set, dict, float, int, abs, bool, range)
+
+
+def looks(fn: Any) -> bool:
+    """Does a function of Python or NumPy keep nothing of its arguments? What NumPy makes of a copy is a copy."""
+    return any(fn is f for f in _LOOK) or isinstance(fn, np.ufunc) or type(fn) is type(np.sum)

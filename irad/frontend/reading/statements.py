@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -28,23 +29,78 @@ from irad.frontend.reading.expressions import (
 from irad.frontend.reading.instances import delete_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable
+from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable, Text
 from irad.frontend.values.state import Name
+from irad.frontend.values.unfit import OneOf
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------
 
 
 @statement(ast.Assign)
 def assign_(r: Reader, s: ast.Assign) -> None:
-    value = r.perhaps(s.value)
+    if (pairs := _pairs(s)) is not None:
+        values = [_value(r, [t], e) for t, e in pairs]
+        for (t, _), value in zip(pairs, values):
+            assign(r, t, value)
+        return
+    value = _value(r, s.targets, s.value)
     for t in s.targets:
         assign(r, t, value)
+
+
+def _value(r: Reader, targets: list[ast.expr], e: ast.expr) -> Any:
+    """The value of an expression that is assigned."""
+    one = len(targets) == 1 and isinstance(targets[0], ast.Name) and _keeps(r, targets[0].id, e)
+    return r.itself(e) if one else r.perhaps(e)
+
+
+@functools.cache
+def _pairs(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
+    """What is assigned to what in `a, b = x, y`; None of any other assignment."""
+    t, e = s.targets[0], s.value
+    if len(s.targets) > 1 or not isinstance(t, ast.Tuple) or not isinstance(e, ast.Tuple) or len(t.elts) != len(e.elts):
+        return None
+    return None if any(isinstance(x, ast.Starred) for x in (*t.elts, *e.elts)) else list(zip(t.elts, e.elts))
+
+
+def _keeps(r: Reader, name: str, value: ast.expr) -> bool:
+    """Is a variable to be one of several things itself, where data choose? Where nothing is changed through it or what it is chosen from, it
+    may be their content."""
+    root = value
+    while isinstance(root, (ast.Subscript, ast.Attribute)):
+        root = root.value
+    changed = _changed_through(r.frame.source.node)
+    return isinstance(value, ast.Name) or name in changed or (isinstance(root, ast.Name) and root.id in changed)
+
+
+@functools.cache
+def _changed_through(function: ast.AST) -> frozenset[str]:
+    """The variables of a function through which something in them may be changed: by a store, or by a method."""
+    found = set()
+    for n in ast.walk(function):
+        e = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr not in _LOOKS else n
+        if e is not n or (isinstance(n, (ast.Subscript, ast.Attribute)) and not isinstance(n.ctx, ast.Load)):
+            while isinstance(e, (ast.Subscript, ast.Attribute)):
+                e = e.value
+            found |= {e.id} if isinstance(e, ast.Name) else set()
+    return frozenset(found)
+
+
+_LOOKS = ("get", "keys", "values", "items", "index", "count", "copy")
 
 
 @statement(ast.AnnAssign)
 def annotated_(r: Reader, s: ast.AnnAssign) -> None:
     if s.value is not None:
         assign(r, s.target, r.perhaps(s.value))
+
+
+def chosen(r: Reader, obj: Any, key: Any) -> Any:
+    """obj[key], where data decide which of several things it is; else None."""
+    if type(obj) is OneOf:
+        return r.several().item(r, obj, key)
+    by_data = isinstance(key, (Arr, Text, tuple)) and isinstance(obj, (list, tuple, dict))
+    return r.several().chosen(r, obj, key) if by_data else None
 
 
 def assign(r: Reader, target: ast.expr, value: Any) -> None:
@@ -57,13 +113,13 @@ def assign(r: Reader, target: ast.expr, value: Any) -> None:
             value = needed(r, value, "cannot unpack non-iterable NoneType object")
         _unpack(r, target, value)
     elif isinstance(target, ast.Subscript):
-        obj, key = r.expr(target.value), r.expr(target.slice)
+        obj, key = r.expr(target.value, True), r.expr(target.slice)
         r.at(target)
         if isinstance(value, Nullable) and not isinstance(obj, (list, dict)):
             value = definite(r, value, "what is stored")
         r.setitem(obj, key, value)
     elif isinstance(target, ast.Attribute):
-        obj = r.expr(target.value)
+        obj = r.expr(target.value, True)
         r.at(target)
         r.setattr(obj, target.attr, value)
     else:
@@ -120,26 +176,49 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         old = lookup_name(r, s.target.id)
         value = r.perhaps(s.value)
         r.at(s)
-        assign(r, s.target, augmented(r, name, old, value))
+        assign(r, s.target, _augmented(r, name, old, value))
     elif isinstance(s.target, ast.Subscript):
-        obj, key = r.expr(s.target.value), r.expr(s.target.slice)
-        if isinstance(key, Arr) and isinstance(obj, (list, dict)) and (found := r.buckets().one_of(r, obj, key)) is not None:
-            value = r.perhaps(s.value)
-            r.at(s)
-            found(lambda x: augmented(r, name, x, value))
-            return
+        obj, key = r.expr(s.target.value, True), r.expr(s.target.slice)
+        if type(obj) is OneOf or (isinstance(key, Arr) and isinstance(obj, (list, dict))):
+            if _augment_chosen(r, s, name, obj, key):
+                return
         read = reading_before(r, obj, key) if _may_store(r, s.value) else None
         value = r.perhaps(s.value)
         r.at(s)
         of_each_kind_of_key(augmented_item)(r, obj, key, name, value, read)
     elif isinstance(s.target, ast.Attribute):
-        obj = r.expr(s.target.value)
+        obj = r.expr(s.target.value, True)
         old = r.getattr(obj, s.target.attr)
         value = r.perhaps(s.value)
         r.at(s)
-        new = augmented(r, name, old, value)
+        new = _augmented(r, name, old, value)
         if new is not old:
             r.setattr(obj, s.target.attr, new)
+
+
+def _augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
+    if type(old) is not OneOf:
+        return augmented(r, name, old, value)
+    return r.several().augmented(r, old, lambda x: augmented(r, name, x, value))
+
+
+def _augment_chosen(r: Reader, s: ast.AugAssign, name: str, obj: Any, key: Any) -> bool:
+    """obj[key] op= value, where data decide which of several things obj or the item is; False, and nothing done, where they do not."""
+    several = r.several()
+    if type(obj) is not OneOf:
+        one = several.chosen(r, obj, key, True)
+        if one is None:
+            return False
+        value = r.perhaps(s.value)
+        r.at(s)
+        _augmented(r, name, one, value)
+        return True
+    old = several.before(r, obj, key)
+    value = r.perhaps(s.value)
+    r.at(s)
+    of_array = lambda x: augmented_item(r, x, key, name, value)
+    several.augment_item(r, obj, key, value, old, of_array, lambda x: augmented(r, name, x, value))
+    return True
 
 
 def _may_store(r: Reader, e: ast.expr) -> bool:
@@ -179,7 +258,9 @@ def delete_(r: Reader, s: ast.Delete) -> None:
             lookup_name(r, t.id)
             r.state.assign(variable(r, t.id), UNDEFINED)
         elif isinstance(t, ast.Subscript):
-            delete_item(r, r.expr(t.value), r.expr(t.slice))
+            obj, key = r.expr(t.value, True), r.expr(t.slice)
+            delete = lambda x, key=key: delete_item(r, x, key)
+            delete(obj) if type(obj) is not OneOf else r.several().each(r, obj, delete)
         elif isinstance(t, ast.Attribute):
             obj = r.expr(t.value)
             r.at(t)
@@ -249,7 +330,8 @@ def if_(r: Reader, s: ast.If) -> None:
 
 @statement(ast.For)
 def for_(r: Reader, s: ast.For) -> None:
-    run_over(r, s, head(r, lambda: opened(r, r.expr(s.iter))))
+    with ExitStack() as until:
+        run_over(r, s, head(r, lambda: opened(r, r.there(r.look(s.iter, until), s.iter))))
 
 
 def run_over(r: Reader, s: ast.For, it: Any) -> None:

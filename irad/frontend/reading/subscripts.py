@@ -36,6 +36,7 @@ from irad.frontend.values.objects import (
     Either,
     Nullable,
     Poison,
+    Stand,
     StructureError,
     Text,
     Varying,
@@ -82,13 +83,8 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(key, Arr):
         return _traced_position(r, obj, key)
     options = choices_of(key.template) if isinstance(key, Text) else None
-    if options is not None and isinstance(obj, dict):
-        missing = [o for o in options if o not in obj]
-        if missing and len(missing) < len(options):
-            raise UnsupportedError(
-                f"a key that depends on data may be {missing[0]!r}, which the dict does not have; ask before (if k in d)"
-            )
-        return _traced_position(r, [obj[o] for o in options], key.operands[0])
+    if options is not None and isinstance(obj, dict) and any(o in obj for o in options):
+        return _traced_position(r, *r.chosen_keys().of_texts(obj, options, key.operands[0]))
     r.captures.pin(key)
     if isinstance(key, slice) and is_traced_deep(key):
         key = slice(
@@ -206,8 +202,8 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)
         return
-    if isinstance(obj, Stands):
-        obj.store(r, key, value)
+    if isinstance(obj, Stand):
+        obj.store(r, key, value) if isinstance(obj, Stands) else r.several().store(r, obj, key, value)
         return
     method = special_method(r, obj, "__setitem__")
     if method is not None:
@@ -224,6 +220,8 @@ def plain_store(r: Reader, obj: Any, key: Any, value: Any) -> None:
         in_arrays(obj, key, lambda: list_changes.store(r, obj, r.operand(key), value))
     elif isinstance(key, Arr) and (chosen_keys := r.chosen_keys()).by_data(r, obj, key):
         chosen_keys.store(r, obj, key, value)
+    elif isinstance(key, Text) and type(obj) is dict:
+        r.chosen_keys().store_by_text(r, obj, key, value)
     elif isinstance(obj, (list, dict)) or hasattr(obj, "__setitem__"):
         position = _known_place(r, obj, key)
         if isinstance(value, (Generator, Stream)) or (isinstance(key, slice) and isinstance(value, Array)):

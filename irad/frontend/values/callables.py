@@ -18,6 +18,10 @@ class Native:
         return self.run(*args, **kwargs)
 
 
+class OfOne(Native):
+    """A method of one of several things, by data, which takes such things itself."""
+
+
 class Callback:
     """A function handed to native code: it comes back to the reader when it is called."""
 

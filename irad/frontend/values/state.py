@@ -259,6 +259,15 @@ class State:
         """A container that must not change any more."""
         self._locked[id(obj)] = obj
 
+    def locks(self) -> set[int]:
+        """The containers that must not change, by id."""
+        return set(self._locked)
+
+    def unlock(self, ids: set[int]) -> None:
+        """Containers may change again: nothing has what stands for them any more."""
+        for k in ids:
+            self._locked.pop(k, None)
+
     def locked(self, obj: Any) -> bool:
         return self._locked.get(id(obj)) is obj
 

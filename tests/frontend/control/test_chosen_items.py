@@ -101,13 +101,14 @@ def test_an_argument_is_known_rather_than_chosen() -> None:
     assert c(X, 0) == np.sin(X[0]) and c(X, 1) == np.cos(X[0])
 
 
-def test_a_chosen_list_does_not_change() -> None:
+def test_what_is_made_of_a_chosen_list_keeps_it_as_it_is() -> None:
     def f(x: np.ndarray) -> Any:
         rows = [[1.0, 2.0], [3.0, 4.0]]
-        rows[int(x[0] * 4)][0] = x[1]
-        return rows[1][0] * x[2]
+        pair = (rows[int(x[0] * 4)], x[0])
+        rows[1][0] = x[1]
+        return pair[0][0] * x[2]
 
-    with pytest.raises(irad.UnsupportedError):
+    with pytest.raises(irad.UnsupportedError, match="a list is changed that is one of several"):
         irad.compile(f)(X)
 
 
