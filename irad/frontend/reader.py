@@ -238,7 +238,8 @@ class Reader:
         scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
         whole = lambda v: (v in self.leaf_of or v in scalars) and v.type.dtype[0] in "iub"
         found = self.sources_of_number(x.value)
-        return bool(found) and all(v in self.loop_of or whole(v) for v in found)
+        tried = lambda v: self.loop_of[v] in self.unroll  # a loop that should be written out, and was kept
+        return bool(found) and all(not tried(v) if v in self.loop_of else whole(v) for v in found)
 
     def decided_by(self, cond: Arr) -> frozenset[Value]:
         """What a condition was computed from, if all of it may be known at compile time: captured numbers and arrays of whole numbers,

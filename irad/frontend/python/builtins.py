@@ -157,6 +157,14 @@ def _any_number(r: Reader, obj: Any) -> list[Any]:
 
 @builtin(tuple)
 def tuple_(r: Reader, obj: Any = ()) -> Any:
+    if (
+        has_run(obj)
+        or (is_written(type(obj)) and hasattr(type(obj), "listed"))
+        or uncounted(r, obj := opened(r, obj)) is not None
+    ):
+        out = list_(r, obj)  # of which data decide how long it is: a list that nobody changes
+        r.state.lock(out)
+        return out
     return tuple(_all(r, obj))
 
 

@@ -40,6 +40,7 @@ from irad.frontend.reading.statements import assign, chosen
 from irad.frontend.values.arr import Arr, as_dim, dtype_of
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Cell, Env, Method, StructureError, is_number
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -72,13 +73,16 @@ def slice_(r: Reader, e: ast.Slice) -> Any:
 # ---- comprehensions --------------------------------------------------------------------------------------------------------
 
 
+FILLED = ".filled"  # a variable that no program has: the dict that a comprehension fills
+
+
 class _Scope:
     """The variables of a comprehension, around which the function's own stay visible."""
 
     def __init__(self, r: Reader, generators: list[ast.comprehension]):
         self.r = r
         self.outer = r.frame.env
-        self.env = r.state.made(Env(parent=self.outer, locals=frozenset().union(*map(_targets, generators))))
+        self.env = r.state.made(Env(parent=self.outer, locals=frozenset([FILLED]).union(*map(_targets, generators))))
 
     def __enter__(self) -> None:
         self.r.frame.env = self.env
@@ -146,24 +150,26 @@ def list_comprehension(r: Reader, e: ast.ListComp) -> Any:
     return at_site(r, e, r.state.made(_listed(r, e, lambda: r.expr(e.elt))))
 
 
-def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Callable[[], Any]) -> list[Any]:
-    """The elements of a comprehension."""
+def _listed(r: Reader, e: ast.ListComp | ast.SetComp | ast.DictComp, element: Callable[[], Any]) -> Any:
+    """The elements of a comprehension; of a dict comprehension over what data decide, the dict."""
     out: list[Any] = []
 
     def plain() -> None:
         each(r, e.generators, lambda: out.append(element()), first)
 
-    with _Scope(r, e.generators):
+    with _Scope(r, e.generators), ExitStack() as until:
         simple = len(e.generators) == 1 and not e.generators[0].ifs
-        with ExitStack() as until:
-            over = e.generators[0].iter
-            first = iterate(r, r.there(r.look(over, until), over)) if simple else None
-            try:
-                plain() if simple else attempt(r, plain)
-            except Varies:
-                out = r.state.made([])
-                append = Method(out, "append")
-                appended(r, e.generators, lambda: r.call(append, [element()]), first)
+        first = r.there(r.look(over := e.generators[0].iter, until), over) if simple or isinstance(e, ast.DictComp) else None
+        by_data = isinstance(e, ast.DictComp) and (type(first) not in (dict, tuple, range, set, list) or has_run(first))
+        if by_data and (found := import_later("irad.frontend.reading.keyed").filled(r, e, first)) is not None:
+            return found
+        first = None if first is None else iterate(r, first)
+        try:
+            plain() if simple else attempt(r, plain)
+        except Varies:
+            out = r.state.made([])
+            append = Method(out, "append")
+            appended(r, e.generators, lambda: r.call(append, [element()]), first)
     return out
 
 
@@ -174,7 +180,8 @@ def set_comprehension(r: Reader, e: ast.SetComp) -> Any:
 
 @expression(ast.DictComp)
 def dict_comprehension(r: Reader, e: ast.DictComp) -> Any:
-    return at_site(r, e, with_keys(r, dict, _listed(r, e, lambda: (r.expr(e.key), r.expr(e.value))), e))
+    found = _listed(r, e, lambda: (r.expr(e.key), r.expr(e.value)))
+    return at_site(r, e, with_keys(r, dict, found, e)) if isinstance(found, list) else found
 
 
 @expression(ast.GeneratorExp)
@@ -367,7 +374,8 @@ builtin(np.apply_along_axis)(along_axis)
 
 @builtin(np.fromiter)
 def from_iterable(r: Reader, iter: Any, dtype: Any, count: int = -1) -> Any:
-    return r.call(np.array, [r.items(iter) if not isinstance(iter, Array) else iter], {"dtype": dtype})
+    items = iter if isinstance(iter, Array) else r.call(list, [iter])
+    return r.call(np.array, [items if count == -1 else r.getitem(items, slice(None, count))], {"dtype": dtype})
 
 
 # ---- displays -----------------------------------------------------------------------------------------------------------

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 from typing import Any
 
 from irad.core.foreign import is_mapped
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
-from irad.frontend.control.special import site_of
+from irad.frontend.control.generators import opened, uncounted
+from irad.frontend.control.special import at_site, site_of
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
 from irad.frontend.library.python.keyed_values import CLASSES, OF
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
+from irad.frontend.reading.comprehensions import FILLED
+from irad.frontend.reading.statements import run_over
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
 
@@ -40,6 +45,39 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
 def of_items(r: Reader, cls: Any, items: Any, e: ast.expr | None = None) -> Any:
     """What stands for a new dict of pairs, or set of elements, that an expression makes."""
     return _new(r, cls, e, [items])
+
+
+def filled(r: Reader, e: ast.DictComp, over: Any) -> Any:
+    """The dict of a comprehension over what data decide, as a loop fills it; None where it is known how many elements there are."""
+    over = opened(r, over)
+    if uncounted(r, over) is None:
+        return None
+    out = at_site(r, e, of_items(r, dict, [], e))
+    r.state.assign(Name(r.frame.env, FILLED), out)
+    loop, live = _as_loop(e), frozenset([FILLED])
+    inner: ast.stmt = loop
+    while isinstance(inner, (ast.For, ast.If)):
+        r.frame.liveness.head[inner] = r.frame.liveness.after[inner] = live
+        if isinstance(inner, ast.For):
+            live |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
+        inner = inner.body[0]
+    run_over(r, loop, over)
+    return out
+
+
+@functools.cache
+def _as_loop(e: ast.DictComp) -> ast.For:
+    """A comprehension as loops that store its elements."""
+    body: ast.stmt = ast.Assign([ast.Subscript(ast.Name(FILLED, ast.Load()), e.key, ast.Store())], e.value)
+    for g in reversed(e.generators):
+        for test in reversed(g.ifs):
+            body = ast.If(test, [body], [])
+        body = ast.For(g.target, g.iter, [body], [])
+    for n in ast.walk(body):
+        if not hasattr(n, "lineno") and isinstance(n, (ast.stmt, ast.expr)):
+            ast.copy_location(n, e)
+    assert isinstance(body, ast.For)
+    return body
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_value
+from irad.core.foreign import CODE, is_mapped, is_value
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block
 from irad.frontend.control.generators import as_stream, opened, run_stream
@@ -30,8 +30,10 @@ from irad.frontend.reading.instances import delete_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable, Text
+from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.frontend.values.unfit import OneOf
+from irad.ops.control import raise_if
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------
 
@@ -153,9 +155,13 @@ def _outside(r: Reader, name: str, kind: str) -> Name:
 
 
 def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
+    want, star = len(target.elts), next((k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+    if star is None and (has_run(value) or is_mapped(value)):
+        for t, x in zip(target.elts, _by_data(r, value, want)):
+            assign(r, t, x)
+        return
     seq = iterate(r, value)
-    n, want = static_length(seq), len(target.elts)
-    star = next((k for k, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+    n = static_length(seq)
     if star is None and n != want:
         few = f"not enough values to unpack (expected {want}, got {n})"
         raise ValueError(few if n < want else f"too many values to unpack (expected {want})")
@@ -167,6 +173,22 @@ def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any) -> None:
         items[star : n - tail] = [r.state.made(items[star : n - tail])]
     for t, x in zip(target.elts, items):
         assign(r, t.value if isinstance(t, ast.Starred) else t, x)
+
+
+def _by_data(r: Reader, value: Any, want: int) -> list[Any]:
+    """The elements of a list of which data decide how long it is, and which must be so long."""
+    value = r.call(list, [value])
+    n = r.call(len, [value])
+    for wrong, words in (
+        ("lt", f"not enough values to unpack (expected {want}, got {{}})"),
+        ("gt", f"too many values to unpack (expected {want})"),
+    ):
+        wrong = r.operator(wrong, n, want)
+        if wrong is True:
+            raise ValueError(words.format(n))
+        if isinstance(wrong, Arr):
+            raise_if(wrong.value, *([n.value] if "{" in words else []), exc="ValueError", message=words)
+    return [r.getitem(value, k) for k in range(want)]
 
 
 @statement(ast.AugAssign)
