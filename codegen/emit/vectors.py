@@ -136,6 +136,8 @@ class Vectors:
             return self._main_loop(s, lo, hi, changed)
         self.names.uniform(lo, "a loop bound")
         hi_v = self.names.uniform(hi, "a loop bound")
+        if s.most is not None and s.most <= s.lanes:
+            return self._tail(s, lo, hi, hi_v, changed)
         n = self.b.intrinsic("smax", self.names.value_of(hi - lo), self.b.const(0, "i64"))
         if step & (step - 1):
             rest = self.b.cheap(f"urem i64 {n.n}, {step}", "i64", 1, "i64", n.d)

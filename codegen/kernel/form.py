@@ -121,7 +121,8 @@ class View:
     """`name` is another shape or start of the memory of `buf`: element 0 of it is element `offset` of buf (flat).
 
     Without `dtype` it overlaps buf and the other views of it. With one it is a slot of its own (of an arena): the planner
-    promises that it overlaps nothing that is live at the same time. `least`: elements that each array in the slot has.
+    promises that it overlaps nothing that is live at the same time. `least`: elements that each array in the slot has, which may
+    be a form over numbers that are bound at the beginning of the kernel.
     """
 
     name: str
@@ -129,7 +130,7 @@ class View:
     shape: tuple[Index, ...]
     offset: Index = 0
     dtype: str | None = None  # None: as buf; else the bytes are read as this dtype and `offset` counts in it
-    least: int = 0
+    least: Integer = 0
 
 
 @dataclass
@@ -303,11 +304,12 @@ Stmt = Union[
 
 @dataclass
 class Param:
-    """A parameter of a kernel: a buffer with extents, or (shape None) a scalar passed by value."""
+    """A parameter of a kernel: a buffer with extents, or (shape None) a scalar passed by value. For `least` see View."""
 
     name: str
     dtype: str
     shape: tuple[Index, ...] | None
+    least: Integer = 0  # elements that it has, where `shape` does not say
 
 
 @dataclass
@@ -355,6 +357,11 @@ def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt
     """The statements with change(s) for each that holds no others."""
     inside = lambda block: rewritten(block, change)
     return [with_blocks(s, inside) if type(s) in _NESTED else change(s) for s in body]
+
+
+def count(s: For) -> Integer:
+    """The trips of a loop whose step is 1 or -1; where it is below 0, there are none."""
+    return (integer(s.hi) - integer(s.lo)) * s.step
 
 
 def most_trips(s: For) -> float:

@@ -252,8 +252,21 @@ def _dense(w: ByteAccess, loops: Sequence[kf.Stmt]) -> Interval | None:
 
 
 def interval(a: Integer, ranges: Ranges) -> Interval:
-    """Bounds of an index; the range of a product is not known."""
-    return bounds(a, lambda name: ranges.get(name, WHOLE))
+    """Bounds of an index."""
+    return bounds(a, lambda s: _product(s, ranges) if type(s) is tuple else ranges.get(s, WHOLE))
+
+
+def _product(names: Sequence[str], ranges: Ranges) -> Interval:
+    """Bounds of a product of symbols, all of which are in known ranges."""
+    lo: float = 1
+    hi: float = 1
+    for name in names:
+        a, b = ranges.get(name, WHOLE)
+        if inf in (-a, b):
+            return WHOLE
+        ends = (lo * a, lo * b, hi * a, hi * b)
+        lo, hi = min(ends), max(ends)
+    return lo, hi
 
 
 def span_of(s: kf.For, ranges: Ranges) -> Interval:

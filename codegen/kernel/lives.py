@@ -6,9 +6,10 @@ to know where a new life begins: from there on nothing that was in the place may
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from irad.codegen.kernel import form as kf
+from irad.core.affine import Integer
 from irad.core.ir import Graph, Node, Value, captured, values
 
 GAP = 64  # bytes between places; a multiple of the alignment
@@ -52,13 +53,14 @@ def slots(graph: Graph) -> Slots:
     return starts, extents, arena, _gaps([(starts[at], starts[at] + ends[at]) for at in order], arena)
 
 
-def least_extents(graph: Graph) -> dict[tuple[str, str], int]:
-    """Elements that each array in a place of the arena has, by place and dtype."""
-    least: dict[tuple[str, str], int] = {}
+def least_extents(graph: Graph, size: Callable[[Value], Integer]) -> dict[tuple[str, str], Integer]:
+    """Elements that each array in a place of the arena has, by place and dtype; `size` says it of an array, or 0."""
+    least: dict[tuple[str, str], Integer] = {}
     for v in values(graph):
         if v.at[:1] == "a":
-            key, size = (v.at, v.type.dtype), v.type.size if v.type.static else 0
-            least[key] = min(least.get(key, size), size)
+            key, new = (v.at, v.type.dtype), size(v)
+            old = least.get(key, new)
+            least[key] = new if old == new else min(old, new) if isinstance(old, int) and isinstance(new, int) else 0
     return least
 
 

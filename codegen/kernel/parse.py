@@ -56,6 +56,8 @@ class _Parser:
 
     def param(self, a: ast.arg) -> kf.Param:
         t = a.annotation
+        if isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Slice) and t.slice.lower is not None:
+            return kf.Param(a.arg, self.dtype(t.value), (kf.ANY,), self.aff(t.slice.lower))
         if isinstance(t, ast.Subscript):
             return kf.Param(a.arg, self.dtype(t.value), self.indices(t.slice))
         if t is None:
@@ -222,7 +224,7 @@ class _Parser:
     def declare_view(self, name: str, c: ast.Call) -> kf.View:
         buf, (offset,) = self.element(c.args[0])
         dtype = self.dtype(c.args[2]) if len(c.args) > 2 else None
-        return kf.View(name, buf, self.indices(c.args[1]), offset, dtype, *(self.integer(k.value) for k in c.keywords))
+        return kf.View(name, buf, self.indices(c.args[1]), offset, dtype, *(self.aff(k.value) for k in c.keywords))
 
     def declare_deref(self, name: str, c: ast.Call) -> kf.Deref:
         buf, (idx,) = self.element(c.args[0])

@@ -36,7 +36,7 @@ def show(kernels: Kernel | Iterable[Kernel]) -> str:
 
 
 def _kernel(k: Kernel) -> list[str]:
-    params = [f"{p.name}: {p.dtype}" + ("" if p.shape is None else f"[{_indices(p.shape)}]") for p in k.params]
+    params = [f"{p.name}: {p.dtype}" + ("" if p.shape is None else f"[{_extents(p)}]") for p in k.params]
     return [f"def {k.name}({', '.join(params)}):", *_block(k.body, "    ")]
 
 
@@ -98,6 +98,12 @@ def simplest(a: Integer) -> kf.Index:
 
 def _indices(idx: Sequence[Any]) -> str:
     return ", ".join(map(operand, idx)) or "()"
+
+
+def _extents(p: kf.Param) -> str:
+    """`n*m:` stands for that many elements or more."""
+    assert p.shape is not None
+    return f"{operand(p.least)}:" if p.shape == (kf.ANY,) and p.least else _indices(p.shape)
 
 
 def _tuple(items: Iterable[str]) -> str:

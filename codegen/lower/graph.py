@@ -23,9 +23,9 @@ from irad.codegen.kernel.lives import begun, least_extents, slots
 from irad.codegen.kernel.show import show
 from irad.codegen.libraries.outside import PROCESS, Outside
 from irad.codegen.lower.arena import arena_size
-from irad.core.affine import LINEAR, Integer, applied, strides, substitute
+from irad.core.affine import LINEAR, Integer, applied, strides, substitute, symbols
 from irad.core.ir import Graph, Node, Program, Value, walk
-from irad.core.lazy_dataclass import dataclass, field
+from irad.core.lazy_dataclass import dataclass, field, replace
 from irad.core.notes import Notes
 from irad.core.types import DTYPES, I64, TAPE, Dim, dtype_name
 from irad.errors import UnsupportedError
@@ -131,7 +131,8 @@ class KernelBuilder:
         self.graph = Graph((), (), ())  # the one whose nodes are being lowered
         self.slots: dict[str, int] = {}  # with `lives`: where places of the arena start, apart from each other
         self.extents: dict[tuple[str, str], int] = {}  # with `lives`: elements of a place by place and dtype
-        self.least: dict[tuple[str, str], int] = {}  # elements that each array in a place has, by place and dtype
+        self.least: dict[tuple[str, str], Integer] = {}  # elements that each array in a place has, by place and dtype
+        self.numbers: frozenset[Value] = frozenset()  # of the graph, bound from the outset
         self.popped: list[tuple[Tape, str, Integer]] = []  # with `lives`: what was popped, where, how many words
         self.reserved: dict[Node, str] = {}  # pushes of what is made where they want it: where the tape will end
 
@@ -160,11 +161,12 @@ class KernelBuilder:
             if v.type == TAPE:
                 self.out.tape_results[k] = self.store_top(v).slot
         self.out.tapes = {root: tape.slot for root, tape in self.tapes.items()}
+        arrays = [v for v in (*graph.params, *graph.results) if v.type != TAPE]
+        params = [replace(p, least=self.least_size(v)) for p, v in zip(params, arrays)] + params[len(arrays) :]
         return Kernel(name, params, [*self.head, *self.block])
 
     def apart(self, graph: Graph) -> int:
         """Bytes of the graph's arena, whose places are known from here on; with `lives`, they lie apart."""
-        self.least = least_extents(graph)
         if not self.out.lives:
             return arena_size(graph)
         self.slots, self.extents, arena, gaps = slots(graph)
@@ -182,6 +184,8 @@ class KernelBuilder:
     def body(self, graph: Graph) -> None:
         """The nodes, then the scalar results' stores."""
         self.defs = {v: n for n in walk(graph) for v in n.outputs}
+        self.numbers = frozenset(graph.params)
+        self.least = least_extents(graph, self.least_size)
         for k, v in enumerate(graph.params):
             if v.type.shape:
                 self.addresses[v] = Address(v.at if v.at[:1] == "r" else f"p{k}")  # a result's memory, if it was donated
@@ -376,6 +380,10 @@ class KernelBuilder:
     def size(self, v: Value) -> Integer:
         """Number of elements of an array."""
         return prod(map(self.dim, v.type.shape))
+
+    def least_size(self, v: Value) -> Integer:
+        """Number of elements of an array, by what the parameters are; 0 where it depends on other numbers."""
+        return self.size(v) if all(s in self.numbers for d in v.type.shape for s in symbols(d)) else 0
 
     def scalar(self, node: Node) -> None:
         """An elementwise op on scalars; index arithmetic stays affine."""

@@ -13,14 +13,14 @@ from math import inf
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
+from irad.codegen.kernel.extremes import least
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges, Scope, interval
+from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.mentions import assigned, bound, reads
-from irad.codegen.kernel.substitute import replaced
 from irad.codegen.transform.loops import Loops
 from irad.codegen.transform.parallel import WORTH
 from irad.codegen.transform.sums import derived
-from irad.core.affine import Integer, coefficient, symbol, symbols
+from irad.core.affine import Integer, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 from irad.core.types import is_float
@@ -115,24 +115,10 @@ class _Others:
         if self.mentioned[buf]:
             return False
         apart = (
-            _positive(there - at, loops, ranges) or _positive(at - there, loops, ranges)
+            least(there - at, loops, ranges) > 0 or least(at - there, loops, ranges) > 0
             for there, loops in self.accesses.get(buf, ())
         )
         return all(apart)
-
-
-def _positive(d: Integer, loops: Sequence[kf.For], ranges: Ranges) -> bool:
-    """Is a number greater than zero in all trips? It is least at one end of each loop, from the inside out."""
-    for l in reversed(loops):
-        c = coefficient(d, l.var)
-        if l.var in symbols(d - symbol(l.var) * c):
-            return False
-        up = l.step > 0
-        if c:
-            d = replaced(
-                d, {l.var: (integer(l.lo) if up else integer(l.hi) + 1) if c > 0 else integer(l.hi) - 1 if up else integer(l.lo)}
-            )
-    return interval(d, ranges)[0] > 0
 
 
 def _memory(body: Sequence[kf.Stmt]) -> Iterable[str]:

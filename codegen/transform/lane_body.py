@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from math import inf, prod
+from math import prod
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.extremes import elements, inside, least, loops_in
 from irad.codegen.kernel.form import Apply, Const, Load, integer
-from irad.codegen.kernel.independence import Ranges, Scope, interval
+from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.mentions import bound, reads
 from irad.core.affine import Integer, number, symbols
 from irad.core.lazy_dataclass import replace
-from irad.core.types import is_float
+from irad.core.types import DTYPES, is_float
 from irad.ops import OPS
 
 LANE = "@lane"  # stands for the number of a lane until the vec loop is made
@@ -30,7 +31,7 @@ class Lanes:
     def __init__(
         self, fresh: Callable[[str], str], scope: Scope, ranges: Ranges, var: str, width: int, dtypes: Mapping[str, str]
     ):
-        self.fresh, self.scope, self.ranges, self.var, self.width = fresh, scope, ranges, var, width
+        self.fresh, self.scope, self.ranges, self.var, self.width = fresh, dict(scope), ranges, var, width
         self.dtypes = dict(dtypes)  # of variables
         self.sums: dict[str, str] = {}  # folds by addition from outside, with their dtypes
         self.buffers: list[kf.Stmt] = []  # declared outside of the loop
@@ -189,12 +190,18 @@ class Lanes:
         """Is an element that only some lanes use there for all of them?"""
         if buf in self.moved:
             return
-        shape = getattr(self.scope.get(buf), "shape", None)
-        if shape is None or any(
-            not isinstance(n, int) or lo < 0 or hi >= n
-            for n, (lo, hi) in zip(shape, (interval(integer(i), self.ranges) for i in idx))
-        ):
-            raise Unfit
+        b = self.scope.get(buf)
+        loops = loops_in(self.scope)
+        shape = getattr(b, "shape", None)
+        if shape == (kf.ANY,):
+            shape = (elements(b),)
+        if shape is None or not all(inside(integer(i), integer(n), loops, self.ranges) for i, n in zip(idx, shape)):
+            if not isinstance(b, kf.View) or b.dtype is None or len(idx) != 1:
+                raise Unfit
+            arena, size = self.scope[b.buf], DTYPES[b.dtype].itemsize  # what is there may be of another array, but it is there
+            at, end = integer(idx[0]), (integer(b.offset) + integer(idx[0]) + 1) * size
+            if least(at, loops, self.ranges) < 0 or least(integer(arena.shape[0]) - end, loops, self.ranges) < 0:
+                raise Unfit
 
     # ---- loops ----
 
@@ -203,7 +210,7 @@ class Lanes:
         before: list[kf.Stmt] = []
         after: list[kf.Stmt] = []
         new: dict[int, list[kf.Stmt]] = {}
-        for adds in self._promoted(s) if 0 < kf.trips(s) < inf else ():
+        for adds in self._promoted(s) if kf.trips(s) > 0 and least(kf.count(s), loops_in(self.scope), self.ranges) > 0 else ():
             if cond is not None:
                 self._inside(adds[0].buf, adds[0].idx)
             place, idx = self.place(adds[0].buf, adds[0].idx)
@@ -217,7 +224,10 @@ class Lanes:
                 new[id(t)] = [add, kf.Assign(var, more)]
             after.append(kf.Store(place, idx, var))
         body = [u for t in s.body for u in new.get(id(t), (t,))]
-        return [*before, replace(s, body=self._block(body, cond, own)), *after]
+        self.scope[s.var] = s
+        loop = replace(s, body=self._block(body, cond, own))
+        del self.scope[s.var]
+        return [*before, loop, *after]
 
     def _promoted(self, s: kf.For) -> list[list[kf.Store]]:
         """The additions to each element that a loop adds to in every trip, of arrays with which it does nothing else."""

@@ -21,6 +21,7 @@ from irad.codegen.kernel.independence import (
     summed,
     written_first,
 )
+from irad.codegen.transform.bounded import checked
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 
@@ -35,7 +36,7 @@ class Loops:
     def over(cls, kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
         """The kernel with what the walk makes of its body."""
         scope = {p.name: p for p in kernel.params if p.shape is not None}
-        return replace(kernel, body=cls(kernel.body, notes).block(kernel.body, scope, {}))
+        return replace(kernel, body=cls(kernel.body, notes).block(kernel.body, scope, checked(kernel.body)))
 
     @cached_property
     def names(self) -> set[str | None]:
@@ -65,7 +66,7 @@ class Loops:
         return f"{hint}_{k}"
 
     def block(self, body: Sequence[kf.Stmt], outside: Scope, ranges: Ranges) -> list[kf.Stmt]:
-        """`outside`: the buffers and folds in scope; `ranges`: bounds of the loop variables in scope."""
+        """`outside`: the buffers, folds and loops in scope; `ranges`: bounds of the loop variables and extents in scope."""
         scope, out = dict(outside), []
         for s in body:
             if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold)):
@@ -83,6 +84,7 @@ class Loops:
             if s.kind not in ("seq", "par"):
                 return [s]
             ranges = {**ranges, s.var: span_of(s, ranges)}
+            scope = {**scope, s.var: s}
         return [kf.with_blocks(s, lambda body: self.block(body, scope, ranges))]
 
     def independent(

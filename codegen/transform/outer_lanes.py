@@ -16,7 +16,7 @@ from typing import Any
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, Load, Part, integer
-from irad.codegen.kernel.independence import Body, ByteAccess, Independent, Ranges, Scope, Sum, all_ranges, span_of
+from irad.codegen.kernel.independence import Body, ByteAccess, Independent, Ranges, Scope, Sum, all_ranges, interval, span_of
 from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.lane_body import LANE, Lanes, Unfit
@@ -25,7 +25,7 @@ from irad.codegen.transform.recurrence_apart import RecurrenceApart
 from irad.codegen.transform.spread_sums import SpreadSums
 from irad.codegen.transform.sums import SumOfTrips, derived, direct, folded, sum_of
 from irad.codegen.transform.unswitch import unswitched
-from irad.core.affine import Integer, coefficient
+from irad.core.affine import Integer, coefficient, symbols
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 from irad.core.types import DTYPES, is_float
@@ -62,7 +62,12 @@ class _Strips(Loops):
         return {t.name: t.dtype for t in kf.walk(self.whole) if isinstance(t, kf.Var)}
 
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
-        if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 and kf.trips(s) < inf:
+        if (
+            isinstance(s, kf.For)
+            and s.kind == "seq"
+            and abs(s.step) == 1
+            and assigned(s.body).isdisjoint(symbols(integer(s.lo), integer(s.hi)))
+        ):
             found = self.tried(s, scope, ranges)
             if found is None:
                 found = unswitched(s, self.fresh, lambda loop: self.tried(loop, scope, ranges))
@@ -100,11 +105,11 @@ class _Strips(Loops):
         carried = {n: self.variables[n] for n in assigned(s.body) - bound(s.body)}
         split = _split(s, carried)
         width = _width(split.lanes)
-        if kf.trips(s) < width:
+        if min(kf.trips(s), interval(kf.count(s), ranges)[1]) < width:
             raise Unfit
         found = self.found(whole, split, carried, scope, ranges)
         accesses = _accesses(s, scope)
-        lanes = Lanes(self.fresh, scope, all_ranges(s, accesses, ranges), s.var, width, self.variables)
+        lanes = Lanes(self.fresh, {**scope, s.var: s}, all_ranges(s, accesses, ranges), s.var, width, self.variables)
         before, after = self.folds(split, lanes)
         for a in found.sums:
             zero, add = self.lane_sums(a, lanes)
@@ -118,7 +123,7 @@ class _Strips(Loops):
             self.notes.add("loop", text, form="lanes of trips", lanes=width)
         steps = [coefficient(a.at, s.var) * s.step for a in accesses]
         down = not rest and sum(x < 0 for x in steps) > sum(x > 0 for x in steps)
-        return [*before, *self.loop(_turned(s) if down else s, body, rest, width), *after]
+        return [*before, *self.loop(_turned(s) if down else s, body, rest, width, ranges), *after]
 
     def apart(self, s: kf.For, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The loop as strips, and what its trips add to neighbours in loops of their own; raises Unfit."""
@@ -164,9 +169,11 @@ class _Strips(Loops):
         return [*buffers, *self.blocks(s, parts.size, part, ranges)]
 
     def blocks(
-        self, s: kf.For, most: int, part: Callable[[Integer, int, Ranges], list[kf.Stmt]], ranges: Ranges
+        self, s: kf.For, most: int, part: Callable[[Integer, Integer, Ranges], list[kf.Stmt]], ranges: Ranges
     ) -> list[kf.Stmt]:
         """The loop as parts (first trip, how many trips, ranges) of `most` trips or a few less."""
+        if kf.trips(s) == inf:
+            return self.run_time_blocks(s, most, part, ranges)
         trips = int(kf.trips(s))
         if trips == 0:  # a part of a loop in parts
             raise Unfit
@@ -179,6 +186,20 @@ class _Strips(Loops):
         out: list[kf.Stmt] = [kf.For(block, "seq", 0, blocks, inner)]
         rest = replace(s, lo=integer(s.lo) + blocks * size * s.step)
         return [*out, rest] if blocks * size < trips else out
+
+    def run_time_blocks(
+        self, s: kf.For, most: int, part: Callable[[Integer, Integer, Ranges], list[kf.Stmt]], ranges: Ranges
+    ) -> list[kf.Stmt]:
+        """The same of a loop whose trips only the run counts."""
+        block, left, size = self.fresh("block"), self.fresh("left"), self.fresh("size")
+        longest = interval(kf.count(s), ranges)[1]
+        ranges = {**ranges, block: (0, max(0, longest - 1)), size: (1, min(most, longest))}
+        body: list[kf.Stmt] = [
+            kf.Let(left, "i64", Apply("sub", (kf.count(s), block))),
+            kf.Let(size, "i64", Apply("minimum", (left, Const(most, "i64")))),
+            *part(integer(block), integer(size), ranges),
+        ]
+        return [kf.For(block, "seq", 0, kf.count(s), body, step=most)]
 
     def found(self, s: kf.For, split: _Split, carried: Mapping[str, str], scope: Scope, ranges: Ranges) -> Independent:
         """What the loop needs that its trips may run side by side."""
@@ -202,22 +223,38 @@ class _Strips(Loops):
                     raise Unfit
         return found
 
-    def loop(self, s: kf.For, body: list[kf.Stmt], after: list[kf.Stmt], width: int) -> list[kf.Stmt]:
+    def loop(self, s: kf.For, body: list[kf.Stmt], after: list[kf.Stmt], width: int, ranges: Ranges) -> list[kf.Stmt]:
         """Strips of `width` trips, and what is left of them."""
-        trips = int(kf.trips(s))
         strip, lane, trip = self.fresh("strip"), self.fresh("lane"), self.fresh("trip")
-        lo, many, rest = integer(s.lo), trips // width, trips % width
+        lo = integer(s.lo)
 
-        def one(first: Integer, count: int) -> list[kf.Stmt]:
+        def one(first: Integer, count: Integer) -> list[kf.Stmt]:
             def each(name: str, part: list[kf.Stmt]) -> list[kf.Stmt]:
                 to = {s.var: lo + (first + integer(name)) * s.step, LANE: integer(name)}
                 return [substituted(t, to) for t in part]
 
-            out: list[kf.Stmt] = [kf.For(lane, "vec", 0, count, each(lane, body), lanes=width, full=True)]
-            return [*out, kf.For(trip, "seq", 0, count, each(trip, after))] if after else out
+            known = isinstance(count, int)
+            part = kf.For(lane, "vec", 0, count, each(lane, body), lanes=width, full=known, most=None if known else width - 1)
+            return [part, kf.For(trip, "seq", 0, count, each(trip, after), most=part.most)] if after else [part]
 
+        if kf.trips(s) == inf:
+            before, trips = self.not_negative(kf.count(s), ranges)
+            left = self.fresh("left")
+            before.append(kf.Let(left, "i64", Apply("remainder", (trips, Const(width, "i64")))))
+            last = trips - integer(left)
+            most = int(longest) // width if (longest := interval(trips, ranges)[1]) < inf else None
+            strips = kf.For(strip, "seq", 0, last, one(integer(strip), width), step=width, most=most)
+            return [*before, strips, *one(last, integer(left))]
+        many, rest = divmod(int(kf.trips(s)), width)
         out: list[kf.Stmt] = [kf.For(strip, "seq", 0, many, one(integer(strip) * width, width))]
         return out + one(many * width, rest) if rest else out
+
+    def not_negative(self, trips: Integer, ranges: Ranges) -> tuple[list[kf.Stmt], Integer]:
+        """How many trips there are, and what computes that."""
+        if interval(trips, ranges)[0] >= 0:
+            return [], trips
+        name = self.fresh("trips")
+        return [kf.Let(name, "i64", Apply("maximum", (trips, Const(0, "i64"))))], integer(name)
 
     # ---- what trips hand on ----
 
@@ -285,9 +322,9 @@ class _Strips(Loops):
 
 
 def _fits(s: kf.For) -> bool:
-    """Is it a loop of known trips with loops inside, or much to do, and nothing that cannot be in a lane?"""
+    """Is it a loop with loops inside, or much to do, and nothing that cannot be in a lane?"""
     inside = list(kf.walk(s.body))
-    if kf.trips(s) == inf or len(inside) > MOST:
+    if len(inside) > MOST:
         return False
     if any(isinstance(t, kf.For) and t.kind not in ("seq", "unroll") for t in inside):
         return False
@@ -309,7 +346,7 @@ def _width(body: Sequence[kf.Stmt]) -> int:
 
 def _turned(s: kf.For) -> kf.For:
     """The loop from its last trip to its first."""
-    last = integer(s.lo) + (int(kf.trips(s)) - 1) * s.step
+    last = integer(s.lo) + (kf.count(s) - 1) * s.step
     return replace(s, lo=last, hi=integer(s.lo) - s.step, step=-s.step)
 
 

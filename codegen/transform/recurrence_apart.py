@@ -225,10 +225,10 @@ class RecurrenceApart:
     @property
     def buffers(self) -> list[kf.Buffer]:
         """The memory of what is handed over."""
-        trips = min(self.size, int(kf.trips(self.loop)))
+        trips = int(min(self.size, kf.most_trips(self.loop)))
         return [kf.Buffer(b, self.dtypes[n], (trips,)) for n, b in self.places.items()]
 
-    def loops(self, first: Integer, count: int) -> tuple[kf.For, kf.For]:
+    def loops(self, first: Integer, count: Integer) -> tuple[kf.For, kf.For]:
         """`count` trips from trip `first` on."""
         s = self.loop
         lo = integer(s.lo) + first * s.step

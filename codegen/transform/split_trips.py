@@ -12,19 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.extremes import least, loops_in
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.mentions import assigned, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, coefficient, number, symbol, symbols
-from irad.core.lazy_dataclass import replace
+from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 from irad.ops.core import OPS
 
 LEAST = 16  # trips
 PARTS = 3
 LARGE = 400  # statements of all parts
+ORDERS = ("lt", "le", "gt", "ge")
 CONNECTIVES = ("logical_and", "logical_or", "logical_not", "cast")
 Key = tuple[str, kf.Expr]  # the name of a number, and how it is made
 
@@ -37,26 +39,47 @@ def split_trips(kernel: kf.Kernel, notes: Notes | None = None) -> kf.Kernel:
 class _Splitter(Loops):
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         (s,) = self.inside(s, scope, ranges)
-        return _split(s) if isinstance(s, kf.For) and s.kind == "seq" and LEAST <= kf.trips(s) < inf else [s]
+        if not isinstance(s, kf.For) or s.kind != "seq" or kf.trips(s) < LEAST:
+            return [s]
+        if kf.trips(s) < inf:
+            return self.parts(s, int(kf.trips(s)), scope, ranges)
+        if abs(s.step) != 1 or not assigned(s.body).isdisjoint(symbols(integer(s.lo), integer(s.hi))):
+            return [s]
+        parts = self.parts(s, kf.count(s), scope, ranges)
+        if len(parts) == 1 or least(kf.count(s), loops_in(scope), ranges) >= LEAST:
+            return parts
+        many = self.fresh("many")  # the parts are in order where there are that many trips
+        return [kf.Let(many, "bool", Apply("ge", (kf.count(s), Const(LEAST, "i64")))), kf.If(many, parts, [s])]
+
+    def parts(self, s: kf.For, trips: Integer, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
+        """The parts of a loop of so many trips, or the loop."""
+        lets = {_key(t): t for t in kf.walk(s.body) if isinstance(t, kf.Let)}
+        found = {key: c for key, t in lets.items() if (c := _Condition.of(t, s, trips)) is not None}
+        if not found:
+            return [s]
+        deciding = _deciding(s.body)
+        found = {key: c for key, c in found.items() if key[0] in deciding}
+        edges = sorted({e for c in found.values() for e in c.edges()}, key=lambda e: (e.behind, e.trip))
+        if not edges or len(edges) >= PARTS or (len(edges) + 1) * sum(1 for _ in kf.walk(s.body)) > LARGE:
+            return [s]
+        out: list[kf.Stmt] = []
+        for a, b in zip([Edge(0, False), *edges], [*edges, Edge(0, True)]):
+            known = {key: c.in_part(a) for key, c in found.items()}
+            part = replace(s, lo=a.at(s, trips), hi=b.at(s, trips))
+            loops = [*loops_in(scope), part]
+            out.append(replace(part, body=_Part(known, assigned(s.body), loops, ranges).block(s.body)))
+        return out
 
 
-def _split(s: kf.For) -> list[kf.Stmt]:
-    trips = int(kf.trips(s))
-    lets = {_key(t): t for t in kf.walk(s.body) if isinstance(t, kf.Let)}
-    found = {key: c for key, t in lets.items() if (c := _Condition.of(t, s)) is not None}
-    if not found:
-        return [s]
-    deciding = _deciding(s.body)
-    found = {key: c for key, c in found.items() if key[0] in deciding}
-    edges = sorted({e for c in found.values() for e in c.edges(trips)})
-    if not edges or len(edges) >= PARTS or (len(edges) + 1) * sum(1 for _ in kf.walk(s.body)) > LARGE:
-        return [s]
-    lo = integer(s.lo)
-    out: list[kf.Stmt] = []
-    for a, b in zip([0, *edges], [*edges, trips]):
-        known = {key: c.holds(a) for key, c in found.items()}
-        out.append(replace(s, lo=lo + a * s.step, hi=lo + b * s.step, body=_Part(known, assigned(s.body)).block(s.body)))
-    return out
+@dataclass(frozen=True)
+class Edge:
+    """Where a part of a loop begins: a trip counted from the first one, or with `behind` (below 0) from the end."""
+
+    trip: int
+    behind: bool
+
+    def at(self, s: kf.For, trips: Integer) -> Integer:
+        return integer(s.lo) + (trips + self.trip if self.behind else self.trip) * s.step
 
 
 def _key(t: kf.Let) -> Key:
@@ -67,14 +90,15 @@ def _key(t: kf.Let) -> Key:
 class _Condition:
     """A comparison of the loop's index: `at`, an affine function of the trip alone, with zero.
 
-    Of the greater or lesser of two whole numbers: is it the first?
+    Of the greater or lesser of two whole numbers: is it the first? With `behind`, trips are counted from the end. `trips`: how many
+    trips there are to look for a change in; `LEAST` where only the run counts them, and then changes are near one end.
     """
 
-    def __init__(self, op: str, start: int, step: int):
-        self.op, self.start, self.step = op, start, step
+    def __init__(self, op: str, start: int, step: int, behind: bool, trips: int):
+        self.op, self.start, self.step, self.behind, self.trips = op, start, step, behind, trips
 
     @staticmethod
-    def of(t: kf.Let, s: kf.For) -> _Condition | None:
+    def of(t: kf.Let, s: kf.For, trips: Integer) -> _Condition | None:
         e = t.expr
         if not isinstance(e, Apply) or not (OPS[e.op].compares if t.dtype == "bool" else OPS[e.op].extreme):
             return None
@@ -85,23 +109,46 @@ class _Condition:
         if s.var not in symbols(at):
             return None
         step = coefficient(at, s.var) * s.step
-        start = number(at + (integer(s.lo) - symbol(s.var)) * coefficient(at, s.var))
-        if start is None or not step:
+        first = at + (integer(s.lo) - symbol(s.var)) * coefficient(at, s.var)
+        start, end = number(first), number(first + trips * step)
+        if start is None and end is None or not step:
             return None
-        if way := OPS[e.op].extreme:  # of equal ones it is the one that moves, as where `j > 0` is asked
-            first = "ge" if way > 0 else "le"
-            return _Condition(first if s.var in symbols(a) else "gt" if way > 0 else "lt", start, step)
-        return _Condition(e.op, start, step)
+        op = e.op
+        if way := OPS[op].extreme:  # of equal ones it is the one that moves, as where `j > 0` is asked
+            moves = s.var in symbols(a)
+            op = ("ge" if moves else "gt") if way > 0 else ("le" if moves else "lt")
+        if isinstance(trips, int) and start is not None:
+            return _Condition(op, start, step, False, trips)
+        c = _Condition(op, start, step, False, LEAST) if start is not None else _Condition(op, end or 0, step, True, LEAST)
+        return c if c.settled else None
 
     def holds(self, trip: int) -> bool:
         compare = OPS[self.op].eval
         assert compare is not None
         return bool(compare(self.start + trip * self.step, 0))
 
-    def edges(self, trips: int) -> Iterator[int]:
+    @property
+    def zero(self) -> int:
+        """It changes within two trips of this one."""
+        return -self.start // self.step
+
+    @property
+    def settled(self) -> bool:
+        """Is it the same in all trips but for less than half of `LEAST` at one end?"""
+        return self.zero - 2 > -LEAST // 2 if self.behind else self.zero + 3 < LEAST // 2
+
+    def edges(self) -> Iterator[Edge]:
         """The trips at which it is no longer what it was in the trip before."""
-        zero = -self.start // self.step  # it changes within two trips of this one
-        yield from (k for k in range(max(1, zero - 1), min(trips, zero + 3)) if self.holds(k) != self.holds(k - 1))
+        lo, hi = (1 - self.trips, 0) if self.behind else (1, self.trips)
+        for k in range(max(lo, self.zero - 1), min(hi, self.zero + 3)):
+            if self.holds(k) != self.holds(k - 1):
+                yield Edge(k, self.behind)
+
+    def in_part(self, first: Edge) -> bool:
+        """Does it hold in the part of the loop that begins there?"""
+        if first.behind == self.behind:
+            return self.holds(first.trip)
+        return self.holds(-LEAST // 2 if self.behind else LEAST // 2)
 
 
 def _whole(x: kf.Operand) -> Integer | None:
@@ -124,10 +171,13 @@ def _deciding(body: Sequence[kf.Stmt]) -> set[str]:
 
 
 class _Part:
-    """Makes the body of a loop into that of trips in which the truth of some conditions is known."""
+    """Makes the body of a loop into that of trips in which the truth of some conditions is known.
 
-    def __init__(self, decided: dict[Key, bool], changing: set[str]):
-        self.decided, self.changing = decided, changing
+    `loops`: those around, from the outside in, the part last.
+    """
+
+    def __init__(self, decided: dict[Key, bool], changing: set[str], loops: Sequence[kf.For], ranges: Ranges):
+        self.decided, self.changing, self.loops, self.ranges = decided, changing, loops, ranges
         self.known: dict[str, bool] = {}  # by name, of what has been met
 
     def block(self, body: Iterable[kf.Stmt]) -> list[kf.Stmt]:
@@ -143,6 +193,8 @@ class _Part:
             return self.let(s, to)
         if isinstance(s, kf.If) and s.cond in self.known:
             return self.block(s.then if self.known[s.cond] else s.orelse)  # type: ignore[index]
+        if isinstance(s, kf.Raise) and isinstance(s.cond, str) and self.known.get(s.cond) is False:
+            return []
         parts = {p: self.block(getattr(s, p)) for p in ("test", "body", "then", "orelse") if hasattr(s, p)}
         return [replace(s, **parts) if parts else s]
 
@@ -169,7 +221,11 @@ class _Part:
         e = s.expr
         if s.dtype == "bool" and _key(s) in self.decided:
             return self.decided[_key(s)]
-        if s.dtype != "bool" or not isinstance(e, Apply) or e.op not in CONNECTIVES:
+        if s.dtype != "bool" or not isinstance(e, Apply):
+            return None
+        if OPS[e.op].compares:
+            return self.compared(e)
+        if e.op not in CONNECTIVES:
             return None
         found = [bool(x.value) if isinstance(x, Const) else self.known.get(x) if isinstance(x, str) else None for x in e.args]
         if e.op == "logical_and":
@@ -177,3 +233,14 @@ class _Part:
         if e.op == "logical_or":
             return True if True in found else False if None not in found else None
         return None if found[0] is None else found[0] == (e.op == "cast")
+
+    def compared(self, e: Apply) -> bool | None:
+        """Whether a comparison of whole numbers holds in all trips, or in none."""
+        a, b = (_whole(x) for x in e.args)
+        if a is None or b is None or isinstance(a - b, int) or not self.changing.isdisjoint(symbols(a, b)):
+            return None
+        lo, hi = least(a - b, self.loops, self.ranges), -least(b - a, self.loops, self.ranges)
+        compare = OPS[e.op].eval
+        assert compare is not None
+        found = {bool(compare(x, 0)) for x in (lo, hi)}
+        return found.pop() if len(found) == 1 and (lo > 0 or hi < 0 or e.op in ORDERS) else None

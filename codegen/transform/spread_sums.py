@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.extremes import elements, inside, loops_in
 from irad.codegen.kernel.form import Apply, Const, Load, integer
-from irad.codegen.kernel.independence import Ranges, Scope, interval, span_of
+from irad.codegen.kernel.independence import Ranges, Scope, span_of
 from irad.codegen.kernel.mentions import assigned, bound
 from irad.codegen.kernel.substitute import replaced
 from irad.codegen.transform.lane_body import Unfit
@@ -79,15 +80,14 @@ class SpreadSums:
 
     def inside(self, p: _Place) -> bool:
         """Is the element there in each trip?"""
-        lo, hi = interval(p.at, self.ranges)
-        return lo >= 0 and hi < _least(self.scope[p.buf])
+        return inside(p.at, elements(self.scope[p.buf]), [*loops_in(self.scope), self.loop], self.ranges)
 
     @property
     def buffers(self) -> list[kf.Buffer]:
-        trips = int(kf.trips(self.loop))
-        return [kf.Buffer(p.sums, p.dtype, (min(trips, self.size),)) for p in self.places.values()]
+        trips = min(self.size, kf.most_trips(self.loop))
+        return [kf.Buffer(p.sums, p.dtype, (int(trips),)) for p in self.places.values()]
 
-    def part(self, first: Integer, count: int) -> tuple[kf.For, list[kf.Stmt]]:
+    def part(self, first: Integer, count: Integer) -> tuple[kf.For, list[kf.Stmt]]:
         """`count` trips from trip `first` on, adding to the buffers; and the loops that add these to the arrays."""
         s = self.loop
         lo = integer(s.lo) + first * s.step
@@ -119,15 +119,6 @@ class SpreadSums:
             after.append(kf.For(k, "vec", 0, count, take, lanes=64 // DTYPES[p.dtype].itemsize))
         body = [*before, *_changed(s.body, new), *end]
         return replace(s, lo=lo, hi=lo + count * s.step, body=body), after
-
-
-def _least(b: object) -> int:
-    """Elements that a buffer surely has."""
-    if isinstance(b, kf.View):
-        return b.least
-    if isinstance(b, kf.Param) and b.shape is not None and len(b.shape) == 1 and isinstance(b.shape[0], int):
-        return b.shape[0] if b.shape[0] < kf.ANY else 0
-    return 0
 
 
 def _changed(body: Iterable[kf.Stmt], new: dict[int, list[kf.Stmt]]) -> list[kf.Stmt]:
