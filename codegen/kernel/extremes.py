@@ -22,6 +22,11 @@ def loops_in(scope: Scope) -> list[kf.For]:
 
 def least(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> float:
     """A lower bound of a form in all trips of some loops, outermost first."""
+    return interval(lowest(e, loops, ranges), ranges)[0]
+
+
+def lowest(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> Integer:
+    """What a form is at least in trips of some loops, outermost first; variables stay where it is not known at which end that is."""
     for l in reversed(loops):
         c = _factor(e, l.var)
         if c is None:
@@ -32,7 +37,7 @@ def least(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> float:
             e = replaced(e, {l.var: first if l.step > 0 else last})
         elif hi <= 0:
             e = replaced(e, {l.var: last if l.step > 0 else first})
-    return interval(e, ranges)[0]
+    return e
 
 
 def inside(at: Integer, size: Integer, loops: Sequence[kf.For], ranges: Ranges) -> bool:

@@ -70,7 +70,7 @@ class _Strips(Loops):
         ):
             found = self.tried(s, scope, ranges)
             if found is None:
-                found = unswitched(s, self.fresh, lambda loop: self.tried(loop, scope, ranges))
+                found = unswitched(s, ranges, self.fresh, lambda loop, known: self.tried(loop, scope, known))
             if found is not None:
                 return found
         return self.inside(s, scope, ranges)
@@ -134,7 +134,7 @@ class _Strips(Loops):
         sums = SpreadSums(s, met.met, scope, ranges, self.fresh)
         scope = {**scope, **{b.name: b for b in sums.buffers}}
 
-        def part(first: Integer, size: int, ranges: Ranges) -> list[kf.Stmt]:
+        def part(first: Integer, size: Integer, ranges: Ranges) -> list[kf.Stmt]:
             loop, after = sums.part(first, size)
             self.variables.update({t.name: t.dtype for t in loop.body if isinstance(t, kf.Var)})
             return [*self.strips(loop, scope, ranges), *after]
@@ -160,7 +160,7 @@ class _Strips(Loops):
         buffers = parts.buffers
         scope = {**scope, **{b.name: b for b in buffers}}
 
-        def part(first: Integer, size: int, ranges: Ranges) -> list[kf.Stmt]:
+        def part(first: Integer, size: Integer, ranges: Ranges) -> list[kf.Stmt]:
             one, other = parts.loops(first, size)
             if lanes_first:
                 return [*self.strips(one, scope, ranges), *self.inside(other, scope, ranges)]

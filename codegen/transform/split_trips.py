@@ -9,6 +9,7 @@ so is `max(j - 1, 0)`, which decides which of the two it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from math import inf
 
 from irad.codegen.kernel import form as kf
@@ -45,11 +46,23 @@ class _Splitter(Loops):
             return self.parts(s, int(kf.trips(s)), scope, ranges)
         if abs(s.step) != 1 or not assigned(s.body).isdisjoint(symbols(integer(s.lo), integer(s.hi))):
             return [s]
+        s = self.plain(s)
         parts = self.parts(s, kf.count(s), scope, ranges)
         if len(parts) == 1 or least(kf.count(s), loops_in(scope), ranges) >= LEAST:
             return parts
         many = self.fresh("many")  # the parts are in order where there are that many trips
         return [kf.Let(many, "bool", Apply("ge", (kf.count(s), Const(LEAST, "i64")))), kf.If(many, parts, [s])]
+
+    @cached_property
+    def maxima(self) -> dict[Integer, Integer]:
+        """The numbers that are max(n, 0), by what n is."""
+        lets = [(symbol(t.name), t.expr) for t in self.whole if isinstance(t, kf.Let) and isinstance(t.expr, Apply)]
+        found = [(name, [_whole(x) for x in e.args]) for name, e in lets if e.op == "maximum"]
+        return {name: xs[0] for name, xs in found if xs[1] == 0 and xs[0] is not None}
+
+    def plain(self, s: kf.For) -> kf.For:
+        """The loop up to n where it is one up to max(n, 0), which makes the same trips."""
+        return replace(s, hi=self.maxima[integer(s.hi)]) if s.step > 0 and s.lo == 0 and integer(s.hi) in self.maxima else s
 
     def parts(self, s: kf.For, trips: Integer, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         """The parts of a loop of so many trips, or the loop."""

@@ -326,6 +326,8 @@ class Facts:
         if node.op.extreme and node.out.type == I64:
             for x in node.inputs:
                 self.learn((self.linear(x) - affine(0, {node.out: 1})) * node.op.extreme)
+        elif node.op.name == "remainder" and node.out.type == I64 and self.interval(node.inputs[1])[0] > 0:
+            self.learn(affine(1, {node.out: 1}) - self.linear(node.inputs[1]))
 
     def extents(self, values: Iterable[Value]) -> None:
         """No extent of an array is negative."""
@@ -352,6 +354,7 @@ class Facts:
         elif (loop := loop_of(node)) and loop.body is region:
             if loop.index and loop.trips:
                 self.index(loop.index, self.linear(loop.trips))
+                self.runs(loop.trips)
                 for p in loop.carries:
                     self.slope(p, affine(0, {loop.index: 1}), p)
             for cond in loop.conds:
@@ -362,6 +365,14 @@ class Facts:
         """`0 <= i < trips`."""
         self.bound(i, (0, math.inf))
         self.learn(affine(1, {i: 1}) - trips)
+
+    def runs(self, trips: Value) -> None:
+        """Where a loop runs, max(n, 0) trips are n."""
+        node = self.node(self.resolve(trips))
+        if node is not None and node.op.extreme > 0 and trips.type == I64:
+            for x, other in (node.inputs, node.inputs[::-1]):
+                if self.interval(other)[1] <= 0:
+                    self.learn(self.linear(trips) - self.linear(x))
 
     def slope(self, carry: Value, trips: Dim, now: Value) -> None:
         """What a carry that changes by a bounded step can be after so many trips: `now`."""

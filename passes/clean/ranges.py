@@ -89,7 +89,9 @@ class _Ranges:
         if out.type.dtype != "i64" or out.type.shape:
             return None
         (low, high), least = f.interval(x), f.interval(y)[0]
-        if least < 1 or low < -least or not (high < 2 * least or f.at_most(x, y)):
+        if least < 1 or not (high < 2 * least or f.at_most(x, y)):
+            return None
+        if low < -least and not f.negative(-f.linear(x) - f.linear(y)):
             return None
         over = not f.at_most(x, y, -1)
         nodes: list[Node] = []
@@ -99,7 +101,7 @@ class _Ranges:
             nodes.append(node.replace(op=op, inputs=inputs, outputs=(to,)))
             return to
 
-        if low < 0:
+        if low < 0 and not f.negative(-f.linear(x)):
             zero = Value(I64)
             nodes.append(node.replace(op=const, inputs=(), outputs=(zero,), attrs={"value": 0, "type": I64}))
             x = made(select, made(lt, x, zero), made(add, x, y), x, to=None if over else out)
