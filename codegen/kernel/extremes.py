@@ -12,7 +12,7 @@ from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import Ranges, Scope, interval
 from irad.codegen.kernel.substitute import replaced
-from irad.core.affine import Affine, Integer, factors, terms
+from irad.core.affine import WHOLE, Affine, Integer, constant, factors, terms
 
 
 def loops_in(scope: Scope) -> list[kf.For]:
@@ -38,6 +38,17 @@ def lowest(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> Integer:
         elif hi <= 0:
             e = replaced(e, {l.var: last if l.step > 0 else first})
     return e
+
+
+def below(e: Integer, end: int, ranges: Ranges) -> Ranges:
+    """The ranges of numbers where it is known that a form is below `end`."""
+    if len(terms(e)) != 1:
+        return ranges
+    ((name, c),) = terms(e)
+    if abs(c) != 1 or not isinstance(name, str):
+        return ranges
+    (lo, hi), limit = ranges.get(name, WHOLE), end - 1 - constant(e)
+    return {**ranges, name: (lo, min(hi, limit)) if c > 0 else (max(lo, -limit), hi)}
 
 
 def inside(at: Integer, size: Integer, loops: Sequence[kf.For], ranges: Ranges) -> bool:

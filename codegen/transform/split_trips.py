@@ -13,7 +13,7 @@ from functools import cached_property
 from math import inf
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import least, loops_in
+from irad.codegen.kernel.extremes import below, least, loops_in
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import Ranges, Scope
 from irad.codegen.kernel.mentions import assigned, reads
@@ -47,7 +47,7 @@ class _Splitter(Loops):
         if abs(s.step) != 1 or not assigned(s.body).isdisjoint(symbols(integer(s.lo), integer(s.hi))):
             return [s]
         s = self.plain(s)
-        parts = self.parts(s, kf.count(s), scope, ranges)
+        parts = self.parts(s, kf.count(s), scope, below(-kf.count(s), 1 - LEAST, ranges))
         if len(parts) == 1 or least(kf.count(s), loops_in(scope), ranges) >= LEAST:
             return parts
         many = self.fresh("many")  # the parts are in order where there are that many trips

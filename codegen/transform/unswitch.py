@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import lowest
+from irad.codegen.kernel.extremes import below, lowest
 from irad.codegen.kernel.form import Apply, Const, integer
 from irad.codegen.kernel.independence import Ranges
 from irad.codegen.kernel.mentions import assigned, bound, reads
-from irad.core.affine import WHOLE, Integer, constant, symbols, terms
+from irad.core.affine import Integer, symbols
 from irad.core.lazy_dataclass import replace
 from irad.ops.core import OPS
 
@@ -97,16 +97,8 @@ class _Asked:
         if (e.op, d) not in self.met:
             self.met.add((e.op, d))
             self.ask(Apply(e.op, (d, Const(0, "i64"))))
-            self.learn(d if e.op in ABOVE else -d, 0 if e.op in ("le", "ge") else 1)
+            self.ranges = below(d if e.op in ABOVE else -d, 0 if e.op in ("le", "ge") else 1, self.ranges)
         return True
-
-    def learn(self, d: Integer, end: int) -> None:
-        """It is known from here on that a form is below `end`."""
-        ((name, c), *others) = terms(d)
-        if not others and abs(c) == 1 and isinstance(name, str):
-            lo, hi = self.ranges.get(name, WHOLE)
-            limit = end - 1 - constant(d)
-            self.ranges = {**self.ranges, name: (lo, min(hi, limit)) if c > 0 else (max(lo, -limit), hi)}
 
     def ask(self, e: Apply) -> bool:
         name = self.fresh("fails")

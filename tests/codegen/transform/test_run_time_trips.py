@@ -82,6 +82,7 @@ def test_trips_as_an_argument(f):
         for got, want in zip(gradient(x, a, n, 5), known):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
     assert powers is not f or value(x, a, 33, 5) == f(x, a, 33, 5)
+    assert "W=16, most=15)" in value.lower(x, a, 33, 5).kernel
 
 
 def test_extents_of_the_call():
