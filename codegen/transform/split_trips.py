@@ -46,12 +46,14 @@ class _Splitter(Loops):
             return self.parts(s, int(kf.trips(s)), scope, ranges)
         if abs(s.step) != 1 or not assigned(s.body).isdisjoint(symbols(integer(s.lo), integer(s.hi))):
             return [s]
-        s = self.plain(s)
-        parts = self.parts(s, kf.count(s), scope, below(-kf.count(s), 1 - LEAST, ranges))
-        if len(parts) == 1 or least(kf.count(s), loops_in(scope), ranges) >= LEAST:
+        trips = kf.count(self.plain(s))
+        parts = self.parts(self.plain(s), trips, scope, below(-trips, 1 - LEAST, ranges))
+        if len(parts) == 1:
+            return [s]
+        if least(trips, loops_in(scope), ranges) >= LEAST:
             return parts
         many = self.fresh("many")  # the parts are in order where there are that many trips
-        return [kf.Let(many, "bool", Apply("ge", (kf.count(s), Const(LEAST, "i64")))), kf.If(many, parts, [s])]
+        return [kf.Let(many, "bool", Apply("ge", (trips, Const(LEAST, "i64")))), kf.If(many, parts, [s])]
 
     @cached_property
     def maxima(self) -> dict[Integer, Integer]:
