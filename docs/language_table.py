@@ -212,6 +212,18 @@ y = np.sum(x) * {"slow": 1.0, "fast": 3.0}[mode]
 if mode == "slow":
     y = y * s
 
+# a variable that is one of several functions, classes or members of an enumeration
+import enum
+class State(enum.Enum):
+    UP = 1
+    DOWN = 2
+---
+state, f = State.UP, np.sin
+for v in x:
+    if v > 0.5:
+        state, f = (State.DOWN if state is State.UP else State.UP), np.cos
+y = f(s) * state.value
+
 # `assert`, `raise`
 assert s > 0, f"s is {s}"
 if x[0] > 5:

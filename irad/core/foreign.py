@@ -49,6 +49,11 @@ def is_in_class(cls: type, name: str) -> bool:
     return any(name in vars(k) for k in cls.__mro__)
 
 
+def found_in_class(cls: type, name: str) -> Any:
+    """What a class or one of its bases has under a name, as it is; None if nothing."""
+    return next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
+
+
 def is_foreign_array(x: Any) -> bool:
     """Is it another library's array (Torch on the CPU, JAX, ...) whose memory NumPy can look at?"""
     cls = type(x)

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import rebuild, register
 
 
 class Rows:
     """A list to be: `columns`, one array for each number or array of an element, and `form`, how an element is made of them.
 
-    A form is "python" or "numpy" for a number, "array", or (class, static part, forms of its parts).
+    A form is "python" or "numpy" for a number, "array", `Options`, or (class, static part, forms of its parts).
     """
 
     __slots__ = ("form", "columns")
 
     def __init__(self, form: Any, columns: Sequence[Any]):
         self.form, self.columns = form, list(columns)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The form of what is one of some things, by its number in a column."""
+
+    things: tuple[Any, ...]
 
 
 def _listed(form: Any, columns: Sequence[Any]) -> Any:
@@ -33,6 +41,8 @@ def _elements(form: Any, columns: Iterator[np.ndarray]) -> list[Any]:
     if isinstance(form, str):
         column = next(columns)
         return column.tolist() if form == "python" else [np.asarray(x) for x in column] if form == "array" else list(column)
+    if isinstance(form, Options):
+        return [form.things[k] for k in next(columns)]
     cls, meta, parts = form
     return [rebuild(cls, meta, list(row)) for row in zip(*(_elements(p, columns) for p in parts))]
 

@@ -59,9 +59,9 @@ def choice_field(options: Iterable[str]) -> str:
 
 
 def choices_of(template: str) -> tuple[str, ...] | None:
-    """The strings of a template that is such a field; None for any other."""
-    found = re.fullmatch(r"\{:(\x1e[^{}]*)\}", template)
-    return None if found is None else _choices(found[1])
+    """The strings of a template that has such a field, and nothing else that is not known; None for any other."""
+    found = re.fullmatch(r"([^{}]*)\{:(\x1e[^{}]*)\}([^{}]*)", template)
+    return None if found is None else tuple(found[1] + o + found[3] for o in _choices(found[2]))
 
 
 def _choices(spec: str) -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from irad.frontend.control.templates import number as kind_of
 from irad.frontend.numpy.table import getitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
+from irad.frontend.values.choices import MOST as MOST_OPTIONS
+from irad.frontend.values.choices import of_number, options, place
 from irad.frontend.values.objects import Poison, Text, is_number
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
 from irad.ops.elementwise import cast_to
-from irad.ops.text import choice_field, choices_of
+from irad.ops.text import choices_of
 
 MOST = 16  # items that are no numbers, tuples or lists of numbers, up to which one of them is chosen
 
@@ -54,7 +56,7 @@ def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
     if not _can(r, list(obj)):
         return None
     at = position(obj, key)
-    return (_string(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
+    return (_choice(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
 
 
 def of_place(r: Reader, items: list[Any], at: Arr, most: int = MOST) -> tuple[Any] | None:
@@ -64,17 +66,17 @@ def of_place(r: Reader, items: list[Any], at: Arr, most: int = MOST) -> tuple[An
 
 def of_choice(r: Reader, x: Text, f: Callable[[str], Any]) -> Any:
     """What f gives for a string that is one of several by data. Raises NeedStatic for text of another kind, or if f raises for one."""
-    options = choices_of(x.template)
-    if options is None:
-        raise x.unknown()
-    try:
-        results = [f(o) for o in options]
-    except Exception:
-        raise x.unknown() from None
-    found = item(r, results, x.operands[0])
+    found = choices_of(x.template)
     if found is None:
         raise x.unknown()
-    return found[0]
+    try:
+        results = [f(o) for o in found]
+    except Exception:
+        raise x.unknown() from None
+    chosen = item(r, results, x.operands[0])
+    if chosen is None:
+        raise x.unknown()
+    return chosen[0]
 
 
 def _can(r: Reader, items: list[Any], most: int = MOST) -> bool:
@@ -84,7 +86,12 @@ def _can(r: Reader, items: list[Any], most: int = MOST) -> bool:
         return _joined(items) is not None
     if (parts := columns(items)) is not None and all(_can(r, c, most) for c in parts):
         return True
-    return len(items) <= (2 * MOST if all(type(x) is str for x in items) else most)
+    return len(items) <= (MOST_OPTIONS if _are_options(items) else most)
+
+
+def _are_options(items: list[Any]) -> bool:
+    """Are they strings, or known things, all of them?"""
+    return all(type(x) is str for x in items) or all(type(x) is not str and options(x) == (x,) for x in items)
 
 
 def _joined(items: list[Any]) -> Num | None:
@@ -117,8 +124,8 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
         assert t is not None
         values = [Arr(cast_to(lift(r.operand(x)).value, t.dtype), t.weak) for x in items]
         return number(r, values, at)
-    if all(type(x) is str for x in items):
-        return _string(r, items, at)
+    if _are_options(items):
+        return _choice(r, items, at)
     parts = columns(items)
     if parts is not None and all(_can(r, c) for c in parts):
         return _row(r, items, [_one_of(r, c, at) for c in parts])
@@ -135,12 +142,15 @@ def _row(r: Reader, rows: list[Any], parts: list[Any]) -> Any:
     return out
 
 
-def _string(r: Reader, options: Sequence[str], at: Arr) -> Any:
-    unique = tuple(dict.fromkeys(options))
+def _choice(r: Reader, items: Sequence[Any], at: Arr) -> Any:
+    unique: list[Any] = []
+    for x in items:
+        if place(unique, x) is None:
+            unique.append(x)
     if len(unique) == 1:
         return unique[0]
-    place = [unique.index(o) for o in options]
-    return Text(choice_field(unique), (at if place == [*range(len(place))] else number(r, place, at),))
+    places = [place(unique, x) for x in items]
+    return of_number(tuple(unique), at if places == [*range(len(places))] else number(r, places, at))
 
 
 def _branched(r: Reader, items: list[Any], at: Arr, first: int) -> Any:

@@ -26,13 +26,13 @@ from irad.frontend.control.templates import (
     Sized,
     Template,
     Words,
-    choices,
     equal,
     show,
     structure,
 )
 from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, lift
+from irad.frontend.values.choices import alike, number_of, of_number, options, place
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.objects import (
     UNDEFINED,
@@ -62,7 +62,6 @@ from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, eq, select
 from irad.ops.intervals import affine_of, bound, definition, dim_interval
-from irad.ops.text import choice_field
 
 OF_A_SIZE = "an array whose size depends on data may be one of several arrays, and is stored into; copy it first (x = x.copy())"
 STALE_LIST = (
@@ -71,30 +70,21 @@ STALE_LIST = (
 )
 
 
-def chosen(options: tuple[str, ...], x: Any) -> Value:
-    """The number of a string among the options."""
-    if isinstance(x, str):
-        return scalar(options.index(x), "i64")
-    own, v = choices(x) or (), x.operands[0].value
-    if own == options[: len(own)]:
-        return v  # type: ignore[no-any-return]
-    out = scalar(options.index(own[0]), "i64")
+def chosen(among: tuple[Any, ...], x: Any) -> Value:
+    """The number of a string or known thing among the options."""
+    own = options(x)
+    assert own is not None
+    return scalar(place(among, x), "i64") if own[0] is x else _renumbered(number_of(x).value, own, among)
+
+
+def _renumbered(v: Value, own: tuple[Any, ...], among: tuple[Any, ...]) -> Value:
+    """Numbers of options (of one thing, or a column of a list) as those among others."""
+    if alike(own, among[: len(own)]):
+        return v
+    number = lambda o: const(value=place(among, o), type=v.type)
+    out = number(own[0])
     for k, o in enumerate(own[1:], 1):
-        out = select(eq(v, k), scalar(options.index(o), "i64"), out)
-    return out
-
-
-def _number_among(options: tuple[Any, ...], x: Any) -> Value:
-    """The number of a thing, or of the one of several that it is, among the options."""
-    place = lambda o: next(k for k, y in enumerate(options) if y is o)
-    if not isinstance(x, OneOf):
-        return scalar(place(x), "i64")
-    places = [place(o) for o in x.options]
-    if places == [*range(len(places))]:
-        return x.place.value
-    out = scalar(places[0], "i64")
-    for k, n in enumerate(places[1:], 1):
-        out = select(eq(x.place.value, k), scalar(n, "i64"), out)
+        out = select(eq(v, k), number(o), out)
     return out
 
 
@@ -108,7 +98,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
     if isinstance(t, Pick):
         return [chosen(t.options, obj)]
     if isinstance(t, Chosen):
-        return [_number_among(t.options, obj)]
+        one = type(obj) is OneOf
+        return [_renumbered(obj.place.value, obj.options, t.options) if one else scalar(place(t.options, obj), "i64")]
     if isinstance(t, Opt):
         if obj is UNDEFINED:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
@@ -248,6 +239,11 @@ def _widened(have: Template, want: Template, columns: Iterator[Value], rows: Dim
         return [cast_to(next(columns), want.dtype)]
     if equal(have, want):
         return [next(columns) for _ in holes(have)]
+    if isinstance(want, Pick):
+        if isinstance(have, Pick):
+            return [_renumbered(next(columns), have.options, want.options)]
+        if isinstance(have, Same) and (k := place(want.options, have.obj)) is not None:
+            return [const(value=k, type=Type("i64", (rows,)))]
     flag = lambda there: const(value=there, type=Type("bool", (rows,)))
     if isinstance(want, Null) and want.other is None and not (isinstance(have, Null) and have.other is not None):
         if isinstance(have, Null):
@@ -289,7 +285,7 @@ class Maker:
         if isinstance(t, Num):
             return Arr(next(self.values), t.weak, t.mixed)
         if isinstance(t, Pick):
-            return Text(choice_field(t.options), (Arr(next(self.values), True),))
+            return of_number(t.options, Arr(next(self.values), True))
         if isinstance(t, Chosen):
             return OneOf(t.options, Arr(next(self.values), True), t.homes, t.wanted)
         if isinstance(t, Opt):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.array_classes import ArrayOfClass, is_own
-from irad.core.foreign import is_container, is_instance, is_read
+from irad.core.foreign import found_in_class, is_container, is_instance, is_read
 from irad.core.ir import current
 from irad.core.lazy_dataclass import replace
 from irad.errors import PythonTypeError, UnsupportedError
@@ -31,7 +31,7 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, from_dim
-from irad.frontend.values.objects import Array, Env, Nullable, StructureError, found_in_class, python_method
+from irad.frontend.values.objects import Array, Env, Nullable, StructureError, python_method
 from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if

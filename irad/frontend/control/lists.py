@@ -14,19 +14,20 @@ import numpy as np
 from irad.core.foreign import base_items, is_mapped
 from irad.core.ir import Value
 from irad.core.once import import_later
-from irad.core.rows import Mapped, Rows
+from irad.core.rows import Mapped, Options, Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
 from irad.frontend.control.filling import STALE_LIST, Maker, holes, leaves, widened
 from irad.frontend.control.merge import elements_of, meet
-from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Template, show
+from irad.frontend.control.templates import Ary, Bad, Composite, Grown, Num, Pick, Template, show
 from irad.frontend.numpy.join import stack
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, from_dim, lift
+from irad.frontend.values.choices import place
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.index import getitem
-from irad.frontend.values.objects import Array, Cell, StructureError, is_number
+from irad.frontend.values.objects import Array, Cell, Closure, StructureError, is_number, is_traced_deep
 from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
@@ -270,7 +271,8 @@ def alike(xs: list[Any]) -> bool:
 
 def equal_to(r: Reader, xs: list[Any], x: Any) -> Value:
     """Which elements equal x."""
-    if width_of(xs):
+    first = head(xs)
+    if width_of(xs) or (first is not None and isinstance(first.element, Pick)):
         run = whole(r, xs)
         parts_ = _parts(run.element, x)
         columns = [slice_axis(c, 0, 0, run.length) for c in run.columns]
@@ -286,6 +288,9 @@ def _parts(t: Template, x: Any) -> list[Any] | None:
     """The numbers in a thing, if it is made like the elements of a list; None if it equals none of them for its structure."""
     if isinstance(t, Num) and is_number(x):
         return [x]
+    if isinstance(t, Pick) and not is_traced_deep(x):
+        k = place(t.options, x)
+        return None if k is None else [k]
     if not isinstance(t, Composite) or t.cls not in (tuple, list) or any(isinstance(k, Ary) for k in t.kids):
         raise StructureError("a search for an element with an array in it, in a list; look for a number that says which it is")
     if type(x) is not t.cls or len(x) != len(t.kids):
@@ -348,6 +353,8 @@ def _form(t: Template | None) -> Any:
         return "python" if t.weak else "numpy"
     if isinstance(t, Ary):
         return "array"
+    if isinstance(t, Pick) and not any(isinstance(x, Closure) for x in t.options):
+        return Options(t.options)
     if not isinstance(t, Composite) or not t.kids or not (t.cls in (list, tuple, dict) or hasattr(t.cls, "_fields")):
         return None
     kids = tuple(map(_form, t.kids))

@@ -29,7 +29,6 @@ from irad.frontend.control.templates import (
     Words,
     array_and_other,
     bare,
-    choices,
     differ,
     equal,
     is_zero_d,
@@ -37,22 +36,14 @@ from irad.frontend.control.templates import (
     joined_choices,
     mutable,
     number,
-    one_of,
     other_than_array,
+    pick,
     show,
     structure,
 )
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import (
-    UNDEFINED,
-    Array,
-    Maybe,
-    Nullable,
-    Poison,
-    Text,
-    Varying,
-    is_number,
-)
+from irad.frontend.values.choices import is_there, options
+from irad.frontend.values.objects import UNDEFINED, Array, Choice, Maybe, Nullable, Poison, Text, Varying, is_number
 from irad.frontend.values.runs import GROWING, has_run, head, larger, length_of, most_of, tail
 from irad.frontend.values.state import same
 
@@ -74,6 +65,7 @@ class Joiner:
         outside: Callable[[Any], bool] = lambda x: False,
     ):
         self.grower = grower
+        self.static = False  # of a branch: may it be known which side is taken?
         self.outside = outside  # is an object found by a path, so that what is read of it is followed there?
         self.lasting = lasting  # of a branch: was a container there before it?
         self.contents = contents  # what a container holds on each side
@@ -189,9 +181,9 @@ class Joiner:
         a = t.obj if isinstance(t, Same) else None
         if (found := joined_choices(t if a is None else a, b, self.lasting)) is not None:
             return found
-        have, other = t.options if isinstance(t, Pick) else choices(a), choices(b)
-        if have is not None and other is not None:
-            return one_of((*have, *(o for o in other if o not in have)))
+        picked = pick(t, b, lambda x: is_there(x, self.lasting is None))
+        if picked is not None and not (self.static and isinstance(picked, Pick) and type(picked.options[0]) is not str):
+            return picked
         if isinstance(t, Num) or is_number(a) or (is_zero_d(a) and is_number(b)):
             if is_number(b) or (isinstance(b, Array) and not b.shape):
                 return join_numbers(t if isinstance(t, Num) else number(a), number(b))
@@ -381,6 +373,8 @@ def meet(a: Template, b: Template) -> Template:
         return b
     if isinstance(a, Num) and isinstance(b, Num):
         return join_numbers(a, b)
+    if (picked := pick(a, b)) is not None:
+        return picked
     if any(isinstance(x, Null) and x.other is not None for x in (a, b)):
         return Bad(f"it is {show(a)} on one path and {show(b)} on the other")
     if isinstance(a, Null) or isinstance(b, Null):
@@ -418,6 +412,8 @@ def open_(
     if isinstance(obj, Nullable):
         other = other_than_array(obj.other) if isinstance(obj, Varying) else None
         return Null(open_(obj.value, side, lasting, content), other)
+    if isinstance(obj, (Choice, Text)) and (found := options(obj)) is not None:
+        return Pick(found)
     if isinstance(obj, Text):
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
     if (one := joined_choices(obj, obj)) is not None:

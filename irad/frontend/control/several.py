@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_instance, is_library
+from irad.core.foreign import found_in_class, is_instance, is_library
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items, chosen_keys
 from irad.frontend.control.filling import number_value
@@ -27,7 +27,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.callables import Native, OfOne
 from irad.frontend.values.index import is_index
-from irad.frontend.values.objects import Array, Cell, Poison, Text, found_in_class, is_number, python_method
+from irad.frontend.values.objects import Array, Cell, Poison, Text, is_number, python_method
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.unfit import OneOf

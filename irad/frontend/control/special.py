@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_in_class, is_instance, is_library, is_mapped, module_of, own_names
+from irad.core.foreign import base_items, found_in_class, is_in_class, is_instance, is_library, is_mapped, module_of, own_names
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.captures import Captures
+from irad.frontend.values.choices import number_of, options
 from irad.frontend.values.objects import (
     Array,
+    Choice,
     Closure,
     Either,
     Poison,
     Text,
     class_of_number,
     describe,
-    found_in_class,
     python_method,
 )
 from irad.frontend.values.runs import has_run
@@ -177,6 +178,8 @@ def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
 def _check(r: Reader, x: Any, what: str) -> None:
     if isinstance(x, Poison):
         raise x.error(what)
+    if isinstance(x, (Choice, Text)) and options(x) is not None:
+        raise NeedStatic(number_of(x), what)
     if isinstance(x, (tuple, frozenset)):
         for e in x:
             _check(r, e, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from irad.core.lazy_dataclass import dataclass
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
+from irad.frontend.values.choices import alike, either, options
 from irad.frontend.values.objects import (
     Array,
+    Choice,
     Closure,
     Maybe,
     Method,
@@ -30,7 +33,6 @@ from irad.frontend.values.runs import (
 )
 from irad.frontend.values.state import same
 from irad.frontend.values.unfit import OneOf
-from irad.ops.text import choices_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +151,9 @@ class Words(Template):
 
 @dataclass(frozen=True, eq=False)
 class Pick(Template):
-    """One of some strings, by its number."""
+    """One of some strings or known things, by its number; see irad.frontend.values.choices."""
 
-    options: tuple[str, ...]
+    options: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,7 @@ def is_weak_number(x: Any) -> bool:
 
 def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     """(class, static part, children) of a container or plain instance; None for anything else."""
-    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure, OneOf)):
+    if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure, Choice, OneOf, enum.Enum)):
         return None
     found = parts(obj)
     if found is not None:
@@ -276,16 +278,20 @@ def arrays_in(t: Template) -> Iterator[Ary]:
     return (part for part, _ in walk(t) if isinstance(part, Ary))
 
 
-MOST_STRINGS = 32
+def pick(a: Any, b: Any, is_there: Callable[[Any], bool] = lambda x: not isinstance(x, Closure)) -> Template | None:
+    """The template of a variable that is a string or known thing, or has such a template, on each of two paths; None for others.
 
-
-def choices(x: Any) -> tuple[str, ...] | None:
-    """The strings that a variable may be: itself, or those that it is chosen from; None for anything else."""
-    return (x,) if type(x) is str else choices_of(x.template) if isinstance(x, Text) else None
-
-
-def one_of(options: tuple[str, ...]) -> Template:
-    return Pick(options) if len(options) <= MOST_STRINGS else Bad(f"it is one of more than {MOST_STRINGS} strings")
+    `is_there(x)`: is a thing the same after both?
+    """
+    have, other = (x.options if isinstance(x, Pick) else options(x.obj if isinstance(x, Same) else x) for x in (a, b))
+    if have is None or other is None:
+        return None
+    both = either(have, other)
+    if len(both) == 1:
+        return Same(both[0])
+    if not all(map(is_there, both)):
+        return None
+    return Bad(both) if isinstance(both, str) else Pick(both)
 
 
 MOST_CHOSEN = 64  # containers or objects that a variable may be, by data
@@ -343,6 +349,8 @@ def show(t: Any) -> str:
         return "a list"
     if isinstance(t, Chosen):
         return "one of several things"
+    if isinstance(t, Pick) and type(t.options[0]) is not str:
+        return "one of several functions, classes or members of an enumeration"
     return describe_class(t.cls) if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
@@ -363,7 +371,7 @@ def equal(a: Template, b: Template) -> bool:
     if isinstance(a, Sized):
         return a.type == b.type and all(getattr(a, n) == getattr(b, n) for n in _EXTENTS)  # type: ignore[attr-defined]
     if isinstance(a, Pick):
-        return a.options == b.options  # type: ignore[attr-defined]
+        return alike(a.options, b.options)  # type: ignore[attr-defined]
     if isinstance(a, Chosen):
         return len(a.options) == len(b.options) and all(x is y for x, y in zip(a.options, b.options))  # type: ignore[attr-defined]
     if isinstance(a, Null):

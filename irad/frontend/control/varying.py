@@ -1,8 +1,9 @@
 """Variables that are an array on some paths and a number, or a list that is empty, on the others: `total = 0.0`, then `total = total + x`
-under a condition; `best = []`, then `best = np.flatnonzero(x > t)`.
+under a condition; `best = []`, then `best = np.flatnonzero(x > t)`. And those that are one of several functions, classes or members of
+an enumeration, by data (irad.frontend.values.choices).
 
-An operation on one is read twice, for the array and for the other, under the bool that says which it is; results of one kind
-become one value again.
+An operation on one is read once for each thing that it may be, under the condition that it is that one; results of one kind become
+one value again.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.core.foreign import is_mapped
 from irad.frontend.control.facts import known
 from irad.frontend.control.flow import branch
 from irad.frontend.reader import Reader
-from irad.frontend.values.objects import Poison, Varying
+from irad.frontend.values.objects import Choice, Poison, Varying
+
+KINDS = (Varying, Choice)
 
 
 def varies(xs: Sequence[Any]) -> bool:
-    return any(type(x) is Varying for x in xs)
+    return any(type(x) in KINDS for x in xs)
 
 
 def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
     """f(*xs) for each kind of each that varies."""
     for k, x in enumerate(xs):
         if type(x) is Varying:
-            one = lambda v, k=k: split(r, [*xs[:k], v, *xs[k + 1 :]], f)
+            one = functools.partial(_with, r, xs, k, f)
             if known(r, x.there):
                 return one(x.value)
             if known(r, x.there, False):
@@ -34,7 +38,25 @@ def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
             if isinstance(out, Poison):
                 raise out.error("what is computed of it")
             return out
+        if type(x) is Choice:
+            return _each(r, x, range(len(x.options)), functools.partial(_with, r, xs, k, f))
     return f(*xs)
+
+
+def _with(r: Reader, xs: Sequence[Any], k: int, f: Callable[..., Any], v: Any) -> Any:
+    return split(r, [*xs[:k], v, *xs[k + 1 :]], f)
+
+
+def _each(r: Reader, x: Choice, numbers: range, f: Callable[[Any], Any]) -> Any:
+    """f of the thing that x is, which is an option of one of these numbers, by halves."""
+    if len(numbers) == 1:
+        return f(x.options[numbers[0]])
+    half = len(numbers) // 2
+    is_lower = r.operator("lt", x.at, numbers[half])
+    out = branch(r, is_lower, lambda: _each(r, x, numbers[:half], f), lambda: _each(r, x, numbers[half:], f))
+    if isinstance(out, Poison):
+        raise out.error("what is computed of it")
+    return out
 
 
 def call(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -45,7 +67,7 @@ def call(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
 
 def call_on_items(r: Reader, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """fn(*args, **kwargs), where an item of an argument that is a list or tuple varies: `np.concatenate([x, y])`."""
-    k = next(k for k, x in enumerate(args) if type(x) in (list, tuple) and varies(x))
+    k = next(k for k, x in enumerate(args) if type(x) in (list, tuple) and any(type(e) is Varying for e in x))
     return split(r, args[k], lambda *items: r.call(fn, [*args[:k], type(args[k])(items), *args[k + 1 :]], kwargs))
 
 
@@ -54,6 +76,8 @@ def of_each_kind_of_key(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(r: Reader, obj: Any, key: Any, *rest: Any, **named: Any) -> Any:
+        if is_mapped(obj):  # its methods look for any key
+            return f(r, obj, key, *rest, **named)
         if type(key) is tuple:
             return (
                 split(r, key, lambda *parts: f(r, obj, parts, *rest, **named)) if varies(key) else f(r, obj, key, *rest, **named)

@@ -48,7 +48,6 @@ from irad.frontend.values.objects import (
     Method,
     Text,
     class_of_number,
-    possible_classes,
     python_method,
 )
 from irad.frontend.values.runs import has_run, length_of
@@ -259,6 +258,16 @@ def class_of(x: Any) -> type:
     return types.BuiltinMethodType if isinstance(x, Method) else type(x)
 
 
+def _possible_classes(x: Any) -> set[type]:
+    """The classes that Python may see: more than one of a number that differs from path to path."""
+    seen = class_of_number(x)
+    if not isinstance(x, Arr) or not x.mixed:
+        return {seen}
+    if x.weak:
+        return {seen, bool}
+    return {seen, {"f": float, "c": complex, "b": bool}.get(x.name[0], int)}
+
+
 @builtin(isinstance)
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
     if (shown := _shown_class(obj)) is not None:
@@ -267,7 +276,7 @@ def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
         rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
     if isinstance(obj, Arr) and obj.mixed:
-        answers = {issubclass(c, cls) for c in possible_classes(obj)}
+        answers = {issubclass(c, cls) for c in _possible_classes(obj)}
         if len(answers) > 1:
             raise UnsupportedError(
                 "isinstance() of a number that is of one class on one path and of another class on the other; name both classes, "

@@ -17,7 +17,7 @@ from irad.frontend.control.special import rely_on
 from irad.frontend.python.text_pieces import characters, marked, padded, together
 from irad.frontend.reader import Reader, expression
 from irad.frontend.values.arr import Arr, constant
-from irad.frontend.values.objects import Array, Text, class_of_number, describe, is_traced_deep, python_method
+from irad.frontend.values.objects import Array, Choice, Text, class_of_number, describe, is_traced_deep, python_method
 
 
 @expression(ast.JoinedStr)
@@ -74,6 +74,8 @@ def text_of(r: Reader, value: Any, how: str = "!s", inside: bool = False) -> Tex
     """A number, array, container or object as text; `how`: conversion and format of its field; `inside`: as repr() shows it."""
     if isinstance(value, (str, Text)):
         return value if not inside else repr(value) if isinstance(value, str) else together(["'", value, "'"])
+    if isinstance(value, Choice):
+        return r.chosen_items().item(r, [text_of(r, x, how, inside) for x in value.options], value.at)[0]  # type: ignore[no-any-return]
     if isinstance(value, (Arr, Array)):
         content = r.operand(value)
         text = Text(f"{{{how}}}", (content if isinstance(content, Arr) else Arr(constant(content)),))

@@ -24,6 +24,7 @@ from irad.core.array_classes import (
     is_own,
     stand_in,
 )
+from irad.core.foreign import found_in_class
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.sequences import Seq
@@ -37,7 +38,7 @@ from irad.frontend.reading.subscripts import augmented
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import Array, describe, found_in_class, python_method
+from irad.frontend.values.objects import Array, describe, python_method
 from irad.frontend.values.state import Attribute
 
 # ---- objects ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import CODE, is_library, is_value
+from irad.core.foreign import CODE, found_in_class, is_library, is_value
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.core.structured import Bytes, Structured
@@ -38,10 +38,22 @@ from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.syntax.source import code_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.objects import UNDEFINED, Array, Closure, Either, Method, Poison, Stand, Text, Varying, class_of_number
+from irad.frontend.values.objects import (
+    UNDEFINED,
+    Array,
+    Choice,
+    Closure,
+    Either,
+    Method,
+    Poison,
+    Stand,
+    Text,
+    Varying,
+    class_of_number,
+)
 from irad.frontend.values.state import Name
 
-_OF_CLOSURES = ("reader", "node", "frame", "env", "defaults", "kw_defaults")  # attributes that the program does not see
+_OF_CLOSURES = ("reader", "node", "frame", "env", "defaults", "kw_defaults", "born")  # attributes that the program does not see
 _CONTAINERS = (list, dict, set, collections.deque)
 
 
@@ -55,6 +67,9 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         return _array_attr(r, obj, name)
     if type(obj) is Varying:
         method = callable(getattr(np.ndarray, name, None))
+        return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
+    if type(obj) is Choice:
+        method = any(callable(found_in_class(x if isinstance(x, type) else type(x), name)) for x in obj.options)
         return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
     if isinstance(obj, (Structured, Bytes)):
         return get_node_attr(r, obj, name)

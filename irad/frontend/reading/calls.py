@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, class_behind, stand_in
-from irad.core.foreign import is_library, module_of
+from irad.core.foreign import found_in_class, is_library, is_mapped, module_of
 from irad.core.once import import_later
 from irad.core.random_streams import is_stream
 from irad.errors import UnsupportedError
@@ -41,7 +41,7 @@ from irad.frontend.transforms.derivatives import MEANINGS, Pullback, apply_trans
 from irad.frontend.transforms.transform import CALLS, Transform, Wrapper
 from irad.frontend.values.arr import Arr, NeedStatic, static_value
 from irad.frontend.values.callables import Callback, Native, OfOne
-from irad.frontend.values.objects import UNDEFINED, Closure, Method, Nullable, describe, found_in_class, is_traced_deep
+from irad.frontend.values.objects import UNDEFINED, Choice, Closure, Method, Nullable, Varying, describe, is_traced_deep
 
 
 @expression(ast.Call)
@@ -50,13 +50,8 @@ def call_expression(r: Reader, e: ast.Call) -> Any:
     if looks(fn) and e.args:
         with ExitStack() as until:
             return _called(r, e, fn, lambda node: r.there(r.look(node, until), node))
-    given = (
-        r.itself
-        if isinstance(fn, OfOne) or (_is_read(fn) and not isinstance(fn, type))
-        else r.perhaps
-        if _keeps_none(fn)
-        else r.expr
-    )
+    itself = isinstance(fn, OfOne) or (_is_read(fn) and not isinstance(fn, type))
+    given = r.itself if itself else r.perhaps if _keeps_none(fn) else r.expr
     return _called(r, e, fn, given)
 
 
@@ -146,6 +141,8 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return fn.run(*args, **kwargs) if isinstance(fn, Native) else r.call(fn.fn, args, kwargs)
     if isinstance(fn, Method):
         return call_method(r, fn, args, kwargs)
+    if type(fn) is Choice:
+        return varying.split(r, (fn,), lambda f: r.call(f, args, kwargs))
     if isinstance(fn, (Pullback, Transform, Special)) or hashed(CALLS, fn) is not None:
         args = with_items(r, args, False)
     if isinstance(fn, Pullback):
@@ -165,12 +162,12 @@ def call(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if isinstance(fn, Special):
         return fn.apply(r, args, kwargs)
     if varies(args) or varies(list(kwargs.values())):
-        if not _is_read(fn):
+        if not _is_read(fn) and not (args and is_mapped(args[0])):
             return varying.call(r, fn, args, kwargs)
     special = hashed(BUILTINS, fn) or MEANINGS.get(named := hashed(CALLS, fn), named) or _later(fn)
     if special is not None:
         return special(r, *args, **kwargs)
-    if any(type(x) in (list, tuple) and varies(x) for x in args):
+    if any(type(x) in (list, tuple) and any(type(e) is Varying for e in x) for x in args):
         return varying.call_on_items(r, fn, args, kwargs)
     numpy_made = call_numpy(r, fn, args, kwargs)
     if numpy_made is not NotImplemented:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library
+from irad.core.foreign import found_in_class, is_library
 from irad.frontend.reader import Reader
-from irad.frontend.values.objects import UNDEFINED, Poison, found_in_class, python_method
+from irad.frontend.values.objects import UNDEFINED, Poison, python_method
 from irad.frontend.values.state import Name
 
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)

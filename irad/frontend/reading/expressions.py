@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from irad.core.array_classes import ArrayOfClass
-from irad.core.foreign import is_instance, is_library
+from irad.core.foreign import found_in_class, is_instance, is_library
 from irad.core.once import import_later
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
-from irad.frontend.control.flow import branch, conjunction, disjunction, negated
+from irad.frontend.control.flow import branch, conjunction, negated
 from irad.frontend.control.regions import Dead, at_run_time, raise_always
 from irad.frontend.control.special import at_site, class_name, compares_itself, rely_on
-from irad.frontend.control.templates import choices, is_weak_number
+from irad.frontend.control.templates import is_weak_number
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
@@ -32,6 +32,7 @@ from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.arr import Arr, materialise, static_int
+from irad.frontend.values.choices import compared_by_identity, options, same_option
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
@@ -42,7 +43,6 @@ from irad.frontend.values.objects import (
     Poison,
     Text,
     describe,
-    found_in_class,
     is_traced_deep,
     python_method,
 )
@@ -186,6 +186,8 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
     if any(type(x) is Nullable for x in xs):
         return nullable.operator(r, name, *xs)
     if varies(xs):
+        if name in ("eq", "ne") and all(map(compared_by_identity, xs)):
+            return _equality(name, same_option(*xs))
         return split(r, xs, lambda *ys: apply_operator(r, name, *ys))
     special = _user_operator(r, name, *xs)
     if special is not NotImplemented:
@@ -325,10 +327,13 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
     return branch(r, first, rest, lambda: r.operator(strict, a[0], b[0]))
 
 
+def _equality(name: str, same: Any) -> Any:
+    return same if name == "eq" else negated(same) if isinstance(same, Arr) else not same
+
+
 def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
-    options = [choices(x) for x in xs]
-    if name in ("eq", "ne") and None not in options:
-        return _same_choice(r, name, xs, options)
+    if name in ("eq", "ne") and all(options(x) is not None for x in xs):
+        return _equality(name, same_option(*xs))
     if name in ("eq", "ne"):
         return (xs[0] == xs[1]) is (name == "eq")  # raises if the other is text too
     if (
@@ -349,17 +354,6 @@ def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
     if name != "add" or not all(isinstance(x, (Text, str)) for x in xs):
         raise next(x for x in xs if isinstance(x, Text)).unknown()
     return together(xs)
-
-
-def _same_choice(r: Reader, name: str, xs: Sequence[Any], options: Sequence[Any]) -> Any:
-    """x == y of strings that are chosen from some."""
-    (x, y), (a, b) = xs, options
-    found: Any = False
-    for k, o in enumerate(a):
-        if o in b:
-            here = [r.operator("eq", t.operands[0], n) for t, n in ((x, k), (y, b.index(o))) if isinstance(t, Text)]
-            found = disjunction(found, here[0] if len(here) == 1 else conjunction(*here))
-    return found if name == "eq" else negated(found) if isinstance(found, Arr) else not found
 
 
 def _user_operator(r: Reader, name: str, *xs: Any) -> Any:

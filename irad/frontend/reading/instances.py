@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from irad.core.array_classes import ArrayOfClass
-from irad.core.foreign import CODE, is_container, is_in_class, is_instance, is_library, is_value, own_names
+from irad.core.foreign import CODE, found_in_class, is_container, is_in_class, is_instance, is_library, is_value, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
 from irad.frontend.control.generators import made
@@ -23,7 +23,6 @@ from irad.frontend.values.objects import (
     Maybe,
     Poison,
     describe,
-    found_in_class,
     holds_traced,
     python_method,
 )

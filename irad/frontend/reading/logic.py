@@ -29,8 +29,10 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.values.arr import Arr, dtype_of, from_dim
 from irad.frontend.values.callables import Native
+from irad.frontend.values.choices import same_option
 from irad.frontend.values.objects import (
     Array,
+    Choice,
     Either,
     Nullable,
     Poison,
@@ -98,6 +100,8 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
     equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
     """
+    if any(type(v) is Choice for v in (x, y)) and not any(type(v) is Varying for v in (x, y)):
+        return same_option(x, y)
     if varies((x, y)):
         return split(r, (x, y), lambda a, b: identical(r, a, b))
     if type(x) is OneOf or type(y) is OneOf:
@@ -140,6 +144,8 @@ def _one_of(r: Reader, cond: Arr, a: Any, b: Any) -> Any:
 
 def contains(r: Reader, x: Any, container: Any) -> Any:
     """x in container."""
+    if varies((x,)) and not isinstance(container, Array):
+        return split(r, (x,), lambda v: contains(r, v, container))
     method = special_method(r, container, "__contains__")
     if method is not None:
         return r.truth(r.call(method, [x]))
@@ -324,7 +330,7 @@ def truth(r: Reader, x: Any) -> Any:
     if isinstance(x, (Arr, Array)):
         content = r.operand(x)
         return OPERATORS["bool"](content) if isinstance(content, Arr) else bool(content)
-    if type(x) is Varying:
+    if varies((x,)):
         return split(r, (x,), lambda y: truth(r, y))
     if isinstance(x, Nullable):
         return nullable.truth(r, x)

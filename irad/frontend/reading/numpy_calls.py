@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_container, is_foreign_array, is_instance, is_library, is_read, is_value, module_of
+from irad.core.foreign import (
+    found_in_class,
+    is_container,
+    is_foreign_array,
+    is_instance,
+    is_library,
+    is_read,
+    is_value,
+    module_of,
+)
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.control.array_like import array_like
@@ -26,7 +35,7 @@ from irad.frontend.reading.written import call_written, in_library
 from irad.frontend.registry import Written
 from irad.frontend.values.arr import Arr, NeedStatic, is_traced
 from irad.frontend.values.extents import decided_by_data
-from irad.frontend.values.objects import Array, Either, Poison, describe, found_in_class, python_method
+from irad.frontend.values.objects import Array, Either, Poison, describe, python_method
 from irad.frontend.values.result_layout import of_call
 from irad.ops.intervals import dim_interval, interval
 

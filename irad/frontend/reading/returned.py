@@ -21,7 +21,20 @@ from irad.frontend.reader import Reader
 from irad.frontend.transforms.custom import Special
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.callables import Callback, Native
-from irad.frontend.values.objects import Array, Closure, Method, Nullable, Stand, Varying, holds_traced, is_number, is_traced_deep
+from irad.frontend.values.choices import number_of, options
+from irad.frontend.values.objects import (
+    Array,
+    Choice,
+    Closure,
+    Method,
+    Nullable,
+    Stand,
+    Text,
+    Varying,
+    holds_traced,
+    is_number,
+    is_traced_deep,
+)
 from irad.frontend.values.unfit import UNFIT
 
 _HEAP_TYPE = 1 << 9
@@ -38,18 +51,34 @@ class Perhaps:
     other: Any = None
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A part of a result that is one of some strings or known things: the one of a number."""
+
+    options: tuple[Any, ...]
+    at: Any
+
+
+register(Chosen, lambda x: ((x.at,), x.options), lambda options, given: options[given[0]])
 register(Perhaps, lambda x: ((x.there, x.value, x.other), None), lambda _, given: given[1] if given[0] else given[2])
 
 
 def with_perhaps(r: Reader, out: Any) -> Any:
     """A result in which what may be None is said to be so."""
     leaves, tree = flatten(out, lambda x: is_number(x) or isinstance(x, (Array, *UNFIT)), r.is_opened, nondiff=True)
-    if not any(isinstance(x, Nullable) for x in leaves):
+    if not any(isinstance(x, (Nullable, Choice, Text)) for x in leaves):
         return out
-    given = lambda x: Perhaps(
-        x.there, with_perhaps(r, with_items(r, x.value, False)), x.other if isinstance(x, Varying) else None
-    )
-    return tree.unflatten([given(x) if isinstance(x, Nullable) else x for x in leaves])
+    return tree.unflatten([_given(r, x) for x in leaves])
+
+
+def _given(r: Reader, x: Any) -> Any:
+    if isinstance(x, Nullable):
+        return Perhaps(x.there, with_perhaps(r, with_items(r, x.value, False)), x.other if isinstance(x, Varying) else None)
+    found = options(x) if isinstance(x, (Choice, Text)) else None
+    if found is None:
+        return x
+    check_returned(r, list(found))
+    return Chosen(found, number_of(x))
 
 
 def check_returned(r: Reader, statics: list[Any]) -> None:

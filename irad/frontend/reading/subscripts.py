@@ -57,7 +57,7 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     """obj[key]."""
     if isinstance(obj, Array):
         return array_item(r, obj, r.operand(index_like(r, key)))
-    if type(obj) is Varying:
+    if varies((obj,)):
         return split(r, (obj,), lambda x: get_item(r, x, key))
     if isinstance(obj, Stands):
         return obj.item(r, key)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, describe_class, is_instance, own_names
+from irad.core.foreign import base_items, describe_class, found_in_class, is_instance, own_names
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass, field
 from irad.core.structured import Bytes, Structured
@@ -315,6 +315,17 @@ class Text:
         raise self.unknown()
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The one of some known things (functions, classes, members of an enumeration) whose number is `at`."""
+
+    options: tuple[Any, ...]
+    at: Arr
+
+    def __hash__(self) -> int:
+        raise NeedStatic(self.at, "which of several things a key is")
+
+
 class Stand:
     """Stands for an object of NumPy that is no array, of class `cls`; see irad.frontend.control.stands."""
 
@@ -345,6 +356,7 @@ class Closure:
 
     def __init__(self, reader: Any, node: Any, frame: Any, defaults: list[Any], kw_defaults: dict[str, Any], name: str):
         self.reader, self.node, self.frame, self.env = reader, node, frame, frame.env
+        self.born = _builder()
         self.defaults, self.kw_defaults = defaults, kw_defaults
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__defaults__, self.__kwdefaults__ = None, tuple(defaults) or None, kw_defaults or None
@@ -367,16 +379,6 @@ def class_of_number(x: Any) -> type:
     return {"f64": float, "i64": int, "bool": bool, "c128": complex}[x.name] if x.weak else x.type.numpy.type
 
 
-def possible_classes(x: Any) -> set[type]:
-    """The classes that Python may see: more than one of a number that differs from path to path."""
-    seen = class_of_number(x)
-    if not isinstance(x, Arr) or not x.mixed:
-        return {seen}
-    if x.weak:
-        return {seen, bool}
-    return {seen, {"f": float, "c": complex, "b": bool}.get(x.name[0], int)}
-
-
 def is_traced_deep(x: Any) -> bool:
     """Does x hold anything whose number is not known at compile time?"""
     if isinstance(x, Arr):
@@ -395,7 +397,7 @@ def is_traced_deep(x: Any) -> bool:
         return is_traced_deep(x.bytes)
     if isinstance(x, BaseException):
         return any(map(is_traced_deep, x.args))
-    return isinstance(x, (Text, Maybe, Nullable, Poison, Stand, Run))
+    return isinstance(x, (Text, Choice, Maybe, Nullable, Poison, Stand, Run))
 
 
 def holds_traced(x: Any) -> bool:
@@ -419,21 +421,13 @@ def python_method(obj: Any, name: str) -> types.FunctionType | None:
     return found if isinstance(found, types.FunctionType) else None
 
 
-def found_in_class(cls: type, name: str) -> Any:
-    """What a class or one of its bases has under a name, as it is; None if nothing."""
-    return next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), None)
-
-
 def describe(x: Any) -> str:
     """A short name of what a variable holds, for error messages."""
     if isinstance(x, Array):
         return f"an array {x.type}"
     if isinstance(x, Arr):
-        kind = (
-            {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}.get(x.name, x.name)
-            if x.weak
-            else f"NumPy scalar {x.name}"
-        )
+        names = {"f64": "float", "i64": "int", "bool": "bool", "c128": "complex"}
+        kind = names.get(x.name, x.name) if x.weak else f"NumPy scalar {x.name}"
         return f"an {kind}" if kind == "int" else f"a {kind}"
     if isinstance(x, Structured):
         return f"a {'record' if x.layout.scalar else 'structured array'} of {', '.join(x.layout.dtype.names or ())}"

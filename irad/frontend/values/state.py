@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_method, copied_tuple
+from irad.core.foreign import base_method, copied_tuple, found_in_class
 from irad.core.ir import Builder, Node, Value
 from irad.core.lazy_dataclass import dataclass, field
 from irad.frontend.values.arr import Arr
@@ -28,7 +28,6 @@ from irad.frontend.values.objects import (
     Method,
     Nullable,
     Varying,
-    found_in_class,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from irad.core.ir import Builder
 from irad.core.lazy_dataclass import dataclass
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Nullable, Poison, Stand, Text, Varying, describe
+from irad.frontend.values.objects import Choice, Nullable, Poison, Stand, Text, Varying, describe
 from irad.frontend.values.runs import Run
 
 
@@ -26,7 +26,7 @@ class OneOf(Stand):
     wanted: Exception | None = None
 
 
-UNFIT = (Poison, Text, Nullable, Run)  # what no number or array of the graph stands for
+UNFIT = (Poison, Text, Choice, Nullable, Run)  # what no number or array of the graph stands for
 
 
 def unfit(x: Any) -> str:
@@ -37,4 +37,6 @@ def unfit(x: Any) -> str:
         return f"{describe(x)}{x.where}; {other if isinstance(x, Varying) else none}"
     if isinstance(x, Run):
         return "a list whose length depends on data; return an array of its elements"
+    if isinstance(x, Choice):
+        return "one of several functions, classes or members of an enumeration, by data; return a number that says which"
     return x.message if isinstance(x, Poison) else "a string"

@@ -110,11 +110,3 @@ def test_what_is_made_of_a_chosen_list_keeps_it_as_it_is() -> None:
 
     with pytest.raises(irad.UnsupportedError, match="a list is changed that is one of several"):
         irad.compile(f)(X)
-
-
-def test_a_chosen_function_is_refused() -> None:
-    def f(x: np.ndarray) -> Any:
-        return [np.sin, np.cos][int(x[0] * 4)](x[1])
-
-    with pytest.raises(irad.UnsupportedError, match="depends on data"):
-        irad.compile(f)(X)
