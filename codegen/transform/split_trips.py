@@ -225,6 +225,8 @@ class _Part:
             one = e.args[1 if self.known[e.args[0]] else 2]  # type: ignore[index]
         elif isinstance(e, Apply) and OPS[e.op].extreme and _key(s) in self.decided:
             one = e.args[0 if self.decided[_key(s)] else 1]
+        elif isinstance(e, Apply) and OPS[e.op].extreme and s.dtype == "i64":
+            one = self.extreme(e)
         if one is not None:
             if s.dtype == "i64" and (plain := _whole(one)) is not None and self.changing.isdisjoint(symbols(plain)):
                 to[s.name] = plain
@@ -248,6 +250,16 @@ class _Part:
         if e.op == "logical_or":
             return True if True in found else False if None not in found else None
         return None if found[0] is None else found[0] == (e.op == "cast")
+
+    def extreme(self, e: Apply) -> kf.Operand | None:
+        """The greater or lesser of two whole numbers, if it is the same one in all trips."""
+        a, b = (_whole(x) for x in e.args)
+        if a is None or b is None or not self.changing.isdisjoint(symbols(a, b)):
+            return None
+        d = (a - b) * OPS[e.op].extreme
+        if least(d, self.loops, self.ranges) >= 0:
+            return e.args[0]
+        return e.args[1] if least(-d, self.loops, self.ranges) >= 0 else None
 
     def compared(self, e: Apply) -> bool | None:
         """Whether a comparison of whole numbers holds in all trips, or in none."""
