@@ -59,7 +59,7 @@ def _block(body: Sequence[kf.Stmt], known: Ranges) -> list[kf.Stmt]:
     out: list[kf.Stmt] = []
     for s in body:
         if isinstance(s, kf.Let) and isinstance(s.expr, Apply):
-            ranges[s.name] = _range(s.expr, ranges)
+            ranges[s.name] = range_of(s.expr, ranges)
         if isinstance(s, kf.For):
             span = integer(s.hi) - integer(s.lo)
             most = s.most
@@ -77,7 +77,7 @@ def _integer(x: kf.Operand) -> Integer:
     return symbol("") if isinstance(x, Const) and type(x.value) is not int else x.value if isinstance(x, Const) else integer(x)
 
 
-def _range(e: Apply, ranges: Ranges) -> Interval:
+def range_of(e: Apply, ranges: Ranges) -> Interval:
     """What an operation on whole numbers gives, where that is of use to loops."""
     if not (way := OPS[e.op].extreme) and e.op not in ("remainder", "floor_divide"):
         return WHOLE

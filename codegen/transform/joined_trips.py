@@ -20,7 +20,7 @@ from irad.codegen.kernel.substitute import replaced, substituted
 from irad.codegen.transform.lane_body import Unfit
 from irad.codegen.transform.loops import Loops
 from irad.codegen.transform.sums import derived, direct, sum_of
-from irad.core.affine import Affine, Integer, applied, coefficient, constant, divisible, factors, number, symbol, symbols, terms
+from irad.core.affine import Affine, Integer, applied, coefficient, constant, divisible, factors, symbol, symbols, terms
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.notes import Notes
 from irad.core.types import DTYPES
@@ -71,10 +71,13 @@ class _Joiner(Loops):
         """The block with both loops in one; raises Unfit."""
         a, b = _index(block, ahead), _index(block, back)
         back = replace(back, body=direct(back.body))
-        trips = kf.trips(ahead)
-        if trips != kf.trips(back) or trips in (0, inf) or bound([ahead]) & bound([back]):
+        trips = kf.count(ahead)
+        if trips != kf.count(back) or kf.trips(ahead) == 0 or bound([ahead]) & bound([back]):
             raise Unfit
-        last = integer(back.lo) + (int(trips) - 1) * back.step
+        changing = assigned([*block[a:b], back])
+        if not changing.isdisjoint(symbols(*(integer(x) for l in (ahead, back) for x in (l.lo, l.hi)))):
+            raise Unfit
+        last = integer(back.lo) + (trips - 1) * back.step
         trip = last - (integer(ahead.var) - integer(ahead.lo)) * (back.step * ahead.step)
         later = [substituted(s, {back.var: trip}) for s in back.body]
         known = _Known(block)
@@ -83,7 +86,7 @@ class _Joiner(Loops):
         own, later = records.local(ahead.body, known), records.local(later, known)
         once = replace(ahead, body=[*records.buffers, *own])
         between, after = _sorted([once], block[a + 1 : b], later, scope)
-        before = [s for s in block[:a] if not records.room(s, block, int(trips))]
+        before = [s for s in block[:a] if not records.room(s, block, trips)]
         one = replace(once, body=[*once.body, *later])
         if self.notes is not None:
             text = f"loop {ahead.var}: the backward of each trip follows it, with its {records.words} records in a buffer"
@@ -257,7 +260,7 @@ class _Records:
 
         return kf.rewritten(body, change)
 
-    def room(self, s: kf.Stmt, block: Sequence[kf.Stmt], trips: int) -> bool:
+    def room(self, s: kf.Stmt, block: Sequence[kf.Stmt], trips: Integer) -> bool:
         """Does the statement make room on the tape for these records only?"""
         if not isinstance(s, kf.If) or not any(isinstance(t, kf.Call) and t.symbol == kf.GROW_NAME for t in s.then):
             return False
@@ -266,7 +269,7 @@ class _Records:
             return False
         least = self.start - symbol(self.ahead.var) * coefficient(self.start, self.ahead.var) + self.base
         end = self.known.seen(full.expr.args[0]) - least - coefficient(self.start, self.ahead.var) * integer(self.ahead.lo)
-        return number(end) == self.words * trips
+        return end == trips * self.words
 
 
 def _scale(dtype: str) -> int:

@@ -21,7 +21,7 @@ from irad.codegen.kernel.independence import (
     summed,
     written_first,
 )
-from irad.codegen.transform.bounded import checked
+from irad.codegen.transform.bounded import checked, range_of
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 
@@ -71,6 +71,8 @@ class Loops:
         for s in body:
             if isinstance(s, (kf.Buffer, kf.View, kf.Deref, kf.Fold)):
                 scope[s.name] = s
+            elif isinstance(s, kf.Let) and s.dtype == "i64" and isinstance(s.expr, kf.Apply):
+                ranges = {**ranges, s.name: range_of(s.expr, ranges)}
             out += self.statement(s, scope, ranges)
         return out
 

@@ -1,4 +1,4 @@
-"""Tapes of loops whose trips are known: room for all records at once, and records at affine places.
+"""Tapes of loops that are counted: room for all records at once, and records at affine places.
 
 Where each trip of a loop moves the top of a tape by the same number of words, the top is an induction variable: what it is in a
 trip is its start and a multiple of the trip (Aho, Sethi, Ullman, "Compilers", 1986, 10.7). The check for room and the read of the
@@ -8,11 +8,10 @@ that the records of two trips do not meet.
 
 from __future__ import annotations
 
-from math import inf
-
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.independence import Ranges, Scope, interval
+from irad.codegen.kernel.mentions import assigned, bound
 from irad.codegen.kernel.substitute import replaced, substituted
 from irad.codegen.transform.loops import Loops
 from irad.core.affine import Integer, number, symbol, symbols
@@ -41,15 +40,16 @@ class _Growth:
 class _Tapes(Loops):
     def statement(self, s: kf.Stmt, scope: Scope, ranges: Ranges) -> list[kf.Stmt]:
         (s,) = self.inside(s, scope, ranges)
-        return self.loop(s) if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 else [s]
+        return self.loop(s, ranges) if isinstance(s, kf.For) and s.kind == "seq" and abs(s.step) == 1 else [s]
 
-    def loop(self, loop: kf.For) -> list[kf.Stmt]:
+    def loop(self, loop: kf.For, ranges: Ranges) -> list[kf.Stmt]:
         """The loop with what can stand before it, and after it."""
         before: list[kf.Stmt] = []
         after: list[kf.Stmt] = []
-        if 0 < kf.trips(loop) < inf:
+        trips = kf.count(loop)
+        if trips and interval(trips, ranges)[0] >= 0 and assigned(loop.body).isdisjoint(symbols(trips)):
             for top in _counted(loop):
-                found = _Top(loop, top)
+                found = _Top(loop, top, ranges)
                 if found.moves_evenly():
                     loop, pre, post = self.at_known_places(found)
                     before, after = [*before, *pre], [*after, *post]
@@ -59,21 +59,21 @@ class _Tapes(Loops):
 
     def at_known_places(self, t: _Top) -> tuple[kf.For, list[kf.Stmt], list[kf.Stmt]]:
         """The loop without the variable, and the statements before it and after it."""
-        start, trips = self.fresh(f"{t.top}_start"), int(kf.trips(t.loop))
+        start, trips = self.fresh(f"{t.top}_start"), kf.count(t.loop)
         before: list[kf.Stmt] = [kf.Let(start, "i64", Apply("cast", (t.top,)))]
         if t.growths:
             g = t.growths[0]
-            most = max(t.at(n) for n in (g.need for g in t.growths)) + max(t.total, 0) * (trips - 1)
+            most = t.most + (t.total if t.up else 0) * (trips - 1)
             need, full = self.fresh(g.need), self.fresh(g.full.name)
             before += [
-                kf.Let(need, "i64", Apply("add", (start, Const(most, "i64")))),
+                kf.Let(need, "i64", _moved(start, most)),
                 g.capacity,
                 kf.Let(full, "bool", Apply("gt", (need, g.capacity.name))),
                 replace(g.grow, cond=full, then=[substituted(s, {g.need: integer(need)}) for s in g.grow.then]),
             ]
         end = self.fresh(f"{t.top}_end")
         after: list[kf.Stmt] = [
-            kf.Let(end, "i64", Apply("add", (start, Const(t.total * trips, "i64")))),
+            kf.Let(end, "i64", _moved(start, t.total * trips)),
             kf.Assign(t.top, end),
         ]
         trip = (integer(t.loop.var) - integer(t.loop.lo)) * t.loop.step
@@ -83,11 +83,14 @@ class _Tapes(Loops):
 class _Top:
     """A variable of a loop as an affine function of what it is when a trip starts."""
 
-    def __init__(self, loop: kf.For, top: str):
-        self.loop, self.top = loop, top
+    def __init__(self, loop: kf.For, top: str, ranges: Ranges):
+        self.loop, self.top, self.ranges = loop, top, ranges
+        self.changing = bound([loop]) | assigned(loop.body)
         self.values: dict[str, Integer] = {}  # numbers that depend on it alone
         self.moves: list[Integer] = []  # what it is after each statement
-        self.total = 0  # by which a trip moves it
+        self.total: Integer = 0  # by which a trip moves it
+        self.up = False  # is that not below 0?
+        self.most: Integer = 0  # words from the top at the start of a trip for which it makes room
         self.growths: list[_Growth] = []
 
     def moves_evenly(self) -> bool:
@@ -105,11 +108,12 @@ class _Top:
             elif any(isinstance(t, (kf.Assign, kf.Var)) and t.name == self.top for t in kf.walk([s])):
                 return False
             self.moves.append(now)
-        by = number(now - symbol(self.top))
-        if not by or not self._of_a_tape():
+        self.total = now - symbol(self.top)
+        if not self.total or not self.changing.isdisjoint(symbols(self.total)) or not self._of_a_tape():
             return False
-        self.total = by
-        return self._find_growths()
+        lo, hi = interval(self.total, self.ranges)
+        self.up = lo >= 0
+        return (self.up or hi <= 0) and self._find_growths()
 
     def _value(self, e: Apply, now: Integer) -> Integer | None:
         """A sum, difference or copy of the variable and constants."""
@@ -119,22 +123,13 @@ class _Top:
         for a in e.args:
             if isinstance(a, Const):
                 args.append(int(a.value))
-            elif isinstance(a, int):
-                args.append(a)
-            elif a == self.top:
-                args.append(now)
-            elif isinstance(a, str) and a in self.values:
-                args.append(self.values[a])
-            else:
+                continue
+            at = integer(a)
+            if any(n in self.changing and n != self.top and n not in self.values for n in symbols(at)):
                 return None
+            args.append(replaced(at, {**self.values, self.top: now}))
         out = args[0] if e.op == "cast" else args[0] + args[1] if e.op == "add" else args[0] - args[1]
         return out if self.top in symbols(out) else None
-
-    def at(self, name: str) -> int:
-        """Words from the top at the start of a trip to where a number points."""
-        words = number(self.values[name] - symbol(self.top))
-        assert words is not None
-        return words
 
     def _of_a_tape(self) -> bool:
         """Is it part of a place in memory that an address leads to?"""
@@ -170,8 +165,14 @@ class _Top:
                 return False
             assert isinstance(need, str)
             self.growths.append(_Growth(need, capacity, full, s))
-        if self.total > 0 and not self.growths:
+        if self.up and not self.growths:
             return False
+        if self.growths:
+            ends = [self.values[g.need] - symbol(self.top) for g in self.growths]
+            most = next((e for e in ends if all(interval(e - f, self.ranges)[0] >= 0 for f in ends)), None)
+            if most is None or not self.changing.isdisjoint(symbols(most)):
+                return False
+            self.most = most
         places = {_slot(g.grow) for g in self.growths}
         others = [t for t in kf.walk(self.loop.body) if isinstance(t, kf.If) and all(t is not g.grow for g in self.growths)]
         return len(places) <= 1 and UNKNOWN not in places and not any(_slot(t) in places for t in others)
@@ -188,6 +189,11 @@ class _Top:
                 out.append(substituted(s, {**to, self.top: replaced(before, start)}))
             before = now
         return out
+
+
+def _moved(start: str, by: Integer) -> Apply:
+    """A number of words further on."""
+    return Apply("add", (start, Const(by, "i64"))) if isinstance(by, int) else Apply("cast", (integer(start) + by,))
 
 
 def _counted(loop: kf.For) -> list[str]:
