@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.extremes import loops_in
 from irad.codegen.kernel.independence import (
     Body,
     ByteAccess,
@@ -22,6 +23,7 @@ from irad.codegen.kernel.independence import (
     written_first,
 )
 from irad.codegen.transform.bounded import checked, range_of
+from irad.core.affine import Interval
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 
@@ -103,6 +105,10 @@ class Loops:
         groups: dict[str, list[ByteAccess]] = {}
         for a in found.accesses:
             groups.setdefault(a.buf, []).append(a)
+        exact: dict[str, Interval] = {}  # without what is only known to be between numbers
+        for l in loops_in(scope):
+            exact[l.var] = span_of(l, exact)
+        touched = all_ranges(s, found.accesses, exact)
         private: list[kf.Buffer] = []
         sums: list[Sum] = []
         met: set[str] = set()
@@ -112,7 +118,7 @@ class Loops:
             if disjoint(group, s, inner):
                 continue
             b = scope[group[0].buf]
-            added = summed(group, s, b, inner)
+            added = summed(group, s, b, touched)
             if added is not None:
                 sums.append(added)
                 continue
