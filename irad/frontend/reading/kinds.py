@@ -14,6 +14,7 @@ from irad.frontend.reading.recursive_changes import stays
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Nullable
 from irad.frontend.values.runs import has_run
+from irad.frontend.values.unfit import OneOf
 
 _CIRCLE = "circle"  # marks an object that is met inside itself
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
@@ -34,6 +35,8 @@ def _kind(r: Reader, x: Any, general: bool, around: tuple[Any, ...] = ()) -> Any
         return number
     if isinstance(x, Nullable):
         return ("perhaps", _kind(r, x.value, general, around))
+    if type(x) is OneOf:
+        return ("one of", tuple(map(id, x.options)))
     if has_run(x):
         return ("list", _kind_of(elements_of(x, None)))
     node = None if stays(r, x) else structure(x)
