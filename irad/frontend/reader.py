@@ -79,6 +79,7 @@ class Reader:
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
+        self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
         self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced

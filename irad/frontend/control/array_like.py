@@ -29,6 +29,8 @@ def array_like(r: Reader, x: Any) -> Any:
     if isinstance(x, Stands):
         return x.array(r)
     if is_mapped(x):
+        if type(x).MAPPED is np.ndarray:
+            return r.call(r.getattr(x, "now"), [])
         if type(x).MAPPED is not list:
             raise UnsupportedError(f"NumPy makes an array of objects of a {type(x).MAPPED.__name__}; give it a list")
         return r.call(r.getattr(x, "whole"), [])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items
+from irad.core.foreign import base_items, is_library, module_of
 from irad.core.ir import Builder, Node, Value
 from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
@@ -44,6 +44,12 @@ _ENDS = (
 def references(r: Reader, cell: Cell) -> int:
     """How many variables of running activations hold the cell (in containers, functions and iterators too); stops at two."""
     return _count(r, lambda x: isinstance(x, Array) and any(c is cell for c in x.shared()))
+
+
+def known_by_name(r: Reader, cell: Cell) -> bool:
+    """Does a variable of the program hold the cell, itself or in something?"""
+    mine = [f for f in r.frames if not is_library(module_of(f.globals_of))]
+    return _count(r, lambda x: isinstance(x, Array) and any(c is cell for c in x.shared()), mine) > 0
 
 
 def names_of(r: Reader, obj: Any) -> int:

@@ -324,6 +324,8 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             length = affine_of(at_most(dim_value(run.length), run.rows))
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
+    if is_mapped(x) and hasattr(x, "for_the_caller"):
+        x = r.call(r.getattr(x, "for_the_caller"), [])
     if is_mapped(x):
         return _mapped(r, x, type(x).MAPPED, rows)
     x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x
@@ -336,6 +338,8 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
 
 def _mapped(r: Reader, x: Any, of: Any, rows: bool) -> Any:
     """What stands for a dict, set or list, as what becomes one after the call."""
+    if of is np.ndarray:
+        return r.call(r.getattr(x, "copy"), [])
     if of is list:
         return with_items(r, r.call(r.getattr(x, "whole"), []), rows)
     have = lambda obj, *names: [r.getattr(obj, name) for name in names if name in vars(obj)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operator_functions
 from collections.abc import Callable
 from typing import Any
 
@@ -144,3 +145,14 @@ def bool_(x: Arr) -> Arr:
 
 def _squeezed(x: Arr) -> Arr:
     return Arr(reshape_to(x.value, ()), x.weak)
+
+
+IN_PLACE = {
+    "add": "iadd", "sub": "isub", "mul": "imul", "truediv": "itruediv", "floordiv": "ifloordiv", "mod": "imod", "pow": "ipow",
+    "matmul": "imatmul", "and_": "iand", "or_": "ior", "xor": "ixor", "lshift": "ilshift", "rshift": "irshift",
+}  # fmt: skip
+
+
+def in_place(name: str) -> Callable[..., Any]:
+    """The function of the module `operator` that is an operator in place."""
+    return getattr(operator_functions, IN_PLACE[name])  # type: ignore[no-any-return]

@@ -17,15 +17,18 @@ from irad.core.foreign import is_mapped
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.generators import opened, uncounted
+from irad.frontend.control.holders import known_by_name
 from irad.frontend.control.special import at_site, site_of
-from irad.frontend.library.python.keyed import KeyedDefaultDict, container
+from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
+from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
-from irad.frontend.library.python.keyed_values import CLASSES, OF
+from irad.frontend.library.python.keyed_values import CLASSES, OF, OF_ARRAYS
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.reading.comprehensions import FILLED
 from irad.frontend.reading.statements import run_over
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, Cell
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
 
@@ -92,7 +95,7 @@ def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
     own = CLASSES[cls]
     kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by is e), None)
     if kind is not None and own in OF:
-        return r.call(OF[own], [kind, *args], {})
+        return r.call((OF_ARRAYS if kind[0] is KeyedArray else OF)[own], [kind, *args], {})
     try:
         return r.call(own, args, {})
     except UnsupportedError as error:
@@ -105,6 +108,10 @@ def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
 def container_(r: Reader, value: Any, holder: Any) -> bool:
     """Is a value a container? Raises UnsupportedError for one that the dict cannot hold, with what is to be made otherwise: dict or value."""
     cls: Any = type(value)
+    if type(holder) in OF_ARRAYS.values():
+        return isinstance(value, Array) or cls is KeyedArray
+    if cls is KeyedArray:
+        raise UnsupportedError("an array that is a value of one dict is put into another: put a copy into it (d[k] = x.copy())")
     if not is_mapped(value) and not isinstance(value, (list, set, dict, collections.deque)):
         return False
     if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
@@ -133,6 +140,49 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
 def _factory(value: Any) -> list[Any]:
     """What a defaultdict makes of a key that it lacks."""
     return [value.default_factory] if isinstance(value, (collections.defaultdict, KeyedDefaultDict)) else []
+
+
+@builtin(read_out)
+def read_out_(r: Reader, value: Any, holder: Any) -> Any:
+    if isinstance(value, Array):
+        for cell in value.cells():
+            r.of_dicts[id(cell)] = cell, holder
+    return value
+
+
+def changed_in_place(r: Reader, cell: Cell) -> None:
+    """An array that is a value of a dict is changed: the function is read again with a dict of such arrays."""
+    found, holder = r.of_dicts.get(id(cell), (None, None))
+    if found is cell:
+        error = UnsupportedError(
+            "an array that is a value of this dict whose keys depend on data is changed in place; give the dict another one "
+            "(row = d[k].copy(); row[i] = v; d[k] = row)"
+        )
+        if type(holder) in OF_ARRAYS and (made_by := site_of(r, holder)) is not None:
+            error.site = _Holds(made_by, (KeyedArray,))
+        raise error
+
+
+@builtin(named)
+def named_(r: Reader, array: Any) -> bool:
+    if not isinstance(array, Array):
+        return False
+    cells = array.shared()
+    return any(c.outside for c in cells) or any(map(lambda c: known_by_name(r, c), cells))
+
+
+@builtin(watching)
+def watching_(r: Reader, array: Array, stores: Array) -> Array:
+    stores.cell.owner = None  # a content known at compile time is not to be changed in place meanwhile
+    out = Array(array.cell, array.steps, array.type, array.strides, array.frozen or _COPY)
+    out.loose = array.loose
+    out.watch = (*array.watch, (stores.cell, stores.cell.content))
+    return out
+
+
+_COPY = (
+    "a part of an array that is a value of a dict whose keys depend on data is changed; change it where it stands (d[k][i] = v)"
+)
 
 
 @builtin(refused)

@@ -19,6 +19,7 @@ from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import LoopStatement
 from irad.frontend.control.varying import of_each_kind_of_key
+from irad.frontend.numpy.operators import in_place
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.expressions import (
     BINARY,
@@ -204,6 +205,11 @@ def augmented_(r: Reader, s: ast.AugAssign) -> None:
         if type(obj) is OneOf or (isinstance(key, Arr) and isinstance(obj, (list, dict))):
             if _augment_chosen(r, s, name, obj, key):
                 return
+        if is_mapped(obj) and hasattr(type(obj), "augment"):
+            old, value = r.getitem(obj, key), r.perhaps(s.value)
+            r.at(s)
+            r.call(r.getattr(obj, "augment"), [key, in_place(name), value, old])
+            return
         read = reading_before(r, obj, key) if _may_store(r, s.value) else None
         value = r.perhaps(s.value)
         r.at(s)

@@ -11,6 +11,7 @@ import numpy as np
 
 from irad.core.foreign import base_method
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.structured import Structured
 from irad.errors import IradTypeError, PythonTypeError, ReadOnlyError, UnsupportedError
 from irad.frontend.control import list_changes, lists, nullable
@@ -24,6 +25,7 @@ from irad.frontend.control.special import key_of, site_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
+from irad.frontend.numpy.operators import IN_PLACE, in_place
 from irad.frontend.numpy.table import augitem, getitem, setitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic, lift, static_int
@@ -291,9 +293,11 @@ def in_arrays(xs: Any, key: Any, change: Callable[[], Any]) -> Any:
         raise NeedStatic(traced, f"an index into a {type(xs).__name__}") from None
 
 
-def writable(x: Array) -> None:
+def writable(x: Array, r: Reader | None = None) -> None:
     if not isinstance(x, Array):
         raise PythonTypeError(f"{describe(x)} does not support item assignment")
+    for cell in x.cells() if r is not None and r.of_dicts else ():
+        import_later("irad.frontend.reading.keyed").changed_in_place(r, cell)
     if x.frozen:
         if "read-only" in x.frozen:
             raise ReadOnlyError(x.frozen)
@@ -303,7 +307,7 @@ def writable(x: Array) -> None:
 
 def store(r: Reader, x: Array, key: Any, value: Any) -> None:
     """x[key] = value; `value` and `key` are operands (read before anything is stored)."""
-    writable(x)
+    writable(x, r)
     if isinstance(x, Either):
         branch(r, x.cond, lambda: store(r, x.left, key, value), lambda: store(r, x.right, key, value))
         return
@@ -389,7 +393,7 @@ def augmented_item(r: Reader, obj: Any, key: Any, name: str, value: Any, read: C
 
 
 def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
-    writable(x)
+    writable(x, r)
     if isinstance(x, Either):
         branch(r, x.cond, lambda: _augment_array(r, x.left, key, name, v), lambda: _augment_array(r, x.right, key, name, v))
         return
@@ -398,17 +402,13 @@ def _augment_array(r: Reader, x: Array, key: Any, name: str, v: Any) -> None:
     if isinstance(content, np.ndarray) and not is_traced_deep(key) and not is_traced_deep(v):
         out = content.copy()
         with np.errstate(all="ignore"):
-            out[key] = getattr(operator, _INPLACE[name])(out[key], v)
+            out[key] = in_place(name)(out[key], v)
         put(r, to, out)
     else:
         put(r, to, Arr(augitem(lift(content), key, name, v)))
 
 
 _PLAIN_STORES = (list.__setitem__, dict.__setitem__)
-_INPLACE = {
-    "add": "iadd", "sub": "isub", "mul": "imul", "truediv": "itruediv", "floordiv": "ifloordiv", "mod": "imod", "pow": "ipow",
-    "matmul": "imatmul", "and_": "iand", "or_": "ior", "xor": "ixor", "lshift": "ilshift", "rshift": "irshift",
-}  # fmt: skip
 
 
 def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
@@ -420,7 +420,7 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
     if isinstance(old, Array):
         _augment_array(r, old, Ellipsis, name, r.operand(array_like(r, value)))
         return old
-    method = special_method(r, old, f"__{_INPLACE[name].rstrip('_')}__", absent=True)
+    method = special_method(r, old, f"__{IN_PLACE[name].rstrip('_')}__", absent=True)
     if method is not None:
         return r.call(method, [value])
     if isinstance(old, list) and name == "add":
@@ -428,7 +428,7 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
         return old
     if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
         change(r, old)
-        return getattr(operator, _INPLACE[name])(old, value)
+        return in_place(name)(old, value)
     return r.operator(name, old, value)
 
 

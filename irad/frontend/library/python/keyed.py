@@ -16,6 +16,11 @@ def container(value, holder):
     raise NotImplementedError
 
 
+def read_out(value, holder):
+    """A value of a dict. The reader notes where an array is from."""
+    raise NotImplementedError
+
+
 class Keyed:
     """What has keys, in the list `names`."""
 
@@ -112,7 +117,7 @@ class KeyedDict(Keyed):
 
     def _out(self, held):
         """The value of which this is held."""
-        return held
+        return read_out(held, self)
 
     def _missing(self, key):
         """What is held of the value of a key that is not there."""

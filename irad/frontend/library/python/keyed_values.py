@@ -4,6 +4,7 @@ import collections
 
 from irad.errors import UnsupportedError
 from irad.frontend.library.python.keyed import MISSING, KeyedCounter, KeyedDefaultDict, KeyedDict, container
+from irad.frontend.library.python.keyed_arrays import ArrayPool, KeyedArray
 from irad.frontend.library.python.keyed_lists import DictPool, KeyedList
 from irad.frontend.library.python.keyed_sets import KeyedSet
 
@@ -141,6 +142,55 @@ class KeyedDefaultDictOf(KeyedDictOf, KeyedDefaultDict):
         return KeyedDefaultDictOf(self.kind, self.default_factory)
 
 
+class KeyedDictOfArrays(KeyedDictOf):
+    """A dict of arrays that are changed in place."""
+
+    def _begin(self):
+        self.pool = ArrayPool()
+
+    def _in(self, value):
+        if not container(value, self):
+            raise UnsupportedError("an array and something else as values of one dict: keep them in two dicts")
+        return self.pool.added(value)
+
+    def _out(self, held):
+        return KeyedArray(self.pool, held)
+
+    def _empty(self):
+        return KeyedDictOfArrays(self.kind)
+
+    def as_dict(self):
+        """dict() of it."""
+        return self._of_the_same(KeyedDictOfArrays(self.kind))
+
+    def _of_the_same(self, new):
+        new.pool = self.pool
+        return KeyedDict._of_the_same(self, new)
+
+    def for_the_caller(self):
+        """The same, with the arrays as values."""
+        new = KeyedDict()
+        new.names, new.held = list(self.names), [self.pool.arrays[i] for i in self.held]
+        return new
+
+
+class KeyedDefaultDictOfArrays(KeyedDictOfArrays, KeyedDefaultDict):
+    """A collections.defaultdict of arrays that are changed in place."""
+
+    def __init__(self, kind, default_factory=None, items=(), **names):
+        self.kind = kind
+        KeyedDefaultDict.__init__(self, default_factory, items, **names)
+
+    def _empty(self):
+        return KeyedDefaultDictOfArrays(self.kind, self.default_factory)
+
+    def for_the_caller(self):
+        """The same, with the arrays as values."""
+        new = KeyedDefaultDict(self.default_factory)
+        new.names, new.held = list(self.names), [self.pool.arrays[i] for i in self.held]
+        return new
+
+
 CLASSES = {
     dict: KeyedDict,
     set: KeyedSet,
@@ -148,3 +198,4 @@ CLASSES = {
     collections.Counter: KeyedCounter,
 }
 OF = {KeyedDict: KeyedDictOf, KeyedDefaultDict: KeyedDefaultDictOf}
+OF_ARRAYS = {KeyedDict: KeyedDictOfArrays, KeyedDefaultDict: KeyedDefaultDictOfArrays}
