@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from irad.core import room
 from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items
 from irad.frontend.control.flow import branch
+from irad.frontend.control.special import site_of
 from irad.frontend.reader import Reader
-from irad.frontend.values.arr import Arr
+from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import Poison, Text
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -133,14 +135,23 @@ def store_by_text(r: Reader, d: dict[Any, Any], key: Text, value: Any) -> None:
 
 
 def store(r: Reader, d: dict[Any, Any], key: Arr, value: Any) -> None:
-    """d[key] = value, where the dict has the key. A dict does not grow by data: an error of irad's own at run time."""
+    """d[key] = value, where the dict has the key. Where it turns out at run time that it has not, the call begins again in a version in which
+    data decide the keys of the dict, if it is known where the program makes it; else that is an error of irad's own."""
+    site = site_of(r, d)
+    if site is not None and (len(d) > MOST or r.room > 0):
+        wanted = NeedStatic(key, "a key of a dict")
+        wanted.site = site
+        raise wanted
     if len(d) > MOST:
         raise UnsupportedError(
             f"data decides which of the {len(d)} items of a dict is stored into; up to {MOST} are followed: use a list"
         )
     _, there = _found(r, d, key)
     message = "a dict gets the key {} that it lacks, by data; put all keys there before, or use a list"
-    raise_if(~there, key.value, exc="UnsupportedError", message=message)
+    if site is None:
+        raise_if(~there, key.value, exc="UnsupportedError", message=message)
+    else:
+        raise_if(~there, exc=room.Outgrown.__name__, message=room.MESSAGE, keeps=())
     k = cast_to(key.value, "i64")
     for other in list(d):
         branch(r, Arr(eq(k, int(other)), True), lambda other=other: r.setitem(d, other, value), lambda: None)  # type: ignore[misc]

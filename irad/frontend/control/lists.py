@@ -324,7 +324,7 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
             length = affine_of(at_most(dim_value(run.length), run.rows))
             return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
         return type(x)(with_items(r, e, rows) for e in r.items(x))
-    if is_mapped(x) and hasattr(x, "for_the_caller"):
+    if is_mapped(x) and hasattr(type(x), "for_the_caller"):
         x = r.call(r.getattr(x, "for_the_caller"), [])
     if is_mapped(x):
         return _mapped(r, x, type(x).MAPPED, rows)

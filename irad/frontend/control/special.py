@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import types
 from typing import Any
 
@@ -162,11 +163,33 @@ def with_keys(r: Reader, cls: type, items: Any, e: ast.expr | None = None) -> An
 _MADE = (dict, set, list, collections.defaultdict, collections.Counter)  # a class of the program has methods of its own
 
 
+def alike(r: Reader, e: ast.expr) -> tuple[ast.expr, ...]:
+    """An expression, and those that the same variable is given elsewhere, or one that it is assigned from: what one of them makes the others
+    make too."""
+    return _of_one_variable(r.frame.source.node).get(e, (e,))
+
+
+@functools.cache
+def _of_one_variable(function: ast.AST) -> dict[ast.expr, tuple[ast.expr, ...]]:
+    given: dict[str, list[ast.expr]] = {}  # variables, and what they are given; of those that are assigned to each other one list
+    for n in ast.walk(function):
+        targets = n.targets if isinstance(n, ast.Assign) else [n.target] if isinstance(n, ast.AnnAssign) and n.value else []
+        for t in targets:
+            if isinstance(t, ast.Name):
+                mine = given.setdefault(t.id, [])
+                value: Any = n.value  # type: ignore[attr-defined]
+                if isinstance(value, ast.Name) and (other := given.setdefault(value.id, [])) is not mine:
+                    mine += other
+                    given.update({k: mine for k, es in given.items() if es is other})
+                mine.append(value)
+    return {e: tuple(es) for es in given.values() for e in es}
+
+
 def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
     """A dict, set or list that an expression of the program makes anew, or what stands for it where data decide keys."""
     if type(out) is list and is_library(module_of(r.frame.globals_of)):
         return out
-    if type(out) in _MADE and e in r.keyed:
+    if type(out) in _MADE and r.keyed and any(x in r.keyed for x in (alike(r, e) if type(out) is not list else (e,))):
         out = import_later("irad.frontend.reading.keyed").made(r, e, out)
     elif type(out) not in _MADE or not r.state.is_made(out):
         if not is_mapped(out):

@@ -18,7 +18,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.control.generators import opened, uncounted
 from irad.frontend.control.holders import known_by_name
-from irad.frontend.control.special import at_site, site_of
+from irad.frontend.control.special import alike, at_site, site_of
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
 from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
@@ -93,7 +93,8 @@ class _Holds:
 
 def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
     own = CLASSES[cls]
-    kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by is e), None)
+    made = () if e is None or not r.keyed else alike(r, e)
+    kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by in made), None)
     if kind is not None and own in OF:
         return r.call((OF_ARRAYS if kind[0] is KeyedArray else OF)[own], [kind, *args], {})
     try:
