@@ -671,13 +671,6 @@ REFUSED = r"""
 names = {"0.7": 1.0}
 y = names[str(x[0] * s)]
 
-# a choice of function by data: choose between results !! 'f' cannot be used here
-f = np.sin
-for v in x:
-    if v > 0.8:
-        f = np.cos
-y = f(s)
-
 # `datetime.now`, `os.environ`, files !! call it outside and pass the result as an argument
 import datetime
 ---
