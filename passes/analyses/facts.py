@@ -38,6 +38,8 @@ class _Scope:
     age: int = 0  # how often something was learnt
     flags: dict[Value, bool] = field(default_factory=dict)
     linear: dict[tuple[Value, bool], list[Extent]] = field(default_factory=dict)  # e <= 0, by value and sign of its factor
+    learnt: set[Extent] = field(default_factory=set)  # all of these
+    unproved: dict[Extent, int] = field(default_factory=dict)  # forms for which `e <= 0` was not found, and the age at which
 
 
 class Facts:
@@ -194,7 +196,17 @@ class Facts:
         """Is `a <= b + c` sure, for all elements?"""
         if self.interval(a)[1] <= self.interval(b)[0] + c:
             return True
-        return a.type == b.type == I64 and self.negative(self.linear(a) - self.linear(b) - c)
+        return a.type == b.type == I64 and self._proved(self.linear(a) - self.linear(b) - c)
+
+    def _proved(self, e: Dim) -> bool:
+        """Is `e <= 0` sure? It is not tried again before something is learnt."""
+        scope = self.scopes[-1]
+        if isinstance(e, int) or scope.unproved.get(e) == scope.age:
+            return isinstance(e, int) and e <= 0
+        if self.negative(e):
+            return True
+        scope.unproved[e] = scope.age
+        return False
 
     # ---- conditions ----
 
@@ -284,10 +296,11 @@ class Facts:
 
     def learn(self, e: Dim) -> None:
         """Note that `e <= 0` from here on."""
-        if isinstance(e, int):
+        if isinstance(e, int) or any(e in s.learnt for s in self.scopes):
             return
         scope = self.scopes[-1]
         scope.age += 1
+        scope.learnt.add(e)
         for v, c in e.terms:
             scope.linear.setdefault((v, c > 0), []).append(e)
             low = self.bounds(e - affine(0, {v: c}))[0]  # c * v <= -low
