@@ -173,7 +173,7 @@ class _Attempt:
         r = self.reader
         if isinstance(e, AliasError) and not r.doubtful <= r.tracked:
             return Restart(tracked=frozenset(r.doubtful))
-        leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable().items()}
+        leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable(floats=True).items()}
         sources = r.sources_of(e)
         site = frozenset([] if e.site is None else [e.site]) - r.keyed
         if site and not (isinstance(e, NeedStatic) and r.may_be_known(e.arr)):

@@ -333,10 +333,11 @@ class Captures:
             found.append(self._fields(x, at, frozen) if t is None else self._array(x, at, t, frozen))
         return Structured(Layout(layout.dtype, layout.cls), found)
 
-    def fixable(self) -> dict[Value, Path]:
+    def fixable(self, floats: bool = False) -> dict[Value, Path]:
         """What may be a constant where the program's structure needs it: numbers, and arrays of whole numbers that are compared
-        quickly (labels, connectivity, boundary conditions, masks)."""
-        small = lambda t: not t.shape or (t.dtype[0] in "iub" and t.static and t.size <= _COMPARED)
+        quickly (labels, connectivity, boundary conditions, masks); with `floats` arrays of those too (distances that are delays)."""
+        kinds = "iubf" if floats else "iub"
+        small = lambda t: not t.shape or (t.dtype[0] in kinds and t.static and t.size <= _COMPARED)
         return {c.value: p for p, c in self.params.items() if small(c.type) and p.steps[-1:] != (("stream", None),)}
 
     def _param(self, path: Path, t: Type, weak: bool) -> Value:

@@ -201,3 +201,26 @@ def test_a_default_that_is_rounded_by_the_standard_library() -> None:
         return np.sum(x[:n])
 
     assert irad.compile(lambda x: frames(x))(N) == frames(N) and irad.compile(lambda x: frames(x, 0.05))(N) == frames(N, 0.05)
+
+
+def test_captured_floats_that_decide_a_shape_are_compared_at_each_call() -> None:
+    lengths = np.array([[0.0, 3.1], [2.2, 0.0]])
+
+    def delayed(x: np.ndarray) -> float:
+        delays = np.around(lengths / 1.1).astype(int)
+        first = int(np.max(delays) + 1)
+        u = np.zeros((2, first + 3))
+        u[:, :first] = np.tile(x[:, None], (1, first))
+        u = u * np.tile(np.arange(2.0)[:, None], (1, u.shape[1])) + 1
+        for k in range(first, first + 3):
+            for i in range(2):
+                u[i, k] = 0.5 * u[i, k - 1] + u[1 - i, k - 1 - delays[i, 1 - i]] * x[i]
+        return np.sum(u)
+
+    c, x = irad.value_and_grad(delayed), np.array([0.5, 2.0])
+    for longest in (3.1, 4.6):
+        lengths[0, 1] = longest
+        value, slope = c(x)
+        assert value == pytest.approx(delayed(x))
+        d = [(delayed(x + h) - delayed(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
+        assert slope == pytest.approx(d, rel=1e-6)
