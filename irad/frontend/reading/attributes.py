@@ -201,7 +201,7 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Stand):
         obj.assign(r, name, value) if isinstance(obj, Stands) else r.several().set_attribute(r, obj, name, value)
         return
-    if isinstance(obj, types.ModuleType) and not is_library(obj.__name__):
+    if isinstance(obj, types.ModuleType) and (not is_library(obj.__name__) or _added(r, obj, name)):
         r.state.assign(_module_variable(r, obj, name), value)
         return
     if isinstance(obj, type) and set_class_attr(r, obj, name, value):
@@ -211,6 +211,14 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
             f"attribute {name} of the {'class' if isinstance(obj, type) else 'module'} {obj.__name__} is assigned; keep it in an object"
         )
     set_instance_attr(r, obj, name, value)
+
+
+def _added(r: Reader, module: types.ModuleType, name: str) -> bool:
+    """Is an attribute one that the program itself has given to a module of a library, whose own functions do not ask for it?"""
+    if name in r.outside.names(vars(module)) or not hasattr(module, name):
+        return True
+    now = getattr(module, name)
+    return isinstance(now, (int, float, complex, np.generic, np.ndarray)) and name not in vars(module).get("__all__", (name,))
 
 
 def _set_shape(r: Reader, x: Array, shape: Any) -> None:

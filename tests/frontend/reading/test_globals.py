@@ -56,3 +56,31 @@ def test_what_is_not_there() -> None:
 
     with pytest.raises(UnsupportedError, match="put what it may name into a dict"):
         irad.compile(f)(np.ones(2))
+
+
+def damped(r: Any) -> Any:
+    np.root3_of_r = r * np.sqrt(3)
+    return (1 + np.root3_of_r) * np.exp(-np.root3_of_r)
+
+
+def test_attributes_that_the_program_adds_to_a_module_of_a_library() -> None:
+    def f(x: Any) -> Any:
+        s = 0.0
+        for r in x:
+            s += damped(r)
+        return s
+
+    x = np.array([0.1, 0.4])
+    try:
+        value, g = irad.value_and_grad(f)(x)
+        assert not hasattr(np, "root3_of_r")  # a gradient changes nothing
+        want, left = f(x), np.root3_of_r
+        assert np.isclose(value, want) and np.allclose(g, -3 * x * np.exp(-np.sqrt(3) * x))
+        np.root3_of_r = 0.0
+        c = irad.compile(f)
+        assert np.isclose(c(x), want) and np.root3_of_r == left and np.isclose(c(x + 1), f(x + 1))
+    finally:
+        del np.root3_of_r
+    for name in ("pi", "sin"):
+        with pytest.raises(UnsupportedError, match=f"attribute {name} of the module numpy is assigned"):
+            irad.compile(lambda x, name=name: setattr(np, name, x))(1.0)
