@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.once import import_later
 from irad.frontend.control.special import special_method
 from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.reader import Reader
@@ -24,7 +25,11 @@ def _converted(name: str, native: Any) -> Builtin:
         if isinstance(content, Arr):
             return OPERATORS[name](content)
         if isinstance(content, Text):
-            raise content.unknown()
+            number = import_later("irad.frontend.python.text_pieces").number_shown(content)
+            if number is None or rest or (native is int and (number[1] is not None or number[0].name != "i64")):
+                raise content.unknown()
+            shown, digits = number
+            return OPERATORS[name](OPERATORS["round"](shown, digits) if digits is not None else shown)
         method = special_method(r, content, f"__{name}__")
         return r.call(method, []) if method is not None else native(content, *rest)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from irad.errors import UnsupportedError
 from irad.frontend.control.regions import braces_doubled
+from irad.frontend.python.round import EXACT
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text
 from irad.ops.text import choice_field, choices_of
@@ -75,6 +76,18 @@ def characters(s: str, fields: Fields) -> str:
         if is_mark(c):
             raise Text("", (fields[ord(c) - _FIRST][1],)).unknown()
     return s
+
+
+_ROUNDED = re.compile(r"\s*\{(?:!s)?(?::(?:[<>^][1-9]\d*|\d*)\.(\d+)f)?\}\s*")
+
+
+def number_shown(t: Text) -> tuple[Arr, int | None] | None:
+    """The number that a text shows and nothing else, and the digits after the point to which it is rounded (None: all of them)."""
+    found = _ROUNDED.fullmatch(t.template)
+    if found is None or len(t.operands) != 1 or t.operands[0].shape or t.operands[0].name not in ("f64", "i64"):
+        return None
+    digits = None if found[1] is None else int(found[1])
+    return None if digits is not None and digits > EXACT else (Arr(t.operands[0].value, True), digits)
 
 
 _OF_TEXT = re.compile(r"(?:([^{}])?([<>^]))?([1-9]\d*)?s?")

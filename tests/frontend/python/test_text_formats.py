@@ -107,3 +107,23 @@ def test_directive_over_a_number() -> None:
     """Characters of a number cannot be a part of a format."""
     with pytest.raises(irad.UnsupportedError, match="text is compared, searched or used as a key"):
         irad.compile(lambda x: print("%{}f".format(x[0]) % 1.0))(X)
+
+
+def numbers_of_texts(x: Any) -> Any:
+    out = float("%.2f" % x[0]) + float(f"{x[1] * 1.234:8.3f}") + float("{0:<9.1f}".format(x[2])) + float(str(x[0]))
+    return out * x[1] + int(str(int(x[2]))) + sum([float(f"{v:.4f}") for v in x])
+
+
+def test_the_number_of_a_text_that_shows_one() -> None:
+    """Rounded as Python's round() does it, with a slope of 0; as it is where all of it is shown."""
+    x = np.array([2.675, -1.00449, 3.7321])
+    value, slope = irad.value_and_grad(numbers_of_texts)(x)
+    assert value == numbers_of_texts(x)
+    assert slope == pytest.approx([x[1], 2.67 - 1.24 + 3.7 + 2.675, 0.0])
+    c = irad.compile(lambda x: [float(f"{v:.2f}") for v in (x[0], -x[0], x[1], x[2])])
+    for x in ([0.125, np.inf, 1e22], [2.675, np.nan, -0.001]):
+        want = [float(f"{v:.2f}") for v in (x[0], -x[0], x[1], x[2])]
+        np.testing.assert_array_equal(c(np.array(x)), want)
+        assert np.signbit(c(np.array(x))[3]) == np.signbit(want[3])
+    with pytest.raises(irad.UnsupportedError, match="text is compared, searched or used as a key"):
+        irad.compile(lambda x: int(f"{x[0]}"))(X)
