@@ -175,7 +175,11 @@ def uncounted(r: Reader, obj: Any) -> Stream | None:
     if stream is not None:
         return stream
     seq = obj.seq if isinstance(obj, Generator) and obj.element is not None else obj
-    length = from_dim(length_of(obj)) if has_run(obj) else seq.length if isinstance(seq, Seq) else None
+    length: Any = None
+    if has_run(obj) or (isinstance(obj, Array) and obj.shape):
+        length = from_dim(length_of(obj) if has_run(obj) else obj.shape[0])
+    elif isinstance(seq, Seq):
+        length = seq.length
     if not isinstance(length, Arr) or (r.may_be_known(length) and r.from_arguments(length)):
         return None
     return made(r, each_of, obj)

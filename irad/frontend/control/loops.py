@@ -12,17 +12,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from irad.core.ir import current
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.control.flow import branch, flag, loop_flags, settle, under
 from irad.frontend.control.list_rules import NO_BOUND
 from irad.frontend.control.peeled import PEELED, Peeled, follows
-from irad.frontend.control.regions import Emitted, Ends, attempt, quietly, run_region
+from irad.frontend.control.regions import Emitted, Ends, EveryTripRaises, attempt, quietly, run_region
 from irad.frontend.control.rolled import LIMIT, Rolled
 from irad.frontend.control.sequences import Seq, positions
-from irad.frontend.control.trips import LoopStatement, Unrollable, stop_flag, trip
+from irad.frontend.control.trips import LoopStatement, Unrollable, assigns, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.objects import AliasError, StructureError
+from irad.ops.control import raise_if
+from irad.ops.core import effects
 
 TINY = 4  # trips of a short loop that are written out at once
 _TRIES = 2  # times that a loop is tried to be kept before it is written out at once
@@ -73,6 +76,8 @@ def _counted(r: Reader, loop: LoopStatement, seq: Seq) -> None:
         raise NeedStatic(seq.length, "the number of trips of a loop that must be written out")
     try:
         _kept(Rolled(r, loop, seq, 0))
+    except EveryTripRaises as e:
+        _raises_at_once(r, loop, r.operator("gt", seq.length, 0), 0, e)
     except StructureError as e:
         if isinstance(seq.length, Arr) and not isinstance(e, AliasError):  # the first trip, or all, may have to be written out
             e.sources = r.sources_of_number(seq.length.value)
@@ -85,6 +90,18 @@ def _kept(loop: Rolled) -> None:
         loop.run()
     except Unrollable as e:
         raise e.cause from None
+
+
+def _raises_at_once(r: Reader, loop: LoopStatement, begins: Any, position: Any, e: EveryTripRaises) -> None:
+    """A loop of which every trip raises an exception has one trip at most: it `begins`, or not."""
+    *before, last = e.nodes
+    if isinstance(begins, Arr) and len(last.inputs) == 1 and all(effects(n) == "none" for n in before):
+        current().loc = last.loc  # where a handler sees it, in an expression too
+        raise_if(begins.value, **last.attrs)
+    elif isinstance(begins, Arr):
+        branch(r, begins, lambda: trip(r, loop, position), lambda: None, loop.after)
+    elif begins:
+        trip(r, loop, position)
 
 
 def otherwise(r: Reader, loop: LoopStatement, stop: Any, broken: Any) -> None:
@@ -179,6 +196,10 @@ def run_while(r: Reader, loop: LoopStatement, test: Callable[[], Any]) -> None:
         if not _while_at_compile_time(r, loop, test):
             try:
                 _rolled_while(r, loop, test)
+            except EveryTripRaises as e:
+                if assigns(loop.stmt):
+                    raise
+                _raises_at_once(r, loop, test(), None, e)
             except StructureError as e:
                 if follows(r, e):
                     raise

@@ -236,6 +236,15 @@ def always_raises(region: Region, what: str) -> IradError:
     )
 
 
+class EveryTripRaises(UnsupportedError):
+    """Each trip of a loop raises an exception, whatever the data. `nodes`: what a trip does before, and the raise."""
+
+    def __init__(self, region: Region):
+        found = always_raises(region, "every trip of this loop")
+        super().__init__(found.message, found.loc)
+        self.nodes = list(region.nodes)
+
+
 def assume_no_return() -> Dead:
     """Let what calls a recursive function whose result is not known yet count as not returning; the exception to raise."""
     raise_always("RecursionError", _UNKNOWN)

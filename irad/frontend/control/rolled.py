@@ -16,7 +16,7 @@ from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
 from irad.frontend.control.loop_hints import leave_hints, take_hints
 from irad.frontend.control.merge import Joiner, open_
-from irad.frontend.control.regions import Emitted, always_raises, assume_no_return, run_region, undecided
+from irad.frontend.control.regions import Emitted, EveryTripRaises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
 from irad.frontend.control.trips import Carry, LoopStatement, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
@@ -114,7 +114,7 @@ class Rolled:
                 raise Unrollable(e) from None
             raise
         if region.dead and not undecided(region):
-            raise always_raises(region, "every trip of this loop")
+            raise EveryTripRaises(region)
         region.params = (*([index] if index is not None else []), *phis)
         return region
 

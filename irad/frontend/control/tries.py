@@ -152,6 +152,8 @@ def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
     h = _handler(r, s, type(e))
     if h is None:
         return False
+    if h.type is not None:
+        r.expr(h.type)
     if h.name is not None:
         r.state.assign(Name(r.frame.env, h.name), e)
     r.handling.append(e)
@@ -166,9 +168,20 @@ def _handled(r: Reader, s: ast.Try, e: BaseException) -> bool:
 
 def _handler(r: Reader, s: ast.Try, kind: type[BaseException]) -> ast.ExceptHandler | None:
     for h in s.handlers:
-        if issubclass(kind, BaseException if h.type is None else r.expr(h.type)):
+        if issubclass(kind, _caught_by(r, h)):
             return h
     return None
+
+
+def _caught_by(r: Reader, h: ast.ExceptHandler) -> Any:
+    """The class of what a handler catches, or a tuple of such. Python looks for it only when something is raised: if there is no such
+
+    name, that error takes the place of whatever was raised.
+    """
+    try:
+        return BaseException if h.type is None else r.expr(h.type)
+    except (AttributeError, NameError):
+        return BaseException
 
 
 def _finally(r: Reader, stmts: list[ast.stmt]) -> None:
@@ -281,8 +294,7 @@ def caught_around(r: Reader) -> tuple[type[BaseException], ...]:
 
 def _caught_classes(r: Reader) -> list[type[BaseException]]:
     """What the handlers in force catch."""
-    types = [h.type for g in r.frame.guards for h in g.statement.handlers]
-    classes = [BaseException if t is None else r.expr(t) for t in types]
+    classes = [_caught_by(r, h) for g in r.frame.guards for h in g.statement.handlers]
     return [c for x in classes for c in (x if isinstance(x, tuple) else (x,))]
 
 

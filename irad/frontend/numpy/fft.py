@@ -43,9 +43,12 @@ def _real(a: Any, what: str) -> Value:
 
 def _fit(v: Value, axis: int, n: int) -> Value:
     """Exactly n elements along an axis: the first ones, or zeros after them."""
-    have = static_int(v.type.shape[axis], "the extent of a transformed axis")
+    have = v.type.shape[axis]
     if n < 1:
         raise IradValueError(f"Invalid number of FFT data points ({n}) specified.")
+    if not isinstance(have, int):
+        after = zeros(Type(v.type.dtype, tuple(n if k == axis else d for k, d in enumerate(v.type.shape))))
+        return slice_axis(concat(v, after, axis=axis), axis, 0, n)
     if have >= n:
         return v if have == n else slice_axis(v, axis, 0, n)
     shape = tuple(n - have if k == axis else d for k, d in enumerate(v.type.shape))
@@ -80,9 +83,9 @@ def _axes_and_sizes(v: Value, s: Any, axes: Any, default: Sequence[int] | None =
     at = [normalize_axis(k, rank) for k in axes]
     if s is not None and len(s) != len(at):
         raise IradValueError("Shape and axes have different lengths.")
-    sizes = [static_int(v.type.shape[k], "the extent of a transformed axis") for k in at]
     given = [-1] * len(at) if s is None else [-1 if n is None else static_int(n, "s") for n in s]
-    return at, [have if n == -1 else n for have, n in zip(sizes, given)]
+    whole = lambda k: static_int(v.type.shape[k], "the extent of a transformed axis")
+    return at, [whole(k) if n == -1 else n for k, n in zip(at, given)]
 
 
 def _complex(parts: Parts) -> Arr:

@@ -9,8 +9,8 @@ import numpy as np
 from irad.core.types import Dim, Type, is_int
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.numpy.elementwise import apply_ufunc, convert, truth
-from irad.frontend.numpy.functions import op
-from irad.frontend.numpy.join import items_of, stack
+from irad.frontend.numpy.functions import op, where
+from irad.frontend.numpy.join import concatenate, items_of, stack
 from irad.frontend.numpy.shape import moveaxis, ravel
 from irad.frontend.registry import method, numpy
 from irad.frontend.values.arr import (
@@ -28,8 +28,10 @@ from irad.frontend.values.arr import (
 )
 from irad.frontend.values.index import flat_positions, getitem, mask_indices, setitem
 from irad.frontend.values.positions import traced_position
-from irad.ops.array import iota, reshape_to
+from irad.ops.array import broadcast_to, dim_value, iota, reshape_to
 from irad.ops.constant import const
+from irad.ops.control import raise_if
+from irad.ops.elementwise import cast_to, select
 from irad.ops.intervals import bound
 
 
@@ -166,8 +168,12 @@ def _static_extent(d: Dim, what: str) -> int:
 
 @numpy("insert")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Arr:
-    """np.insert at static positions: the result is written in two stores."""
+    """np.insert at static positions: the result is written in two stores. At one position of an axis of run-time extent, or at one
+    that is computed, it is put together of three parts."""
     x, k = _lines(arr, axis)
+    one = isinstance(obj, (int, np.integer)) or (isinstance(obj, Arr) and not obj.shape and is_int(obj.name))
+    if one and (isinstance(obj, Arr) or not isinstance(x.shape[k], int)):
+        return _inserted(x, k, obj, lift(values, x.name))
     n = _static_extent(x.shape[k], "np.insert")
     where = static_value(obj, "the positions of np.insert")
     v = lift(values, x.name)
@@ -188,6 +194,35 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Arr:
     places_in_order = np.empty_like(new)
     places_in_order[order] = new
     return Arr(setitem(out, key(places_in_order), v))
+
+
+def _inserted(x: Arr, k: int, at: Any, v: Arr) -> Arr:
+    """Numbers in front of a position of axis k, which may be its end."""
+    n, before = x.shape[k], (slice(None),) * k
+    if v.ndim > x.ndim:
+        raise IradValueError(f"could not broadcast input array from shape {v.shape} into shape {x.shape}")
+    place = _place_between(at, n, k)
+    rows = moveaxis(Arr(reshape_to(v.value, (1,) * (x.ndim - v.ndim) + v.shape)), 0, k)
+    m = rows.shape[k]
+    shape = tuple(m if j == k else d for j, d in enumerate(x.shape))
+    new = Arr(broadcast_to(rows.value, shape)) if rows.shape != shape else rows
+    if isinstance(n, int) and isinstance(m, int) and n and m:  # which element comes from where is said by position
+        at = np.arange(n + m)
+        back, done = apply_ufunc("subtract", at, place), apply_ufunc("less", at, place)
+        inside = apply_ufunc("logical_and", apply_ufunc("greater_equal", back, 0), apply_ufunc("less", back, m))
+        old = apply_ufunc("minimum", apply_ufunc("maximum", where(done, at, at - m), 0), n - 1)
+        fresh = apply_ufunc("minimum", apply_ufunc("maximum", back, 0), m - 1)
+        along = Arr(reshape_to(inside.value, tuple(1 if j != k else n + m for j in range(x.ndim))))
+        return where(along, getitem(new, (*before, fresh)), getitem(x, (*before, old)))
+    return concatenate([getitem(x, (*before, slice(None, place))), new, getitem(x, (*before, slice(place, None)))], axis=k)
+
+
+def _place_between(at: Any, n: Dim, axis: int) -> Any:
+    """A position between elements, 0 to n, counted from the front."""
+    size, v = dim_value(n), cast_to(lift(at).value, "i64")
+    bad = (v > size) | (v < -size)
+    raise_if(bad, v, size, exc="IndexError", message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+    return Arr(select(v < 0, v + size, v), True)
 
 
 @numpy("resize")

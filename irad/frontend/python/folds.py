@@ -81,7 +81,8 @@ def _extreme(r: Reader, better: str, native: Any, args: tuple[Any, ...], key: An
     obj = opened(r, args[0] if key is not None else in_any_order(r, args[0])) if len(args) == 1 else args
     if isinstance(obj, (Arr,)):
         raise TypeError(f"{describe(obj)} is not iterable")
-    if key is None and len(args) == 1 and has_run(obj) and "default" not in kwargs:
+    counted = has_run(obj) or (isinstance(obj, Array) and obj.shape and not isinstance(obj.shape[0], int))
+    if key is None and len(args) == 1 and counted and "default" not in kwargs:
         obj = _some(r, iterate(r, obj), native.__name__)
     if key is None and len(args) == 1 and isinstance(obj, (Array, Seq)) and _long(obj):
         seq = iterate(r, obj)
