@@ -9,6 +9,7 @@ import numpy as np
 
 from irad.core import room
 from irad.core.ir import Value
+from irad.core.once import import_later
 from irad.core.room import Outgrown
 from irad.core.tree import rebuild
 from irad.core.types import BOOL, I64, Dim, Type
@@ -96,7 +97,8 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
     if isinstance(t, (Same, Bad)):
         return []
     if isinstance(t, Pick):
-        return [chosen(t.options, obj)]
+        end = obj if t.before is None else import_later("irad.frontend.python.text_pieces").end_of(obj, t.before)
+        return [chosen(t.options, end)]
     if isinstance(t, Chosen):
         one = type(obj) is OneOf
         return [_renumbered(obj.place.value, obj.options, t.options) if one else scalar(place(t.options, obj), "i64")]
@@ -285,7 +287,8 @@ class Maker:
         if isinstance(t, Num):
             return Arr(next(self.values), t.weak, t.mixed)
         if isinstance(t, Pick):
-            return of_number(t.options, Arr(next(self.values), True))
+            which = of_number(t.options, Arr(next(self.values), True))
+            return which if t.before is None else import_later("irad.frontend.python.text_pieces").together([t.before, which])
         if isinstance(t, Chosen):
             return OneOf(t.options, Arr(next(self.values), True), t.homes, t.wanted)
         if isinstance(t, Opt):

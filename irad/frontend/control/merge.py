@@ -33,6 +33,7 @@ from irad.frontend.control.templates import (
     equal,
     is_zero_d,
     join_numbers,
+    join_texts,
     joined_choices,
     mutable,
     number,
@@ -192,8 +193,8 @@ class Joiner:
                 return self._arrays(t, a, b)
             if isinstance(t, Ary) and not t.type.shape and is_number(b):
                 return join_numbers(Num(t.type.dtype, False), number(b))
-        elif isinstance(t, Words) or isinstance(a, Text):
-            return self._words(t, a, b)
+        elif isinstance(t, Words) or isinstance(a, Text) or isinstance(b, Text):
+            return join_texts(self.join, t, a, b, self.lasting is not None)
         else:
             node = self._lists(t, a, b) or self._nodes(t, a, b)
             if node is not None:
@@ -263,12 +264,6 @@ class Joiner:
             shape = tuple(room if k == axis else n for k, n in enumerate(have.shape))
             return Sized(have.with_shape(shape), axis, more[0], more[1], more[2], pair, bool(more[3]))
         return Ary(have, (t.pair[0] if isinstance(t, Ary) else a, b))
-
-    def _words(self, t: Template, a: Any, b: Any) -> Template:
-        template, kids = (t.template, t.kids) if isinstance(t, Words) else (a.template, a.operands)
-        if not isinstance(b, Text) or b.template != template:
-            return Bad("it is a string that depends on data")
-        return Words(template, tuple(self.join(x, y) for x, y in zip(kids, b.operands)))
 
     def _lists(self, t: Template, a: Any, b: Any) -> Template | None:
         """The template of lists that differ in length, or whose elements stand in different arrays."""

@@ -10,6 +10,7 @@ from typing import Any
 from irad.core.foreign import describe_class, is_instance, own_names
 from irad.core.ir import Value
 from irad.core.lazy_dataclass import dataclass
+from irad.core.once import import_later
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
@@ -151,9 +152,11 @@ class Words(Template):
 
 @dataclass(frozen=True, eq=False)
 class Pick(Template):
-    """One of some strings or known things, by its number; see irad.frontend.values.choices."""
+    """One of some strings or known things, by its number; see irad.frontend.values.choices. `before`: the text that each of the strings
+    follows."""
 
     options: tuple[Any, ...]
+    before: Text | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +286,9 @@ def pick(a: Any, b: Any, is_there: Callable[[Any], bool] = lambda x: not isinsta
 
     `is_there(x)`: is a thing the same after both?
     """
-    have, other = (x.options if isinstance(x, Pick) else options(x.obj if isinstance(x, Same) else x) for x in (a, b))
+    have, other = (
+        (None if x.before else x.options) if isinstance(x, Pick) else options(x.obj if isinstance(x, Same) else x) for x in (a, b)
+    )
     if have is None or other is None:
         return None
     both = either(have, other)
@@ -292,6 +297,18 @@ def pick(a: Any, b: Any, is_there: Callable[[Any], bool] = lambda x: not isinsta
     if not all(map(is_there, both)):
         return None
     return Bad(both) if isinstance(both, str) else Pick(both)
+
+
+def join_texts(join: Callable[[Any, Any], Template], t: Template, a: Any, b: Any, of_branch: bool) -> Template:
+    """The template of two texts with numbers in them: of one form, or, on two paths, of one beginning and ends that are known."""
+    form, kids = (t.template, t.kids) if isinstance(t, Words) else (a.template, a.operands) if isinstance(a, Text) else ("", ())
+    if isinstance(b, Text) and b.template == form:
+        return Words(form, tuple(map(join, kids, b.operands)))
+    found = import_later("irad.frontend.python.text_pieces").ends(a, b) if of_branch else None
+    if found is None:
+        return Bad("it is a string that depends on data")
+    ends = either(*found[1])
+    return Bad(ends) if isinstance(ends, str) else Pick(ends, found[0])
 
 
 MOST_CHOSEN = 64  # containers or objects that a variable may be, by data
@@ -371,7 +388,7 @@ def equal(a: Template, b: Template) -> bool:
     if isinstance(a, Sized):
         return a.type == b.type and all(getattr(a, n) == getattr(b, n) for n in _EXTENTS)  # type: ignore[attr-defined]
     if isinstance(a, Pick):
-        return alike(a.options, b.options)  # type: ignore[attr-defined]
+        return a.before is b.before and alike(a.options, b.options)  # type: ignore[attr-defined]
     if isinstance(a, Chosen):
         return len(a.options) == len(b.options) and all(x is y for x, y in zip(a.options, b.options))  # type: ignore[attr-defined]
     if isinstance(a, Null):

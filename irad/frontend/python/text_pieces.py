@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable
+from typing import Any
 
 from irad.errors import UnsupportedError
 from irad.frontend.control.regions import braces_doubled
-from irad.frontend.python.round import EXACT
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text
 from irad.ops.text import choice_field, choices_of
@@ -78,6 +78,54 @@ def characters(s: str, fields: Fields) -> str:
     return s
 
 
+def ends(a: Any, b: Any) -> tuple[Text, tuple[tuple[str, ...], tuple[str, ...]]] | None:
+    """What two texts begin with, and the strings that may follow it in each; None if that is not all of them."""
+    if not isinstance(a, (str, Text)) or not isinstance(b, (str, Text)):
+        return None
+    (x, y), n = map(_tokens, (a, b)), 0
+    while n < min(len(x), len(y)) and all(p is q or (isinstance(p, str) and p == q) for p, q in zip(x[n], y[n])):
+        n += 1
+    rests = _choices(x[n:]), _choices(y[n:])
+    if n == 0 or rests[0] is None or rests[1] is None:
+        return None
+    return _text(x[:n]), (rests[0], rests[1])
+
+
+def end_of(t: Any, before: Text) -> Text | str:
+    """What follows the beginning of a text: a string, or a choice of strings."""
+    rest = _tokens(t)[len(_tokens(before)) :]
+    options = _choices(rest)
+    assert options is not None
+    return Text(choice_field(options), _text(rest).operands) if len(options) > 1 else options[0]
+
+
+def _tokens(t: Text | str) -> list[tuple[str, Arr | None]]:
+    """The characters and fields of a text, one by one."""
+    if isinstance(t, str):
+        return [(braces_doubled(c), None) for c in t]
+    operands = iter(t.operands)
+    parts = re.findall(r"\{\{|\}\}|\{[^{}]*\}|[^{}]", t.template, re.DOTALL)
+    return [(c, next(operands) if len(c) > 2 or c == "{}" else None) for c in parts]
+
+
+def _text(tokens: list[tuple[str, Arr | None]]) -> Text:
+    return Text("".join(c for c, _ in tokens), tuple(o for _, o in tokens if o is not None))
+
+
+def _choices(tokens: list[tuple[str, Arr | None]]) -> tuple[str, ...] | None:
+    """The strings that a part of a text may be; None if more than one choice or a number is in it."""
+    at = [k for k, (_, operand) in enumerate(tokens) if operand is not None]
+    if not at:
+        return (_plain(tokens),)
+    options = choices_of(tokens[at[0]][0]) if len(at) == 1 else None
+    return None if options is None else tuple(_plain(tokens[: at[0]]) + o + _plain(tokens[at[0] + 1 :]) for o in options)
+
+
+def _plain(tokens: list[tuple[str, Arr | None]]) -> str:
+    return "".join(c for c, _ in tokens).replace("{{", "{").replace("}}", "}")
+
+
+_EXACT = 22  # digits to which a number is rounded as its text is (irad.frontend.python.round)
 _ROUNDED = re.compile(r"\s*\{(?:!s)?(?::(?:[<>^][1-9]\d*|\d*)\.(\d+)f)?\}\s*")
 
 
@@ -87,7 +135,7 @@ def number_shown(t: Text) -> tuple[Arr, int | None] | None:
     if found is None or len(t.operands) != 1 or t.operands[0].shape or t.operands[0].name not in ("f64", "i64"):
         return None
     digits = None if found[1] is None else int(found[1])
-    return None if digits is not None and digits > EXACT else (Arr(t.operands[0].value, True), digits)
+    return None if digits is not None and digits > _EXACT else (Arr(t.operands[0].value, True), digits)
 
 
 _OF_TEXT = re.compile(r"(?:([^{}])?([<>^]))?([1-9]\d*)?s?")

@@ -104,3 +104,40 @@ def test_characters_are_not_known() -> None:
         irad.compile(lambda x: x * len(str(x[0]).upper()))(X)
     with pytest.raises(irad.UnsupportedError, match="text"):
         irad.compile(lambda x: x * "abc".index("a" if x[0] > 1 else "q"))(X)
+
+
+def one_end_or_another(x: np.ndarray) -> Any:
+    """What is added to a text on some paths: one of some strings, behind what all have in common."""
+    row = ""
+    for i in range(2):
+        for v in x[2 * i : 2 * i + 3]:
+            if v > 0.6:
+                row += " {*} "
+            elif v < 0.3:
+                row += f" {i} "
+        row += "|\n"
+    t = f"x={x[0]:.2f}"
+    if x[0] > 0.5:
+        t += " large"
+        if x[0] > 0.6:
+            t += " very"
+    else:
+        t = t + " small{}"
+    print(row + t)
+    return x[0] * 2
+
+
+def test_texts_that_end_in_one_of_some_strings() -> None:
+    for x in (X, X - 0.1, 1 - X):
+        check(one_end_or_another, x)
+
+
+def test_texts_that_end_in_a_number_on_one_path() -> None:
+    def f(x: np.ndarray) -> Any:
+        t = f"{x[0]}"
+        if x[0] > 0:
+            t += f"{x[1]}"
+        print(t)
+
+    with pytest.raises(irad.UnsupportedError, match="'t' cannot be used here: it is a string that depends on data"):
+        irad.compile(f)(X)
