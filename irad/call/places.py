@@ -183,7 +183,7 @@ class Places:
             return p.push("global", at, p.object(key)), self.object(path)
         if kind == "item" and type(obj) in (list, tuple, dict):
             return p.push("item", at, p.object(key)), self.object(path)
-        if kind in ("item", "nth", "array", "base array", "dict", "stream", "found"):
+        if kind in ("item", "nth", "array", "base array", "dict", "stream", "found", "asked"):
             return self.python(functools.partial(_stepped, kind, key), at), self.object(path)
         if kind == "bytes":
             return self._field(at, next(f for f in fields(obj.dtype) if f.name == key)), self.object(path)

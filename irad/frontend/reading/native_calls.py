@@ -25,7 +25,7 @@ from irad.frontend.reading.packages import calling_back
 from irad.frontend.reading.watched import Watched
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.callables import Callback
-from irad.frontend.values.objects import Array, Method, Poison, Text, is_traced_deep
+from irad.frontend.values.objects import UNDEFINED, Array, Method, Poison, Text, is_traced_deep
 
 _LONGEST = 1_000_000
 _OWN = (list, dict, set, collections.deque, collections.OrderedDict)
@@ -128,6 +128,9 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         )
     if root == "irad":  # our own, which know what they are given
         return fn(*args, **kwargs)
+    found = _asked(r, fn, [*([] if owner is None else [owner]), *args], kwargs)
+    if found is not UNDEFINED:
+        return found
     if not in_library(r.frame.globals_of):  # whose functions hand on what they do not look into
         r.captures.hand(_name_of(fn), *([] if owner is None else [owner]), *args, *kwargs.values())
     for x in (owner, *args):
@@ -144,6 +147,28 @@ def run_native(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         out = fn(*operands, **named)
     made_now = isinstance(out, Iterator) and type(out).__module__ in ("builtins", "itertools")
     return _iterated(r, out) if made_now else r.wrap(out)
+
+
+_ASKED = {"get", "getint", "getfloat", "getboolean", "has_option", "has_section", "sections", "options"}
+
+
+def _asked(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What a ConfigParser from outside says now: asked again at each call. UNDEFINED of any other call."""
+    name = getattr(fn, "__name__", "")
+    if name not in _ASKED or kwargs or not args or type(args[0]).__module__ != "configparser":
+        return UNDEFINED
+    config, *texts = args
+    path = r.captures.path(config)
+    if path is None or not all(type(a) is str for a in texts):
+        return UNDEFINED
+    try:
+        out = getattr(config, name)(*texts)
+    except Exception as e:
+        if type(e).__module__ != "configparser":
+            raise
+        return UNDEFINED
+    r.captures.guard(path, "type", type(config))
+    return r.captures.take(out, path.child("asked", (name, *texts)))
 
 
 _TIMES_OF_DAY = ("datetime.", "date.", "time.strftime", "time.ctime", "time.asctime", "time.localtime", "time.gmtime")

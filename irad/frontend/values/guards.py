@@ -90,6 +90,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "partial_arg": lambda p, k: p.args[k],
     "partial_kw": lambda p, k: p.keywords[k],
     "stream": lambda obj, _: number(obj),
+    "asked": lambda obj, call: getattr(obj, call[0])(*call[1:]),
     "wrapped": lambda fn, _: fn.__wrapped__,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
+import configparser
 import dataclasses
 import datetime
 import heapq
@@ -587,3 +588,16 @@ def test_captured_whole_numbers_decide_which_function() -> None:
     live(f, lambda: kinds.__setitem__(0, 2))
     kinds[0] = 1
     np.testing.assert_allclose(irad.grad(f)(X), [-np.sin(0.0), 2 * np.cos(1.0), 12.0])
+
+
+def test_what_a_config_parser_says_is_asked_at_each_call() -> None:
+    config = configparser.ConfigParser()
+    config["units"] = {"length": "8.0", "name": "m", "on": "yes"}
+
+    def f(x: Any) -> Any:
+        scale = config.getfloat("units", "length") if config.getboolean("units", "on") else 1.0
+        return np.sum(x) * scale * (2.0 if config.get("units", "name") == "m" else 1.0) + config.has_section("others")
+
+    for key, value in (("length", "4.0"), ("name", "ft"), ("on", "no")):
+        live(f, lambda key=key, value=value: config.set("units", key, value))
+    np.testing.assert_allclose(irad.grad(f)(X), np.ones(3))
