@@ -1,4 +1,4 @@
-"""What makes the missing values of a defaultdict that is returned: a function that the caller can call."""
+"""What makes the missing values of a defaultdict: called where one is asked for, and as a function for the caller where it is returned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,23 @@ import collections
 from typing import Any
 
 from irad.errors import UnsupportedError
+from irad.frontend.control.lists import change
+from irad.frontend.reader import Reader
 from irad.frontend.values.objects import Closure, Env
+
+
+def missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any:
+    """An item that a defaultdict makes when it is asked for."""
+    if obj.default_factory is None:
+        raise KeyError(key)
+    if id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+        raise UnsupportedError(
+            "asking a defaultdict from outside for a key that it lacks would put it there; write d[key] if key in d else ..., "
+            "or put it there before"
+        )
+    change(r, obj)
+    obj[key] = r.call(obj.default_factory, [])
+    return obj[key]
 
 
 def for_the_caller(factory: Any) -> Any:

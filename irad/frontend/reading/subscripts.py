@@ -64,7 +64,8 @@ def get_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, Stands):
         return obj.item(r, key)
     if isinstance(obj, Arr):
-        return r.wrap(getitem(obj, r.operand(key)), zero_d=key != ()) if is_for_scalars(key, obj) else _not_indexable(r, obj)
+        k = r.operand(key)
+        return r.wrap(getitem(obj, k), zero_d=k != ()) if is_for_scalars(k, obj) else _not_indexable(r, obj)
     if isinstance(obj, Text):
         if is_traced_deep(key):
             raise obj.unknown()
@@ -99,7 +100,7 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(obj, dict):
         known_apart(r, key, obj)
     if isinstance(obj, collections.defaultdict) and key not in obj:
-        return _missing(r, obj, key)
+        return import_later("irad.frontend.control.factories").missing(r, obj, key)
     factory = python_method(obj, "__missing__") if isinstance(obj, dict) else None
     if factory is not None and not dict.__contains__(obj, key):
         return r.call(factory, [obj, key])
@@ -107,20 +108,6 @@ def plain_item(r: Reader, obj: Any, key: Any) -> Any:
     if isinstance(out, Poison):
         raise out.error(f"an item of this {type(obj).__name__}")
     return r.state.made(out) if isinstance(key, slice) else out
-
-
-def _missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any:
-    """An item that a defaultdict makes when it is asked for."""
-    if obj.default_factory is None:
-        raise KeyError(key)
-    if id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
-        raise UnsupportedError(
-            "asking a defaultdict from outside for a key that it lacks would put it there; write d[key] if key in d else ..., "
-            "or put it there before"
-        )
-    change(r, obj)
-    obj[key] = r.call(obj.default_factory, [])
-    return obj[key]
 
 
 def _not_indexable(r: Reader, obj: Any) -> Any:
@@ -199,7 +186,9 @@ def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Array):
         k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
         if is_condition(k):  # all elements or none
-            k, v = Ellipsis, r.operand(r.call(np.where, [key, value, obj]))
+            some = lift(v).ndim > len(obj.shape)  # what such a bool has picked
+            v = Arr(setitem(lift(r.operand(obj)), k, v)) if some else r.operand(r.call(np.where, [key, value, obj]))
+            k = Ellipsis
         if isinstance(value, Arr) and views.is_basic(k):
             check_scalar(v, obj.type.dtype)
         store(r, obj, k, v)

@@ -92,6 +92,11 @@ def is_condition(k: Any) -> bool:
     return isinstance(k, (bool, np.bool_)) or (isinstance(k, (Arr, np.ndarray)) and not shape_of(k) and dtype_of(k) == "bool")
 
 
+def _in_front(x: Arr, key: Any) -> tuple[Arr, Arr]:
+    """An array with an axis in front, and the mask of that axis which a single bool stands for."""
+    return Arr(reshape_to(x.value, (1, *x.shape))), Arr(reshape_to(lift(key).value, (1,)))
+
+
 def is_index(key: Arr) -> bool:
     """Does Python take a number as an index?"""
     return not key.shape and (key.name[0] in "iu" or (key.name == "bool" and key.weak))
@@ -270,7 +275,10 @@ def _finish(shape: Sequence[Dim], spec: list[Any], operands: list[Value], layout
 
 
 def is_for_scalars(key: Any, x: Arr) -> bool:
-    """Is key one that a scalar takes: of nothing but new axes and an ellipsis; of a Python number `()` and `...`, which `wrap` adds?"""
+    """Is key one that a scalar takes: of nothing but new axes and an ellipsis, or a single bool; of a Python number `()` and `...`,
+    which `wrap` adds?"""
+    if is_condition(key):
+        return not x.weak
     parts = key if isinstance(key, tuple) else (key,)
     return (
         all(k is None or k is Ellipsis for k in parts)
@@ -281,12 +289,14 @@ def is_for_scalars(key: Any, x: Arr) -> bool:
 
 def getitem(x: Any, key: Any) -> Arr:
     """x[key]. Raises IndexError kinds of irad with NumPy's words; a traced mask gives a run-time extent."""
-    a = lift(x)
+    a, key = _in_front(lift(x), key) if is_condition(key) else (lift(x), key)
     return Arr(plan(a.shape, key).read(a.value))
 
 
 def setitem(x: Arr, key: Any, v: Any) -> Value:
     """The array after x[key] = v; v is cast to x's dtype and broadcast. Of repeated positions the last wins."""
+    if is_condition(key):
+        return reshape_to(setitem(*_in_front(x, key), v), x.shape)
     mask = _lone_mask(x, key)
     if mask is not None and _is_scalar(v):
         return _mask_store(x, mask, v)
@@ -355,6 +365,9 @@ def augitem(x: Arr, key: Any, op: str, v: Any) -> Value:
 
     Of repeated positions the last wins (np.add.at adds all). Raises IradTypeError if the result's dtype does not fit x's.
     """
+
+    if is_condition(key):
+        return reshape_to(augitem(*_in_front(x, key), op, v), x.shape)
 
     def combined(old: Arr) -> Arr:
         new = OPERATORS[op](old, v)

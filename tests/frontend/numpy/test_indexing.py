@@ -405,3 +405,19 @@ def test_a_single_bool_is_a_mask_with_an_axis_in_front() -> None:
     assert irad.grad(zero_d)(3.0) == 0.0
     np.testing.assert_array_equal(irad.grad(read)(x, 2.0), 2 * x)
     np.testing.assert_array_equal(irad.grad(lambda x: np.sum(stored(x, x[1])))(x), [0, 0, 0])
+
+
+def of_a_scalar(x: np.ndarray) -> Any:
+    v = x[0]
+    out = np.zeros_like(v)
+    out[~np.isinf(v)] = v[~np.isinf(v)] ** 2
+    out[v > 3] = 5 * v
+    out[v <= 3] += x[1]
+    return np.sum(out) + len(v[v > 3])
+
+
+def test_a_single_bool_as_an_index_of_what_has_no_axes() -> None:
+    for x in (np.array([0.5, 2.0]), np.array([4.0, 2.0]), np.array([np.inf, 1.0])):
+        value, slope = irad.value_and_grad(of_a_scalar)(x)
+        assert value == of_a_scalar(x)
+        assert slope.tolist() == ([2 * x[0], 1.0] if x[0] <= 3 else [5.0, 0.0])
