@@ -82,6 +82,7 @@ class Reader:
         self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
+        self.open_ended: set[Any] = set()  # loop statements of which data decide how many trips they make
         self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
         self.records: list[Any] = []  # functions that became graphs, see irad.frontend.reading.recursion
         self.graphs: dict[str, Graph] = {}
@@ -239,7 +240,9 @@ class Reader:
         scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
         whole = lambda v: (v in self.leaf_of or v in scalars) and v.type.dtype[0] in "iub"
         found = self.sources_of_number(x.value)
-        tried = lambda v: self.loop_of[v] in self.unroll  # a loop that should be written out, and was kept
+        tried = lambda v: (
+            self.loop_of[v] in self.open_ended or self.loop_of[v] in self.unroll
+        )  # should be written out, and was kept
         return bool(found) and all(not tried(v) if v in self.loop_of else whole(v) for v in found)
 
     def decided_by(self, cond: Arr) -> frozenset[Value]:

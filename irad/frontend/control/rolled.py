@@ -106,6 +106,8 @@ class Rolled:
         phis = [Value(t, name) for t, name in self._holes()]
         if index is not None and self.seq is not None and isinstance(self.seq.length, Arr):
             self.r.counts[index] = self.seq.length
+            if not self.r.may_be_known(self.seq.length):
+                self.r.open_ended.add(self.loop.stmt)
         self.r.loop_of.update((v, self.loop.stmt) for v in [*phis, *([index] if index is not None else [])])
         try:
             region = run_region(self.r, lambda: self._trip(index, phis))

@@ -213,3 +213,18 @@ def order_of_a_set(x: np.ndarray) -> Any:
 def test_refused(f: Any, text: str) -> None:
     with pytest.raises(UnsupportedError, match=text):
         irad.compile(f)(X)
+
+
+def test_after_a_loop_of_which_data_decide_how_many_trips_it_makes() -> None:
+    def without_gaps(x: np.ndarray) -> Any:
+        label = x.astype(int)
+        for k in range(label.max()):
+            while len(np.nonzero(label == k)[0]) == 0:
+                label[np.where(label > k)] -= 1
+            if label.max() == k:
+                break
+        assert set(label) == set(range(label.max() + 1))
+        return np.sum(x * label)
+
+    value, slope = irad.value_and_grad(without_gaps)(X)
+    assert value == without_gaps(X) and slope.tolist() == [0, 1, 0, 2, 1]
