@@ -239,11 +239,8 @@ class Reader:
         """Is a number computed from whole numbers of the arguments and captures, and from counters of loops, alone?"""
         scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
         whole = lambda v: (v in self.leaf_of or v in scalars) and v.type.dtype[0] in "iub"
-        found = self.sources_of_number(x.value)
-        tried = lambda v: (
-            self.loop_of[v] in self.open_ended or self.loop_of[v] in self.unroll
-        )  # should be written out, and was kept
-        return bool(found) and all(not tried(v) if v in self.loop_of else whole(v) for v in found)
+        found, kept = self.sources_of_number(x.value), {*self.open_ended, *self.unroll}  # loops to be written out, which were not
+        return bool(found) and all(self.loop_of[v] not in kept if v in self.loop_of else whole(v) for v in found)
 
     def decided_by(self, cond: Arr) -> frozenset[Value]:
         """What a condition was computed from, if all of it may be known at compile time: captured numbers and arrays of whole numbers,
