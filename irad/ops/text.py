@@ -60,8 +60,11 @@ def choice_field(options: Iterable[str]) -> str:
 
 def choices_of(template: str) -> tuple[str, ...] | None:
     """The strings of a template that has such a field, and nothing else that is not known; None for any other."""
-    found = re.fullmatch(r"([^{}]*)\{:(\x1e[^{}]*)\}([^{}]*)", template)
-    return None if found is None else tuple(found[1] + o + found[3] for o in _choices(found[2]))
+    found = re.fullmatch(r"((?:[^{}]|\{\{|\}\})*)\{:(\x1e[^{}]*)\}((?:[^{}]|\{\{|\}\})*)", template)
+    if found is None:
+        return None
+    before, after = (found[k].replace("{{", "{").replace("}}", "}") for k in (1, 3))
+    return tuple(before + o + after for o in _choices(found[2]))
 
 
 def _choices(spec: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from irad.frontend.control.templates import (
     bare,
     differ,
     equal,
+    few,
     is_zero_d,
     join_numbers,
     join_texts,
@@ -183,6 +184,9 @@ class Joiner:
         if (found := joined_choices(t if a is None else a, b, self.lasting)) is not None:
             return found
         picked = pick(t, b, lambda x: is_there(x, self.lasting is None))
+        one_beginning = isinstance(a, Text) and isinstance(b, Text) and a.operands[0] is b.operands[0]
+        if one_beginning and self.lasting is not None and not few(picked):
+            return join_texts(self.join, t, a, b, True)
         if picked is not None and not (self.static and isinstance(picked, Pick) and type(picked.options[0]) is not str):
             return picked
         if isinstance(t, Num) or is_number(a) or (is_zero_d(a) and is_number(b)):

@@ -299,6 +299,11 @@ def pick(a: Any, b: Any, is_there: Callable[[Any], bool] = lambda x: not isinsta
     return Bad(both) if isinstance(both, str) else Pick(both)
 
 
+def few(picked: Template | None) -> bool:
+    """Are the strings that a variable may be so few that texts are better told apart as wholes than by how they end?"""
+    return isinstance(picked, Pick) and len(picked.options) <= 8
+
+
 def join_texts(join: Callable[[Any, Any], Template], t: Template, a: Any, b: Any, of_branch: bool) -> Template:
     """The template of two texts with numbers in them: of one form, or, on two paths, of one beginning and ends that are known."""
     form, kids = (t.template, t.kids) if isinstance(t, Words) else (a.template, a.operands) if isinstance(a, Text) else ("", ())
