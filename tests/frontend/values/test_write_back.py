@@ -312,7 +312,7 @@ def test_what_cannot_be_assigned() -> None:
         return x
 
     def of_a_module(x: float) -> float:
-        types.count = x  # type: ignore[attr-defined]
+        types.MethodType = x  # type: ignore
         return x
 
     words_of = [(made, "class Made"), (of_a_class, "of the class Made is assigned"), (of_a_module, "of the module types")]
