@@ -138,7 +138,10 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
         return whole
     if node.op.name == "const":
         return _const(node, whole)
-    a, b = node.op.intervals(*(_interval(x, chain, depth - 1) for x in node.inputs), **node.attrs)
+    given = [_interval(x, chain, depth - 1) for x in node.inputs]
+    if any(least > most for least, most in given):  # nothing gets here
+        return whole
+    a, b = node.op.intervals(*given, **node.attrs)
     if node.op.name == "cast" and not is_float(dtype) and node.inputs[0].type.differentiable:
         a, b = min(a, 0), max(b, 0)  # NaN becomes 0
     return whole if node.op.name in _WRAPS and (a < lo or b > hi) else (max(a, lo), min(b, hi))

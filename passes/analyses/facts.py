@@ -118,7 +118,10 @@ class Facts:
         """The result as if it could not wrap around."""
         if node.op.intervals is None:
             return WHOLE
-        lo, hi = node.op.intervals(*map(self.interval, node.inputs), **node.attrs)
+        given = [self.interval(v) for v in node.inputs]
+        if any(lo > hi for lo, hi in given):  # nothing gets here
+            return WHOLE
+        lo, hi = node.op.intervals(*given, **node.attrs)
         return (lo, hi) if lo <= hi else WHOLE  # not for NaN
 
     def elements(self, node: Node | None) -> list[Value]:
