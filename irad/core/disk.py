@@ -10,6 +10,7 @@ IRAD_CACHE_DIR moves the folder, IRAD_CACHE=0 does without it, IRAD_CACHE_SIZE b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ SUFFIX, UNFINISHED = ".entry", ".part"
 DEFAULT_LIMIT = 512 << 20  # bytes of all entries
 _DIGEST = 32
 _HOUR = 3600.0
+_LOOKED, _MINUTES = "looked", 600.0  # the file that says when the size of the folder was looked at, and how long that holds
 _FAILURES = 3  # writes that may fail before the process tries no more
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -180,12 +182,27 @@ def _files(place: str, suffix: str) -> Iterator[Entry]:
 
 
 def _bound(place: str, size: int) -> None:
-    """Keep the folder within its limit; its size is looked at now and then."""
+    """Keep the folder within its limit; its size is looked at now and then, and not by each process of a script that is run often: that
+    takes time if there are many files."""
+    if _state.unchecked is None and _looked_at(place):
+        _state.unchecked = 0
     if _state.unchecked is not None and _state.unchecked + size < limit() // 16:
         _state.unchecked += size
         return
     _state.unchecked = 0
     trim(place)
+    mark = os.path.join(place, _LOOKED)
+    _remove(mark)
+    with contextlib.suppress(OSError, ValueError):
+        _write_new(mark, b"")
+
+
+def _looked_at(place: str) -> bool:
+    """Has a process looked at the size of the folder within the last minutes?"""
+    try:
+        return abs(time.time() - os.stat(os.path.join(place, _LOOKED)).st_mtime) < _MINUTES
+    except (OSError, ValueError):
+        return False
 
 
 def trim(place: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in
 from irad.core.foreign import base_items
-from irad.core.ir import Builder, Graph, Value, closure, current
+from irad.core.ir import Builder, Graph, Value, captured, current
 from irad.core.notes import Notes
 from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
@@ -29,7 +29,6 @@ from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
-from irad.frontend.values.extents import operands_of
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep
@@ -81,6 +80,7 @@ class Reader:
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
         self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
+        self._sources: dict[Value, frozenset[Value]] = {}  # what each number asked about was computed from
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
         self.open_ended: set[Any] = set()  # loop statements of which data decide how many trips they make
         self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
@@ -252,8 +252,19 @@ class Reader:
 
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
-        step = lambda x: () if x in self.loop_of else operands_of(x)
-        return {x for x in closure([v], step) if x in self.loop_of or definition(x) is None}
+        todo, roots, known = [v], set(), self._sources
+        while todo:
+            x = todo.pop()
+            node = None if x in known or x in roots or x in self.loop_of else definition(x)
+            if node is not None:
+                inputs = (*node.inputs, *captured(node))
+                if missing := [i for i in inputs if i not in known and i not in roots]:
+                    todo += [x, *missing]
+                else:
+                    known[x] = frozenset().union(*((i,) if i in roots else known[i] for i in inputs))
+            elif x not in known:
+                roots.add(x)
+        return set(known.get(v, (v,)))
 
     @property
     def frame(self) -> Activation:

@@ -63,7 +63,7 @@ class Merge:
             self.lists,
             r.captures.is_object,
         )
-        self.joiner.static = any(v not in r.loop_of for v in r.decided_by(cond))
+        self.joiner.static = lambda: any(v not in r.loop_of for v in r.decided_by(cond))
         self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
         self.exports = Exports(r, (a, b))
         flag = Name(r.frame.flags, "return")

@@ -67,7 +67,7 @@ class Joiner:
         outside: Callable[[Any], bool] = lambda x: False,
     ):
         self.grower = grower
-        self.static = False  # of a branch: may it be known which side is taken?
+        self.static: Callable[[], bool] = lambda: False  # of a branch: may it be known which side is taken?
         self.outside = outside  # is an object found by a path, so that what is read of it is followed there?
         self.lasting = lasting  # of a branch: was a container there before it?
         self.contents = contents  # what a container holds on each side
@@ -187,7 +187,7 @@ class Joiner:
         one_beginning = isinstance(a, Text) and isinstance(b, Text) and a.operands[0] is b.operands[0]
         if one_beginning and self.lasting is not None and not few(picked):
             return join_texts(self.join, t, a, b, True)
-        if picked is not None and not (self.static and isinstance(picked, Pick) and type(picked.options[0]) is not str):
+        if picked is not None and not (isinstance(picked, Pick) and type(picked.options[0]) is not str and self.static()):
             return picked
         if isinstance(t, Num) or is_number(a) or (is_zero_d(a) and is_number(b)):
             if is_number(b) or (isinstance(b, Array) and not b.shape):
