@@ -18,7 +18,7 @@ import numpy as np
 
 from irad.core.array_classes import ArrayOfClass, array_in
 from irad.core.foreign import base_items
-from irad.core.ir import Builder, Graph, Value, captured, current
+from irad.core.ir import Builder, Graph, Value, current
 from irad.core.notes import Notes
 from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
@@ -29,6 +29,7 @@ from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
+from irad.frontend.values.extents import sources
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep
@@ -36,7 +37,6 @@ from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import has_run, of_a_loop
 from irad.frontend.values.state import State
 from irad.frontend.values.unfit import OneOf, unfit
-from irad.ops.intervals import definition
 
 Handler = Callable[["Reader", Any], Any]
 EXPRESSIONS: dict[type[ast.AST], Handler] = {}
@@ -252,19 +252,7 @@ class Reader:
 
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
-        todo, roots, known = [v], set(), self._sources
-        while todo:
-            x = todo.pop()
-            node = None if x in known or x in roots or x in self.loop_of else definition(x)
-            if node is not None:
-                inputs = (*node.inputs, *captured(node))
-                if missing := [i for i in inputs if i not in known and i not in roots]:
-                    todo += [x, *missing]
-                else:
-                    known[x] = frozenset().union(*((i,) if i in roots else known[i] for i in inputs))
-            elif x not in known:
-                roots.add(x)
-        return set(known.get(v, (v,)))
+        return sources(v, self._sources, self.loop_of)
 
     @property
     def frame(self) -> Activation:

@@ -6,7 +6,7 @@ needs no check. Where it is not seen, the extents are compared at run time, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
@@ -49,6 +49,23 @@ def operands_of(v: Value) -> Iterable[Value]:
     """What the node that makes a value reads, in its regions too; nothing of a value that no node here makes."""
     node = definition(v)
     return () if node is None else (*node.inputs, *captured(node))
+
+
+def sources(v: Value, known: dict[Value, frozenset[Value]], loops: Container[Value]) -> set[Value]:
+    """What a number was computed from: values without a definition here, and those of loops. `known`: what is found out on the way."""
+    todo, roots = [v], set[Value]()
+    while todo:
+        x = todo.pop()
+        node = None if x in known or x in roots or x in loops else definition(x)
+        if node is not None:
+            inputs = (*node.inputs, *captured(node))
+            if missing := [i for i in inputs if i not in known and i not in roots]:
+                todo += [x, *missing]
+            else:
+                known[x] = frozenset().union(*((i,) if i in roots else known[i] for i in inputs))
+        elif x not in known:
+            roots.add(x)
+    return set(known.get(v, (v,)))
 
 
 def equal(a: Dim, b: Dim) -> bool:
