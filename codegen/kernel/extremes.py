@@ -28,7 +28,7 @@ def least(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> float:
 def lowest(e: Integer, loops: Sequence[kf.For], ranges: Ranges) -> Integer:
     """What a form is at least in trips of some loops, outermost first; variables stay where it is not known at which end that is."""
     for l in reversed(loops):
-        c = _factor(e, l.var)
+        c = factor(e, l.var)
         if c is None:
             continue
         lo, hi = interval(c, ranges)
@@ -63,7 +63,7 @@ def elements(b: object) -> Integer:
     return b.least if isinstance(b, (kf.Param, kf.View)) else 0
 
 
-def _factor(e: Integer, name: str) -> Integer | None:
+def factor(e: Integer, name: str) -> Integer | None:
     """What a symbol is multiplied by; None if it does not occur, or in a square."""
     out: dict[object, int] = {}
     for s, c in terms(e):

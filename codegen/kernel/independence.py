@@ -38,12 +38,16 @@ class Independent:
 
 @dataclass
 class Sum:
-    """Elements [start, start + size) of a buffer, which the iterations add to."""
+    """Elements [start, start + size) of a buffer, which the iterations add to.
+
+    With `count`, only so many of them are there, and are added to.
+    """
 
     buf: str
     dtype: str
     start: Integer
     size: int
+    count: Integer | None = None
 
 
 @dataclass

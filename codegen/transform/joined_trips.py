@@ -8,11 +8,12 @@ distribution", 1993), and the records of one trip are a small buffer in place of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, TypeGuard
 
 from irad.codegen.kernel import form as kf
+from irad.codegen.kernel.extremes import factor, inside
 from irad.codegen.kernel.form import Apply, Const, Load, integer
 from irad.codegen.kernel.independence import Ranges, Scope, interval, span_of
 from irad.codegen.kernel.mentions import assigned, bound, reads
@@ -191,7 +192,11 @@ class _Records:
             raise Unfit
         pushed = [(s.buf, s.idx) for s in _stores(ahead, scope)]
         popped = [(e.buf, e.idx) for s in later for e in _loads(s, scope)]
-        self._find_base(pushed, popped)
+        self.origin: Integer | None = None
+        try:
+            self._find_base(pushed, popped)
+        except Unfit:
+            self._find_origin(later)
         found = {self.dtype(buf) for buf, _ in (*pushed, *popped)}
         self.names = {d: fresh(f"{ahead.var}_records") for d in sorted(found)}
         whole = {d: all(self._whole(buf, idx) for buf, idx in (*pushed, *popped) if self.dtype(buf) == d) for d in found}
@@ -228,6 +233,27 @@ class _Records:
         if self.ahead.var in symbols(self.start - symbol(self.ahead.var) * coefficient(self.start, self.ahead.var)):
             raise Unfit
 
+    def _find_origin(self, later: Sequence[kf.Stmt]) -> None:
+        """The same where only the run counts the records of a trip: from `origin` on, `each` of them, `words` at most."""
+        accesses = [*_records(self.ahead.body, self.scope), *_records(later, self.scope)]
+        if not accesses or any(_scale(self.dtype(buf)) != 1 for buf, _, _ in accesses):
+            raise Unfit
+        first = self.known.seen(accesses[0][1])
+        each = factor(first, self.ahead.var)
+        if each is None:
+            raise Unfit
+        self.each = each * self.ahead.step
+        lo, hi = interval(self.each, self.ranges)
+        self.origin = Affine.of(constant(first), {k: v for k, v in terms(first) if self.inner.isdisjoint(factors(k))})
+        changing = (bound([self.ahead, *later]) | assigned([self.ahead, *later])) - self.inner
+        for _, at, loops in accesses:
+            rest = self.known.seen(at) - self.origin
+            if not changing.isdisjoint(symbols(rest, self.each)) or not inside(rest, self.each, loops, self.ranges):
+                raise Unfit
+        if lo <= 0 or hi > MOST:
+            raise Unfit
+        self.words = int(hi)
+
     def _parts(self, idx: tuple[kf.Index, ...]) -> tuple[Integer, Integer]:
         """What is the same for all of a trip's records, and the rest."""
         at = self.known.seen(idx[0])
@@ -237,14 +263,15 @@ class _Records:
         return at - inner, inner
 
     def _whole(self, buf: str, idx: tuple[kf.Index, ...]) -> bool:
-        scale = _scale(self.dtype(buf))
-        return divisible(self._parts(idx)[1], scale)
+        return self.origin is not None or divisible(self._parts(idx)[1], _scale(self.dtype(buf)))
 
     def local(self, body: Sequence[kf.Stmt], known: _Known | None) -> list[kf.Stmt]:
         """The statements with their records in buffers; without `known`, any buffer: what other trips touch is not asked."""
 
         def place(buf: str, idx: tuple[kf.Index, ...]) -> tuple[str, tuple[kf.Index, ...]]:
             d = self.dtype(buf)
+            if self.origin is not None:
+                return self.names[d], (self.known.seen(idx[0]) - self.origin,)
             at = self._parts(idx)[1] - self.base * _scale(d)
             return self.names[d], (at // self.unit[d] if self.unit[d] > 1 else at,)
 
@@ -267,9 +294,24 @@ class _Records:
         full = next((t for t in block if isinstance(t, kf.Let) and t.name == s.cond), None)
         if full is None or not isinstance(full.expr, Apply) or not isinstance(full.expr.args[0], str):
             return False
+        if self.origin is not None:
+            start = replaced(self.origin, {self.ahead.var: integer(self.ahead.lo)})
+            return self.known.seen(full.expr.args[0]) - start == self.each * trips
         least = self.start - symbol(self.ahead.var) * coefficient(self.start, self.ahead.var) + self.base
         end = self.known.seen(full.expr.args[0]) - least - coefficient(self.start, self.ahead.var) * integer(self.ahead.lo)
         return end == trips * self.words
+
+
+def _records(
+    body: Iterable[kf.Stmt], scope: Scope, loops: tuple[kf.For, ...] = ()
+) -> Iterator[tuple[str, kf.Index, tuple[kf.For, ...]]]:
+    """What is stored on tapes and loaded from them, with the loops around it."""
+    for s in body:
+        e = s if isinstance(s, kf.Store) else s.expr if isinstance(s, kf.Let) else None
+        if isinstance(e, (kf.Store, Load)) and isinstance(scope.get(e.buf), kf.Deref):
+            yield e.buf, e.idx[0], loops
+        for part in ("test", "body", "then", "orelse"):
+            yield from _records(getattr(s, part, ()), scope, (*loops, s) if isinstance(s, kf.For) else loops)
 
 
 def _scale(dtype: str) -> int:

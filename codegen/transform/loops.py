@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import loops_in
+from irad.codegen.kernel.extremes import loops_in, lowest
+from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import (
     Body,
     ByteAccess,
@@ -22,8 +24,9 @@ from irad.codegen.kernel.independence import (
     summed,
     written_first,
 )
+from irad.codegen.kernel.mentions import bound
 from irad.codegen.transform.bounded import checked, range_of
-from irad.core.affine import Interval
+from irad.core.affine import Interval, constant, divisible, symbols
 from irad.core.lazy_dataclass import replace
 from irad.core.notes import Notes
 
@@ -92,11 +95,17 @@ class Loops:
         return [kf.with_blocks(s, lambda body: self.block(body, scope, ranges))]
 
     def independent(
-        self, s: kf.For, scope: Scope, ranges: Ranges, but: frozenset[str] = frozenset(), turns: bool = False
+        self,
+        s: kf.For,
+        scope: Scope,
+        ranges: Ranges,
+        but: frozenset[str] = frozenset(),
+        turns: bool = False,
+        counted: bool = False,
     ) -> Independent | None:
         """What the loop needs to run in parallel, or None if it cannot, `but` for what its trips do with some variables.
 
-        `turns`: only one trip runs at a time, so any number of them may add to one element.
+        `turns`: only one trip runs at a time, so any number of them may add to one element. `counted`: sums may have a `count`.
         """
         found = Body(s, scope, but)
         if not found.run():
@@ -118,7 +127,7 @@ class Loops:
             if disjoint(group, s, inner):
                 continue
             b = scope[group[0].buf]
-            added = summed(group, s, b, touched)
+            added = summed(group, s, b, touched) or (_counted_sum(group, s, b, inner) if counted else None)
             if added is not None:
                 sums.append(added)
                 continue
@@ -151,6 +160,23 @@ class Loops:
             return False
         others = [a for a in self.scratch.get(name, ()) if not any(l is s for l in a.loops)]
         return written_first(others, self.ranges)
+
+
+def _counted_sum(group: Sequence[ByteAccess], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:
+    """What all trips add to, from one element on, where only the run counts the elements."""
+    found = summed(group, s, b, ranges)
+    if found is None:
+        return None
+    width = group[0].width
+    start = found.start * width + (integer(b.offset) * width if isinstance(b, kf.View) else 0)
+    loops = [[l for l in a.loops if isinstance(l, kf.For)] for a in group]
+    if any(lowest(a.at - start, around, ranges) != 0 for a, around in zip(group, loops)):
+        return None
+    ends = {-lowest(start - a.at, around, ranges) for a, around in zip(group, loops)}
+    end = ends.pop()
+    if ends or not divisible(end, width) or constant(end) % width or not bound([s]).isdisjoint(symbols(end)):
+        return None
+    return replace(found, count=end // width + 1)
 
 
 def _scratch(body: Sequence[kf.Stmt]) -> dict[str, list[ByteAccess]]:

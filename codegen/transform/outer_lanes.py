@@ -113,6 +113,9 @@ class _Strips(Loops):
         before, after = self.folds(split, lanes)
         for a in found.sums:
             zero, add = self.lane_sums(a, lanes)
+            if kf.trips(s) == inf:  # the elements may not be there if there is no trip
+                some = self.fresh("some")
+                add = [kf.Let(some, "bool", Apply("gt", (kf.count(s), Const(0, "i64")))), kf.If(some, add)]
             before, after = [*before, *zero], [*after, *add]
         before += [lanes.own(b) for b in found.private]
         body, rest = self.hand_over(split)
@@ -203,7 +206,7 @@ class _Strips(Loops):
 
     def found(self, s: kf.For, split: _Split, carried: Mapping[str, str], scope: Scope, ranges: Ranges) -> Independent:
         """What the loop needs that its trips may run side by side."""
-        found = self.independent(s, scope, ranges, frozenset(carried))
+        found = self.independent(s, scope, ranges, frozenset(carried), counted=True)
         if found is None or found.folds or not all(_derived(s.body, a) and a.size * REGISTER <= SUMS for a in found.sums):
             raise Unfit
         loaded = {t.expr.buf for t in kf.walk(split.lanes) if isinstance(t, kf.Let) and isinstance(t.expr, Load)}
@@ -315,7 +318,7 @@ class _Strips(Loops):
             kf.Let(total, a.dtype, Part(f)),
             kf.Store(a.buf, (a.start + integer(k),), total, add=True),
         ]
-        return before, [kf.For(k, "seq", 0, a.size, add)]
+        return before, [kf.For(k, "seq", 0, a.size if a.count is None else a.count, add)]
 
 
 # ---- which loops, and how many lanes -------------------------------------------------------------------------------------

@@ -63,6 +63,17 @@ def slices(x, a, n, m):
     return np.sum(y * y)
 
 
+def features(X, w):
+    """Samples and their features: what a trip records, and what lanes add to, are as many as there are features."""
+    s = 0.0
+    for i in range(X.shape[0]):
+        z = 0.0
+        for k in range(X.shape[1]):
+            z += np.tanh(w[k] * X[i, k]) * X[i, 0]
+        s += np.log(1.0 + z * z)
+    return s
+
+
 CASES = [powers, recurrence, ring, clamped]
 
 
@@ -93,3 +104,30 @@ def test_extents_of_the_call():
         np.testing.assert_allclose(value(x, x, 0, 0), slices(x, x, 0, 0), rtol=1e-14)
         known = irad.grad(lambda x: slices(x, x, 0, 0))(x)
         np.testing.assert_allclose(gradient(x, x, 0, 0), known, rtol=1e-12, atol=1e-14)
+
+
+def test_features_of_the_call():
+    """Extents that are only known to be between two numbers: nothing is read or added to behind the arrays."""
+    gradient = irad.compile(irad.grad(features, argnums=(0, 1)), dynamic=True)
+    rng = np.random.default_rng(3)
+    for n, m in ((1, 1), (2, 3), (16, 2), (33, 5), (40, 7), (35, 1), (50, 30)):
+        X, w = rng.standard_normal((n, m)), rng.standard_normal(m)
+        known = irad.grad(lambda X, w: features(X, w), argnums=(0, 1))(X, w)
+        for got, want in zip(gradient(X, w), known):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+def per_sample(x, a):
+    return powers(x, a, len(x), len(a))
+
+
+def test_records_of_a_run_time_extent() -> None:
+    """A trip of the backward follows its forward, with as many records as `a` has elements."""
+    gradient = irad.compile(irad.grad(per_sample, argnums=(0, 1)), dynamic=("a",))
+    x = numbers()[0][:40]
+    for m in (7, 2, 3, 16, 30):
+        a = np.random.default_rng(m).standard_normal(m)
+        known = irad.grad(per_sample, argnums=(0, 1))(x, a)
+        for got, want in zip(gradient(x, a), known):
+            np.testing.assert_allclose(got, want, rtol=1e-13)
+    assert "i_records_0 = buf(f64" in gradient.lower(x, a).kernel
