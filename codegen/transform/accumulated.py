@@ -13,9 +13,8 @@ from math import inf
 
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.cost import work
-from irad.codegen.kernel.extremes import least
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.independence import Ranges, Scope, least
 from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.transform.loops import Loops
 from irad.codegen.transform.parallel import WORTH

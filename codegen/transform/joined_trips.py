@@ -13,9 +13,8 @@ from math import inf
 from typing import Any, TypeGuard
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import factor, inside
 from irad.codegen.kernel.form import Apply, Const, Load, integer
-from irad.codegen.kernel.independence import Ranges, Scope, interval, span_of
+from irad.codegen.kernel.independence import Ranges, Scope, factor, inside, interval, span_of
 from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.codegen.kernel.substitute import replaced, substituted
 from irad.codegen.transform.lane_body import Unfit

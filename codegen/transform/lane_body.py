@@ -8,9 +8,8 @@ from itertools import combinations
 from math import prod
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import elements, inside, least, loops_in
 from irad.codegen.kernel.form import Apply, Const, Load, integer
-from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.independence import Ranges, Scope, elements, inside, least, loops_in
 from irad.codegen.kernel.mentions import bound, reads
 from irad.core.affine import Integer, number, symbols
 from irad.core.lazy_dataclass import replace

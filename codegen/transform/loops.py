@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import loops_in, lowest
 from irad.codegen.kernel.form import integer
 from irad.codegen.kernel.independence import (
     Body,
@@ -19,6 +18,8 @@ from irad.codegen.kernel.independence import (
     all_ranges,
     bytes_of,
     disjoint,
+    loops_in,
+    lowest,
     overlapping,
     span_of,
     summed,

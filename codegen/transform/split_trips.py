@@ -13,9 +13,8 @@ from functools import cached_property
 from math import inf
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import below, least, loops_in
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges, Scope
+from irad.codegen.kernel.independence import Ranges, Scope, below, least, loops_in
 from irad.codegen.kernel.mentions import assigned, reads
 from irad.codegen.kernel.substitute import substituted
 from irad.codegen.transform.loops import Loops

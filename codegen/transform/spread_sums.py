@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import elements, inside, loops_in
 from irad.codegen.kernel.form import Apply, Const, Load, integer
-from irad.codegen.kernel.independence import Ranges, Scope, span_of
+from irad.codegen.kernel.independence import Ranges, Scope, elements, inside, loops_in, span_of
 from irad.codegen.kernel.mentions import assigned, bound
 from irad.codegen.kernel.substitute import replaced
 from irad.codegen.transform.lane_body import Unfit

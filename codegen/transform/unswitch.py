@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irad.codegen.kernel import form as kf
-from irad.codegen.kernel.extremes import below, lowest
 from irad.codegen.kernel.form import Apply, Const, integer
-from irad.codegen.kernel.independence import Ranges
+from irad.codegen.kernel.independence import Ranges, below, lowest
 from irad.codegen.kernel.mentions import assigned, bound, reads
 from irad.core.affine import Integer, symbols
 from irad.core.lazy_dataclass import replace
