@@ -78,6 +78,7 @@ class Reader:
         self.lenient: set[Any] = set()  # those that may carry containers in which something is of several kinds
         self.doubtful: set[Any] = set()  # those in which it was not, and may have to be
         self.params: list[Value] = []  # the parameters of the program that stand for arguments
+        self.of_lists: dict[int, tuple[Any, Any]] = {}  # elements of lists that are containers, by id, and the list
         self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
         self._sources: dict[Value, frozenset[Value]] = {}  # what each number asked about was computed from

@@ -231,11 +231,14 @@ def change(r: Reader, container: Any) -> Any:
             "or change the arrays in it in place (x[...] = ...)"
         )
     if r.state.locked(container):
-        raise r.locked_error(
+        error = r.locked_error(
             container,
             f"a {type(container).__name__} is changed that is one of several, depending on data; "
             "make a new one on each path, or choose between their items",
         )
+        if id(container) in r.of_lists:
+            import_later("irad.frontend.reading.keyed").element_changed(r, error, container)
+        raise error
     r.state.touch(container)
     return container
 

@@ -169,6 +169,13 @@ def alike(r: Reader, e: ast.expr) -> tuple[ast.expr, ...]:
     return _of_one_variable(r.frame.source.node).get(e, (e,))
 
 
+def _asked(r: Reader, e: ast.expr, a_list: bool) -> bool:
+    """Is an expression to make something whose keys data decide, or a list of such things?"""
+    if a_list:
+        return e in r.keyed or any(getattr(x, "made_by", None) is e for x in r.keyed)
+    return any(x in r.keyed for x in alike(r, e))
+
+
 @functools.cache
 def _of_one_variable(function: ast.AST) -> dict[ast.expr, tuple[ast.expr, ...]]:
     given: dict[str, list[ast.expr]] = {}  # variables, and what they are given; of those that are assigned to each other one list
@@ -189,7 +196,7 @@ def at_site(r: Reader, e: ast.expr, out: Any) -> Any:
     """A dict, set or list that an expression of the program makes anew, or what stands for it where data decide keys."""
     if type(out) is list and is_library(module_of(r.frame.globals_of)):
         return out
-    if type(out) in _MADE and r.keyed and any(x in r.keyed for x in (alike(r, e) if type(out) is not list else (e,))):
+    if type(out) in _MADE and r.keyed and _asked(r, e, type(out) is list):
         out = import_later("irad.frontend.reading.keyed").made(r, e, out)
     elif type(out) not in _MADE or not r.state.is_made(out):
         if not is_mapped(out):

@@ -26,7 +26,11 @@ def changed_by_data(r: Reader, func: ast.Attribute) -> Any:
     of, key = r.expr(func.value.value, True), r.expr(func.value.slice)
     r.at(func)
     one = r.several().item(r, of, key) if type(of) is OneOf else r.several().chosen(r, of, key, True)
-    return r.getattr(r.getitem(of, key) if one is None else one, func.attr)
+    if one is None:
+        one = r.getitem(of, key)
+        if type(of) is list:
+            r.of_lists[id(one)] = one, of
+    return r.getattr(one, func.attr)
 
 
 def _of_two(r: Reader, func: ast.Attribute, e: ast.IfExp) -> Any:

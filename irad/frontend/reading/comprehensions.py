@@ -59,6 +59,8 @@ def subscript(r: Reader, e: ast.Subscript) -> Any:
     try:
         out = chosen(r, obj, key)
         out = r.getitem(obj, key) if out is None else out
+        if type(obj) is list and isinstance(out, (list, set, dict)):
+            r.of_lists[id(out)] = out, obj
     except Exception as error:
         r.blame(error, obj, [key])
         raise

@@ -22,7 +22,7 @@ from irad.frontend.control.special import alike, at_site, site_of
 from irad.frontend.library.python.keyed import KeyedDefaultDict, container, read_out
 from irad.frontend.library.python.keyed_arrays import KeyedArray, named, watching
 from irad.frontend.library.python.keyed_lists import KeyedList, refused
-from irad.frontend.library.python.keyed_values import CLASSES, OF, OF_ARRAYS
+from irad.frontend.library.python.keyed_values import CLASSES, OF, OF_ARRAYS, KeyedListOf
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.reading.comprehensions import FILLED
@@ -37,7 +37,8 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
     """What stands for a dict, set or list that an expression makes, with known keys so far."""
     cls: Any = type(out)
     if cls is list:
-        return r.call(KeyedList, [out], {})
+        kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by is e), None)
+        return r.call(KeyedList, [out], {}) if kind is None else r.call(KeyedListOf, [kind, out], {})
     if isinstance(out, collections.defaultdict):
         return _new(r, cls, e, [out.default_factory, [*out.items()]])
     if isinstance(out, collections.Counter):
@@ -115,7 +116,8 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
         raise UnsupportedError("an array that is a value of one dict is put into another: put a copy into it (d[k] = x.copy())")
     if not is_mapped(value) and not isinstance(value, (list, set, dict, collections.deque)):
         return False
-    if type(holder) in OF.values() and (cls, *_factory(value)) == holder.kind:
+    holders = (*OF.values(), KeyedListOf)
+    if type(holder) in holders and (cls, *_factory(value)) == holder.kind:
         pool = getattr(value if cls is KeyedList else value.names, "pool", None)
         if pool not in (None, holder.pool) and r.state.locked(pool):
             raise UnsupportedError(
@@ -128,7 +130,7 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
     if of in (*CLASSES, list):
         cure = f"must be made for it: give the dict a new one (d[k] = {of.__name__}(xs))"
     error = UnsupportedError(f"a {of.__name__} as a value of a dict whose keys depend on data {cure}")
-    if type(holder) in OF.values():
+    if type(holder) in holders:
         error.site = site_of(r, value)
     elif of in (*CLASSES, list) and type(holder) in OF:
         wanted = (CLASSES.get(of, KeyedList), *_factory(value))
@@ -141,6 +143,14 @@ def container_(r: Reader, value: Any, holder: Any) -> bool:
 def _factory(value: Any) -> list[Any]:
     """What a defaultdict makes of a key that it lacks."""
     return [value.default_factory] if isinstance(value, (collections.defaultdict, KeyedDefaultDict)) else []
+
+
+def element_changed(r: Reader, error: UnsupportedError, container: Any) -> None:
+    """A list, set or dict in a list is changed, and it is not followed which one: the function is read again with a list of such ones."""
+    found, holder = r.of_lists[id(container)]
+    cls: Any = type(container)
+    if found is container and cls in (*CLASSES, list) and (made_by := site_of(r, holder)) is not None:
+        error.site = _Holds(made_by, (CLASSES.get(cls, KeyedList), *_factory(container)))
 
 
 @builtin(read_out)

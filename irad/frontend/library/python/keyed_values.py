@@ -2,10 +2,10 @@
 
 import collections
 
-from irad.errors import UnsupportedError
+from irad.errors import UnsupportedAttribute, UnsupportedError
 from irad.frontend.library.python.keyed import MISSING, KeyedCounter, KeyedDefaultDict, KeyedDict, container
 from irad.frontend.library.python.keyed_arrays import ArrayPool, KeyedArray
-from irad.frontend.library.python.keyed_lists import DictPool, KeyedList
+from irad.frontend.library.python.keyed_lists import DictPool, KeyedList, refused
 from irad.frontend.library.python.keyed_sets import KeyedSet
 
 
@@ -189,6 +189,83 @@ class KeyedDefaultDictOfArrays(KeyedDictOfArrays, KeyedDefaultDict):
         new = KeyedDefaultDict(self.default_factory)
         new.names, new.held = list(self.names), [self.pool.arrays[i] for i in self.held]
         return new
+
+
+class KeyedListOf:
+    """A list of containers of one kind that are changed where they stand: of each its number in a pool is held."""
+
+    MAPPED = list
+
+    def __init__(self, kind, items=()):
+        self.kind = kind
+        self.held = []
+        self._begin()
+        self.extend(items)
+
+    _begin, _in, _out = KeyedDictOf._begin, KeyedDictOf._in, KeyedDictOf._out
+
+    def same_as(self, other):
+        """Are they one list?"""
+        return self.held is other.held
+
+    def whole(self):
+        """A list of lists, as they are now."""
+        return [self._out(i).whole() for i in self.held]
+
+    def __len__(self):
+        return len(self.held)
+
+    def __iter__(self):
+        n = len(self.held)
+        for i in range(n):
+            yield self._out(self.held[i])
+            refused(
+                len(self.held) != n, "a list of lists that data fill is changed while a loop goes over it; go over its positions"
+            )
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            raise UnsupportedError("a slice of a list of lists that data fill; go over its positions")
+        return self._out(self.held[k])
+
+    def __setitem__(self, k, value):
+        if isinstance(k, slice):
+            raise UnsupportedError("a slice of a list of lists that data fill is assigned; store them one by one")
+        self.held[k] = self._in(value)
+
+    def __delitem__(self, k):
+        self.pop(k)
+
+    def append(self, value):
+        """Add an element."""
+        self.held.append(self._in(value))
+
+    def extend(self, values):
+        """Add elements."""
+        for value in values:
+            self.append(value)
+
+    def insert(self, k, value):
+        """Add an element before another one."""
+        self.held.insert(k, self._in(value))
+
+    def pop(self, k=-1):
+        """Take an element out. Raises IndexError if there is none."""
+        return self._out(self.held.pop(k))
+
+    def clear(self):
+        """Take everything out."""
+        self.held.clear()
+
+    def reverse(self):
+        """Turn the order round."""
+        self.held.reverse()
+
+    def __repr__(self):
+        raise UnsupportedError("the text of a list of lists that data fill: print its elements")
+
+    def __getattr__(self, name):
+        raise UnsupportedAttribute(f"{name} of a list of lists that data fill is not supported")
 
 
 CLASSES = {
