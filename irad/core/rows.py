@@ -65,6 +65,8 @@ def _mapped(static: tuple[Any, Any], lists: Sequence[Any]) -> Any:
     made, inner = static
     if not all(type(x) is list for x in lists):
         return Mapped(made, inner, lists)
+    if made[0] is list:
+        return list(_containers(inner, lists))  # type: ignore[arg-type]
     new = made[0](*made[1:])
     if len(lists) == 1:
         new.update(lists[0])
@@ -79,15 +81,15 @@ def _containers(inner: tuple[Any, ...], lists: Sequence[Any]) -> list[Any]:
     found: dict[int, list[Any]] = {}
     for k, owner in enumerate(owners):
         found.setdefault(owner, []).append(k)
-    out = []
-    for number in numbers:
+    made: dict[int, Any] = {}
+    for number in dict.fromkeys(numbers):
         places, new = found.get(number, []), inner[0](*inner[1:])
         if isinstance(new, dict):
             new.update({elements[k]: values[k] for k in places})
         else:
             (new.extend if isinstance(new, list) else new.update)([elements[k] for k in places])
-        out.append(new)
-    return out
+        made[number] = new
+    return [made[number] for number in numbers]
 
 
 register(Mapped, lambda x: (x.lists, (x.made, x.inner)), _mapped)

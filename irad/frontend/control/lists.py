@@ -343,7 +343,7 @@ def _mapped(r: Reader, x: Any, of: Any, rows: bool) -> Any:
     """What stands for a dict, set or list, as what becomes one after the call."""
     if of is np.ndarray:
         return r.call(r.getattr(x, "copy"), [])
-    if of is list:
+    if of is list and "kind" not in vars(x):
         return with_items(r, r.call(r.getattr(x, "whole"), []), rows)
     have = lambda obj, *names: [r.getattr(obj, name) for name in names if name in vars(obj)]
     kind = have(x, "kind")
