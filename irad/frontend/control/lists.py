@@ -106,7 +106,7 @@ def at(r: Reader, run: Run, position: Dim | Value) -> Any:
     """The element at a position that is known to be there."""
 
     def made(obj: Any, node: Any) -> Any:
-        r.lock(r.state.made(obj), run.columns[0])
+        r.lock(r.state.made(obj), run.columns[0] if run.columns else None)
         return obj
 
     def array(t: Ary, v: Value) -> Array:

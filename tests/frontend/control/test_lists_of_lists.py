@@ -43,6 +43,18 @@ def from_nothing(x: Any) -> Any:
     return t + sum(sum(u) * (k + 1) for k, u in enumerate(s))
 
 
+def in_a_function(x: Any) -> Any:
+    def push(rows: Any, v: Any) -> None:
+        if v > 2.0:
+            rows.append([])
+        rows[-1].append(v)
+
+    s: Any = [[]]
+    for v in x:
+        push(s, v)
+    return sum(sum(r) * (k + 1) for k, r in enumerate(s))
+
+
 def neighbours(x: Any) -> Any:
     adjacent: Any = [[] for _ in range(70)]
     for v, w in zip(x[:-1], x[1:]):
@@ -51,7 +63,7 @@ def neighbours(x: Any) -> Any:
     return sum(sum(a) * (k + 1) for k, a in enumerate(adjacent))
 
 
-@pytest.mark.parametrize("f", [rising, from_nothing, neighbours], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [rising, from_nothing, in_a_function, neighbours], ids=lambda f: f.__name__)
 def test_value_and_gradient(f: Callable[[Any], Any]) -> None:
     value, slope = irad.value_and_grad(f)(X)
     assert np.isclose(value, f(X), rtol=1e-12)

@@ -206,7 +206,7 @@ def test_exceptions_are_pythons() -> None:
 
 def test_what_is_looked_at_may_not_change_meanwhile() -> None:
     def f(x: Any) -> Any:
-        q = [[1.0, 2.0], [3.0, 4.0]]
+        q = ([1.0, 2.0], [3.0, 4.0])
         t = 0.0
         for v in q[int(x[0])]:
             q[0][1] += 1.0
