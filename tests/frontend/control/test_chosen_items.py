@@ -103,7 +103,7 @@ def test_an_argument_is_known_rather_than_chosen() -> None:
 
 def test_what_is_made_of_a_chosen_list_keeps_it_as_it_is() -> None:
     def f(x: np.ndarray) -> Any:
-        rows = [[1.0, 2.0], [3.0, 4.0]]
+        rows = ([1.0, 2.0], [3.0, 4.0])
         pair = (rows[int(x[0] * 4)], x[0])
         rows[1][0] = x[1]
         return pair[0][0] * x[2]
