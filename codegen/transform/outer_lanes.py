@@ -395,7 +395,7 @@ def _waiting(body: Sequence[kf.Stmt], carried: set[str]) -> set[int]:
     while len(out) != before:
         before = len(out)
         for s in body:
-            if id(s) not in out and not names.isdisjoint([*reads([s]), *assigned([s])]):
+            if id(s) not in out and not names.isdisjoint([*reads([s]), *assigned([s]), *bound([s])]):
                 out.add(id(s))
                 names |= bound([s]) | assigned([s])
     return out

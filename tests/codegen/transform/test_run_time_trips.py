@@ -47,6 +47,16 @@ def ring(x, a, n, m):
     return np.sum(y[:n] if n > 0 else y[:0]) + np.sum(y * x)
 
 
+def begun(x, a, n, m):
+    """A sum in order to which all trips but the first add twice."""
+    s = 0.0
+    for i in range(n):
+        s += np.sin(x[i])
+        if i > 0:
+            s += a[0] * x[i - 1]
+    return s
+
+
 def clamped(x, a, n, m):
     """A window that stays inside, and its sums."""
     y = np.zeros(64)
@@ -74,7 +84,7 @@ def features(X, w):
     return s
 
 
-CASES = [powers, recurrence, ring, clamped]
+CASES = [powers, recurrence, ring, begun, clamped]
 
 
 def numbers() -> tuple[Any, Any]:

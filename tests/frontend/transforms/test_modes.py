@@ -152,6 +152,25 @@ def test_zero_directions_meet_infinities():
     np.testing.assert_allclose(irad.grad(f, mode="forward")(p, 1), [0.0, 1.0, 0.5, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+def test_no_numbers_at_all(mode):
+    """Where there is nothing to differentiate by, the value is still that of the function, and so are its exceptions."""
+
+    def f(x, n):
+        s = 1.5
+        for _ in range(n):
+            s = s * s + np.sum(x)
+        if n > 3:
+            raise ValueError("too many")
+        return s
+
+    both = irad.compile(irad.value_and_grad(f, mode=mode))
+    value, slope = both(np.zeros(0), 2)
+    assert value == f(np.zeros(0), 2) and slope.shape == (0,)
+    with pytest.raises(ValueError, match="too many"):
+        both(np.zeros(0), 4)
+
+
 def test_auto_stays_with_few_numbers():
     """Up to 4 directions go forward; of 5 to 8 either mode may be the faster one, so the one that is never far behind is taken."""
     assert not tapes(irad.grad(predators), P, Y, 9)
