@@ -12,15 +12,15 @@ from irad.core.tree import rebuild, register
 
 
 class Rows:
-    """A list to be: `columns`, one array for each number or array of an element, and `form`, how an element is made of them.
+    """A list or tuple to be, by `cls`: `columns`, one array for each number or array of an element, and `form`, how an element is made of them.
 
     A form is "python" or "numpy" for a number, "array", `Options`, or (class, static part, forms of its parts).
     """
 
-    __slots__ = ("form", "columns")
+    __slots__ = ("form", "columns", "cls")
 
-    def __init__(self, form: Any, columns: Sequence[Any]):
-        self.form, self.columns = form, list(columns)
+    def __init__(self, form: Any, columns: Sequence[Any], cls: type = list):
+        self.form, self.columns, self.cls = form, list(columns), cls
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,13 @@ class Options:
     things: tuple[Any, ...]
 
 
-def _listed(form: Any, columns: Sequence[Any]) -> Any:
+def _listed(static: tuple[Any, type], columns: Sequence[Any]) -> Any:
     """The list, once the columns are there."""
+    form, cls = static
     if not all(isinstance(c, np.ndarray) for c in columns):
-        return Rows(form, columns)
-    return _elements(form, iter(columns))
+        return Rows(form, columns, cls)
+    found = _elements(form, iter(columns))
+    return found if cls is list else cls(found)
 
 
 def _elements(form: Any, columns: Iterator[np.ndarray]) -> list[Any]:
@@ -93,4 +95,4 @@ def _containers(inner: tuple[Any, ...], lists: Sequence[Any]) -> list[Any]:
 
 
 register(Mapped, lambda x: (x.lists, (x.made, x.inner)), _mapped)
-register(Rows, lambda x: (x.columns, x.form), _listed)
+register(Rows, lambda x: (x.columns, (x.form, x.cls)), _listed)

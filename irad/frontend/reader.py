@@ -34,7 +34,7 @@ from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
 from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying, is_traced_deep
 from irad.frontend.values.outside import Outside
-from irad.frontend.values.runs import has_run, of_a_loop
+from irad.frontend.values.runs import RunTuple, has_run, of_a_loop
 from irad.frontend.values.state import State
 from irad.frontend.values.unfit import OneOf, unfit
 
@@ -305,7 +305,7 @@ class Reader:
         NumPy's if nothing in them is traced, and stay what they are otherwise."""
         if isinstance(x, (Array, ArrayOfClass)):
             return self.read(array_in(x) if isinstance(x, ArrayOfClass) else x)
-        if type(x) in (list, tuple):
+        if type(x) in (list, tuple, RunTuple):
             return self.array_of(x) if has_run(x) else type(x)(map(self.operand, x))
         if isinstance(x, slice):
             return slice(*map(self.operand, (x.start, x.stop, x.step)))

@@ -32,6 +32,7 @@ from irad.frontend.values.outside import CONTAINERS
 from irad.frontend.values.positions import position_of, resolve_slice
 from irad.frontend.values.runs import (
     Run,
+    RunTuple,
     from_front,
     has_run,
     head,
@@ -133,7 +134,10 @@ def is_empty(xs: list[Any]) -> bool:
 def item(r: Reader, xs: list[Any], key: Any) -> Any:
     """xs[key], of a position or a slice."""
     if isinstance(key, slice):
-        return r.state.made(part(r, xs, key))
+        out = part(r, xs, key)
+        if type(xs) is not RunTuple:
+            return r.state.made(out)
+        return RunTuple(out) if has_run(out) else tuple(out)
     if isinstance(key, int) and -(len(xs) - 1) <= key < 0:
         return xs[key]
     n = xs[0].length
@@ -142,7 +146,7 @@ def item(r: Reader, xs: list[Any], key: Any) -> Any:
     run = whole(r, xs, anywhere=True) if not (isinstance(key, int) and _in_run(key, xs)) else xs[0]
     if run.stale:
         raise of_a_loop(StructureError(STALE_LIST), run.columns[0])
-    return at(r, run, position(key, length_of(xs), "list index out of range"))
+    return at(r, run, position(key, length_of(xs), f"{_RETURNED.get(type(xs), list).__name__} index out of range"))
 
 
 def _in_run(key: int, xs: list[Any]) -> bool:
@@ -306,6 +310,7 @@ def _parts(t: Template, x: Any) -> list[Any] | None:
 
 
 _FACTORIES = "irad.frontend.control.factories"
+_RETURNED: dict[type, type] = {list: list, RunTuple: tuple}  # what the caller gets
 _FEW = 16  # elements that are returned one by one
 
 
@@ -321,12 +326,12 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
     """x with the elements of its lists one by one; with `rows` long lists as `Rows`, which become lists after the call."""
     if has_run(x):
         n = length_of(x)
-        form = _form(elements_of(x, None)) if rows and type(x) is list and not (isinstance(n, int) and n <= _FEW) else None
+        form = _form(elements_of(x, None)) if rows and type(x) in _RETURNED and not (isinstance(n, int) and n <= _FEW) else None
         if form is not None:
             run = whole(r, x)
             length = affine_of(at_most(dim_value(run.length), run.rows))
-            return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns])
-        return type(x)(with_items(r, e, rows) for e in r.items(x))
+            return Rows(form, [Array(Cell(slice_axis(c, 0, 0, length))) for c in run.columns], _RETURNED[type(x)])
+        return _RETURNED.get(type(x), type(x))(with_items(r, e, rows) for e in r.items(x))
     if is_mapped(x) and hasattr(type(x), "for_the_caller"):
         x = r.call(r.getattr(x, "for_the_caller"), [])
     if is_mapped(x):

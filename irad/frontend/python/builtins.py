@@ -50,7 +50,7 @@ from irad.frontend.values.objects import (
     class_of_number,
     python_method,
 )
-from irad.frontend.values.runs import has_run, length_of
+from irad.frontend.values.runs import RunTuple, has_run, length_of
 from irad.ops.control import print_, raise_if
 
 # ---- sequences ------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,10 @@ def tuple_(r: Reader, obj: Any = ()) -> Any:
         or (is_written(type(obj)) and hasattr(type(obj), "listed"))
         or uncounted(r, obj := opened(r, obj)) is not None
     ):
-        out = list_(r, obj)  # of which data decide how long it is: a list that nobody changes
+        items = list_(r, obj)
+        if not has_run(items):
+            return tuple(r.items(items))
+        out = r.state.made(RunTuple(items))
         r.state.lock(out)
         return out
     return tuple(_all(r, obj))
@@ -255,6 +258,8 @@ def class_of(x: Any) -> type:
         return x.cls
     if isinstance(x, ArrayOfClass):
         return class_behind(x)
+    if isinstance(x, RunTuple):
+        return tuple
     return types.BuiltinMethodType if isinstance(x, Method) else type(x)
 
 
@@ -272,7 +277,7 @@ def _possible_classes(x: Any) -> set[type]:
 def isinstance_(r: Reader, obj: Any, cls: Any) -> bool:
     if (shown := _shown_class(obj)) is not None:
         return issubclass(shown, cls) or isinstance(obj, cls)
-    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands, ArrayOfClass)):
+    if not isinstance(obj, (Array, Arr, Text, Closure, Method, Structured, Bytes, Stands, ArrayOfClass, RunTuple)):
         rely_on_bases(r, type(obj))
         return isinstance(obj, cls)
     if isinstance(obj, Arr) and obj.mixed:

@@ -51,6 +51,7 @@ from irad.frontend.values.objects import (
     Varying,
     class_of_number,
 )
+from irad.frontend.values.runs import RunTuple
 from irad.frontend.values.state import Name
 
 _OF_CLOSURES = ("reader", "node", "frame", "env", "defaults", "kw_defaults", "born")  # attributes that the program does not see
@@ -81,6 +82,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
         raise AttributeError(f"'function' object has no attribute '{name}'")
     if isinstance(obj, Closure) and name == "__code__":
         return code_of(obj.node, obj.frame.source)
+    if type(obj) is RunTuple and not hasattr(tuple, name):
+        raise AttributeError(f"'tuple' object has no attribute '{name}'")
     if isinstance(obj, Text) or (isinstance(obj, _CONTAINERS) and isinstance(getattr(type(obj), name, None), C_METHODS)):
         return Method(obj, name)
     if isinstance(obj, (Seq, Generator, Stream)):

@@ -52,7 +52,17 @@ class Run:
         return any(cell.content is not content for cell, content in self.watch)
 
 
-GROWING = (list, collections.deque)  # the classes of lists that may
+class RunTuple(list[Any]):
+    """A tuple of as many elements as data decide: a list that nobody changes, of which the program sees that it is a tuple."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise UnsupportedError(
+            "a tuple of as many elements as data decide, as a key or in a set; use a number that says which it is"
+        )
+
+
+RunTuple.__name__ = "tuple"  # in errors
+GROWING = (list, collections.deque, RunTuple)  # the classes of lists that may
 
 
 def has_run(x: Any) -> bool:

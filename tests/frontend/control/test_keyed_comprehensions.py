@@ -92,5 +92,32 @@ def test_a_tuple_by_data_is_not_changed() -> None:
         t[0] = 1.0  # type: ignore[index]
         return t[0]
 
-    with pytest.raises(irad.UnsupportedError, match="list is changed"):
+    with pytest.raises(irad.UnsupportedError, match="tuple is changed"):
         irad.compile(f)(X)
+
+
+def test_a_tuple_by_data_is_a_tuple() -> None:
+    def f(x: Any) -> Any:
+        t = tuple(v for v in x if v > 1.0)
+        kinds = isinstance(t, tuple), isinstance(t, list), type(t) is tuple
+        return (
+            t,
+            t[1:],
+            t[::-1],
+            {"rows": tuple((v, 2) for v in x if v > 1.0)},
+            kinds,
+            np.array(t),
+            np.mean(t),
+            list(t),
+            t[-1],
+            len(t),
+        )
+
+    got, want = irad.compile(f)(X), f(X)
+    assert str(got) == str(want) and type(got[0]) is tuple and type(got[1]) is tuple
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'append'"):
+        irad.compile(lambda x: tuple(v for v in x if v > 1.0).append(1.0))(X)  # type: ignore[attr-defined]
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        irad.compile(lambda x: tuple(v for v in x if v > 1.0)[5])(X)
+    with pytest.raises(irad.UnsupportedError, match="as a key"):
+        irad.compile(lambda x: len({tuple(v for v in x if v > 1.0): 1}))(X)
