@@ -18,6 +18,8 @@ from irad.codegen.kernel.independence import (
     all_ranges,
     bytes_of,
     disjoint,
+    elements,
+    inside,
     loops_in,
     lowest,
     overlapping,
@@ -129,7 +131,7 @@ class Loops:
                 continue
             b = scope[group[0].buf]
             added = summed(group, s, b, touched) or (_counted_sum(group, s, b, inner) if counted else None)
-            if added is not None:
+            if added is not None and _there(added, group, b, loops_in(scope), ranges):
                 sums.append(added)
                 continue
             if turns and all(a.add and scope[a.buf].dtype == b.dtype for a in group):
@@ -161,6 +163,15 @@ class Loops:
             return False
         others = [a for a in self.scratch.get(name, ()) if not any(l is s for l in a.loops)]
         return written_first(others, self.ranges)
+
+
+def _there(a: Sum, group: Sequence[ByteAccess], b: Any, loops: Sequence[kf.For], ranges: Ranges) -> bool:
+    """Are all elements of a sum there? Those that branches keep trips from adding to may lie behind the end."""
+    if not any(isinstance(l, kf.If) for x in group for l in x.loops):
+        return True
+    size = integer(b.shape[0]) if isinstance(b, kf.Buffer) else elements(b)
+    last = a.start + (a.size if a.count is None else a.count) - 1
+    return inside(a.start, size, loops, ranges) and inside(last, size, loops, ranges)
 
 
 def _counted_sum(group: Sequence[ByteAccess], s: kf.For, b: Any, ranges: Ranges) -> Sum | None:

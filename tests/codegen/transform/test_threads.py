@@ -277,3 +277,12 @@ def test_scratch_filled_backwards_in_steps(eager: None) -> None:
     fill = "b = buf(f64, 64)\nfor i in seq(0, 64):\n    for k in seq(0, {}, 8):\n        for j in vec(0, 8, W=8, full=1):\n"
     fill += "            b[56-k+j] = 1.0\n    for k in vec(0, 64, W=8):\n        c: f64 = b[k]\n        y[64*i+k] = c"
     assert marked(body(fill.format(64))) and not marked(body(fill.format(56)))
+
+
+@pytest.mark.parametrize(("end", "shared"), [(8, True), (9, False)])
+def test_sums_under_a_condition(eager: None, end: int, shared: bool) -> None:
+    """A part of the sums for each thread has an element for each trip of the loop inside, and all of them are added to `r`."""
+    lines = ["def k(x: f64[64], r: f64[8]):", "    for i in seq(0, 64):", f"        for j in seq(0, {end}):"]
+    lines += ["            c: bool = j < 8", "            if c:", "                v: f64 = contract(x[i])"]
+    lines += ["                r[j] += v"]
+    assert bool(marked("\n".join(lines) + "\n")) == shared
