@@ -23,7 +23,7 @@ from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
 from irad.frontend.control.regions import Dead, of_the_program, raise_as
 from irad.frontend.reading.returned import check_returned, with_perhaps
-from irad.frontend.reading.write_back import written_back
+from irad.frontend.reading.write_back import rely_on_others, written_back
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
@@ -149,6 +149,7 @@ class _Attempt:
                 results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
                 writes = written_back(self.reader, lambda x: self._assigned(x, values))
+                rely_on_others(self.reader)
             except IradError as e:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)

@@ -12,11 +12,14 @@ from irad.frontend.control.lists import with_items
 from irad.frontend.reader import Reader
 from irad.frontend.reading.instances import rely_on_first
 from irad.frontend.reading.returned import check_returned, with_perhaps
+from irad.frontend.values.guards import Fixed, Path
 from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, Poison, describe, is_number
 from irad.frontend.values.outside import CONTAINERS, Held
 from irad.frontend.values.runs import has_run
-from irad.frontend.values.traced import Result, Write
+from irad.frontend.values.traced import GIVEN, Result, Write
 from irad.frontend.values.unfit import UNFIT, unfit
+
+_MOST_PAIRS = 2048
 
 
 def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
@@ -50,6 +53,24 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
             "before; return the new value"
         )
     return out
+
+
+def rely_on_others(r: Reader) -> None:
+    """What the program changes outside is no other thing of its class that it reads there: a change of one would be one of both.
+
+    Of very many things only the first pairs are compared: each pair costs time at each call.
+    """
+    found = [x for x in r.captures.paths.values() if not isinstance(x[1].root, Fixed)]
+    done = set[frozenset[Path]]()
+    for owner, path in r.outside.owners():
+        obj = r.captures.originals.get(id(owner), owner)
+        if path.root == GIVEN or isinstance(path.root, Fixed):
+            continue
+        for other, at in found:
+            pair = frozenset((path, at))
+            if other is not obj and type(other) is type(obj) and pair not in done and len(done) < _MOST_PAIRS:
+                done.add(pair)
+                r.captures.guard(path, "other", at)
 
 
 def _only_appended(r: Reader, h: Held) -> bool:

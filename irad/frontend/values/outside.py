@@ -101,6 +101,11 @@ class Outside:
             if not equal:
                 yield h
 
+    def owners(self) -> Iterator[tuple[Any, Path]]:
+        """What the program changes: objects, and what stands for containers; and where they are found."""
+        yield from ((a.owner, a.path) for a in self._assigned.values() if a.kind == "attr")
+        yield from ((h.container, h.path) for h in self._held.values())
+
     def _of_arguments(self) -> Iterator[tuple[Assigned, str, Any]]:
         for h in self._held.values():
             if not isinstance(h.container, CONTAINERS):

@@ -601,3 +601,30 @@ def test_what_a_config_parser_says_is_asked_at_each_call() -> None:
     for key, value in (("length", "4.0"), ("name", "ft"), ("on", "no")):
         live(f, lambda key=key, value=value: config.set("units", key, value))
     np.testing.assert_allclose(irad.grad(f)(X), np.ones(3))
+
+
+class Kept:
+    def __init__(self, v: float):
+        self.v = v
+
+
+ROWS: list[Any] = [[1.0, 2.0], [3.0, 4.0], Kept(1.0), Kept(2.0)]
+
+
+def test_what_changes_is_one_with_something_else_in_a_later_call() -> None:
+    def f(x: Any) -> Any:
+        ROWS[0][0] += x
+        ROWS[2].v += x
+        return (ROWS[1][0] * 10 + ROWS[0][0] + ROWS[3].v) * x
+
+    def put(same: bool) -> None:
+        row, box = [1.0, 2.0], Kept(1.0)
+        ROWS[:] = [row, row, box, box] if same else [row, [3.0, 4.0], box, Kept(2.0)]
+
+    c, g = irad.compile(f), irad.grad(f)
+    for same in (False, True, False, True):
+        put(same)
+        want, after = f(0.5), (ROWS[0][0], ROWS[1][0], ROWS[2].v, ROWS[3].v)
+        put(same)
+        assert g(0.5) == (24.0 if same else 34.0)
+        assert c(0.5) == want and (ROWS[0][0], ROWS[1][0], ROWS[2].v, ROWS[3].v) == after
