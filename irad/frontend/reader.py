@@ -81,7 +81,6 @@ class Reader:
         self.of_lists: dict[int, tuple[Any, Any]] = {}  # elements of lists that are containers, by id, and the list
         self.of_dicts: dict[int, tuple[Cell, Any]] = {}  # storage by id, and the dict by data of which the array in it is a value
         self.leaf_of: dict[Value, Any] = {}  # which argument leaf or capture a scalar parameter is
-        self._sources: dict[Value, frozenset[Value]] = {}  # what each number asked about was computed from
         self.loop_of: dict[Value, Any] = {}  # which loop statement an index, carry or loop result belongs to
         self.open_ended: set[Any] = set()  # loop statements of which data decide how many trips they make
         self.counts: dict[Value, Arr] = {}  # how many trips a loop makes, by its index, where that is traced
@@ -253,7 +252,7 @@ class Reader:
 
     def sources_of_number(self, v: Value) -> set[Value]:
         """What a number was computed from: values without a definition here, loop results."""
-        return sources(v, self._sources, self.loop_of)
+        return sources(v, self.loop_of)
 
     @property
     def frame(self) -> Activation:

@@ -31,6 +31,8 @@ OWN = {
     "values._SCMP": "LLVM",
     "values._UCMP": "LLVM",
     "split_trips.CONNECTIVES": "which conditions follow from others",
+    "split_trips.ORDERS": "comparisons as inequalities",
+    "unswitch.(BELOW, ABOVE)": "comparisons as inequalities",
     "show.INFIX": "how kernel form is written",
     "affine.LINEAR": "what integers compute: the rows are above it",
     "notes.TOPICS": "passes, some of which have the names of ops",

@@ -51,21 +51,10 @@ def operands_of(v: Value) -> Iterable[Value]:
     return () if node is None else (*node.inputs, *captured(node))
 
 
-def sources(v: Value, known: dict[Value, frozenset[Value]], loops: Container[Value]) -> set[Value]:
-    """What a number was computed from: values without a definition here, and those of loops. `known`: what is found out on the way."""
-    todo, roots = [v], set[Value]()
-    while todo:
-        x = todo.pop()
-        node = None if x in known or x in roots or x in loops else definition(x)
-        if node is not None:
-            inputs = (*node.inputs, *captured(node))
-            if missing := [i for i in inputs if i not in known and i not in roots]:
-                todo += [x, *missing]
-            else:
-                known[x] = frozenset().union(*((i,) if i in roots else known[i] for i in inputs))
-        elif x not in known:
-            roots.add(x)
-    return set(known.get(v, (v,)))
+def sources(v: Value, loops: Container[Value]) -> set[Value]:
+    """What a number was computed from: values without a definition here, and those of loops."""
+    found = closure([v], lambda x: () if x in loops else operands_of(x))
+    return {x for x in found if x in loops or definition(x) is None}
 
 
 def equal(a: Dim, b: Dim) -> bool:
