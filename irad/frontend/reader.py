@@ -29,6 +29,7 @@ from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
+from irad.frontend.values.choices import OneOf
 from irad.frontend.values.extents import sources
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
@@ -36,7 +37,7 @@ from irad.frontend.values.objects import Array, Cell, Either, Nullable, Varying,
 from irad.frontend.values.outside import Outside
 from irad.frontend.values.runs import RunTuple, has_run, of_a_loop
 from irad.frontend.values.state import State
-from irad.frontend.values.unfit import OneOf, unfit
+from irad.frontend.values.unfit import unfit
 
 Handler = Callable[["Reader", Any], Any]
 EXPRESSIONS: dict[type[ast.AST], Handler] = {}

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.frontend.control.flow import branch
+from irad.frontend.control.flow import by_halves
 from irad.frontend.control.templates import Num, join_numbers
 from irad.frontend.control.templates import number as kind_of
 from irad.frontend.numpy.table import getitem
@@ -129,7 +129,7 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
     parts = columns(items)
     if parts is not None and all(_can(r, c) for c in parts):
         return _row(r, items, [_one_of(r, c, at) for c in parts])
-    return _branched(r, items, at, 0)
+    return _branched(r, items, at)
 
 
 def _row(r: Reader, rows: list[Any], parts: list[Any]) -> Any:
@@ -153,13 +153,9 @@ def _choice(r: Reader, items: Sequence[Any], at: Arr) -> Any:
     return of_number(tuple(unique), at if places == [*range(len(places))] else number(r, places, at))
 
 
-def _branched(r: Reader, items: list[Any], at: Arr, first: int) -> Any:
-    """One of anything, by halves."""
-    if len(items) == 1:
-        return items[0]
-    half = len(items) // 2
-    side: Callable[[list[Any], int], Callable[[], Any]] = lambda part, n: lambda: _branched(r, part, at, n)
-    out = branch(r, r.operator("lt", at, first + half), side(items[:half], first), side(items[half:], first + half))
+def _branched(r: Reader, items: list[Any], at: Arr) -> Any:
+    """One of anything."""
+    out = by_halves(r, at, range(len(items)), lambda k: items[k])
     if isinstance(out, Poison):
         error = UnsupportedError(f"which item it is depends on data, and {out.message.removeprefix('it ')}")
         raise r.needing_whole_numbers(error, at)

@@ -10,6 +10,7 @@ from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items
 from irad.frontend.control.flow import branch
+from irad.frontend.control.regions import braces_doubled
 from irad.frontend.control.special import site_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
@@ -40,25 +41,15 @@ def tuple_place(r: Reader, d: dict[Any, Any], key: tuple[Any, ...], always: bool
     if not all(type(k) is tuple and len(k) == len(key) and all(type(n) is int for n in k) for k in d):
         return None
     parts = [cast_to(k.value, "i64") if isinstance(k, Arr) else k for k in key]
-    same = [
-        reduce(lambda a, b: a & b, [eq(a, b) for a, b in zip(parts, k) if isinstance(a, Value)]) for k in d if _may_be(parts, k)
-    ]
-    places = [n for n, k in enumerate(d) if _may_be(parts, k)]
+    may_be = [(n, k) for n, k in enumerate(d) if all(isinstance(a, Value) or a == b for a, b in zip(parts, k))]
+    same = [reduce(lambda a, b: a & b, [eq(a, b) for a, b in zip(parts, k) if isinstance(a, Value)]) for _, k in may_be]
     shown = f"({', '.join('{}' if isinstance(k, Value) else str(k) for k in parts)}{',' if len(key) == 1 else ''})"
     there = reduce(lambda a, b: a | b, same) if same else scalar(False, "bool")
-    raise_if(~there, *traced_values(parts), exc="KeyError", message=shown)
-    out = scalar(places[0] if places else 0, "i64")
-    for n, here in list(zip(places, same))[1:]:
+    raise_if(~there, *(k for k in parts if isinstance(k, Value)), exc="KeyError", message=shown)
+    out = scalar(may_be[0][0] if may_be else 0, "i64")
+    for (n, _), here in list(zip(may_be, same))[1:]:
         out = select(here, scalar(n, "i64"), out)
     return out
-
-
-def traced_values(parts: list[Any]) -> list[Value]:
-    return [k for k in parts if isinstance(k, Value)]
-
-
-def _may_be(parts: list[Any], k: tuple[int, ...]) -> bool:
-    return all(isinstance(a, Value) or a == b for a, b in zip(parts, k))
 
 
 def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[list[Any], Arr]:
@@ -66,7 +57,7 @@ def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[l
     place, there = which.value, [k for k, o in enumerate(options) if o in d]
     for k, o in enumerate(options):
         if k not in there:
-            raise_if(eq(which.value, k), exc="KeyError", message=o.replace("{", "{{").replace("}", "}}"))
+            raise_if(eq(which.value, k), exc="KeyError", message=braces_doubled(o))
     if len(there) < len(options):
         for n, k in enumerate(there):
             place = select(eq(which.value, k), scalar(n, "i64"), place if n else scalar(0, "i64"))
@@ -131,7 +122,7 @@ def store_by_text(r: Reader, d: dict[Any, Any], key: Text, value: Any) -> None:
             branch(r, Arr(same, True), lambda o=o: r.setitem(d, o, value), lambda: None)  # type: ignore[misc]
         else:
             message = f"a dict gets the key {o!r} that it lacks, by data; put all keys there before"
-            raise_if(same, exc="UnsupportedError", message=message.replace("{", "{{").replace("}", "}}"))
+            raise_if(same, exc="UnsupportedError", message=braces_doubled(message))
 
 
 def store(r: Reader, d: dict[Any, Any], key: Arr, value: Any) -> None:

@@ -33,7 +33,7 @@ from irad.frontend.control.templates import (
 )
 from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, lift
-from irad.frontend.values.choices import alike, number_of, of_number, options, place
+from irad.frontend.values.choices import OneOf, alike, number_of, of_number, options, place
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.objects import (
     UNDEFINED,
@@ -57,7 +57,6 @@ from irad.frontend.values.runs import (
     with_room,
     with_row,
 )
-from irad.frontend.values.unfit import OneOf
 from irad.ops.array import Slice, concat, dim_value, index, slice_axis, update
 from irad.ops.constant import const, scalar
 from irad.ops.control import raise_if

@@ -35,6 +35,15 @@ def branch(r: Reader, cond: Arr, then: Callable[[], Any], orelse: Callable[[], A
     return finish(r, cond, a, b, live)
 
 
+def by_halves(r: Reader, at: Arr, numbers: range, f: Callable[[int], Any]) -> Any:
+    """f(k) of the number that `at` is, which is one of these: a branch for each half of them."""
+    if len(numbers) == 1:
+        return f(numbers[0])
+    half = len(numbers) // 2
+    lower, upper = numbers[:half], numbers[half:]
+    return branch(r, r.operator("lt", at, upper[0]), lambda: by_halves(r, at, lower, f), lambda: by_halves(r, at, upper, f))
+
+
 def finish(r: Reader, cond: Arr, a: Region, b: Region, live: Live = None) -> Any:
     """Merge two sides that were run."""
     if a.dead and b.dead:
@@ -270,6 +279,11 @@ def loop_flags(r: Reader) -> Iterator[Env]:
 
 def negated(c: Arr) -> Arr:
     return Arr(~c.value, True)
+
+
+def inverse(x: Any) -> Any:
+    """not x, of a bool, traced or not."""
+    return negated(x) if isinstance(x, Arr) else not x
 
 
 def bool_value(x: Any) -> Value:

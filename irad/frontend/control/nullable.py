@@ -11,7 +11,8 @@ import numpy as np
 
 from irad.errors import UnsupportedError
 from irad.frontend.control.facts import known, note
-from irad.frontend.control.flow import branch, conjunction, disjunction, negated
+from irad.frontend.control.flow import branch, conjunction, disjunction, inverse, negated
+from irad.frontend.control.regions import braces_doubled
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Nullable, class_of_number, describe, is_number
@@ -40,7 +41,7 @@ def definite(r: Reader, x: Nullable, what: str) -> Any:
 def needed(r: Reader, x: Nullable, message: str) -> Any:
     """The value where Python raises TypeError if it is None."""
     if not known(r, x.there):
-        raise_if(~x.there.value, exc="TypeError", message=message.replace("{", "{{").replace("}", "}}"))
+        raise_if(~x.there.value, exc="TypeError", message=braces_doubled(message))
         note(r, x.there.value, True)
     return x.value
 
@@ -75,7 +76,7 @@ def operator(r: Reader, name: str, *xs: Any) -> Any:
         same = _equal(r, *xs)
         if name == "eq":
             return same
-        return negated(same) if isinstance(same, Arr) else not same
+        return inverse(same)
     return r.operator(name, *operands(r, name, *xs))
 
 

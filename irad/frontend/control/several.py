@@ -18,7 +18,7 @@ from irad.core.foreign import found_in_class, is_instance, is_library
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items, chosen_keys
 from irad.frontend.control.filling import number_value
-from irad.frontend.control.flow import branch
+from irad.frontend.control.flow import branch, by_halves
 from irad.frontend.control.regions import attempt
 from irad.frontend.control.special import site_of
 from irad.frontend.control.templates import MOST_CHOSEN, Num, join_numbers, structure
@@ -26,11 +26,11 @@ from irad.frontend.control.templates import number as kind_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.callables import Native, OfOne
+from irad.frontend.values.choices import OneOf
 from irad.frontend.values.index import is_index
 from irad.frontend.values.objects import Array, Cell, Poison, Text, is_number, python_method
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
-from irad.frontend.values.unfit import OneOf
 from irad.ops.elementwise import eq, select
 from irad.ops.text import choices_of
 
@@ -255,18 +255,10 @@ def _own(x: Any, name: str) -> bool:
 
 def _each(r: Reader, one: OneOf, f: Callable[[Any], Any]) -> Any:
     """f of the option that it is."""
-    out = _halves(r, list(one.options), one.place, 0, f)
+    out = by_halves(r, one.place, range(len(one.options)), lambda k: f(one.options[k]))
     if isinstance(out, Poison):
         raise UnsupportedError(f"what is read of one of several things that data choose is of several kinds: {out.message}")
     return out
-
-
-def _halves(r: Reader, xs: list[Any], at: Arr, first: int, f: Callable[[Any], Any]) -> Any:
-    if len(xs) == 1:
-        return f(xs[0])
-    half = len(xs) // 2
-    side: Callable[[list[Any], int], Callable[[], Any]] = lambda part, n: lambda: _halves(r, part, at, n, f)
-    return branch(r, r.operator("lt", at, first + half), side(xs[:half], first), side(xs[half:], first + half))
 
 
 # ---- what is changed ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from irad.core.once import import_later
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
-from irad.frontend.values.choices import alike, either, options
+from irad.frontend.values.choices import OneOf, alike, either, options
 from irad.frontend.values.objects import (
     Array,
     Choice,
@@ -33,7 +33,6 @@ from irad.frontend.values.runs import (
     Run,
 )
 from irad.frontend.values.state import same
-from irad.frontend.values.unfit import OneOf
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 from irad.core.foreign import is_mapped
 from irad.frontend.control.facts import known
-from irad.frontend.control.flow import branch
+from irad.frontend.control.flow import branch, by_halves
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import Choice, Poison, Varying
 
@@ -39,7 +39,7 @@ def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
                 raise out.error("what is computed of it")
             return out
         if type(x) is Choice:
-            return _each(r, x, range(len(x.options)), functools.partial(_with, r, xs, k, f))
+            return _each(r, x, functools.partial(_with, r, xs, k, f))
     return f(*xs)
 
 
@@ -47,13 +47,9 @@ def _with(r: Reader, xs: Sequence[Any], k: int, f: Callable[..., Any], v: Any) -
     return split(r, [*xs[:k], v, *xs[k + 1 :]], f)
 
 
-def _each(r: Reader, x: Choice, numbers: range, f: Callable[[Any], Any]) -> Any:
-    """f of the thing that x is, which is an option of one of these numbers, by halves."""
-    if len(numbers) == 1:
-        return f(x.options[numbers[0]])
-    half = len(numbers) // 2
-    is_lower = r.operator("lt", x.at, numbers[half])
-    out = branch(r, is_lower, lambda: _each(r, x, numbers[:half], f), lambda: _each(r, x, numbers[half:], f))
+def _each(r: Reader, x: Choice, f: Callable[[Any], Any]) -> Any:
+    """f of the thing that x is."""
+    out = by_halves(r, x.at, range(len(x.options)), lambda k: f(x.options[k]))
     if isinstance(out, Poison):
         raise out.error("what is computed of it")
     return out

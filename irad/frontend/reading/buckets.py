@@ -11,7 +11,7 @@ from irad.frontend.control.flow import branch
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
-from irad.frontend.values.unfit import OneOf
+from irad.frontend.values.choices import OneOf
 
 _KINDS = (list, set, dict, collections.deque)
 

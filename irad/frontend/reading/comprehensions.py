@@ -15,7 +15,7 @@ from irad.core.once import import_later
 from irad.core.types import Type
 from irad.errors import IradError
 from irad.frontend.control.filling import zero
-from irad.frontend.control.flow import branch, negated
+from irad.frontend.control.flow import branch, inverse
 from irad.frontend.control.generators import as_stream, folded, of_expression, opened
 from irad.frontend.control.loops import run_for
 from irad.frontend.control.regions import attempt, run_region
@@ -266,7 +266,7 @@ def _decided(r: Reader, iterable: Any, combine: Callable[..., Any], start: bool)
     iterable = opened(r, iterable)
     g = iterable if isinstance(iterable, Generator) else None
     if isinstance(iterable, Stream):
-        decided = lambda total: total if start is False else negated(total) if isinstance(total, Arr) else not total
+        decided = lambda total: total if start is False else inverse(total)
         return folded(r, iterable, start, lambda _, x: r.truth(x), decided)
     if g is not None and g.filtered is None:
         return _decided_in_order(r, g, combine, start)

@@ -21,7 +21,7 @@ from irad.core.once import import_later
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import numpy_operands, repeats
-from irad.frontend.control.flow import branch, conjunction, negated
+from irad.frontend.control.flow import branch, conjunction, inverse
 from irad.frontend.control.regions import Dead, at_run_time, raise_always
 from irad.frontend.control.special import at_site, class_name, compares_itself, rely_on
 from irad.frontend.control.templates import is_weak_number
@@ -174,7 +174,7 @@ def unary(r: Reader, e: ast.UnaryOp) -> Any:
     r.at(e)
     if isinstance(e.op, ast.Not):
         t = r.truth(x)
-        return negated(t) if isinstance(t, Arr) else not t
+        return inverse(t)
     return r.operator(UNARY[type(e.op)], x)
 
 
@@ -273,7 +273,7 @@ def _on_containers(r: Reader, name: str, *xs: Any) -> Any:
         return r.state.made(xs[0] | xs[1])
     if name in ("eq", "ne") and len(xs) == 2:
         same = sequences_equal(r, *xs)
-        return same if name == "eq" else (negated(same) if isinstance(same, Arr) else not same)
+        return _equality(name, same)
     if name in ("lt", "le", "gt", "ge") and any(all(isinstance(x, cls) for x in xs) for cls in (list, tuple, collections.deque)):
         return _lexicographic(r, name, *map(list, xs))
     if name in _SWAPPED:
@@ -328,7 +328,7 @@ def _lexicographic(r: Reader, name: str, a: Any, b: Any) -> Any:
 
 
 def _equality(name: str, same: Any) -> Any:
-    return same if name == "eq" else negated(same) if isinstance(same, Arr) else not same
+    return same if name == "eq" else inverse(same)
 
 
 def _text_operator(r: Reader, name: str, *xs: Any) -> Any:
@@ -388,7 +388,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
         same = _user_operator(r, "eq", *xs)
         if same is not NotImplemented:
             t = r.truth(same)
-            return negated(t) if isinstance(t, Arr) else not t
+            return inverse(t)
     return NotImplemented
 
 

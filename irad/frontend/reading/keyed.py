@@ -37,7 +37,7 @@ def made(r: Reader, e: ast.expr, out: Any) -> Any:
     """What stands for a dict, set or list that an expression makes, with known keys so far."""
     cls: Any = type(out)
     if cls is list:
-        kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by is e), None)
+        kind = _kind(r, (e,))
         return r.call(KeyedList, [out], {}) if kind is None else r.call(KeyedListOf, [kind, out], {})
     if isinstance(out, collections.defaultdict):
         return _new(r, cls, e, [out.default_factory, [*out.items()]])
@@ -92,10 +92,14 @@ class _Holds:
     kind: tuple[Any, ...]
 
 
+def _kind(r: Reader, made_by: tuple[ast.expr, ...]) -> Any:
+    """The kind of containers that what is made by one of these expressions has as values, as far as an earlier reading has told."""
+    return next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by in made_by), None)
+
+
 def _new(r: Reader, cls: Any, e: ast.expr | None, args: list[Any]) -> Any:
     own = CLASSES[cls]
-    made = () if e is None or not r.keyed else alike(r, e)
-    kind = next((x.kind for x in r.keyed if type(x) is _Holds and x.made_by in made), None)
+    kind = None if e is None or not r.keyed else _kind(r, alike(r, e))
     if kind is not None and own in OF:
         return r.call((OF_ARRAYS if kind[0] is KeyedArray else OF)[own], [kind, *args], {})
     try:

@@ -12,9 +12,9 @@ from irad.frontend.control.templates import Ary, Composite, Grown, Num, Template
 from irad.frontend.reader import Reader
 from irad.frontend.reading.recursive_changes import stays
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.choices import OneOf
 from irad.frontend.values.objects import Array, Nullable
 from irad.frontend.values.runs import has_run
-from irad.frontend.values.unfit import OneOf
 
 _CIRCLE = "circle"  # marks an object that is met inside itself
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}

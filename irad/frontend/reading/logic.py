@@ -15,7 +15,7 @@ from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.control import lists, nullable
 from irad.frontend.control.facts import assume
-from irad.frontend.control.flow import branch, conjunction, disjunction, finish, negated
+from irad.frontend.control.flow import branch, conjunction, disjunction, finish, inverse
 from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import absorb, run_region
@@ -29,7 +29,7 @@ from irad.frontend.reader import Reader, expression
 from irad.frontend.reading.expressions import same_or_equal
 from irad.frontend.values.arr import Arr, dtype_of, from_dim
 from irad.frontend.values.callables import Native
-from irad.frontend.values.choices import same_option
+from irad.frontend.values.choices import OneOf, same_option
 from irad.frontend.values.objects import (
     Array,
     Choice,
@@ -46,7 +46,6 @@ from irad.frontend.values.objects import (
 )
 from irad.frontend.values.runs import has_run, length_of
 from irad.frontend.values.state import Region
-from irad.frontend.values.unfit import OneOf
 from irad.ops.array import any_ as any_of
 from irad.ops.core import effects
 from irad.ops.text import choices_of
@@ -85,12 +84,12 @@ def compare_one(r: Reader, op: ast.cmpop, x: Any, y: Any) -> Any:
         same = identical(r, x, y)
         if isinstance(op, ast.Is):
             return same
-        return negated(same) if isinstance(same, Arr) else not same
+        return inverse(same)
     if isinstance(op, (ast.In, ast.NotIn)):
         found = contains(r, x, y)
         if isinstance(op, ast.In):
             return found
-        return negated(found) if isinstance(found, Arr) else not found
+        return inverse(found)
     return r.operator(COMPARE[type(op)], x, y)
 
 
@@ -259,7 +258,7 @@ def condition(r: Reader, e: ast.expr) -> Any:
         return _combined(r, e, lambda x: condition(r, x))
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
         t = condition(r, e.operand)
-        return negated(t) if isinstance(t, Arr) else not t
+        return inverse(t)
     x = r.itself(e)
     r.at(e)
     return r.truth(x)

@@ -30,10 +30,10 @@ from irad.frontend.reading.expressions import (
 from irad.frontend.reading.instances import delete_attr
 from irad.frontend.reading.subscripts import augmented, augmented_item, delete_item, reading_before
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.choices import OneOf
 from irad.frontend.values.objects import UNDEFINED, Array, Env, Nullable, Text
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
-from irad.frontend.values.unfit import OneOf
 from irad.ops.control import raise_if
 
 # ---- assignment ---------------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Value, current
+from irad.core.ir import Builder, Value, current
+from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Choice, Closure, Text, in_scope, is_traced_deep
+from irad.frontend.values.objects import Choice, Closure, Stand, Text, in_scope, is_traced_deep
 from irad.ops.elementwise import eq
 from irad.ops.text import choice_field, choices_of
 
@@ -99,3 +100,21 @@ def is_there(x: Any, later: bool) -> bool:
     if type(x) is not Closure or in_scope(x.born) and not (later and x.born is current()):
         return True
     return any(f is x.frame for f in x.reader.frames) and not is_traced_deep([x.defaults, x.kw_defaults])
+
+
+# ---- what can be changed ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf(Stand):
+    """The option of a number, itself: what changes it is seen under every other name of that option, and what changes that option is
+    seen here. Only variables hold such a thing; whatever else it is given to gets its content, see irad.frontend.control.several.
+
+    `place`: the number, known to be one of an option. `homes`: the regions in which the options were made. `wanted`: the error where its
+    content cannot be one thing.
+    """
+
+    options: tuple[Any, ...]
+    place: Arr
+    homes: tuple[Builder | None, ...]
+    wanted: Exception | None = None

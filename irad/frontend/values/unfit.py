@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irad.core.ir import Builder
-from irad.core.lazy_dataclass import dataclass
-from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Choice, Nullable, Poison, Stand, Text, Varying, describe
+from irad.frontend.values.objects import Choice, Nullable, Poison, Text, Varying, describe
 from irad.frontend.values.runs import Run
-
-
-@dataclass(frozen=True, eq=False)
-class OneOf(Stand):
-    """The option of a number, itself: what changes it is seen under every other name of that option, and what changes that option is
-    seen here. Only variables hold such a thing; whatever else it is given to gets its content, see irad.frontend.control.several.
-
-    `place`: the number, known to be one of an option. `homes`: the regions in which the options were made. `wanted`: the error where its
-    content cannot be one thing.
-    """
-
-    options: tuple[Any, ...]
-    place: Arr
-    homes: tuple[Builder | None, ...]
-    wanted: Exception | None = None
-
 
 UNFIT = (Poison, Text, Choice, Nullable, Run)  # what no number or array of the graph stands for
 

@@ -167,9 +167,12 @@ class KeyedDictOfArrays(KeyedDictOf):
         new.pool = self.pool
         return KeyedDict._of_the_same(self, new)
 
+    def _plain(self):
+        return KeyedDict()
+
     def for_the_caller(self):
         """The same, with the arrays as values."""
-        new = KeyedDict()
+        new = self._plain()
         new.names, new.held = list(self.names), [self.pool.arrays[i] for i in self.held]
         return new
 
@@ -184,11 +187,8 @@ class KeyedDefaultDictOfArrays(KeyedDictOfArrays, KeyedDefaultDict):
     def _empty(self):
         return KeyedDefaultDictOfArrays(self.kind, self.default_factory)
 
-    def for_the_caller(self):
-        """The same, with the arrays as values."""
-        new = KeyedDefaultDict(self.default_factory)
-        new.names, new.held = list(self.names), [self.pool.arrays[i] for i in self.held]
-        return new
+    def _plain(self):
+        return KeyedDefaultDict(self.default_factory)
 
 
 class KeyedListOf:
