@@ -32,7 +32,7 @@ _PLAIN = (
 
 
 @functools.cache
-def _changes(loop: ast.stmt, function: ast.AST) -> dict[str, tuple[list[int], list[str]] | None]:
+def _changes(loop: ast.AST, function: ast.AST) -> dict[str, tuple[list[int], list[str]] | None]:
     """What a loop assigns to names: the constants they are set to, and the names that are added to them; None where it is anything else."""
     found: dict[str, tuple[list[int], list[str]] | None] = {}
     for name, value, added in _assignments(loop):
@@ -93,8 +93,13 @@ def _sum(name: str, value: ast.expr) -> tuple[ast.expr | None, bool]:
     return value, False
 
 
-def bound_numbers(r: Reader, loop: ast.stmt, carries: Iterable[Any], test: Callable[[], Any] | None) -> None:
-    """Note what is known of the whole numbers that a loop carries, where a trip begins. `test`: that of a while loop, which holds then."""
+def bound_numbers(r: Reader, loop: object, carries: Iterable[Any], test: Callable[[], Any] | None) -> None:
+    """Note what is known of the whole numbers that a loop carries, where a trip begins. `test`: that of a while loop, which holds then.
+
+    A loop that stands nowhere in the program (of `any`, over a generator) says nothing of what the functions called in it assign.
+    """
+    if not isinstance(loop, ast.AST):
+        return
     for c in carries:
         if isinstance(c.place, Name) and c.place.owner is r.frame.env:
             x = c.place.get()
@@ -105,7 +110,7 @@ def bound_numbers(r: Reader, loop: ast.stmt, carries: Iterable[Any], test: Calla
             bound(symbol, low, high)
 
 
-def _from_below(r: Reader, loop: ast.stmt, name: str, start: Any, now: Value) -> None:
+def _from_below(r: Reader, loop: ast.AST, name: str, start: Any, now: Value) -> None:
     """A variable of the running function that a loop carries, a whole number: it is not below the least that it is set to, if all that
     is added to it is not below 0."""
     changes = _changes(loop, r.frame.liveness.node).get(name)

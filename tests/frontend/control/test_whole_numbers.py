@@ -124,3 +124,21 @@ def test_windows_have_static_lengths(f: Callable[..., Any]) -> None:
     text = irad.compile(f).lower(np.ones(N), np.ones(F)).passes[0][1]
     assert "[?" not in text and ":%" not in text.replace("?:%", ":%").split("index")[0]
     assert "f64[3] = index" in text
+
+
+def test_what_a_generator_counts() -> None:
+    """The loop of `any` stands nowhere in the program."""
+
+    def f(x: np.ndarray) -> Any:
+        calls = 0
+
+        def half(v: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return v * 0.5
+
+        return 0.5 if any(half(v) > 0.3 for v in x) else 0.1, calls
+
+    compiled = irad.compile(f, dynamic=True)
+    for x in ([0.25, 0.7, 0.1, 0.2], [0.1, 0.2, 0.3], [0.9, 0.1, 0.2, 0.3]):
+        assert compiled(np.array(x)) == f(np.array(x))
