@@ -127,6 +127,14 @@ def site_of(r: Reader, container: Any) -> Any:
     return site if made is container else None
 
 
+def joined_in_place(r: Reader, xs: Any, *others: Any) -> None:
+    """A set of known elements that is changed by one whose elements data decide is to be such a one, too: it is made anew as that."""
+    if isinstance(xs, set) and any(is_mapped(x) and type(x).MAPPED is set for x in others):
+        error = UnsupportedError("a set is joined in place with one whose elements depend on data; make a new one (s = s | t)")
+        error.site = site_of(r, xs)
+        raise error
+
+
 def in_any_order(r: Reader, x: Any) -> Any:
     """The elements of a set that data decide, for what does not depend on their order, and those of a list or view now; anything else as
     it is."""

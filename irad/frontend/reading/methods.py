@@ -20,7 +20,7 @@ from irad.frontend.control.flow import conjunction, negated
 from irad.frontend.control.generators import made
 from irad.frontend.control.holders import known_apart
 from irad.frontend.control.regions import Dead, raise_always
-from irad.frontend.control.special import compares_itself, key_of
+from irad.frontend.control.special import compares_itself, joined_in_place, key_of
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -191,6 +191,7 @@ def _container_method(r: Reader, m: Method, args: list[Any], kwargs: dict[str, A
         return r.chosen_items().of_choice(r, owner, lambda o: getattr(o, m.name)(*args, **kwargs))
     if m.name == "get" and args and (keys := r.chosen_keys()).by_data(r, owner, args[0]):
         return keys.get(r, owner, *args, **kwargs)
+    joined_in_place(r, owner, *args)
     if isinstance(owner, (dict, set)) and args and m.name not in ("__init__", "update"):
         key_of(r, r.operand(args[0]), owner)
     if (

@@ -21,7 +21,7 @@ from irad.frontend.control.holders import known_apart
 from irad.frontend.control.lists import change
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.control.sequences import Generator, Stream, collected
-from irad.frontend.control.special import key_of, site_of, special_method
+from irad.frontend.control.special import joined_in_place, key_of, site_of, special_method
 from irad.frontend.control.stands import Stands
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy import views
@@ -416,6 +416,7 @@ def augmented(r: Reader, name: str, old: Any, value: Any) -> Any:
         extend(r, old, value)
         return old
     if isinstance(old, (dict, set)) and not isinstance(value, (Arr, Array)):
+        joined_in_place(r, old, value)
         change(r, old)
         return in_place(name)(old, value)
     return r.operator(name, old, value)

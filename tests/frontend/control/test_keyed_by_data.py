@@ -228,3 +228,24 @@ def test_after_a_loop_of_which_data_decide_how_many_trips_it_makes() -> None:
 
     value, slope = irad.value_and_grad(without_gaps)(X)
     assert value == without_gaps(X) and slope.tolist() == [0, 1, 0, 2, 1]
+
+
+def test_known_sets_and_sets_by_data() -> None:
+    """Operators with the known one in front, and changes of it under two names."""
+
+    def f(x: Any) -> Any:
+        t = {int(v) for v in x}
+        s = {1, 7}
+        same, u = s, set()
+        s |= {int(x[1])}
+        u.update(t)
+        u -= {int(x[0])}
+        made = [sorted({1, 5} | t), sorted({1, 5} & t), sorted({1, 5} - t), sorted({1, 5} ^ t)]
+        return made, {0, 1, 2} == t, {1} < t, {1, 9} <= t, sorted(s), sorted(same), sorted(u)
+
+    x = np.array([1.2, 2.7, 1.6, 0.3])
+    assert irad.compile(f)(x) == f(x)
+    with pytest.raises(irad.UnsupportedError, match="frozenset"):
+        irad.compile(lambda x: len(frozenset([1]) | {int(v) for v in x}))(x)
+    with pytest.raises(irad.UnsupportedError, match="joined in place"):
+        irad.compile(lambda x, s: s.update({int(v) for v in x}))(x, {7})

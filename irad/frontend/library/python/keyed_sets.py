@@ -121,6 +121,19 @@ class KeyedSet(Keyed):
         return len(self.intersection(other)) == 0
 
     __or__, __and__, __sub__, __xor__ = union, intersection, difference, symmetric_difference
+
+    def __ror__(self, other):
+        return plain(other).union(self)
+
+    def __rand__(self, other):
+        return plain(other).intersection(self)
+
+    def __rsub__(self, other):
+        return plain(other).difference(self)
+
+    def __rxor__(self, other):
+        return plain(other).symmetric_difference(self)
+
     __le__, __ge__ = issubset, issuperset
 
     def __ior__(self, other):
@@ -152,3 +165,10 @@ class KeyedSet(Keyed):
 def elements(xs):
     """The elements of a set, or of anything else that is gone over."""
     return xs.names if isinstance(xs, KeyedSet) else xs
+
+
+def plain(xs):
+    """A set of known elements as one whose elements data decide."""
+    if isinstance(xs, frozenset):
+        raise UnsupportedError("a frozenset is joined with a set whose elements depend on data: make it a set (set(xs) | t)")
+    return KeyedSet(xs)
