@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from irad.codegen.interface import ErrorCode
 from irad.core.lazy_dataclass import dataclass, field
-from irad.ops.text import PAIR, PARTS, choices_of, with_fields
+from irad.ops.text import PAIR, PARTS, choices_of, unescaped, with_fields
 
 TOO_SMALL = -1  # the status of a call whose workspace is too small
 _PLAIN = re.compile(r":[-+ 0#]*\d*(\.\d+)?[feEgG]?")  # formats that printf has too
@@ -50,7 +50,7 @@ def message(code: ErrorCode) -> Message:
         return "%llu" if dtype == "u64" else "%lli"
 
     template = with_fields(code.message.replace("%", "%%"), printed)
-    text = template.replace("{{", "{").replace("}}", "}").replace(PARTS, ", ")
+    text = unescaped(template).replace(PARTS, ", ")
     where = f" ({os.path.basename(code.loc.file).replace('%', '%%')}:{code.loc.line})" if code.loc is not None else ""
     out.text = f"{code.exc.rsplit('.', 1)[-1]}{': ' if text else ''}{text}{where}"
     return out

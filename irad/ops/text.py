@@ -58,12 +58,22 @@ def choice_field(options: Iterable[str]) -> str:
     return "{:" + "".join(_NEXT + o.replace("{", _OPEN).replace("}", _CLOSE) for o in options) + "}"
 
 
+def escaped(text: str) -> str:
+    """A string as a template."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def unescaped(template: str) -> str:
+    """What a template without fields stands for."""
+    return template.replace("{{", "{").replace("}}", "}")
+
+
 def choices_of(template: str) -> tuple[str, ...] | None:
     """The strings of a template that has such a field, and nothing else that is not known; None for any other."""
     found = re.fullmatch(r"((?:[^{}]|\{\{|\}\})*)\{:(\x1e[^{}]*)\}((?:[^{}]|\{\{|\}\})*)", template)
     if found is None:
         return None
-    before, after = (found[k].replace("{{", "{").replace("}}", "}") for k in (1, 3))
+    before, after = unescaped(found[1]), unescaped(found[3])
     return tuple(before + o + after for o in _choices(found[2]))
 
 

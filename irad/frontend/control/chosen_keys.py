@@ -10,7 +10,6 @@ from irad.core.ir import Value
 from irad.errors import UnsupportedError
 from irad.frontend.control import chosen_items
 from irad.frontend.control.flow import branch
-from irad.frontend.control.regions import braces_doubled
 from irad.frontend.control.special import site_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
@@ -18,7 +17,7 @@ from irad.frontend.values.objects import Poison, Text
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, eq, ge, lt, select
-from irad.ops.text import choices_of
+from irad.ops.text import choices_of, escaped
 
 MOST = 64  # keys of a dict up to which data may decide where something is stored
 
@@ -57,7 +56,7 @@ def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[l
     place, there = which.value, [k for k, o in enumerate(options) if o in d]
     for k, o in enumerate(options):
         if k not in there:
-            raise_if(eq(which.value, k), exc="KeyError", message=braces_doubled(o))
+            raise_if(eq(which.value, k), exc="KeyError", message=escaped(o))
     if len(there) < len(options):
         for n, k in enumerate(there):
             place = select(eq(which.value, k), scalar(n, "i64"), place if n else scalar(0, "i64"))
@@ -122,7 +121,7 @@ def store_by_text(r: Reader, d: dict[Any, Any], key: Text, value: Any) -> None:
             branch(r, Arr(same, True), lambda o=o: r.setitem(d, o, value), lambda: None)  # type: ignore[misc]
         else:
             message = f"a dict gets the key {o!r} that it lacks, by data; put all keys there before"
-            raise_if(same, exc="UnsupportedError", message=braces_doubled(message))
+            raise_if(same, exc="UnsupportedError", message=escaped(message))
 
 
 def store(r: Reader, d: dict[Any, Any], key: Arr, value: Any) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 from irad.errors import UnsupportedError
 from irad.frontend.control.facts import known, note
 from irad.frontend.control.flow import branch, conjunction, disjunction, inverse, negated
-from irad.frontend.control.regions import braces_doubled
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Nullable, class_of_number, describe, is_number
 from irad.ops.control import raise_if
+from irad.ops.text import escaped
 
 NEEDED = "is None here, and compiled code needs its value"
 """The end of the message where Python might go on with None: no handler of the program catches it."""
@@ -41,7 +41,7 @@ def definite(r: Reader, x: Nullable, what: str) -> Any:
 def needed(r: Reader, x: Nullable, message: str) -> Any:
     """The value where Python raises TypeError if it is None."""
     if not known(r, x.there):
-        raise_if(~x.there.value, exc="TypeError", message=braces_doubled(message))
+        raise_if(~x.there.value, exc="TypeError", message=escaped(message))
         note(r, x.there.value, True)
     return x.value
 

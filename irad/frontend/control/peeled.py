@@ -15,13 +15,14 @@ from irad.frontend.activations import Rest
 from irad.frontend.control.facts import learn
 from irad.frontend.control.flow import Live, branch, finish, flag, settle
 from irad.frontend.control.merge import Joiner
-from irad.frontend.control.regions import Dead, attempt, braces_doubled, kept_exception, raise_always, run_region
+from irad.frontend.control.regions import Dead, attempt, kept_exception, raise_always, run_region
 from irad.frontend.control.templates import disagrees
 from irad.frontend.control.trips import LoopStatement, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import UNDEFINED, AliasError, StructureError
 from irad.frontend.values.state import Name, Region
+from irad.ops.text import escaped
 
 PEELED = 3  # trips that are written out, at most
 
@@ -98,7 +99,7 @@ class Peeled:
 
     def _raise(self, e: IradError) -> None:
         """Raise an error of the compiler at run time."""
-        raise_always(kept_exception(self.r, e.at(self.r.place(self.loop.stmt))), braces_doubled(str(e)))
+        raise_always(kept_exception(self.r, e.at(self.r.place(self.loop.stmt))), escaped(str(e)))
         raise Dead from None
 
     def _trip(self, k: int, more: Any) -> None:

@@ -14,7 +14,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.state import Region
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
-from irad.ops.text import PARTS
+from irad.ops.text import PARTS, escaped
 
 _UNKNOWN = "what the function returns is not known yet"
 _NUMBERS = itertools.count(1)  # of exceptions that are kept; programs may be put together
@@ -192,7 +192,7 @@ def raise_as(r: Reader, e: BaseException) -> None:
         current().loc = e.loc or current().loc
         kind = _python_kind(e)
         assert kind is not None
-        raise_always(kind.__name__, braces_doubled(e.message))
+        raise_always(kind.__name__, escaped(e.message))
     else:
         raise_always(*known_exception(r, e))
 
@@ -202,8 +202,8 @@ def known_exception(r: Reader, e: BaseException) -> tuple[str, str]:
     name, text = type(e).__qualname__, str(e.args[0]) if len(e.args) == 1 else str(e)
     plain = getattr(builtins, name, None) is type(e) and (not e.args or (len(e.args) == 1 and type(e.args[0]) is str))
     if plain and (e.args or not text):
-        return name, braces_doubled(text) if e.args else ""
-    return kept_exception(r, e), braces_doubled(text)
+        return name, escaped(text) if e.args else ""
+    return kept_exception(r, e), escaped(text)
 
 
 def kept_exception(r: Reader, e: BaseException | type[BaseException]) -> str:
@@ -213,11 +213,6 @@ def kept_exception(r: Reader, e: BaseException | type[BaseException]) -> str:
         name = f"{name}.{next(_NUMBERS)}"
     r.exceptions[name] = e
     return name
-
-
-def braces_doubled(s: str) -> str:
-    """A string as a format template."""
-    return s.replace("{", "{{").replace("}", "}}")
 
 
 def raise_always(exc: str, message: str, operands: Sequence[Value] = ()) -> None:

@@ -28,7 +28,7 @@ from irad.frontend.values.state import Name, Region
 from irad.ops.control import call as call_op
 from irad.ops.control import raise_if
 from irad.ops.core import effects
-from irad.ops.text import Slot
+from irad.ops.text import Slot, unescaped
 
 CAUGHT = (
     "code inside try may raise here depending on data, in a place where compiled code cannot catch it: in a comprehension, in a "
@@ -175,9 +175,7 @@ def _handler(r: Reader, s: ast.Try, kind: type[BaseException]) -> ast.ExceptHand
 
 def _caught_by(r: Reader, h: ast.ExceptHandler) -> Any:
     """The class of what a handler catches, or a tuple of such. Python looks for it only when something is raised: if there is no such
-
-    name, that error takes the place of whatever was raised.
-    """
+    name, that error takes the place of whatever was raised."""
     try:
         return BaseException if h.type is None else r.expr(h.type)
     except (AttributeError, NameError):
@@ -418,5 +416,5 @@ def _exception(r: Reader, n: Node) -> BaseException:
     kind, message = _kind(r, n), n.attrs["message"]
     if operands:
         return kind(Text(message, tuple(Arr(v) for v in operands)))
-    text = message.replace("{{", "{").replace("}}", "}")
+    text = unescaped(message)
     return kind(text) if text else kind()

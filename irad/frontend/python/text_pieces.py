@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from irad.errors import UnsupportedError
-from irad.frontend.control.regions import braces_doubled
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Text
-from irad.ops.text import choice_field, choices_of
+from irad.ops.text import choice_field, choices_of, escaped, unescaped
 
 _FIRST = 0xF0000  # marks are characters for private use
 
@@ -27,7 +26,7 @@ def together(texts: Iterable[Text | str]) -> Text | str:
     parts = list(texts)
     if all(isinstance(t, str) for t in parts):
         return "".join(parts)  # type: ignore[arg-type]
-    found = [t if isinstance(t, Text) else Text(braces_doubled(t), ()) for t in parts]
+    found = [t if isinstance(t, Text) else Text(escaped(t), ()) for t in parts]
     return Text("".join(t.template for t in found), tuple(o for t in found for o in t.operands))
 
 
@@ -66,7 +65,7 @@ def unmarked(s: str, fields: Fields) -> Text | str:
             out += field
             operands.append(operand)
         else:
-            out += braces_doubled(c)
+            out += escaped(c)
     return Text(out, tuple(operands))
 
 
@@ -102,7 +101,7 @@ def end_of(t: Any, before: Text) -> Text | str:
 def _tokens(t: Text | str) -> list[tuple[str, Arr | None]]:
     """The characters and fields of a text, one by one."""
     if isinstance(t, str):
-        return [(braces_doubled(c), None) for c in t]
+        return [(escaped(c), None) for c in t]
     operands = iter(t.operands)
     parts = re.findall(r"\{\{|\}\}|\{[^{}]*\}|[^{}]", t.template, re.DOTALL)
     return [(c, next(operands) if len(c) > 2 or c == "{}" else None) for c in parts]
@@ -114,15 +113,8 @@ def _text(tokens: list[tuple[str, Arr | None]]) -> Text:
 
 def _choices(tokens: list[tuple[str, Arr | None]]) -> tuple[str, ...] | None:
     """The strings that a part of a text may be; None if more than one choice or a number is in it."""
-    at = [k for k, (_, operand) in enumerate(tokens) if operand is not None]
-    if not at:
-        return (_plain(tokens),)
-    options = choices_of(tokens[at[0]][0]) if len(at) == 1 else None
-    return None if options is None else tuple(_plain(tokens[: at[0]]) + o + _plain(tokens[at[0] + 1 :]) for o in options)
-
-
-def _plain(tokens: list[tuple[str, Arr | None]]) -> str:
-    return "".join(c for c, _ in tokens).replace("{{", "{").replace("}}", "}")
+    template = _text(tokens).template
+    return choices_of(template) if any(operand is not None for _, operand in tokens) else (unescaped(template),)
 
 
 _EXACT = 22  # digits to which a number is rounded as its text is (irad.frontend.python.round)

@@ -12,12 +12,12 @@ import numpy as np
 
 from irad.core.foreign import is_library
 from irad.errors import UnsupportedError
-from irad.frontend.control.regions import braces_doubled as escape
 from irad.frontend.control.special import rely_on
 from irad.frontend.python.text_pieces import characters, marked, padded, together
 from irad.frontend.reader import Reader, expression
 from irad.frontend.values.arr import Arr, constant
 from irad.frontend.values.objects import Array, Choice, Text, class_of_number, describe, is_traced_deep, python_method
+from irad.ops.text import escaped
 
 
 @expression(ast.JoinedStr)
@@ -137,7 +137,7 @@ def _listed(r: Reader, opening: str, items: list[tuple[str, Any]], closing: str)
 
 def template_of(t: Text | str) -> Text:
     """Text as a template, if it has operands or none."""
-    return t if isinstance(t, Text) else Text(escape(t), ())
+    return t if isinstance(t, Text) else Text(escaped(t), ())
 
 
 def static_text(r: Reader, x: Any, how: str = "__str__") -> Any:

@@ -19,6 +19,7 @@ from irad.ops.control import if_, raise_if
 from irad.ops.core import effects
 from irad.ops.elementwise import eq, limit, ne, select
 from irad.ops.intervals import affine_of, definition, dim_interval
+from irad.ops.text import escaped
 
 _UNBOUNDED = 2**40  # extents that may be as large: no memory is so
 _STEPS = 64  # nodes compared for one question
@@ -136,7 +137,7 @@ def require(have: Dim, want: Dim, message: str, exc: str, stretch: Sequence[Dim]
         bad = bad & ne(dim_value(have), 0)
     for d in stretch:
         bad = bad & ne(dim_value(d), 1)
-    text = message.replace("{", "{{").replace("}", "}}") + " (extents {} and {} at run time)"
+    text = escaped(message) + " (extents {} and {} at run time)"
     raise_if(bad, dim_value(have), dim_value(want), exc=exc, message=text)
 
 
