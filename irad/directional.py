@@ -11,7 +11,7 @@ from irad.call.specialisation import specialise
 from irad.core.once import import_later
 from irad.core.tree import map_leaves
 from irad.errors import IradTypeError
-from irad.frontend.transforms.transform import bind
+from irad.frontend.transforms.transform import bind, derivative
 from irad.options import Options, positions_of, static_leaves
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _joint_static(fn: Any, static: Sequence[int], has_aux: bool) -> Callable[[An
             out, cts = _pulled(bound, [primals[k] for k in rest], cotangent)
         return out, tuple([cts[rest.index(k)] if k in rest else map_leaves(lambda _: 0.0, x) for k, x in enumerate(primals)])
 
-    return joint
+    return derivative(joint)
 
 
 def _joint(fn: Any) -> Callable[[Any, Any], Any]:
@@ -65,7 +65,7 @@ def _joint(fn: Any) -> Callable[[Any, Any], Any]:
     def joint(primals: Any, cotangent: Any) -> Any:
         return _pulled(fn, primals, cotangent)
 
-    return joint
+    return derivative(joint)
 
 
 def _pulled(fn: Any, primals: Any, cotangent: Any) -> Any:
@@ -81,7 +81,7 @@ def _joint_aux(fn: Any) -> Callable[[Any, Any], Any]:
         out, pullback, aux = vjp(fn, *primals, has_aux=True)
         return (out, aux), pullback(cotangent)
 
-    return joint
+    return derivative(joint)
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -111,7 +111,7 @@ def _along(fn: Any) -> Callable[[Any, Any], Any]:
     def along(primals: Any, tangents: Any) -> Any:
         return jvp(fn, primals, tangents)
 
-    return along
+    return derivative(along)
 
 
 def _along_aux(fn: Any) -> Callable[[Any, Any], Any]:
@@ -120,7 +120,7 @@ def _along_aux(fn: Any) -> Callable[[Any, Any], Any]:
     def along(primals: Any, tangents: Any) -> Any:
         return jvp(fn, primals, tangents, has_aux=True)
 
-    return along
+    return derivative(along)
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linear]:

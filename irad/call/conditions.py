@@ -36,11 +36,13 @@ def found_at(place: Place, fn: Any, leaves: Leaves, statics: Sequence[Any]) -> A
 @dataclass(frozen=True)
 class Kind:
     """`holds(found, expected)`: how it is evaluated. `write(places, register, condition)`: the operations of the machine that check
-    it; False if there are none for what is expected. `pair`: what is expected is the object at another place."""
+    it; False if there are none for what is expected. `pair`: what is expected is the object at another place; `group`: tuples of
+    objects at other places."""
 
     holds: Callable[[Any, Any], bool]
     write: Callable[[Places, int, Condition], bool] = lambda places, at, condition: False
     pair: bool = False
+    group: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Condition:
         kind, expected = KINDS[self.kind], self.expected
         try:
             found = found_at(self.place, fn, leaves, statics)
+            if kind.group:
+                expected = tuple(tuple(found_at(p, fn, leaves, statics) for p in places) for places in expected)
             return kind.holds(found, found_at(expected, fn, leaves, statics) if kind.pair else expected)
         except (LookupError, AttributeError, ValueError, TypeError, StopIteration):
             return False
@@ -68,7 +72,11 @@ class Condition:
         at, kind, p = places.at(self.place), KINDS[self.kind], places.program
         if kind.write(places, at, self):
             return
-        if kind.pair:
+        if kind.group:
+            first, others = self.expected
+            parts = [at, *map(places.at, (*first, *others))]
+            held = places.python(functools.partial(_group, kind.holds, len(first) + 1), *parts)
+        elif kind.pair:
             held = places.python(functools.partial(_pair, kind.holds), at, places.at(self.expected))
         else:
             held = places.python(functools.partial(_one, kind.holds, self.expected), at)
@@ -80,6 +88,10 @@ def _one(holds: Callable[[Any, Any], bool], expected: Any, x: Any) -> bool:
         return holds(x, expected)
     except Exception:  # an `__eq__` of the user's may raise anything
         return False
+
+
+def _group(holds: Callable[[Any, Any], bool], first: int, found: tuple[Any, ...]) -> bool:
+    return holds(found[0], (found[1:first], found[first:]))
 
 
 def _pair(holds: Callable[[Any, Any], bool], pair: tuple[Any, Any]) -> bool:
@@ -166,6 +178,12 @@ def _typed(places: Places, at: int, c: Condition) -> bool:
     return True
 
 
+def _apart(x: Any, rest: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+    """Are some things, x first, all different, and none of the others?"""
+    ids = {id(x), *map(id, rest[0])}
+    return len(ids) == len(rest[0]) + 1 and ids.isdisjoint(map(id, rest[1]))
+
+
 def _same(places: Places, at: int, c: Condition) -> bool:
     places.program.op("same", at, 0, places.at(c.expected))
     return True
@@ -189,6 +207,7 @@ KINDS: Mapping[str, Kind] = {
     "typed": Kind(lambda x, e: e.fits(x), _typed),
     "same": Kind(lambda x, y: x is y, _same, pair=True),
     "other": Kind(lambda x, y: x is not y, pair=True),
+    "apart": Kind(_apart, group=True),
     "int32": Kind(lambda x, e: bool(INT32[0] <= x <= INT32[1])),
 }
 
@@ -286,7 +305,7 @@ class Conditions:
 
         Programs ask more: that what is written lies apart from all other memory.
         """
-        if not self.traced.mutated:
+        if not self.traced.apart:
             return True
         arrays = [leaves[k] for k in self.dynamic if isinstance(leaves[k], np.ndarray)]
         return len({id(a) for a in arrays}) == len(arrays)

@@ -47,18 +47,21 @@ class Writer:
         root: Path = CALLED,
         donated: Mapping[int, int] = MappingProxyType({}),
     ):
-        if traced.writes or native.tapes or not native.direct:
+        if traced.writes or traced.once or native.tapes or not native.direct:
             raise NoProgram
         sized = any(not t.static for t in (*native.params, *native.outputs))
         if sized and (
-            traced.mutated or donated or any(not t.static and not m.before for t, m in zip(native.outputs, native.made))
+            traced.mutated
+            or traced.apart
+            or donated
+            or any(not t.static and not m.before for t, m in zip(native.outputs, native.made))
         ):
             raise NoProgram
         self.traced, self.native, self.root = traced, native, root
         self.infos = traced.in_leaves[: args.size + kwargs.size]
         self.inputs = len(native.params)
         self.donated = donated
-        self.results, self.mutated = traced.results, traced.mutated
+        self.results, self.mutated, self.apart = traced.results, traced.mutated, traced.apart
         self.program = Program(native, raiser, (len(args.children), tuple(kwargs.meta or ())))
         written = {m.target for m in self.mutated} | {("arg", k) for k in donated}
         self.places = Places(self.program, fn, root, self.infos, written)
@@ -89,14 +92,13 @@ class Writer:
         """Memory for the results, the kernel, and what it changes."""
         p = self.program
         written = {m.index: m for m in self.mutated}
-        arrays = self._arrays() if self.mutated or self.donated else []
+        arrays = self._arrays() if self.apart or self.donated else []
         groups = {self.traced.parameter(target): group for target, group in record_of(self.traced).items()} if arrays else {}
-        for m in self.mutated:
-            target, size = self.traced.parameter(m.target), _bytes(self.native.outputs[m.index])
+        sizes = dict(arrays)
+        for target in map(self.traced.parameter, self.apart):
             for arg, other in arrays:
                 if arg != target and (arg not in groups or groups[arg] != groups.get(target)):
-                    p.apart(target, size, arg, other)
-        sizes = dict(arrays)
+                    p.apart(target, sizes[target], arg, other)
         for param in self.donated.values():
             for arg, other in arrays:
                 if arg != param:

@@ -129,7 +129,7 @@ def write_backward(
     moved = tuple(Result(r.kind, None if r.index is None else r.index - shift, r.value) for r in grads)
     try:
         w = _Backward(traced, native, raiser, kept, cotangents)
-        w.results, w.mutated = moved, ()
+        w.results, w.mutated, w.apart = moved, (), ()
         w.inside()
         w.kernel()
         w.build(traced.out_tree.children[1], list(moved))

@@ -71,7 +71,7 @@ class IntoSpecialisation(Specialisation):
     def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = ((), {})) -> Any:
         return super().__call__(around(fn), leaves, rest, given)
 
-    def _exact(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+    def _exact(self, clash: str, fn: Any, given: Any) -> Any:
         raise IradValueError(
             "out shares memory with an argument, with an array that the function reads, or with another part of out; "
             "give it memory of its own, such as np.empty_like(...)"

@@ -19,6 +19,7 @@ from irad.codegen.call import machine as entry
 from irad.codegen.call.native import NativeCode
 from irad.core.ir import Graph, types
 from irad.core.lazy_dataclass import replace
+from irad.core.once import import_later
 from irad.core.tree import TreeDef, flatten, leaves_like
 from irad.core.types import Type
 from irad.errors import IradTypeError, ShapeError, UnsupportedError
@@ -148,9 +149,12 @@ class VjpSpecialisation:
 
         return fail
 
-    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> tuple[Any, Pullback]:
+    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = ((), {})) -> tuple[Any, Pullback]:
         """Run the forward: the result and its pullback."""
-        args = self.conditions.arguments(self.joint(fn), leaves, rest)
+        joint = self.joint(fn)
+        if self.traced.once or self.traced.apart:
+            import_later("irad.call.aliasing").refuse(self.traced, joint, leaves, rest, ((given[0], None), {}))
+        args = self.conditions.arguments(joint, leaves, rest)
         try:
             values = self.forward.run(args)
         except RaisedInGraph as e:

@@ -112,7 +112,7 @@ class Cache:
             while True:
                 s, leaves, rest = self.find(fn, args, kwargs)
                 try:
-                    return s(fn, leaves, rest, (args, kwargs)) if s.traced.writes else s(fn, leaves, rest)
+                    return s(fn, leaves, rest, (args, kwargs))
                 except Outgrown:
                     self._larger(s)
         except Exception as e:

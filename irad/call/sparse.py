@@ -86,8 +86,10 @@ class SparseSpecialisation:
         """Calls make SciPy objects, in Python."""
         return None
 
-    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
+    def __call__(self, fn: Any, leaves: Leaves, rest: Sequence[Any], given: Any = ((), {})) -> Any:
         """The blocks of the Jacobian as sparse arrays, nested as those of a dense one."""
+        if self.traced.once or self.traced.apart:
+            import_later("irad.call.aliasing").refuse(self.traced, fn, leaves, rest, given)
         try:
             data = self.native.run(self.conditions.arguments(fn, leaves, rest))
         except RaisedInGraph as e:

@@ -21,13 +21,13 @@ from irad.codegen.call.native import NativeCode
 from irad.core.ir import walk
 from irad.core.once import import_later
 from irad.core.room import Outgrown
-from irad.core.tree import leaf_fields, structured_nodes, with_whole
+from irad.core.tree import leaf_fields
 from irad.errors import IradError, IradValueError, UnsupportedError
 from irad.frontend.arguments import definition
 from irad.frontend.trace import trace
-from irad.frontend.transforms.transform import Transform
+from irad.frontend.transforms.transform import is_derivative
 from irad.frontend.values.guards import Path
-from irad.frontend.values.traced import GIVEN, Result, Sizes, Traced, record_of, with_own
+from irad.frontend.values.traced import GIVEN, Result, Sizes, Traced, with_own
 from irad.ops.control import RaisedInGraph
 from irad.ops.text import PARTS, Slot
 from irad.options import DEFAULT, Options, leaves_of, static_leaves, takes
@@ -43,7 +43,6 @@ class Specialisation:
         self.native: NativeCode = native_of(Job(traced.program, signature(traced.graph), options, donated))
         self.conditions = Conditions(traced, self.native.params, len(traced.in_leaves))
         self.holds = self.conditions.holds
-        self.records = record_of(traced)
         self.entry: entry.Program | None = None  # as `direct` made it: all lay their arguments out alike
 
     def direct(self, fn: Any) -> entry.Program | None:
@@ -75,11 +74,11 @@ class Specialisation:
         `given`: the arguments themselves, whose containers the function may change.
         """
         t = self.traced
-        if t.writes and write_back.ambiguous(t, fn, rest, given):
-            return fn(*given[0], **given[1])
+        if t.once or t.apart:
+            clash = import_later("irad.call.aliasing").clash(t, fn, leaves, rest, given)
+            if clash:
+                return self._exact(clash, fn, given)
         targets = [self._target(m.target, fn, leaves, rest) for m in t.mutated]
-        if targets and self._overlaps(targets, fn, leaves, rest):
-            return self._exact(fn, leaves, rest)
         for a in targets:
             if not a.flags.writeable:
                 raise ValueError("assignment destination is read-only")
@@ -128,34 +127,11 @@ class Specialisation:
         assert r.index is not None
         return finish(r.kind, out[r.index])
 
-    def _overlaps(self, targets: Sequence[Any], fn: Any, leaves: Leaves, rest: Sequence[Any]) -> bool:
-        """Does an array that is written share memory with an array that the program takes for another one?
-
-        An argument given twice is one array to the program; an argument that is also a captured array is two.
-        """
-        t = self.traced
-        others: list[tuple[Any, Any]] = [(("arg", k), x) for k, x in enumerate(leaves) if t.in_leaves[k].alias is None]
-        others += [(("capture", k), c.get(fn, rest)) for k, c in enumerate(t.captures)]
-        arrays = [(where, x) for where, x in others if isinstance(x, np.ndarray)]
-        group = self.records.get
-        return any(
-            m.target != where
-            and (where not in self.records or group(where) != group(m.target))
-            and np.may_share_memory(a, x)
-            and np.shares_memory(a, x)
-            for a, m in zip(targets, t.mutated)
-            for where, x in arrays
-        )
-
-    def _exact(self, fn: Any, leaves: Leaves, rest: Sequence[Any]) -> Any:
-        """Written memory that overlaps other memory in part: the plain function is exact about it."""
-        if isinstance(fn, Transform):
-            raise IradValueError(
-                "an array that the function writes overlaps another one in part; pass copies to differentiate it"
-            )
-        tree = self.traced.in_tree
-        args, kwargs = with_whole(tree, leaves, rest[len(rest) - len(structured_nodes(tree)) :])
-        return fn(*args, **kwargs)
+    def _exact(self, clash: str, fn: Any, given: Any) -> Any:
+        """What the program takes for two things is one: the plain function is exact about it."""
+        if is_derivative(fn):
+            raise IradValueError(clash)
+        return fn(*given[0], **given[1])
 
 
 def outgrown(native: NativeCode) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import collections
-import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.core.foreign import base_items, base_method, fill, own_names
+from irad.core.foreign import base_method, fill, own_names
 from irad.frontend.values.guards import Fixed, Path
-from irad.frontend.values.traced import GIVEN, Result, Traced, Write
+from irad.frontend.values.traced import GIVEN, Result, Write
 
 
 def find(path: Path, fn: Any, rest: Sequence[Any], given: Any) -> Any:
@@ -69,38 +67,3 @@ def _refill(container: Any, value: Any) -> None:
     else:
         base_method(container, "clear")()
         base_method(container, "extend")(value)
-
-
-def ambiguous(traced: Traced, fn: Any, rest: Sequence[Any], given: Any) -> bool:
-    """Is a container or object that the call changes found in two places, one of them among the arguments that are taken apart? The
-    program takes the two for several."""
-    parts = collections.Counter(map(id, _parts(given)))
-    owners = [(w.path.root == GIVEN, id(find(w.path, fn, rest, given))) for w in traced.writes]
-    if any(parts[owner] > among for among, owner in owners):
-        return True
-    return any(among for among, _ in owners) and not {owner for _, owner in owners}.isdisjoint(_captured(traced, fn, rest))
-
-
-def _captured(traced: Traced, fn: Any, rest: Sequence[Any]) -> Iterator[int]:
-    """Ids of what the program relies on outside."""
-    for g in traced.guards:
-        try:
-            yield id(g.path.get(fn, rest))
-        except (LookupError, AttributeError, ValueError, TypeError):
-            pass
-
-
-def _parts(x: Any) -> Iterator[Any]:
-    """All containers and objects among the arguments that are taken apart, as often as they are found."""
-    if isinstance(x, (list, tuple, collections.deque)):
-        yield x
-        for e in base_items(x):
-            yield from _parts(e)
-    elif isinstance(x, dict):
-        yield x
-        for e in base_method(x, "values")():
-            yield from _parts(e)
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        yield x
-        for name in own_names(x):
-            yield from _parts(getattr(x, name))

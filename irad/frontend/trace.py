@@ -149,11 +149,12 @@ class _Attempt:
                 results, values, out_tree, own = self._results(out)
                 mutated = self._mutations(values)
                 writes = written_back(self.reader, lambda x: self._assigned(x, values))
-                rely_on_others(self.reader)
+                self.once = rely_on_others(self.reader)
+                apart = self._apart()
             except IradError as e:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
-        return self._traced(name, nodes, values, results, out_tree, mutated, own, writes)
+        return self._traced(name, nodes, values, results, out_tree, mutated, apart, own, writes)
 
     def _without_functions(self) -> Restart | None:
         """Read it again with each call in place: what cannot be done is not to depend on which calls became functions."""
@@ -255,16 +256,26 @@ class _Attempt:
         path = self.reader.captures.path(cell)
         return None if path is None else ("capture", path)
 
-    def _mutations(self, values: list[Value]) -> list[tuple[tuple[str, Any], int]]:
-        r = self.reader
-        out = []
-        arrays: list[tuple[tuple[str, Any], Array]] = [
+    def _arrays(self) -> list[tuple[tuple[str, Any], Array]]:
+        """Arrays of the caller's."""
+        captures = self.reader.captures
+        given = [
             (("arg", k), o)
             for k, o in enumerate(self.arguments.objects)
             if isinstance(o, Array) and self.arguments.infos[k].alias is None
         ]
-        arrays += [(("capture", r.captures.path(m.cell)), m) for m in r.captures.mirrors.values() if isinstance(m, Array)]
-        for target, a in arrays:
+        return [*given, *((("capture", captures.path(m.cell)), m) for m in captures.mirrors.values() if isinstance(m, Array))]
+
+    def _apart(self) -> list[tuple[str, Any]]:
+        """Arrays of the caller's that are written, or of which a transform's copy is, where there are others."""
+        arrays, copied = self._arrays(), self.reader.outside.written
+        found = [target for target, a in arrays if a.cell.outside and (a.cell.written or a.cell in copied)]
+        return found if len(arrays) > 1 else []
+
+    def _mutations(self, values: list[Value]) -> list[tuple[tuple[str, Any], int]]:
+        r = self.reader
+        out = []
+        for target, a in self._arrays():
             if a.cell.outside and a.cell.written:
                 self.numbers[r.kept.cells.index(a.cell)] = len(values)
                 out.append((target, len(values)))
@@ -279,10 +290,13 @@ class _Attempt:
         results: list[Result],
         out_tree: TreeDef,
         mutated: Any,
+        apart: list[tuple[str, Any]],
         own: Any,
         writes: list[Write],
     ) -> Traced:
-        captures = self._used(nodes, values, [*results, *(x for w in writes for x in w.results)], mutated)
+        captures = self._used(
+            nodes, values, [*results, *(x for w in writes for x in w.results)], [*(t for t, _ in mutated), *apart]
+        )
         used = {c.path for c in captures}
         for c in self.reader.captures.params.values():
             if (
@@ -311,13 +325,15 @@ class _Attempt:
             tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
             tuple(replace(w, results=tuple(map(fixed, w.results))) for w in writes),
             tuple(self.arguments.extents),
+            self.once,
+            tuple(map(fix, apart)),
         )
 
-    def _used(self, nodes: Any, values: list[Value], results: list[Result], mutated: Any) -> list[Capture]:
+    def _used(self, nodes: Any, values: list[Value], results: list[Result], changed: Any) -> list[Capture]:
         """Captures that the program reads, changes or returns."""
         read = set(free(Graph(tuple(self.params), nodes, tuple(values))))
         kept = {x.same_as[1] for x in results if x.same_as is not None and x.same_as[0] == "capture"}
-        kept |= {t[1] for t, _ in mutated if t[0] == "capture"}
+        kept |= {t[1] for t in changed if t[0] == "capture"}
         return [c for p, c in self.reader.captures.params.items() if c.value in read or p in kept]
 
 

@@ -59,6 +59,13 @@ class Slotted:
     def __init__(self):
         self.k = 1.5
 
+class Tally(list):
+    n = 1
+    def add(self, x):
+        self.n = self.n + 1
+        self.append(2.0 * self[0])
+        return self.n * self[-1]
+
 @dataclasses.dataclass
 class Tagged:
     w: Any
@@ -146,6 +153,8 @@ STATE: dict[str, tuple[str, list[str], list[str]]] = {
     "assigned": ("Thing()", ["marked({})", "counted({})", "rated({})", "noted({}, 'mark')", "noted({}, 'rate')", "kept({})"],
                  ["{}.mark = {c}", "{}.__dict__.pop('mark', None)", "{}.rate = {c}", "{}.__dict__.pop('rate', None)", "Thing.rate = {c}", "Thing.mark = {c}",
                   "type.__delattr__(Thing, 'mark')", "{}.count = {n}", "{}.k = {c}"]),
+    "tally": ("Tally([1.5])", ["{}.add(x)", "{}.n * {}[-1]", "len({}) + {}.add(x)"],
+              ["{}.append({c})", "{}.n = {n}", "{}[0] = {c}", "{} = Tally([{c}, 1.0])", "Tally.n = {n}", "{}.__dict__.pop('n', None)"]),
     "builtin": ("1.0", ["abs(x)", "max({}, x[0])", "pow({}, 2.0)"],
                 ["globals()['abs'] = np.sin", "globals().pop('abs', None)", "globals()['max'] = min", "globals().pop('max', None)", "{} = {c}",
                  "globals()['pow'] = lambda x, y: x - y"]),
@@ -172,7 +181,9 @@ def generate(seed: int, features: frozenset[str] | None = None) -> Case:
         return [n for n in known if features is None or n in features] or known[:1]
 
     call = r.choice(pick(CALLS))
-    kinds = [r.choice(pick(n for n in STATE if n != "assigned" or call == "changing")) for _ in range(r.randrange(1, 4))]
+    kinds = [
+        r.choice(pick(n for n in STATE if n not in ("assigned", "tally") or call == "changing")) for _ in range(r.randrange(1, 4))
+    ]
     shared = len(kinds) > 1 and (features is None or "shared" in features) and r.random() < 0.4  # two names of one object
     kinds[1:2] = kinds[:1] if shared else kinds[1:2]
     names = [f"s{k}" for k in range(len(kinds))]
@@ -228,6 +239,7 @@ _RUNS: dict[str, tuple[str, str]] = {
     "nested": ("irad.compile(lambda x: irad.grad(f)(x) * 2.0)", "run(x), 2 * slopes(x)"),
     "donate": ("irad.compile(lambda x, y: (f(x), y * f(x)), donate=(1,))", "run(x, np.ones(3)), (f(x.copy()), np.full(3, f(x.copy())))"),
     "given twice": ("irad.compile(two)", "both(run, x), both(two, x)"),
+    "derivative of one given twice": ("irad.value_and_grad(exchange)", "by_pairs(x)"),
     "static": ("irad.compile(lambda x, n: f(x) * n, static='n')", "(run(x, 2), run(x, 3)), (2 * f(x.copy()), 3 * f(x.copy()))"),
     "threads": ("irad.compile(f, threads=2)", "together(x), (f(x.copy()), f(x + 1), f(x.copy()), f(x + 1))"),
     "hessian": ("irad.hessian(f)", "run(x), curves(x)"),
@@ -246,18 +258,24 @@ FEATURES = (*STATE, *CALLS, "alias", "shared")
 # What a call needs besides: the text is only in cases of that call.
 _HELPERS = {
     "changing": """def held():
-    return [v for n, v in sorted(globals().items()) if n[0] == "s" and n[1:].isdigit() and isinstance(v, Thing)]
+    return [v for n, v in sorted(globals().items()) if n[0] == "s" and n[1:].isdigit() and isinstance(v, (Thing, Tally))]
+
+def items(v):
+    return list(v) if isinstance(v, list) else []
 
 def put(before):
-    for v, own in before:
+    for v, own, held in before:
         vars(v).clear()
         vars(v).update(own)
+        if isinstance(v, list):
+            v[:] = held
 
 def attributes():
-    return [float(x) for v in held() for n in sorted(vars(v)) for x in (len(n), 0.0 if callable(vars(v)[n]) else np.sum(vars(v)[n]))]
+    own = [float(x) for v in held() for n in sorted(vars(v)) for x in (len(n), 0.0 if callable(vars(v)[n]) else np.sum(vars(v)[n]))]
+    return [*own, *(float(x) for v in held() for x in items(v))]
 
 def changed(x):
-    before = [(v, dict(vars(v))) for v in held()]
+    before = [(v, dict(vars(v)), items(v)) for v in held()]
     got = run(x.copy()), attributes()
     put(before)
     want = f(x.copy()), attributes()
@@ -293,6 +311,26 @@ def both(g, x):
     if np.sum(x) > 1.0:
         out += [g(second, second), g(second, first)]
     return (*out, *first, *second)
+""",
+    "derivative of one given twice": """def exchange(x, p, q):
+    p[0] = np.sum(x) * 2.0
+    p.append(1.5)
+    return f(x) * q[0] + len(q)
+
+def by_pairs(x):
+    got, want = [], []
+    for once in (True, False, True):
+        pair = lambda: ([3.0], [0.5]) if once else ([[3.0]] * 2)
+        try:
+            value, slope = run(x, *pair())
+        except irad.errors.IradValueError as e:
+            assert not once and "twice" in str(e), e
+            continue
+        g = lambda x: exchange(x, *pair())
+        h, e = 1e-5, np.eye(3)
+        got += [value, *slope]
+        want += [g(x), *((g(x + h * d) - g(x - h * d)) / (2 * h) for d in e)]
+    return tuple(got), tuple(want)
 """,
     "linearize": """def linear(x):
     y, push = run(x)
@@ -402,7 +440,7 @@ def change(step):
 
 def check(x):
     x = {"x" if call == "compile" else "x.copy()"}
-    {"before = [(v, dict(vars(v))) for v in held()]" if call == "changing" else ""}
+    {"before = [(v, dict(vars(v)), items(v)) for v in held()]" if call == "changing" else ""}
     try:
         f(x.copy())
     except Exception:

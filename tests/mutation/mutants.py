@@ -57,8 +57,8 @@ SUBSCRIPTS = "irad/frontend/reading/subscripts.py"
 ASSUMPTIONS = [
     mutant("alias-arguments", "assumption", "irad/call/conditions.py", 'return Condition("same", k, info.alias)',
            'return Condition("int32", k) if False else Condition("type", k, np.ndarray)', "api layouts"),
-    mutant("overlapping-arguments", "assumption", "irad/call/specialisation.py",
-           "            and np.may_share_memory(a, x)\n            and np.shares_memory(a, x)\n", "            and a is x\n", "layouts"),
+    mutant("overlapping-arguments", "assumption", "irad/call/aliasing.py",
+           "not (np.may_share_memory(arrays[target], x) and np.shares_memory(arrays[target], x))", "arrays[target] is not x", "layouts"),
     mutant("callbacks", "assumption", CAPTURES, "        for name, callback in self.callbacks.items():\n            reach",
            "        for name, callback in ():\n            reach", "api", features=('array', 'callback that stores')),
     mutant("closures-of-one-code", "assumption", "irad/frontend/reading/recursion.py", "    if a.code is not b.code or a.around is not b.around:\n        return False\n",

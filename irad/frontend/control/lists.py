@@ -224,6 +224,7 @@ def change(r: Reader, container: Any) -> Any:
         raise UnsupportedError(
             f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
         )
+    r.outside.note(container)
     original = r.captures.originals.get(id(container))
     given = r.captures.inputs.get(id(container)) is container
     found = r.captures.given.get(id(container)) if given else r.captures.path(original)

@@ -8,7 +8,6 @@ import sys
 import types
 from typing import Any
 
-from irad.core.array_classes import ArrayOfClass
 from irad.core.foreign import CODE, found_in_class, is_container, is_in_class, is_instance, is_library, is_value, own_names
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import branch, disjunction
@@ -432,9 +431,10 @@ def frozen(message: str) -> AttributeError:
 
 def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:
     """Where an attribute that is assigned is kept: for objects from outside, in the state of the program."""
+    r.outside.note(obj)
     path = place_of(r, obj)
     given = r.captures.given.get(id(obj)) if r.captures.inputs.get(id(obj)) is obj else None
-    if isinstance(obj, ArrayOfClass) and id(obj) in r.captures.originals:
+    if id(obj) in r.captures.originals:
         given = r.captures.path(r.captures.originals[id(obj)])
     if given is not None:
         r.outside.hold(obj, given)

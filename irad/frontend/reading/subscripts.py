@@ -329,6 +329,7 @@ def put(r: Reader, x: Array, new: Any) -> None:
     """Replace the whole content of an array, through its steps."""
     content = x.memory.replaced(new) if x.steps else new
     x.cell.written = True
+    r.outside.note(x.cell)
     r.state.assign(Storage(x.cell), content.value if isinstance(content, Arr) else content)
 
 

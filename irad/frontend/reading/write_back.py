@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +19,6 @@ from irad.frontend.values.outside import CONTAINERS, Held
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.traced import GIVEN, Result, Write
 from irad.frontend.values.unfit import UNFIT, unfit
-
-_MOST_PAIRS = 2048
 
 
 def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
@@ -55,22 +54,29 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
     return out
 
 
-def rely_on_others(r: Reader) -> None:
+def rely_on_others(r: Reader) -> tuple[Path, ...]:
     """What the program changes outside is no other thing of its class that it reads there: a change of one would be one of both.
 
-    Of very many things only the first pairs are compared: each pair costs time at each call.
+    Gives the paths of what must be found once only, since it, or another thing of its class, is among the arguments.
     """
-    found = [x for x in r.captures.paths.values() if not isinstance(x[1].root, Fixed)]
-    done = set[frozenset[Path]]()
-    for owner, path in r.outside.owners():
+    found = [(x, path) for x, path in r.captures.paths.values() if not isinstance(path.root, Fixed)]
+    given = collections.Counter(type(x) for x in r.captures.inputs.values() if r.captures.path(x) is None)
+    outside = collections.Counter(type(x) for x, _ in found)
+    once, changed = list[Path](), dict[type, list[Path]]()
+    for path, owner in r.outside.changed.items():
         obj = r.captures.originals.get(id(owner), owner)
-        if path.root == GIVEN or isinstance(path.root, Fixed):
-            continue
-        for other, at in found:
-            pair = frozenset((path, at))
-            if other is not obj and type(other) is type(obj) and pair not in done and len(done) < _MOST_PAIRS:
-                done.add(pair)
-                r.captures.guard(path, "other", at)
+        path = r.captures.path(obj) or path
+        own = path.root == GIVEN
+        if not isinstance(path.root, Fixed):
+            once += [path] if given[type(obj)] > own or own and outside[type(obj)] else []
+            if not own:
+                changed.setdefault(type(obj), []).append(path)
+    for cls, paths in changed.items():
+        own_paths = set(paths)
+        others = [path for x, path in found if type(x) is cls and path not in own_paths]
+        if len(paths) + len(others) > 1:
+            r.captures.guard(paths[0], "apart", (tuple(paths[1:]), tuple(others)))
+    return tuple(once)
 
 
 def _only_appended(r: Reader, h: Held) -> bool:

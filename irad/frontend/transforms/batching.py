@@ -17,7 +17,7 @@ from irad.errors import IradTypeError, IradValueError, ShapeError, UnsupportedEr
 from irad.frontend.control.lists import with_items
 from irad.frontend.control.regions import dead_end, run_region
 from irad.frontend.reader import Reader
-from irad.frontend.transforms.linearise import is_leaf, opened
+from irad.frontend.transforms.linearise import is_leaf, note_copies, opened
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.objects import Array, Cell, describe, is_number
 from irad.frontend.values.unfit import UNFIT, unfit
@@ -30,6 +30,7 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
     axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     if len(axes) != len(args):
         raise IradValueError(f"vmap: in_axes {in_axes} has {len(axes)} entries for {len(args)} arguments")
+    given = [*args, *kwargs.values()]
     args = [x if axis is None else opened(r, x) for x, axis in zip(args, axes)]
     found, tree = flatten((args, kwargs), is_leaf, r.is_opened)
     _refuse_structured(tree)
@@ -40,7 +41,9 @@ def apply_vmap(r: Reader, fun: Any, args: list[Any], kwargs: dict[str, Any], in_
 
     def body() -> tuple[TreeDef, list[Value]]:
         inner_args, inner_kwargs = tree.unflatten([_element(x, p, b) for x, p, b in zip(found, params, batched)])
-        _own(r, [*inner_args, *inner_kwargs.values()])
+        copies = [*inner_args, *inner_kwargs.values()]
+        note_copies(r, given, copies)
+        _own(r, copies)
         return _results(r, r.call(fun, list(inner_args), dict(inner_kwargs)))
 
     region = run_region(r, body)

@@ -14,7 +14,7 @@ from irad.core.foreign import CODE, WRAPPERS, advice, is_instance, is_value, own
 from irad.core.ir import Graph, Value, current
 from irad.core.lazy_dataclass import dataclass
 from irad.core.structured import Bytes, Structured
-from irad.core.tree import TreeDef, attributes, flatten, leaf_fields, parts, rebuild
+from irad.core.tree import Attributes, TreeDef, attributes, flatten, leaf_fields, parts, rebuild
 from irad.core.types import Type
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
 from irad.frontend.control.lists import with_items
@@ -22,7 +22,9 @@ from irad.frontend.control.regions import Dead, run_region
 from irad.frontend.reader import Reader
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.arr import Arr, lift
+from irad.frontend.values.guards import Path
 from irad.frontend.values.objects import Array, Cell, Nullable, describe, is_number
+from irad.frontend.values.outside import Copied
 from irad.frontend.values.unfit import UNFIT, unfit
 from irad.ops.array import zeros
 from irad.ops.elementwise import cast_to
@@ -78,6 +80,41 @@ def opened(r: Reader, x: Any) -> Any:
     return r.state.made(rebuild(cls, meta, found))
 
 
+def note_copies(r: Reader, given: Sequence[Any], copies: Sequence[Any]) -> None:
+    """A transform calls its function with copies of some arguments: what changes in them is found outside where the arguments are."""
+    found: dict[int, Copied] = {}
+
+    def mark(x: Any, copy: Any, path: Path | None) -> None:
+        new = r.outside.copied(x, copy, path)
+        first = found.setdefault(id(x), new)
+        if first.copy is not copy:
+            first.twice = new.twice = True
+
+    def note(x: Any, copy: Any) -> None:
+        if isinstance(x, Array) and isinstance(copy, Array):
+            mark(x.cell, copy.cell, None)
+        if is_leaf(x) or is_value(x):
+            return
+        mark(x, copy, found_outside(r, x))
+        node = parts(copy) or (attributes(copy) if r.is_opened(copy) else None)
+        if node is None:
+            return
+        named = isinstance(node[1], Attributes) and node[1].names
+        held = [r.getattr(x, n) for n in node[1].names] if named else (parts(x) or attributes(x))[2]
+        for a, b in zip(held, node[2]):
+            note(a, b)
+
+    for x, copy in zip(given, copies):
+        note(x, copy)
+
+
+def found_outside(r: Reader, x: Any) -> Path | None:
+    """Where a container or object is found outside of the program."""
+    if r.captures.inputs.get(id(x)) is x:
+        return r.captures.given.get(id(x))
+    return r.captures.path(r.captures.originals.get(id(x), x))
+
+
 def _check_numbers(tree: TreeDef, x: Any, k: int) -> None:
     """Raises IradTypeError for an argument to differentiate by that has no number in it."""
     if tree.size == 0 and _some(tree):
@@ -126,6 +163,7 @@ def linearise(
         inner = list(args)
         for k, tree in zip(argnums, trees):
             inner[k] = tree.unflatten([next(objects) for _ in range(tree.size)])
+        note_copies(r, [*args, *kwargs.values()], [*inner, *kwargs.values()])
         return outcome(r, r.call(fun, inner, kwargs))
 
     with r.kept.frozen(), _one_order_more(r):

@@ -30,6 +30,17 @@ class Wrapper:
     """An object that is called like the function `__wrapped__`: in compiled code, a call of it is one of that function."""
 
 
+def derivative(fn: Any) -> Any:
+    """A function of irad's own that only compiled code can run: it calls irad.jvp or irad.vjp on the user's."""
+    fn.derivative = True
+    return fn
+
+
+def is_derivative(fn: Any) -> bool:
+    """Can only compiled code run a function?"""
+    return isinstance(fn, Transform) or getattr(fn, "derivative", False) is True
+
+
 class Transform:
     """A function made from another one: `kind` of KINDS applied to `fun`.
 

@@ -207,7 +207,7 @@ class Captures:
             self.guard(path, "same", first)
 
     def guard(self, path: Path, kind: str, expected: Any) -> None:
-        named = kind in ("lacks", "lacks own", "owns", "same", "other")  # there may be several of one kind
+        named = kind in ("lacks", "lacks own", "owns", "same", "other", "apart")  # there may be several of one kind
         self.guards.setdefault((path, kind, expected if named else None), Guard(path, kind, expected))
 
     def take(self, obj: Any, path: Path) -> Any:
@@ -354,7 +354,7 @@ class Captures:
     def forget(self, path: Path) -> None:
         """The program does not rely on what a list holds that is only appended to, but that it is one."""
         inside = lambda p: p.root == path.root and p.steps[: len(path.steps)] == path.steps
-        for key in [k for k, g in self.guards.items() if inside(g.path) and g.kind not in ("same", "other")]:
+        for key in [k for k, g in self.guards.items() if inside(g.path) and g.kind not in ("same", "other", "apart")]:
             del self.guards[key]
         self.forgotten |= {p for p in self.params if inside(p)}
         self.guard(path, "type", list)

@@ -12,8 +12,9 @@ from typing import Any
 
 from irad.core.foreign import base_items, base_method, own_names
 from irad.core.lazy_dataclass import dataclass
+from irad.errors import UnsupportedError
 from irad.frontend.values.guards import Path
-from irad.frontend.values.objects import UNDEFINED, Env
+from irad.frontend.values.objects import UNDEFINED, Cell, Env
 from irad.frontend.values.state import same
 
 CONTAINERS = (list, dict, collections.deque)
@@ -33,11 +34,24 @@ class Assigned:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A container, or an object among the arguments, that changes: what stands for it, what it held at first, and where it is found."""
+    """A container, or an object among the arguments, that changes: what stands for it, the items and attributes that it had at first, and
+    where it is found."""
 
     container: Any
     first: Any
+    attributes: dict[str, Any]
     path: Path
+
+
+@dataclass(eq=False)
+class Copied:
+    """A copy that a transform works on, what it is a copy of, and where that is found, if it is outside. `twice`: there are several
+    copies of it, or it is given itself, too."""
+
+    copy: Any
+    of: Any
+    path: Path | None
+    twice: bool = False
 
 
 class Outside:
@@ -46,6 +60,9 @@ class Outside:
     def __init__(self) -> None:
         self._assigned: dict[int, Assigned] = {}
         self._held: dict[int, Held] = {}
+        self._copies: dict[int, Copied] = {}  # by the id of the copy
+        self.written: set[Cell] = set()  # storage of arrays of which a transform's copy is written
+        self.changed: dict[Path, Any] = {}  # what is changed, or a copy of it in a transform: where it is found -> itself
 
     def __bool__(self) -> bool:
         return bool(self._assigned)
@@ -65,6 +82,8 @@ class Outside:
         found = self._assigned.get(id(owner))
         if found is None:
             found = self._assigned[id(owner)] = Assigned(owner, path, kind, Env(stamp=0), {})
+            if kind == "attr":
+                self.changed[path] = owner
         if name not in found.first:
             found.first[name] = now
             if now is not UNDEFINED:
@@ -74,8 +93,30 @@ class Outside:
     def hold(self, container: Any, path: Path) -> None:
         """Note what a container holds before it is changed for the first time."""
         if id(container) not in self._held:
-            first = base_method(container, "copy")() if isinstance(container, CONTAINERS) else _attributes(container)
-            self._held[id(container)] = Held(container, first, path)
+            first = base_method(container, "copy")() if isinstance(container, CONTAINERS) else None
+            self._held[id(container)] = Held(container, first, _attributes(container), path)
+            self.changed[path] = container
+
+    def copied(self, x: Any, copy: Any, path: Path | None) -> Copied:
+        """A transform works on a copy of x, which is found at a path unless it is a copy itself, or made in the program."""
+        old = self._copies.get(id(x))
+        first = old if path is None and old is not None and old.copy is x else Copied(x, x, path)
+        new = self._copies[id(copy)] = Copied(copy, first.of, first.path, first.twice)
+        return new
+
+    def note(self, x: Any) -> None:
+        """What changes may be a copy. Raises UnsupportedError where there is another copy, which would not change."""
+        found = self._copies.get(id(x))
+        if found is None or found.copy is not x:
+            return
+        if found.twice:
+            raise UnsupportedError(
+                f"{'an array' if isinstance(x, Cell) else f'a {type(x).__name__}'} that is given twice to a function under a derivative or vmap is changed there; give a copy of it"
+            )
+        if isinstance(x, Cell):
+            self.written.add(found.of)
+        elif found.path is not None:
+            self.changed[found.path] = found.of
 
     def assigned(self) -> Iterator[tuple[Assigned, str, Any]]:
         """The names that have other values in the end."""
@@ -101,19 +142,13 @@ class Outside:
             if not equal:
                 yield h
 
-    def owners(self) -> Iterator[tuple[Any, Path]]:
-        """What the program changes: objects, and what stands for containers; and where they are found."""
-        yield from ((a.owner, a.path) for a in self._assigned.values() if a.kind == "attr")
-        yield from ((h.container, h.path) for h in self._held.values())
-
     def _of_arguments(self) -> Iterator[tuple[Assigned, str, Any]]:
         for h in self._held.values():
-            if not isinstance(h.container, CONTAINERS):
-                now = _attributes(h.container)
-                for name in {**h.first, **now}:
-                    value = now.get(name, UNDEFINED)
-                    if not same(value, h.first.get(name, UNDEFINED)):
-                        yield Assigned(h.container, h.path, "attr", Env(), {}), name, value
+            now = _attributes(h.container)
+            for name in {**h.attributes, **now}:
+                value = now.get(name, UNDEFINED)
+                if not same(value, h.attributes.get(name, UNDEFINED)):
+                    yield Assigned(h.container, h.path, "attr", Env(), {}), name, value
 
 
 def _attributes(x: Any) -> dict[str, Any]:

@@ -78,9 +78,12 @@ class Result:
 class Mutation:
     """An argument leaf ("arg", k) or capture ("capture", k) that the function changes; its final content is result `index`."""
 
-    target: tuple[str, int]
+    target: Target
     index: int
 
+
+Target = tuple[str, int]
+"""An argument leaf ("arg", k) or a capture ("capture", k)."""
 
 GIVEN = "given"
 """The root of paths from the arguments of a call, the pair of the positional and the named ones."""
@@ -105,7 +108,9 @@ class Traced:
     """A traced function. Parameters of the entry graph: run-time extents, dynamic argument leaves in order, then captures.
 
     `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
-    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object.
+    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object. `once`: where things are found
+    that the function changes, maybe inside of a derivative only, and that it takes for others than all else that a call gives. `apart`:
+    arrays of which the same is true.
     """
 
     program: Program
@@ -121,6 +126,8 @@ class Traced:
     identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
     writes: tuple[Write, ...] = ()
     extents: tuple[RunTime, ...] = ()
+    once: tuple[Path, ...] = ()
+    apart: tuple[Target, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -163,9 +170,9 @@ def with_own(t: Traced) -> Traced:
     return replace(t, out_tree=tree, results=tuple(results))
 
 
-def record_of(t: Traced) -> dict[tuple[str, int], Any]:
+def record_of(t: Traced) -> dict[Target, Any]:
     """Which structured array an argument leaf or captured array is a field of: the fields of one do not overlap."""
-    found: dict[tuple[str, int], Any] = {}
+    found: dict[Target, Any] = {}
     for first, tree in structured_nodes(t.in_tree):
         alias = t.in_leaves[first].alias
         taken = (k for k in range(first, first + tree.size) if t.in_leaves[k].param is not None)

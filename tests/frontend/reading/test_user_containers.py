@@ -204,3 +204,41 @@ def test_one_of_two_with_attributes() -> None:
 
     with pytest.raises(UnsupportedError, match="on one path"):
         irad.compile(f)(X)
+
+
+class Counted(list):
+    def append(self, x: Any) -> None:
+        self.n = getattr(self, "n", 0) + 1
+        self.last = x
+        list.append(self, 3 * x)
+
+
+class Cache(dict):
+    hits: int
+
+    def put(self, k: str, x: Any) -> None:
+        self.hits = self.hits + 1
+        self[k] = x
+
+
+def test_attributes_beside_items_are_written_back() -> None:
+    kept, found = Counted([1.0]), Cache(a=1.0)
+
+    def captured(x: Any) -> Any:
+        kept.append(x)
+        found.put("a", 2 * x)
+        return kept[0] * x + kept.n + found["a"] * found.hits
+
+    def given(q: Any, x: Any) -> Any:
+        q.append(x)
+        return q[0] * x + q.n
+
+    compiled, slope = irad.compile(captured), irad.grad(captured)
+    kept.n = 5
+    for n, x in enumerate((2.0, 3.0)):
+        found.hits = n
+        assert compiled(x) == x + 6 + n + 2 * x * (n + 1)
+        assert (kept.n, kept.last, found.hits, list(kept)) == (6 + n, x, n + 1, [1.0, 6.0, 9.0][: n + 2])
+    assert slope(3.0) == 1 + 2 * 3 and (kept.n, found.hits) == (7, 2)
+    q, of_argument = Counted([1.0]), irad.compile(given)
+    assert [of_argument(q, 2.0), of_argument(q, 2.0)] == [3.0, 4.0] and vars(q) == {"n": 2, "last": 2.0}
