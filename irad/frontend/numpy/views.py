@@ -302,7 +302,7 @@ def unstack(r: Reader, x: Array, /, *, axis: int = 0) -> Any:
     return tuple(r.getitem(moved, k) for k in range(static_int(from_dim(moved.shape[0]), "the extent of the axis of np.unstack")))
 
 
-@register("split", "array_split")
+@register("array_split")
 def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, *, even: bool = False) -> Any:
     k = normalize_axis(axis, len(ary.shape))
     given = isinstance(indices_or_sections, (list, tuple, Array))
@@ -311,10 +311,21 @@ def array_split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0, 
     return r.state.made([at(r, ary, (slice(None),) * k + (slice(lo, hi),)) for lo, hi in zip(edges, edges[1:])])
 
 
-FUNCTIONS[np.split] = lambda r, ary, sections, axis=0: array_split(r, ary, sections, axis, even=True)
-FUNCTIONS[np.vsplit] = lambda r, ary, sections: array_split(r, ary, sections, 0, even=True)
-FUNCTIONS[np.hsplit] = lambda r, ary, sections: array_split(r, ary, sections, int(len(ary.shape) > 1), even=True)
-FUNCTIONS[np.dsplit] = lambda r, ary, sections: array_split(r, ary, sections, 2, even=True)
+@register("split")
+def split(r: Reader, ary: Array, indices_or_sections: Any, axis: Any = 0) -> Any:
+    return array_split(r, ary, indices_or_sections, axis, even=True)
+
+
+def _split_along(name: str, axis: int) -> None:
+    """np.hsplit and its kin: of an array of one axis, np.hsplit splits that one."""
+
+    @register(name)
+    def cut(r: Reader, ary: Array, indices_or_sections: Any) -> Any:
+        return array_split(r, ary, indices_or_sections, axis if name != "hsplit" else int(len(ary.shape) > 1), even=True)
+
+
+for _name, _axis in (("vsplit", 0), ("hsplit", 1), ("dsplit", 2)):
+    _split_along(_name, _axis)
 
 
 def _part(name: str) -> View:

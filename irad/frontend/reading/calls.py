@@ -209,7 +209,7 @@ def _of_object_model(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]
 
 # modules that are imported when a function of these is met
 _LATER = {
-    "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects", "copy": "python.copies",
+    "warnings": "reading.effects", "_warnings": "reading.effects", "logging": "reading.effects", "time": "reading.effects", "copy": "python.copies", "inspect": "reading.inspected",
     "numpy.matrixlib": "reading.np_matrix", "numpy.random": "reading.random_draws", "random": "reading.python_random", "scipy.sparse": "reading.sparse",
     **dict.fromkeys(("math", "bisect", "_bisect", "heapq", "_heapq", "statistics", "functools", "_functools", "queue", "_queue"), "reading.standard"),
 }  # fmt: skip
