@@ -92,4 +92,5 @@ class Activation:
     rest: Rest | None = None  # of the statement that is running
     iterated: list[Any] = field(default_factory=list)  # what the loops that are running go over
     held: Any = None  # what it has raised, see irad.frontend.reading.held
+    running: ast.stmt | None = None  # the innermost statement that is running
     around: Env | None = None  # the names of the function that it was defined in; `env` is inside of its own in a comprehension

@@ -130,7 +130,7 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     if (
         node is None
         or depth == 0
-        or node.op.intervals is None
+        or (node.op.intervals is None and node.op.name != "sum")
         or is_complex(dtype)
         or is_float(dtype)
         and node.op.name not in _EXACT
@@ -141,10 +141,20 @@ def _derived(v: Value, chain: list[_Scope], depth: int) -> Interval:
     given = [_interval(x, chain, depth - 1) for x in node.inputs]
     if any(least > most for least, most in given):  # nothing gets here
         return whole
-    a, b = node.op.intervals(*given, **node.attrs)
+    a, b = node.op.intervals(*given, **node.attrs) if node.op.intervals is not None else _of_sum(node, given[0], chain, depth)
     if node.op.name == "cast" and not is_float(dtype) and node.inputs[0].type.differentiable:
         a, b = min(a, 0), max(b, 0)  # NaN becomes 0
     return whole if node.op.name in _WRAPS and (a < lo or b > hi) else (max(a, lo), min(b, hi))
+
+
+def _of_sum(node: Node, each: Interval, chain: list[_Scope], depth: int) -> Interval:
+    """Bounds of a sum of as many numbers as the axes have."""
+    shape = node.inputs[0].type.shape
+    counts = [bounds(shape[k], lambda x: _interval(x, chain, depth - 1)) for k in node.attrs["axes"]]
+    least, most = math.prod(max(lo, 0) for lo, _ in counts), math.prod(hi for _, hi in counts)
+    if most == math.inf:
+        return WHOLE
+    return min(each[0] * least, each[0] * most), max(each[1] * least, each[1] * most)
 
 
 def _const(node: Node, whole: Interval) -> Interval:

@@ -11,7 +11,7 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Type
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
-from irad.frontend.control.holders import is_known, is_last_result, known
+from irad.frontend.control.holders import is_known, is_last_result, known, outer_values
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.special import site_of
@@ -143,7 +143,7 @@ class Merge:
 
         In a called function, expressions that are being evaluated around may know what its own variables do not hold.
         """
-        inner = len(self.r.frames) > 2 and any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
+        inner = any(i.place is not None and i.place.owner is not self.r.frame.env for i in items) and outer_values(self.r)
         for a, b, node in self.joiner.ambiguous(lambda x: inner or is_known(self.r, x), self.r.state.locked):
             self._lock_all(a, b, self.containers.get(id(node)))
         taken = [t.containers for t in self.taken]

@@ -184,10 +184,14 @@ def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any
 
     def test() -> Any:
         r.at(s.test)
+        frame, before = r.frame, r.frame.running
+        frame.running = s
         try:
             return r.condition(s.test)
         except IradError as e:
             raise e.at(r.place(s.test)) from e.__cause__
+        finally:
+            frame.running = before
 
     if not r.frame.guards:
         return if_statement(r, s, rest, test())

@@ -17,6 +17,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.templates import structure
 from irad.frontend.reader import Reader
+from irad.frontend.syntax.holding import holds
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
 from irad.frontend.values.reach import full
@@ -132,6 +133,15 @@ def is_known(r: Reader, obj: Any) -> bool:
         return True
     outside = r.captures.originals.get(id(obj)) is not None or r.captures.inputs.get(id(obj)) is obj
     return outside or names_of(r, obj) > 0
+
+
+def outer_values(r: Reader) -> bool:
+    """May the functions around the running one hold values that none of their variables has, of expressions that call it?"""
+    for frame in r.frames[1:-1]:
+        always, mine = frame.liveness.always, frame.env.locals
+        if frame.running is None or holds(frame.running, lambda name: name in mine and name not in always):  # noqa: B023
+            return True
+    return False
 
 
 def is_last_result(r: Reader, place: Place) -> bool:

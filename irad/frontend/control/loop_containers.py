@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import is_known, names_of
+from irad.frontend.control.holders import is_known, names_of, outer_values
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
@@ -38,6 +38,10 @@ class Containers:
         """A trip starts; the list of what variables are given."""
         self.entered, self.given = [], {}
         return self.entered
+
+    def standing(self, body: Region, x: Any) -> bool:
+        """Was a container there before the loop, so that a variable that the loop gives it holds that very container afterwards?"""
+        return not any(x is y for y in self.entered) and self.r.state.born(x) is not body.builder and self.r.state.is_made(x)
 
     def changed(self, body: Region, x: Any) -> bool:
         """Does a trip change a container or instance that was there before it?"""
@@ -112,7 +116,7 @@ class Containers:
     def _of_outer_functions(self) -> bool:
         """Does a called function carry what is not its own variables? Expressions around the call may know it."""
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
-        return not local and len(self.r.frames) > 2
+        return not local and outer_values(self.r)
 
     def carried(self, body: Region, of: Callable[[Place], bool] = lambda place: True) -> list[tuple[Composite | Grown, Any, Any]]:
         """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another.

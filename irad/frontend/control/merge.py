@@ -65,11 +65,13 @@ class Joiner:
         contents: Sequence[Content] = (_itself, _itself),
         grower: Grower | None = None,
         outside: Callable[[Any], bool] = lambda x: False,
+        standing: Callable[[Any], bool] | None = None,
     ):
         self.grower = grower
         self.static: Callable[[], bool] = lambda: False  # of a branch: may it be known which side is taken?
         self.outside = outside  # is an object found by a path, so that what is read of it is followed there?
         self.lasting = lasting  # of a branch: was a container there before it?
+        self.standing = lasting if standing is None else lambda x, side: standing(x)  # the same, of a loop too
         self.contents = contents  # what a container holds on each side
         self.memo: dict[tuple[int, int], Template] = {}
         self.pairs: list[tuple[Any, Any, Template]] = []  # containers that were joined, and their template
@@ -176,7 +178,7 @@ class Joiner:
 
     def _inside(self, obj: Any, side: int) -> Template:
         """The template of what is there on one side only."""
-        return open_(obj, side, self.lasting, self.contents[side])
+        return open_(obj, side, self.standing, self.contents[side])
 
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
@@ -397,12 +399,12 @@ def meet(a: Template, b: Template) -> Template:
 
 
 def open_(
-    obj: Any, side: int | None = None, lasting: Callable[[Any, int], bool] | None = None, content: Content = _itself
+    obj: Any, side: int | None = None, lasting: Callable[[Any, Any], bool] | None = None, content: Content = _itself
 ) -> Template:
     """The template with a hole for every number and array in a thing; what has none stays itself.
 
-    `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before, which stays
-    itself; `content(x)`: what a container holds now.
+    `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before the branch or loop,
+    which stays itself; `content(x)`: what a container holds now.
     """
     if is_number(obj):
         return number(obj)
@@ -417,10 +419,12 @@ def open_(
         return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
     if (one := joined_choices(obj, obj)) is not None:
         return one
+    if lasting is not None and mutable(obj) and lasting(obj, side):
+        return Same(obj)
     if isinstance(obj, (list, collections.deque)) and has_run(content(obj)):
         return replace(_open_run(content(obj), content), cls=type(obj))
     found = structure(content(obj))
-    if found is None or not found[2] or (side is not None and lasting is not None and mutable(obj) and lasting(obj, side)):
+    if found is None or not found[2]:
         return Same(obj)
     kids = tuple(open_(c, side, lasting, content) for c in found[2])
     return Composite(found[0], found[1], kids)

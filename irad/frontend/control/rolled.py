@@ -209,7 +209,12 @@ class Rolled:
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
         joiner, changed = (
-            Joiner(contents=(lambda x: x, body.content), grower=self.lists, outside=self.r.captures.is_object),
+            Joiner(
+                contents=(lambda x: x, body.content),
+                grower=self.lists,
+                outside=self.r.captures.is_object,
+                standing=lambda x: self.containers.standing(body, x),
+            ),
             False,
         )
         with body.builder:  # where the bounds of what a trip computes are known
@@ -259,7 +264,7 @@ class Rolled:
             whole = Array(place.owner)
             return Carry(place, init, Ary(whole.type, (whole, whole)))
         if self._last_value(place, init, final) and (old is None or old.filled):
-            template = open_(final) if old is None else joiner.join(old.template, final)
+            template = open_(final, None, joiner.standing) if old is None else joiner.join(old.template, final)
             return Carry(place, init, template, filled=True)
         if old is None and init is None and self._always(final):
             return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))

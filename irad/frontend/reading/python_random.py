@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from irad.core.ir import Value
 from irad.core.types import Type
 from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import builtin
+from irad.frontend.library.python.standard import reordered
 from irad.frontend.reader import Reader
-from irad.frontend.reading.random_streams import Draw, RandomStream, ask, constant, making, parameter, reseed
+from irad.frontend.reading.random_streams import Draw, RandomStream, ask, constant, extents, making, parameter, reseed, shaped
 from irad.frontend.registry import into
-from irad.frontend.values.arr import Arr, static_int
+from irad.frontend.values.arr import Arr, lift, static_int
 from irad.frontend.values.objects import Array, describe
-from irad.ops.intervals import bound
+from irad.frontend.values.runs import has_run
+from irad.ops.control import raise_if
+from irad.ops.intervals import bound, interval
 
 DRAWS: dict[str, Draw] = {"seed": reseed}
 draws = into(DRAWS)  # methods of Random
@@ -128,15 +130,16 @@ def randrange(r: Reader, s: RandomStream, *args: Any) -> Any:
 # ---- picks ----------------------------------------------------------------------------------------------------------
 
 
-def _length(r: Reader, seq: Any) -> int:
-    return static_int(r.call(len, [seq]), "the length of what random picks from")
+def _length(r: Reader, seq: Any) -> Arr:
+    """How many there are to pick from."""
+    n = lift(r.operand(r.call(len, [seq])))
+    if isinstance(seq, (str, tuple)) or (isinstance(seq, list) and not has_run(seq)):
+        static_int(n, "the length of what random picks from")
+    return n
 
 
-def _positions(s: RandomStream, name: str, count: int, n: int, pick: Callable[..., Any], key: Any, *operands: Any) -> Value:
-    """Positions below n, in an array."""
-    v = ask(s, name, pick, list(operands), Type("i64", (count,)), (n, key))
-    bound(v, 0, max(n - 1, 0))
-    return v
+def _highest(n: Arr) -> float:
+    return max(interval(n.value)[1] - 1, 0)
 
 
 def _picked(r: Reader, seq: Any, v: Any, count: int) -> list[Any]:
@@ -147,10 +150,11 @@ def _picked(r: Reader, seq: Any, v: Any, count: int) -> list[Any]:
 @draws("choice")
 def choice(r: Reader, s: RandomStream, seq: Any) -> Any:
     n = _length(r, seq)
-    if not n:
+    if interval(n.value)[1] == 0:
         raise IndexError("Cannot choose from an empty sequence")
-    v = ask(s, "choice", lambda draw: draw(range(n)), [], Type("i64"), n)
-    bound(v, 0, n - 1)
+    if interval(n.value)[0] == 0:
+        raise_if(n.value <= 0, exc="IndexError", message="Cannot choose from an empty sequence")
+    v = shaped(s, "choice", lambda draw, shape, n: draw(range(n)), [n.value], "i64", None, (), highest=_highest(n))
     return r.getitem(seq, Arr(v, True))
 
 
@@ -160,8 +164,9 @@ def choices(r: Reader, s: RandomStream, population: Any, weights: Any = None, *,
     given = weights if weights is not None else cum_weights
     operands = [] if given is None else [constant(parameter(r, r.call(np.asarray, [given])))]
     name = "weights" if weights is not None else "cum_weights"
-    pick = lambda draw, *w: draw(range(n), **({name: w[0].tolist()} if w else {}), k=count)
-    return _picked(r, population, _positions(s, "choices", count, n, pick, (name, count), *operands), count)
+    pick = lambda draw, shape, n, *w: draw(range(n), **({name: w[0].tolist()} if w else {}), k=count)
+    v = shaped(s, "choices", pick, [n.value, *operands], "i64", (count,), name, highest=_highest(n))
+    return _picked(r, population, v, count)
 
 
 @draws("sample")
@@ -169,7 +174,8 @@ def sample(r: Reader, s: RandomStream, population: Any, k: Any, **rest: Any) -> 
     if rest:
         raise UnsupportedError("random.sample(counts=) in compiled code; repeat the elements")
     n, count = _length(r, population), static_int(k, "the size of a sample")
-    return _picked(r, population, _positions(s, "sample", count, n, lambda draw: draw(range(n), count), count), count)
+    v = shaped(s, "sample", lambda draw, shape, n: draw(range(n), count), [n.value], "i64", (count,), (), highest=_highest(n))
+    return _picked(r, population, v, count)
 
 
 @draws("shuffle")
@@ -178,13 +184,16 @@ def shuffle(r: Reader, s: RandomStream, x: Any) -> None:
         raise UnsupportedError(
             f"random.shuffle of {describe(x)}; of a list of numbers or an array of one axis, or np.random.shuffle"
         )
-    n = _length(r, x)
 
-    def pick(draw: Any) -> list[int]:
-        order = list(range(n))
+    def pick(draw: Any, shape: tuple[int]) -> list[int]:
+        order = list(range(shape[0]))
         draw(order)
         return order
 
-    items = _picked(r, r.call(list, [x]), _positions(s, "shuffle", n, n, pick, n), n)
-    for k, v in enumerate(items):
-        r.setitem(x, k, v)
+    n = _length(r, x)
+    v = shaped(s, "shuffle", pick, [], "i64", extents(r, n), (), highest=_highest(n))
+    if isinstance(x, Array) or has_run(x):
+        r.call(reordered, [x, r.wrap(Arr(v))])
+        return
+    for k, item in enumerate(_picked(r, r.call(list, [x]), v, len(x))):
+        r.setitem(x, k, item)

@@ -11,6 +11,7 @@ import numpy as np
 
 from irad.core.types import Type
 from irad.errors import IradTypeError, IradValueError, UnsupportedError
+from irad.frontend.library.python.standard import reordered
 from irad.frontend.reader import Reader
 from irad.frontend.reading.random_streams import (
     RandomStream,
@@ -22,9 +23,10 @@ from irad.frontend.reading.random_streams import (
     is_constant,
     parameter,
     sampled,
+    shaped,
 )
 from irad.frontend.reading.random_streams import stand_for as stand_for
-from irad.frontend.values.arr import Arr, broadcast_shapes, from_dim, lift, normalize_axis, static_int
+from irad.frontend.values.arr import Arr, broadcast_shapes, from_dim, lift, normalize_axis
 from irad.frontend.values.objects import Array, is_traced_deep
 from irad.frontend.values.runs import has_run
 from irad.ops.control import raise_if
@@ -54,8 +56,8 @@ def _standard(r: Reader, s: RandomStream, name: str, args: tuple[float, ...], si
     """A sample of a distribution without parameters, of the shape that these ask for; is it a single number?"""
     shape = broadcast_shapes(*(p.shape for p in params))
     single = size is None and not shape
-    given = None if single else shape if size is None else extents(size)
-    z = host_draw(s, name, args, given)
+    given = None if single else shape if size is None else extents(r, size)
+    z = host_draw(r, s, name, args, given)
     return sampled(r, z, given), single
 
 
@@ -73,7 +75,7 @@ def _smooth(name: str, base: tuple[str, tuple[float, ...]], names: tuple[str, ..
         params = [parameter(r, given[n], "f64") for n in names]
         if is_constant(*(r.operand(given[n]) for n in names)):
             plain = all(type(given[n]) in (int, float) for n in names)
-            return sampled(r, host_draw(s, name, [given[n] for n in names] if plain else params, size), size)
+            return sampled(r, host_draw(r, s, name, [given[n] for n in names] if plain else params, size), size)
         xs = [r.wrap(p) for p in params]
         check(r, s, *xs)
         z, single = _standard(r, s, *base, size, *params)
@@ -139,7 +141,7 @@ def _plain(name: str) -> None:
         extra = ({} if dtype in (float, np.float64) else {"dtype": np.dtype(dtype).type}) | (
             {} if method is None else {"method": method}
         )
-        v = host_draw(s, name, [], size, dtype if size is not None else np.float64, **extra)
+        v = host_draw(r, s, name, [], size, dtype if size is not None else np.float64, **extra)
         if out is None:
             return sampled(r, v, size)
         r.setitem(out, Ellipsis, r.wrap(Arr(v)))
@@ -179,7 +181,7 @@ def _hosted(name: str, names: tuple[str, ...], integer: bool) -> None:
         params = [
             parameter(r, given.get(n, defaults.get(n)) if n in given or n in defaults else _missing(name, n)) for n in names
         ]
-        v = host_draw(s, name, params, size, np.int64 if integer else np.float64, smooth=not integer)
+        v = host_draw(r, s, name, params, size, np.int64 if integer else np.float64, smooth=not integer)
         return sampled(r, v, size)
 
     draws(name)(draw)
@@ -208,7 +210,7 @@ def gamma(r: Reader, s: RandomStream, shape: Any, scale: Any = 1.0, size: Any = 
     _nonnegative(r, r.wrap(b), "scale")
     if size is None and broadcast_shapes(a.shape, b.shape) != ():
         size = broadcast_shapes(a.shape, b.shape)
-    z = sampled(r, host_draw(s, "standard_gamma", [a], size, smooth=True), size)
+    z = sampled(r, host_draw(r, s, "standard_gamma", [a], size, smooth=True), size)
     out = _mul(r, r.wrap(b), z)
     return Arr(out.value, True) if isinstance(out, Arr) else out
 
@@ -227,7 +229,7 @@ def _integers(r: Reader, s: RandomStream, name: str, low: Any, high: Any, size: 
     python = dtype is int or dtype is bool
     plain = (0, low) if high is None else (low, high)
     params = plain if all(type(x) is int for x in plain) else (a, b)
-    v = host_draw(s, name, params, size, kind, dtype=kind.type, **extra)
+    v = host_draw(r, s, name, params, size, kind, dtype=kind.type, **extra)
     lo, hi = interval(a.value)[0], interval(b.value)[1]
     if kind.kind in "iu" and lo <= hi:
         bound(v, lo, hi if extra.get("endpoint") else max(hi - 1, lo))
@@ -262,7 +264,7 @@ def _array(r: Reader, x: Any) -> Array:
 def _objects(a: Any, size: Any) -> list[Any] | None:
     """The elements of what one is picked from, if they are no numbers: texts, functions, members of enums and other known objects."""
     found = a.tolist() if isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "UO" else a
-    if size is not None or not isinstance(found, (list, tuple)) or not found:
+    if size is not None or not isinstance(found, (list, tuple)) or not found or (isinstance(found, list) and has_run(found)):
         return None
     known = lambda v: not isinstance(v, (Arr, Array, bool, int, float, complex, np.generic, np.ndarray, list, tuple))
     return list(found) if all(map(known, found)) else None
@@ -289,13 +291,11 @@ def choice(
     axis = 0 if items is None else normalize_axis(axis, len(items.shape))
     n = lift(given if items is None else from_dim(items.shape[axis]))
     chances = [] if p is None else [parameter(r, r.call(np.asarray, [p]), "f64")]
-    shape, replace = None if size is None else extents(size), bool(replace)
-    pick = lambda draw, n, *p: draw(int(n), shape, replace, *p, **extra)
-    v = ask(
-        s, "choice", pick, [n.value, *map(constant, chances)], Type("i64", shape or ()), (shape, replace, tuple(extra.items()))
-    )
-    hi = interval(n.value)[1]
-    bound(v, 0, max(hi - 1, 0))
+    shape, replace = None if size is None else extents(r, size), bool(replace)
+    pick = lambda draw, shape, n, *p: draw(int(n), shape, replace, *p, **extra)
+    highest = max(interval(n.value)[1] - 1, 0)
+    operands = [n.value, *map(constant, chances)]
+    v = shaped(s, "choice", pick, operands, "i64", shape, (replace, tuple(extra.items())), highest=highest)
     at = sampled(r, v, size)
     if objects is not None:
         return r.getitem(objects, at)
@@ -304,27 +304,27 @@ def choice(
     return r.getitem(items, at) if axis == 0 else r.call(np.take, [items, at], {"axis": axis})
 
 
-def _order(r: Reader, s: RandomStream, name: str, n: int, rank: int = 1) -> Any:
+def _order(r: Reader, s: RandomStream, name: str, n: Any, rank: int = 1) -> Any:
     """The positions 0 to n - 1 as `shuffle` or `permutation` orders the rows of an array of so many axes."""
 
-    def pick(draw: Any) -> Any:
-        rows = np.arange(n).reshape(n, *(1,) * (rank - 1))
+    def pick(draw: Any, shape: tuple[int]) -> Any:
+        rows = np.arange(shape[0]).reshape(shape[0], *(1,) * (rank - 1))
         out = draw(rows)
         return (rows if out is None else out).reshape(-1)
 
-    v = ask(s, name, pick, [], Type("i64", (n,)), rank)
-    bound(v, 0, max(n - 1, 0))
-    return r.wrap(Arr(v))
+    given = extents(r, n)
+    highest = max(interval(lift(given[0]).value)[1] - 1, 0)
+    return r.wrap(Arr(shaped(s, name, pick, [], "i64", given, rank, highest=highest)))
 
 
 @draws("permutation")
 def permutation(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> Any:
     given = r.operand(x)
     if isinstance(given, (int, np.integer)) or (isinstance(given, Arr) and not given.shape):
-        return _order(r, s, "permutation", static_int(given, "the length of a random permutation"))
+        return _order(r, s, "permutation", given)
     items = _array(r, x)
     axis = normalize_axis(axis, len(items.shape))
-    order = _order(r, s, "permutation", _extent(items, axis), len(items.shape) if axis == 0 else 2)
+    order = _order(r, s, "permutation", items.shape[axis], len(items.shape) if axis == 0 else 2)
     return r.getitem(items, order) if axis == 0 else r.call(np.take, [items, order], {"axis": axis})
 
 
@@ -332,10 +332,8 @@ def permutation(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> Any:
 def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     if isinstance(x, list):
         if has_run(x):
-            raise UnsupportedError(
-                "a random order of a list that grew in a loop, whose length may depend on data; keep its items in arrays, and draw an "
-                "order of a known length (rng.permutation(n))"
-            )
+            r.call(reordered, [x, _order(r, s, "shuffle", r.call(len, [x]))])
+            return
         items = r.call(np.stack, [[r.call(np.asarray, [v]) for v in x]]) if x else None
         if items is not None:
             order = _order(r, s, "shuffle", len(x))
@@ -345,12 +343,8 @@ def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     if not isinstance(x, Array):
         raise IradTypeError("shuffle wants an array or a list of numbers or arrays")
     axis = normalize_axis(axis, len(x.shape))
-    order = _order(r, s, "shuffle", _extent(x, axis), len(x.shape) if axis == 0 else 2)
+    order = _order(r, s, "shuffle", x.shape[axis], len(x.shape) if axis == 0 else 2)
     r.setitem(x, Ellipsis, r.getitem(x, order) if axis == 0 else r.call(np.take, [x, order], {"axis": axis}))
-
-
-def _python(xs: list[Any]) -> bool:
-    return all(type(x) in (int, float, complex, bool) or (isinstance(x, Arr) and x.weak) for x in xs)
 
 
 @draws("permuted")
@@ -378,9 +372,9 @@ def multivariate_normal(r: Reader, s: RandomStream, mean: Any, cov: Any, size: A
     """The mean and a sample around 0. With method="cholesky" the derivative goes to the covariance too."""
     centre, spread = r.call(np.asarray, [mean, float]), r.call(np.asarray, [cov, float])
     n = _extent(centre, 0)
-    shape = (() if size is None else extents(size)) + (n,)
+    shape = (() if size is None else extents(r, size)) + (n,)
     if is_traced_deep(spread) and method == "cholesky":
-        z = sampled(r, host_draw(s, "standard_normal", [], (int(np.prod(shape[:-1])), n)), shape)
+        z = sampled(r, host_draw(r, s, "standard_normal", [], (int(np.prod(shape[:-1])), n)), shape)
         out = r.operator("matmul", z, r.getattr(r.call(np.linalg.cholesky, [spread]), "T"))
         return _add(r, centre, r.call(np.reshape, [out, shape]))
     extra = {} if method is None else {"method": method}
@@ -394,13 +388,13 @@ def multivariate_normal(r: Reader, s: RandomStream, mean: Any, cov: Any, size: A
 @draws("dirichlet")
 def dirichlet(r: Reader, s: RandomStream, alpha: Any, size: Any = None) -> Any:
     a = parameter(r, r.call(np.asarray, [alpha]), "f64")
-    outer = () if size is None else extents(size)
+    outer = () if size is None else extents(r, size)
     return r.wrap(Arr(ask(s, "dirichlet", lambda draw, a: draw(a, outer), [a.value], Type("f64", outer + a.shape), outer)))
 
 
 @draws("multinomial")
 def multinomial(r: Reader, s: RandomStream, n: Any, pvals: Any, size: Any = None) -> Any:
     p, count = parameter(r, r.call(np.asarray, [pvals]), "f64"), _whole(r, n)
-    outer = () if size is None else extents(size)
+    outer = () if size is None else extents(r, size)
     pick = lambda draw, n, p: draw(n, p, outer)
     return r.wrap(Arr(ask(s, "multinomial", pick, [count.value, constant(p)], Type("i64", outer + p.shape[-1:]), outer)))

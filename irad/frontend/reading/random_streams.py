@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from irad.core import random_streams as streams
+from irad.core import room
 from irad.core.ir import Value
 from irad.core.once import import_later
-from irad.core.types import Type, dtype_name
-from irad.errors import IradTypeError, UnsupportedError
+from irad.core.types import DTYPES, Dim, Extent, Type, dtype_name
+from irad.errors import NO_BOUND, IradTypeError, UnsupportedError
 from irad.frontend.control.stands import Stands
 from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
@@ -23,8 +24,11 @@ from irad.frontend.reading.host_calls import host_call
 from irad.frontend.registry import into
 from irad.frontend.values.arr import Arr, broadcast_shapes, lift, shape_of, static_int, static_value
 from irad.frontend.values.objects import Array, describe, is_traced_deep
+from irad.ops.array import Slice, dim_value, index
+from irad.ops.control import raise_if
 from irad.ops.custom import stop_gradient
-from irad.ops.elementwise import cast_to
+from irad.ops.elementwise import cast_to, limit, maximum
+from irad.ops.intervals import affine_of, bound, dim_interval, interval
 
 Draw = Callable[..., Any]
 DRAWS: dict[str, Draw] = {}
@@ -183,9 +187,20 @@ def spawn(r: Reader, s: RandomStream, n_children: Any) -> list[RandomStream]:
 # ---- draws ----------------------------------------------------------------------------------------------------------
 
 
-def extents(size: Any) -> tuple[int, ...]:
-    """`size=` as a shape. Raises NeedStatic for numbers that are not known."""
-    return tuple(static_int(n, "the size of a sample") for n in (size if isinstance(size, (tuple, list)) else (size,)))
+Shape = tuple[Any, ...]  # ints, and numbers that data decide
+
+
+def extents(r: Reader, size: Any) -> Shape:
+    """`size=` as a shape. Raises NeedStatic for numbers that may be known: those of the arguments, counters of loops to be written out."""
+    return tuple(_extent(r, n) for n in (size if isinstance(size, (tuple, list)) else (size,)))
+
+
+def _extent(r: Reader, n: Any) -> Any:
+    n = Arr(dim_value(n)) if isinstance(n, Extent) else r.operand(n)
+    if not isinstance(n, Arr) or n.shape or n.name[0] not in "iu" or r.from_arguments(n) or r.may_be_known(n):
+        return static_int(n, "the size of a sample")
+    lo, hi = interval(n.value)
+    return int(lo) if lo == hi else n
 
 
 def parameter(r: Reader, x: Any, dtype: str | None = None) -> Any:
@@ -217,19 +232,76 @@ def ask(
     return host_call((name, s.cls.__name__, key), run, [s.number.value, *operands], (kind,), why)[0]
 
 
+def shaped(
+    s: RandomStream, name: str, draw: Callable[..., Any], operands: Sequence[Value], dtype: str, shape: Shape | None, key: Hashable,
+    advice: str = "", inner: tuple[int, ...] = (), highest: float | None = None,
+) -> Value:  # fmt: skip
+    """draw(method, shape, *operands), with `inner` after the shape. Where data decide the shape, NumPy draws of that shape, and the
+    sample is the beginning of an array that has room for the largest. `highest`: whole numbers from 0 to that come out."""
+    loose = {k: n for k, n in enumerate(shape or ()) if isinstance(n, Arr)}
+    dims = tuple(_dim(n) if k in loose else n for k, n in enumerate(shape or ()))
+    box = tuple(int(dim_interval(d)[1]) for d in dims) + inner
+
+    def run(method: Any, *given: Any) -> Any:
+        sizes = dict(zip(loose, given))
+        wanted = None if shape is None else tuple(sizes.get(k, n) for k, n in enumerate(shape))
+        found = draw(method, wanted, *given[len(loose) :])
+        if not loose:
+            return found
+        out = np.zeros(box, DTYPES[dtype])
+        out[tuple(map(slice, np.shape(found)))] = found
+        return out
+
+    sizes = [dim_value(d) for k, d in enumerate(dims) if k in loose]
+    marks = tuple(None if k in loose else n for k, n in enumerate(shape or ()))
+    v = ask(s, name, run, [*sizes, *operands], Type(dtype, box), (shape is None, marks, box, key), advice)
+    if highest is not None:
+        bound(v, 0, highest)
+    if loose:
+        v = index(v, spec=tuple(Slice(0, d) for d in (*dims, *inner)))
+        if highest is not None:
+            bound(v, 0, highest)
+    return v
+
+
+def _dim(n: Arr) -> Dim:
+    """An extent of a sample that data decide; one of a number that nothing bounds is checked against the room there is."""
+    v = cast_to(n.value, "i64")
+    lo, hi = interval(v)
+    if lo < 0:
+        raise_if(v < 0, exc="ValueError", message="negative dimensions are not allowed")
+    if hi > _LARGEST:
+        if not room.extents_checked():
+            raise UnsupportedError(f"{NO_BOUND} f64 that is drawn is only known at run time and has no bound that could be found")
+        hi = room.extent(room.level())
+        raise_if(v > hi, exc=room.Outgrown.__name__, message=room.MESSAGE, keeps=())
+        v = limit(v, hi)
+    return affine_of(maximum(v, 0) if lo < 0 else v)
+
+
+_LARGEST = 1 << 20  # extents up to which a sample has room for the greatest
+
+
 def host_draw(
-    s: RandomStream, name: str, params: Sequence[Any], size: Any, result: Any = np.float64, smooth: bool = False, **extra: Any
-) -> Value:
+    r: Reader, s: RandomStream, name: str, params: Sequence[Any], size: Any, result: Any = np.float64, smooth: bool = False, **extra: Any
+) -> Value:  # fmt: skip
     """A sample. `smooth`: derivatives that reach the parameters are refused, else there are none."""
-    shape = extents(size) if size is not None else broadcast_shapes(*map(shape_of, params))
-    given = None if size is None else shape
-    kind = Type(dtype_name(np.dtype(result)) or "f64", shape)
-    key = (given, tuple(extra.items()))
+    dtype = dtype_name(np.dtype(result)) or "f64"
+    key = tuple(extra.items())
+    if size is None:
+        shape = broadcast_shapes(*map(shape_of, params))
+        draw = lambda method, shape, *xs: method(*xs, size=None, **extra)
+        fixed_shape = all(isinstance(d, int) for d in shape)
+        inner, given = (shape, None) if fixed_shape else ((), extents(r, shape))
+    else:
+        draw = lambda method, shape, *xs: method(*xs, size=shape, **extra)
+        inner, given = (), extents(r, size)
     if params and all(type(p) in (int, float) for p in params):
         fixed = tuple(params)
-        return ask(s, name, lambda method: method(*fixed, size=given, **extra), [], kind, (*key, tuple(map(repr, fixed))))
+        of = lambda method, shape: draw(method, shape, *fixed)
+        return shaped(s, name, of, [], dtype, given, (*key, tuple(map(repr, fixed))), inner=inner)
     values = [p.value if smooth else constant(p) for p in map(lift, params)]
-    return ask(s, name, lambda method, *xs: method(*xs, size=given, **extra), values, kind, key)
+    return shaped(s, name, draw, values, dtype, given, key, inner=inner)
 
 
 def constant(p: Arr) -> Value:

@@ -53,9 +53,13 @@ def operands_of(v: Value) -> Iterable[Value]:
 
 
 def sources(v: Value, loops: Container[Value]) -> set[Value]:
-    """What a number was computed from: values without a definition here, and those of loops."""
-    found = closure([v], lambda x: () if x in loops else operands_of(x))
-    return {x for x in found if x in loops or definition(x) is None}
+    """What a number was computed from: values without a definition here, those of loops, and what Python says at run time."""
+
+    def first(x: Value) -> bool:
+        node = definition(x)
+        return x in loops or node is None or effects(node) == "io"
+
+    return {x for x in closure([v], lambda x: () if first(x) else operands_of(x)) if first(x)}
 
 
 def equal(a: Dim, b: Dim) -> bool:

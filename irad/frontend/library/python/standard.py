@@ -413,3 +413,8 @@ class _ComparedBy:
 def cmp_to_key(mycmp):
     """functools.cmp_to_key."""
     return lambda obj: _ComparedBy(obj, mycmp)
+
+
+def reordered(xs, order):
+    """Put the elements of a list or array in the order of positions."""
+    xs[:] = [xs[k] for k in order] if isinstance(xs, list) else xs[order]
