@@ -152,15 +152,11 @@ class Reader:
         handler = STATEMENTS.get(type(node))
         if handler is None:
             raise UnsupportedError(f"{words_for(node)} is not supported in compiled code", self.loc(node))
-        frame, before = self.frame, self.frame.running
-        frame.running = node
         try:
             handler(self, node)
         except Exception as e:
             self.placed(e, node)
             raise
-        finally:
-            frame.running = before
 
     def placed(self, e: Exception, node: ast.AST) -> None:
         """Note at which part of the source an error arose, and from where that was called: `located` says it."""

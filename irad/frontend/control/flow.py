@@ -138,12 +138,17 @@ def stopped(r: Reader) -> Any:
 
 def block(r: Reader, stmts: Sequence[ast.stmt]) -> None:
     """Run statements; those after a jump that data decides run under its negation."""
-    for k, s in enumerate(stmts):
-        try:
-            if _step(r, s, stmts[k + 1 :]):
-                return
-        except IradError as e:
-            raise e.at(r.place(s)) from e.__cause__
+    frame, before = r.frame, r.frame.running
+    try:
+        for k, s in enumerate(stmts):
+            frame.running = s
+            try:
+                if _step(r, s, stmts[k + 1 :]):
+                    return
+            except IradError as e:
+                raise e.at(r.place(s)) from e.__cause__
+    finally:
+        frame.running = before
 
 
 def _step(r: Reader, s: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
@@ -184,14 +189,10 @@ def _if(r: Reader, s: ast.If, rest: Sequence[ast.stmt], follow: Callable[[], Any
 
     def test() -> Any:
         r.at(s.test)
-        frame, before = r.frame, r.frame.running
-        frame.running = s
         try:
             return r.condition(s.test)
         except IradError as e:
             raise e.at(r.place(s.test)) from e.__cause__
-        finally:
-            frame.running = before
 
     if not r.frame.guards:
         return if_statement(r, s, rest, test())

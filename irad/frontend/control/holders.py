@@ -13,11 +13,11 @@ import numpy as np
 
 from irad.core.foreign import base_items, is_library, module_of
 from irad.core.ir import Builder, Node, Value
+from irad.core.once import import_later
 from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.templates import structure
 from irad.frontend.reader import Reader
-from irad.frontend.syntax.holding import holds
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Cell, Closure, Env, Maybe, Method, Nullable
 from irad.frontend.values.reach import full
@@ -137,6 +137,7 @@ def is_known(r: Reader, obj: Any) -> bool:
 
 def outer_values(r: Reader) -> bool:
     """May the functions around the running one hold values that none of their variables has, of expressions that call it?"""
+    holds = import_later("irad.frontend.syntax.holding").holds
     for frame in r.frames[1:-1]:
         always, mine = frame.liveness.always, frame.env.locals
         if frame.running is None or holds(frame.running, lambda name: name in mine and name not in always):  # noqa: B023

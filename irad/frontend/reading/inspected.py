@@ -8,10 +8,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from irad.core.foreign import is_value
 from irad.errors import UnsupportedError
 from irad.frontend.python.numbers import BUILTINS
 from irad.frontend.reader import Reader
-from irad.core.foreign import is_value
 from irad.frontend.values.objects import Closure
 
 _NAMES = ("getfullargspec", "signature", "isbuiltin", "isclass", "isfunction", "ismethod", "ismodule", "isroutine")

@@ -10,8 +10,8 @@ import numpy as np
 
 from irad.core.types import Type
 from irad.errors import UnsupportedError
-from irad.frontend.python.numbers import builtin
 from irad.frontend.library.python.standard import reordered
+from irad.frontend.python.numbers import builtin
 from irad.frontend.reader import Reader
 from irad.frontend.reading.random_streams import Draw, RandomStream, ask, constant, extents, making, parameter, reseed, shaped
 from irad.frontend.registry import into

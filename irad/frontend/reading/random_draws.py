@@ -347,6 +347,10 @@ def shuffle(r: Reader, s: RandomStream, x: Any, axis: int = 0) -> None:
     r.setitem(x, Ellipsis, r.getitem(x, order) if axis == 0 else r.call(np.take, [x, order], {"axis": axis}))
 
 
+def _python(xs: list[Any]) -> bool:
+    return all(type(x) in (int, float, complex, bool) or (isinstance(x, Arr) and x.weak) for x in xs)
+
+
 @draws("permuted")
 def permuted(r: Reader, s: RandomStream, x: Any, *, axis: Any = None, out: Any = None) -> Any:
     """Each line in an order of its own."""

@@ -291,11 +291,12 @@ def host_draw(
     if size is None:
         shape = broadcast_shapes(*map(shape_of, params))
         draw = lambda method, shape, *xs: method(*xs, size=None, **extra)
-        fixed_shape = all(isinstance(d, int) for d in shape)
-        inner, given = (shape, None) if fixed_shape else ((), extents(r, shape))
+        known = tuple(d for d in shape if isinstance(d, int))
+        inner, given = (known, None) if len(known) == len(shape) else ((), extents(r, shape))
     else:
         draw = lambda method, shape, *xs: method(*xs, size=shape, **extra)
-        inner, given = (), extents(r, size)
+        known, given = (), extents(r, size)
+        inner = known
     if params and all(type(p) in (int, float) for p in params):
         fixed = tuple(params)
         of = lambda method, shape: draw(method, shape, *fixed)

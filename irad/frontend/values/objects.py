@@ -355,8 +355,10 @@ class Closure:
     """A function made by a `def` or `lambda` that was read. Callable, so that native code can call it back."""
 
     # apart from `__dict__`, which has what the program assigns, and which `functools.wraps` hands on from function to function
-    __slots__ = ("__defaults__", "__dict__", "__kwdefaults__", "__name__", "__weakref__")
-    __slots__ += ("born", "defaults", "env", "frame", "kw_defaults", "node", "reader")
+    __slots__ = (
+        *("__defaults__", "__dict__", "__kwdefaults__", "__name__", "__weakref__"),
+        *("born", "defaults", "env", "frame", "kw_defaults", "node", "reader"),
+    )
 
     def __init__(self, reader: Any, node: Any, frame: Any, defaults: list[Any], kw_defaults: dict[str, Any], name: str):
         self.reader, self.node, self.frame, self.env = reader, node, frame, frame.env

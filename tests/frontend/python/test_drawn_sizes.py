@@ -29,7 +29,15 @@ def picks(x):
     random.shuffle(grown)
     np.random.shuffle(best)
     one, two = random.sample(grown, 2)
-    return x[random.choice(best)] + np.random.choice(grown) + grown[0] + 2 * grown[1] + 3 * one - two + sum(random.choices(grown, k=2))
+    return (
+        x[random.choice(best)]
+        + np.random.choice(grown)
+        + grown[0]
+        + 2 * grown[1]
+        + 3 * one
+        - two
+        + sum(random.choices(grown, k=2))
+    )
 
 
 X = np.array([0.5, -1.0, 2.0, 0.3, -0.2, 1.5])
