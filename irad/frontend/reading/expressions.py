@@ -30,6 +30,7 @@ from irad.frontend.numpy.table import OPERATORS
 from irad.frontend.python.text_pieces import together
 from irad.frontend.python.texts import needs_reading
 from irad.frontend.reader import Reader, expression
+from irad.frontend.reading.protocols import elements
 from irad.frontend.reading.written import in_library
 from irad.frontend.values.arr import Arr, materialise, static_int
 from irad.frontend.values.choices import compared_by_identity, options, same_option
@@ -425,7 +426,7 @@ def _numpy_before(r: Reader, name: str, x: Any, y: Any, method: Any) -> Any:
     if python_method(y, "__array__") is not None:
         return r.operator(name, x, r.call(np.asarray, [y]))
     if python_method(y, "__len__") is not None and python_method(y, "__getitem__") is not None:
-        return r.operator(name, x, r.call(np.array, [[r.getitem(y, k) for k in range(r.call(len, [y]))]]))
+        return r.operator(name, x, r.call(np.array, [elements(r, y)]))
     if isinstance(x, Array) and x.shape:
         raise UnsupportedError(
             f"NumPy makes an array of objects of {describe(x)} and {describe(y)}; put the object first, or say __array_ufunc__ = None in "

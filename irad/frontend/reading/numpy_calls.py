@@ -30,6 +30,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.given import by_name, refuse_unused
 from irad.frontend.reading.methods import into
 from irad.frontend.reading.packages import calling_back
+from irad.frontend.reading.protocols import elements
 from irad.frontend.reading.structured import call_structured
 from irad.frontend.reading.written import call_written, in_library
 from irad.frontend.registry import Written
@@ -37,6 +38,7 @@ from irad.frontend.values.arr import Arr, NeedStatic, is_traced
 from irad.frontend.values.extents import decided_by_data
 from irad.frontend.values.objects import Array, Either, Poison, describe, python_method
 from irad.frontend.values.result_layout import of_call
+from irad.frontend.values.runs import has_run
 from irad.ops.intervals import dim_interval, interval
 
 
@@ -254,7 +256,8 @@ def _as_sequence(r: Reader, x: Any, name: str) -> Any:
     if not _is_object(x):
         return x
     if python_method(x, "__len__") is not None and python_method(x, "__getitem__") is not None:
-        return [_as_sequence(r, r.getitem(x, k), name) for k in range(r.call(len, [x]))]
+        items = elements(r, x)
+        return items if has_run(items) else [_as_sequence(r, e, name) for e in items]
     if hasattr(type(x), "__array__") and not hasattr(type(x), "to_numpy"):
         return r.call(r.getattr(x, "__array__"), [])
     r.captures.hand(f"np.{name}", x)

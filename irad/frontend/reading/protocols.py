@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from irad.core.foreign import CODE, advice, is_instance, is_library, is_value
+from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
 from irad.errors import UnsupportedError
 from irad.frontend.reader import Reader
@@ -188,3 +189,11 @@ def run_without_source(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, An
             f"{name} cannot be read ({why}), and does not work on traced values: {text}; call it outside, or through irad.callback"
         ) from e
     return r.wrap(unwrap(out))
+
+
+def elements(r: Reader, x: Any) -> Any:
+    """The items of an object that has `__len__` and `__getitem__`, as a list; data may decide how many there are."""
+    n = r.call(len, [x])
+    if isinstance(n, Arr):
+        return r.call(import_later("irad.frontend.library.python.standard").elements, [x])
+    return [r.getitem(x, k) for k in range(n)]

@@ -242,3 +242,26 @@ def test_attributes_beside_items_are_written_back() -> None:
     assert slope(3.0) == 1 + 2 * 3 and (kept.n, found.hits) == (7, 2)
     q, of_argument = Counted([1.0]), irad.compile(given)
     assert [of_argument(q, 2.0), of_argument(q, 2.0)] == [3.0, 4.0] and vars(q) == {"n": 2, "last": 2.0}
+
+
+class Samples:
+    def __init__(self, xs: Any):
+        self.xs = xs
+
+    def __len__(self) -> int:
+        return len(self.xs)
+
+    def __getitem__(self, k: int) -> Any:
+        return self.xs[k]
+
+
+def test_a_sequence_whose_length_is_known_at_run_time_only() -> None:
+    def f(x: Any) -> Any:
+        s = Samples(2 * x)
+        return np.float64(0.5) * s, np.asarray(s), np.sum(s)
+
+    c = irad.compile(f, dynamic=True)
+    for n in (3, 5):
+        x = np.arange(float(n))
+        assert repr(c(x)) == repr(f(x))
+    assert (irad.grad(lambda x: np.sum(np.float64(0.5) * Samples(x * x)), argnums=0)(np.arange(3.0)) == [0.0, 1.0, 2.0]).all()

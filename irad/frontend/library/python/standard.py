@@ -14,6 +14,11 @@ from irad.errors import UnsupportedError
 FUNCTIONS: dict = {}
 
 
+def elements(xs):
+    """What Python's sequence protocol finds in an object."""
+    return [xs[k] for k in range(len(xs))]
+
+
 def _stands_for(*names):
     def register(fn):
         for name in names:
