@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import is_library, is_mapped
+from irad.core.foreign import is_container, is_library, is_mapped
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control.sequences import Range
 from irad.frontend.control.stands import Stands
@@ -55,10 +55,17 @@ def numpy_operands(r: Reader, xs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(_as_numpy(r, x) for x in xs)
 
 
+def is_read_by_numpy(x: Any) -> bool:
+    """Is it an object of the user's that NumPy asks for an array, or for its items?"""
+    if is_library(type(x).__module__) or is_container(x):
+        return False
+    return python_method(x, "__array__") is not None or all(python_method(x, n) is not None for n in ("__len__", "__getitem__"))
+
+
 def _as_numpy(r: Reader, x: Any) -> Any:
     if isinstance(x, (Arr, Array)):
         return x
-    if python_method(x, "__array__") is not None and not is_library(type(x).__module__):
+    if is_read_by_numpy(x):
         return r.call(np.asarray, [x])
     return array_like(r, x)
 
