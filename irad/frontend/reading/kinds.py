@@ -18,32 +18,46 @@ from irad.frontend.values.runs import has_run
 
 _CIRCLE = "circle"  # marks an object that is met inside itself
 _PYTHON = {int: "i64", float: "f64", complex: "c128"}
+_PLAIN = frozenset([int, float, complex, bool, str, type(None)])
 
 
-def signature(r: Reader, names: dict[str, Any], general: bool = False) -> tuple[Any, ...]:
-    """The types of arguments; `general`: Python numbers by type, not by value."""
-    return tuple((k, _kind(r, x, general)) for k, x in names.items())
+def signature(r: Reader, names: dict[str, Any]) -> tuple[Any, ...]:
+    """The types of arguments, Python numbers by value."""
+    return tuple([(k, _kind(r, x, {})) for k, x in names.items()])
 
 
-def _kind(r: Reader, x: Any, general: bool, around: tuple[Any, ...] = ()) -> Any:
-    """`around`: the objects that it is a part of; one that is a part of itself is named by how far out it stands."""
+def generalised(t: Any) -> Any:
+    """A signature with Python numbers by type, in containers too."""
+    if not isinstance(t, tuple):
+        return t
+    if len(t) == 3 and t[0] == "value":
+        return number_kind(t[1]) or t
+    return tuple(map(generalised, t))
+
+
+def _kind(r: Reader, x: Any, around: dict[int, int]) -> Any:
+    """`around`: the objects that it is a part of, and how deep; one that is a part of itself is named by how far out it stands."""
+    if type(x) in _PLAIN:
+        return ("value", type(x), x)
     if isinstance(x, Array):
         return ("array", x.type)
     if isinstance(x, Arr):
         return ("number", x.name, x.weak)
-    if general and (number := number_kind(type(x))):
-        return number
     if isinstance(x, Nullable):
-        return ("perhaps", _kind(r, x.value, general, around))
+        return ("perhaps", _kind(r, x.value, around))
     if type(x) is OneOf:
         return ("one of", tuple(map(id, x.options)))
     if has_run(x):
         return ("list", _kind_of(elements_of(x, None)))
-    node = None if stays(r, x) else structure(x)
-    if node is not None:
-        if any(a is x for a in around):
-            return (_CIRCLE, next(k for k, a in enumerate(reversed(around)) if a is x))
-        return (node[0], str(node[1]), tuple(_kind(r, c, general, (*around, x)) for c in node[2]))
+    node = structure(x)
+    if node is not None and not stays(r, x, node):
+        depth = len(around)
+        if (before := around.setdefault(id(x), depth)) != depth:
+            return (_CIRCLE, depth - 1 - before)
+        try:
+            return (node[0], str(node[1]), tuple([_kind(r, c, around) for c in node[2]]))
+        finally:
+            del around[id(x)]
     return ("value", type(x), x) if isinstance(x, (int, float, complex, str, type(None), np.generic)) else ("object", id(x))
 
 

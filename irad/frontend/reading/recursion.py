@@ -15,7 +15,7 @@ array in particular: what it stores, a check in it does not keep. Nor does it wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CellType
 from typing import Any
 
@@ -31,7 +31,7 @@ from irad.frontend.control.regions import assume_no_return, run_region
 from irad.frontend.control.templates import Bad, Grown, Template, equal
 from irad.frontend.control.tries import check_tried
 from irad.frontend.reader import Reader
-from irad.frontend.reading.kinds import circular, number_kind, signature
+from irad.frontend.reading.kinds import circular, generalised, signature
 from irad.frontend.reading.recursive_changes import Changes, opened
 from irad.frontend.values.kept import Home
 from irad.frontend.values.objects import Array, Maybe, is_number, is_traced_deep
@@ -95,12 +95,11 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
     frame.signature = signature(r, frame.env.names)
     record = _known(r, frame)
     if record is None:
-        general = signature(r, frame.env.names, True)
-        if not _calls_itself(r, frame, general) or circular(general):
+        if not _calls_itself(r, frame) or circular(frame.signature):
             _check_growth([f for f in r.frames if _same_function(f, frame) and f.conditional < r.conditional], frame, name)
             return NotImplemented
         known = list(r.records), dict(r.graphs)
-        record = _new(r, frame, name, general)
+        record = _new(r, frame, name)
         record.homes, record.stored = _callers(r, frame)
         try:
             _build(r, record, body)
@@ -119,17 +118,25 @@ def recursive_call(r: Reader, frame: Activation, name: str, body: Callable[[Acti
         return NotImplemented
 
 
-def _calls_itself(r: Reader, frame: Activation, general: tuple[Any, ...]) -> bool:
+def _calls_itself(r: Reader, frame: Activation) -> bool:
     """Is this a call that must not be inlined?"""
     inside = [f for f in r.frames if _same_function(f, frame)]
+    if not inside:
+        return False
     if _wanted(r, frame):
         if len(inside) > _NESTED and any(not x.done and _same_function(x.frame, frame) for x in r.records):
             raise UnsupportedError("the types of the arguments of this recursive call do not settle")
-        if any(_generalised(f.signature) == general for f in inside):
+        if _among(frame, inside):
             return True
     around = [f for f in inside if f.conditional < r.conditional]
     again = any(f.signature == frame.signature for f in around)
-    return again or (len(around) >= _DEEP and any(_generalised(f.signature) == general for f in around))
+    return again or (len(around) >= _DEEP and _among(frame, around))
+
+
+def _among(frame: Activation, others: Iterable[Activation]) -> bool:
+    """Do arguments of some of these differ from those of an activation in Python numbers only?"""
+    general = generalised(frame.signature)
+    return any(generalised(f.signature) == general for f in others)
 
 
 def _wanted(r: Reader, frame: Activation) -> bool:
@@ -154,8 +161,7 @@ def written_out(r: Reader, frame: Activation, body: Callable[[], Any]) -> Any:
 
 def _alike(r: Reader, frame: Activation) -> bool:
     """Does an activation differ from one around it in Python numbers only?"""
-    general = _generalised(frame.signature)
-    return any(_same_function(f, frame) and _generalised(f.signature) == general for f in r.frames)
+    return _among(frame, (f for f in r.frames if _same_function(f, frame)))
 
 
 def _same_function(a: Activation, b: Activation) -> bool:
@@ -173,23 +179,16 @@ def _same_cell(a: CellType, b: CellType) -> bool:
         return False
 
 
-def _generalised(t: Any) -> Any:
-    """A signature with Python numbers by type, in containers too."""
-    if not isinstance(t, tuple):
-        return t
-    if len(t) == 3 and t[0] == "value":
-        return number_kind(t[1]) or t
-    return tuple(map(_generalised, t))
-
-
 def _size(t: Any) -> int:
     return sum(map(_size, t)) if isinstance(t, tuple) else 1
 
 
 def _check_growth(around: Sequence[Activation], frame: Activation, name: str) -> None:
     """Raise UnsupportedError for a list that each call makes longer before it hands it on."""
+    if len(around) < _GROWTH:
+        return
     sizes = [_size(f.signature) for f in (*around[-_GROWTH:], frame)]
-    if len(sizes) > _GROWTH and all(a < b for a, b in itertools.pairwise(sizes)):
+    if all(a < b for a, b in itertools.pairwise(sizes)):
         raise UnsupportedError(_LONGER.format("is given a list that", name))
 
 
@@ -203,7 +202,7 @@ def _known(r: Reader, frame: Activation) -> Record | None:
     alike = [x for x in r.records if _same_function(x.frame, frame)]
     if not alike:
         return None
-    general = signature(r, frame.env.names, True)
+    general = generalised(frame.signature)
     alike = [x for x in alike if x.signature == general]
     homes, stored = _callers(r, frame)
     found = next((x for x in alike if x.serves(homes, stored)), None)
@@ -214,14 +213,14 @@ def _known(r: Reader, frame: Activation) -> Record | None:
     return found
 
 
-def _new(r: Reader, frame: Activation, name: str, general: tuple[Any, ...]) -> Record:
+def _new(r: Reader, frame: Activation, name: str) -> Record:
     base = "".join(c if c.isalnum() else "_" for c in name).strip("_") or "f"
     taken = {rec.name for rec in r.records} | set(r.graphs)
     label, k = f"{base}_rec", 1
     while label in taken:
         k += 1
         label = f"{base}_rec{k}"
-    record = Record(label, frame, general, [opened(r, x) for x in frame.env.names.values()])
+    record = Record(label, frame, generalised(frame.signature), [opened(r, x) for x in frame.env.names.values()])
     record.changes = Changes(base)
     r.records.append(record)
     return record

@@ -26,10 +26,10 @@ def opened(r: Reader, x: Any) -> Template:
     return Same(x) if stays(r, x) else open_(x)
 
 
-def stays(r: Reader, x: Any) -> bool:
-    """Is it an object that is there before the program runs, whose attributes are read as captured state?"""
+def stays(r: Reader, x: Any, node: Any = None) -> bool:
+    """Is it an object that is there before the program runs, whose attributes are read as captured state? `node`: its structure."""
     plain = hasattr(x, "__dict__") and not isinstance(x, (type, Array)) and not is_number(x)
-    return plain and structure(x) is not None and not r.state.is_made(x)
+    return plain and not r.state.is_made(x) and (node or structure(x)) is not None
 
 
 def containers(x: Any) -> Iterator[Any]:
