@@ -83,7 +83,7 @@ def generate(
         lowered.symbols["free"] = libc_address("free")
     if notes is not None:
         _note_threads(notes, kernels)
-    if len(kernels) > len(lowered.kernels):
+    if any(isinstance(s, kf.Parallel) for k in kernels for s in kf.walk(k.body)):
         lowered.symbols[pool.PARALLEL] = pool.library().address(pool.PARALLEL)
     accesses = None
     if check:

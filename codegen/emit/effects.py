@@ -28,7 +28,7 @@ class Effects:
             elif isinstance(s, kf.View) and s.dtype is None:
                 views[s.name] = s.buf
             elif isinstance(s, kf.Deref):
-                views[s.name] = deref_family(s)
+                views[s.name] = s.family
             elif isinstance(s, (kf.Assign, kf.Combine)):
                 cells.add(s.name if isinstance(s, kf.Assign) else s.fold)
             elif isinstance(s, kf.Let) and isinstance(s.expr, kf.LinScan):
@@ -48,11 +48,6 @@ class Effects:
             if name in bufs:
                 bufs.add(base)
         return frozenset(cells - local), frozenset(bufs)
-
-
-def deref_family(s: kf.Deref) -> str:
-    """Memory reached through one address overlaps itself, whatever it is called."""
-    return f"*{s.buf}[{s.idx}]"
 
 
 def _bodies(s: kf.Stmt) -> list[list[kf.Stmt]]:

@@ -13,7 +13,7 @@ from typing import Any
 from irad.codegen.emit.across import Across
 from irad.codegen.emit.calls import Calls
 from irad.codegen.emit.control import Control
-from irad.codegen.emit.effects import Effects, deref_family
+from irad.codegen.emit.effects import Effects
 from irad.codegen.emit.folds import Folds, Rule
 from irad.codegen.emit.function import LINE, OpenFunction
 from irad.codegen.emit.functions import SharedFunctions
@@ -286,7 +286,7 @@ class Emitter:
         if at.dtype != "i64" or at.lanes > 1:
             raise IradError(f"`{s.name}`: an address is one element of an i64 buffer, the same for all lanes")
         p = self.b.cheap(f"inttoptr i64 {at.n} to ptr", "ptr", 1, "ptr", at.d)
-        self.names.bufs[s.name] = Buf(s.name, s.dtype, [1], deref_family(s), p)
+        self.names.bufs[s.name] = Buf(s.name, s.dtype, [1], s.family, p)
 
     def swap(self, s: kf.Swap) -> None:
         a, b = self.names.buf(s.a), self.names.buf(s.b)

@@ -146,6 +146,11 @@ class Deref:
     dtype: str
     size: Index | None = None
 
+    @property
+    def family(self) -> str:
+        """Memory reached through one address overlaps itself, whatever it is called."""
+        return f"*{self.buf}[{self.idx}]"
+
 
 @dataclass
 class Begin:

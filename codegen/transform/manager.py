@@ -104,6 +104,16 @@ def _outlined(kernels: Kernels, job: Job) -> Kernels:
     return outlined(kernels, min(job.threads, pool.MOST) if job.threads else pool.default_threads())
 
 
+FEW = 1000  # statements of a kernel that is not long
+
+
+def _pieces(kernels: Kernels, job: Job) -> Kernels:
+    """Most programs are short, so it is imported when one is not."""
+    if all(sum(1 for _ in kf.walk(k.body)) <= FEW for k in kernels):
+        return kernels
+    return import_later("irad.codegen.transform.pieces").in_pieces(kernels)  # type: ignore[no-any-return]
+
+
 _ROWS = (
     KernelPass(
         "bounded", "Loops say how many trips they make at most, where checks at the beginning of the kernel bound them.",
@@ -172,6 +182,10 @@ _ROWS = (
         "outlined", "`par` loops become kernels of their own, which the pool of threads calls.",
         _outlined, lambda job: pool.available(), needs=("shared",), makes=("outlined",), calls=False,
     ),
+    KernelPass(
+        "pieces", "Long kernels call pieces of themselves: LLVM takes more than twice as long for a function of twice the length.",
+        _pieces, lambda job: on("pieces"), needs=("shared",), calls=False,
+    ),
 )  # fmt: skip
 KERNEL_PIPELINE = {p.name: p for p in _ROWS}
 in_order(KERNEL_PIPELINE, KERNEL_PIPELINE)
@@ -180,10 +194,11 @@ in_order(KERNEL_PIPELINE, KERNEL_PIPELINE)
 def kernel_forms(lowered: Lowered, threads: int | None, contract: bool) -> Iterator[tuple[str, Kernels]]:
     """The kernels as lowered, then after each pass, with its name. `lowered` keeps those that call each other."""
     job = Job(threads, contract, lowered.notes, lowered.outside.python)
-    yield "lower", lowered.kernels
+    kernels = lowered.kernels
+    yield "lower", kernels
     for p in KERNEL_PIPELINE.values():
         if p.wanted(job):
-            kernels = p.run(lowered.kernels, job)
+            kernels = p.run(kernels, job)
             if p.calls:
                 lowered.kernels = kernels
             yield p.name, kernels

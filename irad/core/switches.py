@@ -13,7 +13,7 @@ from contextlib import contextmanager
 SWITCHES = (
     "functions", "inline", "simplify", "fold", "cse", "ranges", "reciprocal", "licm", "stored_views", "unscatter", "scalarize", "powers",
     "shorter_records", "linear_carry", "fuse_dot", "recompute", "unfilled", "pingpong",
-    "joins", "siblings", "nests", "contractions", "blocks", "collapse", "packed", "jam", "reserve", "interchange", "skew", "join", "lanes", "taped", "parallel", "polls", "forward", "select", "short_circuits", "accumulate", "split",
+    "joins", "siblings", "nests", "contractions", "blocks", "collapse", "packed", "jam", "reserve", "interchange", "skew", "join", "lanes", "taped", "parallel", "polls", "forward", "select", "short_circuits", "accumulate", "split", "pieces",
 )  # fmt: skip
 
 _off: frozenset[str] = frozenset()
