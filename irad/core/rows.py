@@ -96,3 +96,28 @@ def _containers(inner: tuple[Any, ...], lists: Sequence[Any]) -> list[Any]:
 
 register(Mapped, lambda x: (x.lists, (x.made, x.inner)), _mapped)
 register(Rows, lambda x: (x.columns, (x.form, x.cls)), _listed)
+
+
+class Objects:
+    """An array of dtype object to be: its elements, in C order, and its shape."""
+
+    __slots__ = ("elements", "shape")
+
+    def __init__(self, elements: Sequence[Any], shape: tuple[int, ...]):
+        self.elements, self.shape = list(elements), shape
+
+
+_ELEMENTS = (np.ndarray, np.generic, int, float, complex, str, list, tuple, dict, type(None))
+
+
+def _of_objects(shape: tuple[int, ...], elements: Sequence[Any]) -> Any:
+    """The array, once the elements are there."""
+    if not all(isinstance(x, _ELEMENTS) for x in elements):
+        return Objects(elements, shape)
+    out = np.empty(len(elements), object)
+    for k, x in enumerate(elements):
+        out[k] = x
+    return out.reshape(shape)
+
+
+register(Objects, lambda x: (x.elements, x.shape), _of_objects)

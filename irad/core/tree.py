@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -281,6 +282,10 @@ def _rebuild(cls: type, meta: Any, children: list[Any]) -> Any:
         return _REGISTRY[cls][1](meta, children)
     if cls is Structured or cls is Bytes:
         return structured.rebuild(cls, meta, children)
+    if cls is functools.partial:
+        f, *given = children
+        n = len(given) - len(meta.names)
+        return functools.partial(f, *given[:n], **dict(zip(meta.names, given[n:])))
     if isinstance(meta, Attributes):
         return _object(cls, meta, children)
     if hasattr(cls, "_fields") and issubclass(cls, tuple):

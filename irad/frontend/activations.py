@@ -7,11 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.lazy_dataclass import dataclass, field
+from irad.errors import UnsupportedError
 from irad.frontend.syntax.liveness import Liveness
 from irad.frontend.syntax.source import Source
 from irad.frontend.values.objects import Env
 
 HELD = ("exceptions", None)  # among what a reading is told: called functions hold what they raise until they end
+THEMSELVES = ("objects", None)  # the same: objects that data choose are themselves, not what stands for their contents
+
+
+class OfObjects(UnsupportedError):
+    """It is about an object that stands for several, and may be done if those that data choose are themselves."""
+
+
 Some = frozenset[Any]
 NONE: Some = frozenset()
 

@@ -24,12 +24,12 @@ from irad.core.room import Outgrown
 from irad.core.structured import Bytes, Structured, is_structured
 from irad.core.types import dtype_name
 from irad.errors import IradError, Loc, UnsupportedError, placed
-from irad.frontend.activations import Activation, Restart
+from irad.frontend.activations import Activation, OfObjects, Restart
 from irad.frontend.registry import into
 from irad.frontend.syntax.source import Source, words_for
 from irad.frontend.values.arr import Arr, NeedStatic, constant, whole_numbers
 from irad.frontend.values.captures import Captures, strides_of
-from irad.frontend.values.choices import OneOf
+from irad.frontend.values.choices import OneOf, is_object
 from irad.frontend.values.extents import sources
 from irad.frontend.values.fields import concrete, stand_in
 from irad.frontend.values.kept import Kept
@@ -89,9 +89,9 @@ class Reader:
         self.graphs: dict[str, Graph] = {}
         self.seen: dict[Any, Any] = {}  # what is known of calls that were read, see irad.frontend.reading.called
         self.raising: set[str] = set()  # those that may raise
-        self.shares, self.holds = True, False  # may functions become graphs? Hold what they raise? See reading.held
+        self.shares, self.holds, self.themselves = True, False, False  # may functions become graphs? See HELD, THEMSELVES
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
-        self.failures: Counter[Any] = Counter()  # how often a loop statement could not be kept as a loop
+        self.failures: Counter[Any] = Counter()  # how often a loop could not be kept as one
         self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
         self.exceptions: dict[str, type[BaseException] | BaseException] = {
             "LinAlgError": np.linalg.LinAlgError,
@@ -212,7 +212,7 @@ class Reader:
         """The error for a change of a container that is locked."""
         found = self.origins.get(id(obj))
         if found is None or found[0] is not obj:
-            return UnsupportedError(message)
+            return (OfObjects if is_object(obj) else UnsupportedError)(message)
         e = UnsupportedError(
             f"a {type(obj).__name__} is changed that is also an element of a list which grew in a loop; put a copy into the list, "
             "or give the list another element (xs[k] = ...)"

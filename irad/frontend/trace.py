@@ -17,7 +17,7 @@ from irad.core.room import at as room_at
 from irad.core.structured import Structured
 from irad.core.tree import TreeDef, flatten, is_leaf
 from irad.errors import IradError, UnsupportedError
-from irad.frontend.activations import HELD, Restart
+from irad.frontend.activations import HELD, THEMSELVES, OfObjects, Restart
 from irad.frontend.arguments import Arguments, definition
 from irad.frontend.bound import SourceReader, outermost
 from irad.frontend.control import lists
@@ -110,6 +110,7 @@ class _Attempt:
         captures.frozen = {key for kind, key in fixed if kind == "capture"}
         self.reader = SourceReader(captures, asked)
         self.reader.shares, self.reader.holds = _IN_PLACE not in fixed, HELD in fixed
+        self.reader.themselves = THEMSELVES in fixed
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params
@@ -175,6 +176,8 @@ class _Attempt:
         r = self.reader
         if isinstance(e, AliasError) and not r.doubtful <= r.tracked:
             return Restart(tracked=frozenset(r.doubtful))
+        if isinstance(e, OfObjects) and not r.themselves:
+            return Restart(frozenset({THEMSELVES}))
         leaf_of = r.leaf_of | {v: ("capture", p) for v, p in r.captures.fixable(floats=True).items()}
         sources = r.sources_of(e)
         site = frozenset([] if e.site is None else [e.site]) - r.keyed

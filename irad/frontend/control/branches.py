@@ -11,13 +11,14 @@ from irad.core.ir import Graph, Value, emit
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.types import I64, Type
 from irad.frontend.control.filling import Maker, holes, leaves, watch_sides, zero
-from irad.frontend.control.holders import is_known, is_last_result, known, outer_values
+from irad.frontend.control.holders import held_around, is_known, is_last_result, known
 from irad.frontend.control.list_rules import OfBranch, Taken, grown_parts
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.special import site_of
 from irad.frontend.control.templates import Ary, Bad, Composite, Opt, Same, Template, arrays_in
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
+from irad.frontend.values.choices import Outside
 from irad.frontend.values.extents import equal
 from irad.frontend.values.objects import STALE, UNDEFINED, Array, Cell, Either, StructureError
 from irad.frontend.values.runs import Run
@@ -62,6 +63,8 @@ class Merge:
             (a.content, b.content),
             self.lists,
             r.captures.is_object,
+            there=Outside(False, r.state.born, lambda v: a.defines(v) or b.defines(v), r.state.stands),
+            themselves=r.themselves,
         )
         self.joiner.static = lambda: any(v not in r.loop_of for v in r.decided_by(cond))
         self.became: dict[int, list[Cell]] = {}  # id of storage of a side -> what stands for it after the branch
@@ -143,8 +146,9 @@ class Merge:
 
         In a called function, expressions that are being evaluated around may know what its own variables do not hold.
         """
-        inner = any(i.place is not None and i.place.owner is not self.r.frame.env for i in items) and outer_values(self.r)
-        for a, b, node in self.joiner.ambiguous(lambda x: inner or is_known(self.r, x), self.r.state.locked):
+        inner = any(i.place is not None and i.place.owner is not self.r.frame.env for i in items)
+        around = held_around(self.r) if inner else lambda x: False
+        for a, b, node in self.joiner.ambiguous(lambda x: around(x) or is_known(self.r, x), self.r.state.locked):
             self._lock_all(a, b, self.containers.get(id(node)))
         taken = [t.containers for t in self.taken]
         self._lock_all(*(x for found in taken for x in found.values()))
@@ -178,7 +182,7 @@ class Merge:
 
     def _made(self, obj: Any, node: Composite) -> Any:
         self.containers[id(node)] = obj
-        return self.r.state.made(obj)
+        return self.r.state.met(obj)
 
     # ---- arrays ----
 

@@ -56,7 +56,7 @@ def item(r: Reader, obj: Any, key: Arr) -> tuple[Any] | None:
     if not _can(r, list(obj)):
         return None
     at = position(obj, key)
-    return (_choice(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
+    return (choice(r, obj, at) if isinstance(obj, str) else _one_of(r, list(obj), at),)
 
 
 def of_place(r: Reader, items: list[Any], at: Arr, most: int = MOST) -> tuple[Any] | None:
@@ -125,7 +125,7 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
         values = [Arr(cast_to(lift(r.operand(x)).value, t.dtype), t.weak) for x in items]
         return number(r, values, at)
     if _are_options(items):
-        return _choice(r, items, at)
+        return choice(r, items, at)
     parts = columns(items)
     if parts is not None and all(_can(r, c) for c in parts):
         return _row(r, items, [_one_of(r, c, at) for c in parts])
@@ -142,7 +142,8 @@ def _row(r: Reader, rows: list[Any], parts: list[Any]) -> Any:
     return out
 
 
-def _choice(r: Reader, items: Sequence[Any], at: Arr) -> Any:
+def choice(r: Reader, items: Sequence[Any], at: Arr) -> Any:
+    """The one of some strings or known things at a position that is known to be there."""
     unique: list[Any] = []
     for x in items:
         if place(unique, x) is None:

@@ -19,6 +19,7 @@ from irad.frontend.control.templates import (
     Chosen,
     Composite,
     Grown,
+    Kinds,
     Null,
     Num,
     Opt,
@@ -28,17 +29,19 @@ from irad.frontend.control.templates import (
     Template,
     Words,
     equal,
+    members,
     show,
     structure,
 )
 from irad.frontend.numpy.python_scalars import OVERFLOW
 from irad.frontend.values.arr import Arr, constant, lift
-from irad.frontend.values.choices import OneOf, alike, number_of, of_number, options, place
+from irad.frontend.values.choices import OneOf, alike, number_of, of_number, place, things
 from irad.frontend.values.extents import at_most
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
     Cell,
+    Choice,
     Maybe,
     Nullable,
     Poison,
@@ -72,12 +75,12 @@ STALE_LIST = (
 
 def chosen(among: tuple[Any, ...], x: Any) -> Value:
     """The number of a string or known thing among the options."""
-    own = options(x)
+    own = things(x)
     assert own is not None
     return scalar(place(among, x), "i64") if own[0] is x else _renumbered(number_of(x).value, own, among)
 
 
-def _renumbered(v: Value, own: tuple[Any, ...], among: tuple[Any, ...]) -> Value:
+def _renumbered(v: Value, own: Sequence[Any], among: Sequence[Any]) -> Value:
     """Numbers of options (of one thing, or a column of a list) as those among others."""
     if alike(own, among[: len(own)]):
         return v
@@ -99,8 +102,12 @@ def leaves(t: Template, obj: Any, read: Any, seen: set[int] | None = None) -> li
         end = obj if t.before is None else import_later("irad.frontend.python.text_pieces").end_of(obj, t.before)
         return [chosen(t.options, end)]
     if isinstance(t, Chosen):
-        one = type(obj) is OneOf
-        return [_renumbered(obj.place.value, obj.options, t.options) if one else scalar(place(t.options, obj), "i64")]
+        at = obj.place if type(obj) is OneOf else obj.at if isinstance(obj, Choice) else None
+        return [scalar(place(t.options, obj), "i64") if at is None else _renumbered(at.value, obj.options, t.options)]
+    if isinstance(t, Kinds):
+        own = members(t.kids, obj)
+        number = _renumbered(obj.at.value, obj.options, own) if isinstance(obj, Choice) else scalar(place(own, obj), "i64")
+        return [number, *(v for k, x in zip(t.kids, own) for v in leaves(k, UNDEFINED if x is None else x, read, seen))]
     if isinstance(t, Opt):
         if obj is UNDEFINED:
             return [scalar(False, "bool"), *map(zero, holes(t.child, seen))]
@@ -138,6 +145,8 @@ def holes(t: Template, seen: set[int] | None = None) -> list[Type]:
         return [Type(t.dtype)]
     if isinstance(t, (Pick, Chosen)):
         return [I64]
+    if isinstance(t, Kinds):
+        return [I64, *(h for k in t.kids for h in holes(k, seen))]
     if isinstance(t, Null) and t.other is not None:
         return [BOOL, *holes(t.child, seen), *holes(t.other, seen)]
     if isinstance(t, (Opt, Null)):
@@ -290,6 +299,10 @@ class Maker:
             return which if t.before is None else import_later("irad.frontend.python.text_pieces").together([t.before, which])
         if isinstance(t, Chosen):
             return OneOf(t.options, Arr(next(self.values), True), t.homes, t.wanted)
+        if isinstance(t, Kinds):
+            at = Arr(next(self.values), True)
+            made = [self.make(k) for k in t.kids]
+            return Choice(tuple(x.value if isinstance(x, Maybe) else x for x in made), at)
         if isinstance(t, Opt):
             flag = Arr(next(self.values), True)
             return Maybe(self.make(t.child), flag)

@@ -14,7 +14,6 @@ import numpy as np
 from irad.core.foreign import base_items, is_library, module_of
 from irad.core.ir import Builder, Node, Value
 from irad.core.once import import_later
-from irad.errors import UnsupportedError
 from irad.frontend.activations import Activation
 from irad.frontend.control.templates import structure
 from irad.frontend.reader import Reader
@@ -135,14 +134,27 @@ def is_known(r: Reader, obj: Any) -> bool:
     return outside or names_of(r, obj) > 0
 
 
-def outer_values(r: Reader) -> bool:
-    """May the functions around the running one hold values that none of their variables has, of expressions that call it?"""
+def held_around(r: Reader) -> Callable[[Any], bool]:
+    """May the functions around the running one hold a list, dict or object that none of their variables has, of expressions that call
+    it? Not one that was made after the call began."""
     holds = import_later("irad.frontend.syntax.holding").holds
-    for frame in r.frames[1:-1]:
+    calls = []  # when those calls began
+    for frame, called in zip(r.frames[1:-1], r.frames[2:]):
         always, mine = frame.liveness.always, frame.env.locals
         if frame.running is None or holds(frame.running, lambda name: name in mine and name not in always):  # noqa: B023
-            return True
-    return False
+            calls.append(called.env.stamp)
+    latest = max(calls, default=-1)
+    return lambda x: _made(r, x) < latest
+
+
+def _made(r: Reader, x: Any) -> int:
+    """When a thing was made, or the oldest that it stands for in a loop."""
+    made, seen = r.state.stamp(x), {id(x)}
+    while (found := r.state.stands_for.get(id(x))) is not None and found[0] is x and id(found[1]) not in seen:
+        x = found[1]
+        seen.add(id(x))
+        made = min(made, r.state.stamp(x))
+    return made
 
 
 def is_last_result(r: Reader, place: Place) -> bool:
@@ -158,6 +170,6 @@ def known_apart(r: Reader, x: Any, items: Any) -> None:
     """Refuse to look for an object among others by identity where data decides which of them it is, or they are."""
     if type(x).__eq__ is object.__eq__ and structure(x) is not None:
         if r.state.locked(x) or any(type(y) is type(x) and y is not x and r.state.locked(y) for y in items):
-            raise UnsupportedError(
-                f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"
+            raise r.locked_error(
+                x, f"looking for a {type(x).__name__} that is one of several, depending on data; compare what is in it"
             )

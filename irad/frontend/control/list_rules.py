@@ -163,6 +163,25 @@ class OfLoop(Grower):
         return Grown(element, rows, 0, None, most, most, checked=True, moves=moves)
 
 
+class OfElements(Grower):
+    """The rules for lists that are elements of a list."""
+
+    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
+        rows = room_of(x) if old is None else old.rows
+        length = length_of(x) if old is None else old.base if old.rate is not None else None
+        other = room_of(y)
+        most = None if rows is None or other is None else larger(rows, other)
+        if most is None:
+            return Bad("it is a list of a length that is not known")
+        same = length is not None and length == length_of(y) and isinstance(length, int)
+        return Grown(element, most, length if same else 0, 0 if same else None, most, most)  # type: ignore[arg-type]
+
+
+def room_of(xs: list[Any]) -> Dim | None:
+    """How many elements of a list there is room for; None: not known."""
+    return larger(most_of(xs), xs[0].rows) if has_run(xs) else len(xs)
+
+
 def grown_parts(t: Template, x: Any, content: Callable[[Any], Any] = lambda x: x) -> Iterator[tuple[Grown, list[Any]]]:
     """The lists that grow in a thing of a template, and what they hold."""
     for part, (held,) in walk(t, x, content=content):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from irad.core.foreign import base_items, is_mapped
+from irad.core.foreign import base_items, is_mapped, is_written
 from irad.core.ir import Value
 from irad.core.once import import_later
-from irad.core.rows import Mapped, Options, Rows
+from irad.core.rows import Mapped, Objects, Options, Rows
 from irad.core.tree import parts, rebuild
 from irad.core.types import Dim
 from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
@@ -335,6 +335,8 @@ def with_items(r: Reader, x: Any, rows: bool) -> Any:
         return _RETURNED.get(type(x), type(x))(with_items(r, e, rows) for e in r.items(x))
     if is_mapped(x) and hasattr(type(x), "for_the_caller"):
         x = r.call(r.getattr(x, "for_the_caller"), [])
+    if is_written(type(x)) and hasattr(type(x), "for_result"):
+        return Objects(tuple(with_items(r, e, rows) for e in r.call(r.getattr(x, "for_result"), [])), x.shape)
     if is_mapped(x):
         return _mapped(r, x, type(x).MAPPED, rows)
     x = import_later(_FACTORIES).with_factory(x) if isinstance(x, defaultdict) else x

@@ -15,7 +15,20 @@ from irad.core.ir import Value
 from irad.core.types import Type
 from irad.frontend.control.holders import names_of, references
 from irad.frontend.control.list_rules import Taken
-from irad.frontend.control.templates import Ary, Composite, Grown, Null, Opt, Same, Template, arrays_in, structure, walk
+from irad.frontend.control.templates import (
+    Ary,
+    Composite,
+    Grown,
+    Kinds,
+    Null,
+    Opt,
+    Same,
+    Template,
+    arrays_in,
+    members,
+    structure,
+    walk,
+)
 from irad.frontend.control.tracked import CarriedArray, Tracked
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr
@@ -35,6 +48,9 @@ def held(
         yield CarriedArray(t, name, start, end, local, inside)
     elif isinstance(t, (Opt, Null)):
         yield from held(t.child, name, init, final, local, inside)
+    elif isinstance(t, Kinds):
+        for k, a, b in zip(t.kids, members(t.kids, init), members(t.kids, final)):
+            yield from held(k, name, a, b, local, (*inside, init))
     elif isinstance(t, Composite):
         sides = [structure(x) for x in (init, final)]
         kids = [s[2] if s is not None and len(s[2]) == len(t.kids) else [None] * len(t.kids) for s in sides]

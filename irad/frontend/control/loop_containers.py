@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.core.ir import Value
-from irad.frontend.control.holders import is_known, names_of, outer_values
+from irad.frontend.control.holders import held_around, is_known, names_of
 from irad.frontend.control.list_rules import Taken, grown_parts
 from irad.frontend.control.list_rules import lock_taken as lock_in
 from irad.frontend.control.loop_arrays import containers
@@ -65,7 +65,7 @@ class Containers:
         """A container that a carried variable holds at the start of a trip."""
         self.entered.append(obj)
         self.r.state.changed.discard(id(obj))
-        return self.r.state.made(obj)
+        return self.r.state.met(obj)
 
     def stand(self, c: Carry, value: Any) -> None:
         """What a variable is given at the start of a trip is, in the first one, what it held before the loop."""
@@ -109,14 +109,14 @@ class Containers:
                 or [id(y) for _, y in pairs].count(id(final)) > (1 if final is not None else len(pairs))
             ):
                 raise StructureError(_CONTAINERS)
-        inner = self._of_outer_functions()
-        if any(x is not None and (names_of(self.r, x) > 1 or inner) for x, _ in pairs):
+        around = self._around()
+        if any(x is not None and (names_of(self.r, x) > 1 or around(x)) for x, _ in pairs):
             raise StructureError(_CONTAINERS)
 
-    def _of_outer_functions(self) -> bool:
-        """Does a called function carry what is not its own variables? Expressions around the call may know it."""
+    def _around(self) -> Callable[[Any], bool]:
+        """May expressions around the call of this function know a container? Not if all that is carried are its own variables."""
         local = all(isinstance(c.place, Name) and c.place.owner is self.r.frame.env for c in self.carries.values())
-        return not local and outer_values(self.r)
+        return held_around(self.r) if not local else lambda x: False
 
     def carried(self, body: Region, of: Callable[[Place], bool] = lambda place: True) -> list[tuple[Composite | Grown, Any, Any]]:
         """What variables are given, and what is in it; of a container that is changed only what is in it: it is not another.
@@ -132,15 +132,15 @@ class Containers:
 
     def lock_known(self, body: Region, found: list[tuple[Composite | Grown, Any, Any]], perhaps_none: bool) -> None:
         """Containers that variables were given may not change from now on where they are known otherwise: which would is not followed."""
-        inner = self._of_outer_functions()
+        around = self._around()
         mine = {id(x) for x in self.entered}
         for k, (node, init, final) in enumerate(found):
             others = [x for j, x in enumerate(found) if j != k and x[0] is not node]
-            known = [x for x in (init,) if x is not None and perhaps_none and (inner or is_known(self.r, x))]
+            known = [x for x in (init,) if x is not None and perhaps_none and (around(x) or is_known(self.r, x))]
             if final is not None and self.r.state.locked(final):
                 known.append(final)
             elif final is not None and id(final) not in mine and self.r.state.born(final) is not body.builder:
-                known += [final] if inner or is_known(self.r, final) else []
+                known += [final] if around(final) or is_known(self.r, final) else []
             shared = final is not None and any(y is final for _, _, y in others)
             shared = shared or (init is not None and perhaps_none and any(x is init for _, x, _ in others))
             if known or shared:
@@ -150,7 +150,7 @@ class Containers:
 
     def note_made(self, obj: Any, node: Any = None) -> Any:
         self.made[id(node)] = obj
-        return self.r.state.made(obj)
+        return self.r.state.met(obj)
 
     def lock_taken(self, body: Region, outs: list[Value]) -> None:
         """Containers that are in a list that grew may not change any more, nor what stands for them after the loop."""

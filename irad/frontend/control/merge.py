@@ -12,13 +12,16 @@ from functools import reduce
 from typing import Any
 
 from irad.core.lazy_dataclass import replace
-from irad.core.types import Dim, Type, promote
+from irad.core.once import import_later
+from irad.core.types import Type, promote
+from irad.frontend.control.list_rules import OfElements, room_of
 from irad.frontend.control.templates import (
     Ary,
     Bad,
     Composite,
     Grower,
     Grown,
+    Kinds,
     Null,
     Num,
     Opt,
@@ -30,6 +33,7 @@ from irad.frontend.control.templates import (
     array_and_other,
     bare,
     differ,
+    disagrees,
     equal,
     few,
     is_zero_d,
@@ -44,12 +48,13 @@ from irad.frontend.control.templates import (
     structure,
 )
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.choices import is_there, options
+from irad.frontend.values.choices import Outside, options, things
 from irad.frontend.values.objects import UNDEFINED, Array, Choice, Maybe, Nullable, Poison, Text, Varying, is_number
 from irad.frontend.values.runs import GROWING, has_run, head, larger, length_of, most_of, tail
 from irad.frontend.values.state import same
 
 Content = Callable[[Any], Any]
+_MADE = "irad.frontend.control.made_objects"
 
 
 def _itself(obj: Any) -> Any:
@@ -66,8 +71,12 @@ class Joiner:
         grower: Grower | None = None,
         outside: Callable[[Any], bool] = lambda x: False,
         standing: Callable[[Any], bool] | None = None,
+        there: Outside | None = None,
+        themselves: bool = False,
     ):
+        self.there = there or Outside()
         self.grower = grower
+        self.themselves = themselves  # is one of two objects that are there always itself?
         self.static: Callable[[], bool] = lambda: False  # of a branch: may it be known which side is taken?
         self.outside = outside  # is an object found by a path, so that what is read of it is followed there?
         self.lasting = lasting  # of a branch: was a container there before it?
@@ -152,7 +161,7 @@ class Joiner:
         if b is None or (isinstance(t, Same) and a is None):
             if isinstance(t, Null):
                 return t
-            inner = self._inside(b, 1) if b is not None else self._inside(a, 0) if isinstance(t, Same) else t
+            inner = self.inside(b, 1) if b is not None else self.inside(a, 0) if isinstance(t, Same) else t
         elif isinstance(t, Null) or isinstance(a, Nullable) or isinstance(b, Nullable):
             inner = self.join(
                 t.child if isinstance(t, Null) else a.value if isinstance(a, Nullable) else a if a is not None else t,
@@ -174,18 +183,18 @@ class Joiner:
         """The template of something that is defined on one path only."""
         if isinstance(obj, Poison):
             return Bad(obj.message)
-        return Opt(self._inside(obj.value if isinstance(obj, Maybe) else obj, side))
+        return Opt(self.inside(obj.value if isinstance(obj, Maybe) else obj, side))
 
-    def _inside(self, obj: Any, side: int) -> Template:
-        """The template of what is there on one side only."""
-        return open_(obj, side, self.standing, self.contents[side])
+    def inside(self, obj: Any, side: int | None) -> Template:
+        """The template of what is there on one side only; None: of what every trip of a loop makes."""
+        return open_(obj, side, self.standing, _itself if side is None else self.contents[side], self.there.has)
 
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
         a = t.obj if isinstance(t, Same) else None
-        if (found := joined_choices(t if a is None else a, b, self.lasting)) is not None:
+        if (found := joined_choices(t if a is None else a, b, self.lasting, self.there.born)) is not None:
             return found
-        picked = pick(t, b, lambda x: is_there(x, self.lasting is None))
+        picked = pick(t, b, self.there.has)
         one_beginning = isinstance(a, Text) and isinstance(b, Text) and a.operands[0] is b.operands[0]
         if one_beginning and self.lasting is not None and not few(picked):
             return join_texts(self.join, t, a, b, True)
@@ -202,10 +211,19 @@ class Joiner:
         elif isinstance(t, Words) or isinstance(a, Text) or isinstance(b, Text):
             return join_texts(self.join, t, a, b, self.lasting is not None)
         else:
+            if self.themselves and (objects := self._objects(t, b)) is not None:
+                return objects
             node = self._lists(t, a, b) or self._nodes(t, a, b)
+            if (node is None or disagrees(node)) and (objects := self._objects(t, b)) is not None:
+                return objects
             if node is not None:
                 return node
         return self._varying(t, b) if self.lasting is not None else differ(t, b)
+
+    def _objects(self, t: Template, b: Any) -> Template | None:
+        """The template of one of several objects of which no one object can be made: of other classes, or from outside."""
+        found = pick(t, b, self.there.has, things) or import_later(_MADE).joined(self, t, b)
+        return None if isinstance(found, (Pick, Kinds)) and self.static() else found
 
     def _varying(self, t: Template, b: Any) -> Template:
         """The template of an array on some paths, and a number or an empty list on the others."""
@@ -215,7 +233,7 @@ class Joiner:
         (array, other), (array_b, other_b) = sides  # type: ignore[misc]
         if array is None or array_b is None:
             array, side = (array_b, 1) if array is None else (array, 0)
-            array = array if isinstance(array, Template) else self._with_room(array, side) or self._inside(array, side)
+            array = array if isinstance(array, Template) else self._with_room(array, side) or self.inside(array, side)
         else:
             array = self.join(array, array_b)
         if isinstance(array, Bad):
@@ -320,24 +338,6 @@ class Joiner:
         return Composite(cls, meta, tuple(self.join(x, y) for x, y in zip(kids, other[2])))
 
 
-class _OfElements(Grower):
-    """The rules for lists that are elements of a list."""
-
-    def grown(self, old: Grown | None, element: Template, x: Any, y: list[Any]) -> Template:
-        rows = _room(x) if old is None else old.rows
-        length = length_of(x) if old is None else old.base if old.rate is not None else None
-        other = _room(y)
-        most = None if rows is None or other is None else larger(rows, other)
-        if most is None:
-            return Bad("it is a list of a length that is not known")
-        same = length is not None and length == length_of(y) and isinstance(length, int)
-        return Grown(element, most, length if same else 0, 0 if same else None, most, most)  # type: ignore[arg-type]
-
-
-def _room(xs: list[Any]) -> Dim | None:
-    return larger(most_of(xs), xs[0].rows) if has_run(xs) else len(xs)
-
-
 class _Apart(Joiner):
     """Joins things of which none may be another's part: each template stands for one thing."""
 
@@ -361,7 +361,7 @@ def elements_of(xs: list[Any], element: Template | None, content: Content = _its
         if isinstance(x, Poison):
             return Bad(x.message)
         element = (
-            open_(x, None, None, content) if element is None else _Apart(None, (content, content), _OfElements()).join(element, x)
+            open_(x, None, None, content) if element is None else _Apart(None, (content, content), OfElements()).join(element, x)
         )
     return element
 
@@ -399,24 +399,31 @@ def meet(a: Template, b: Template) -> Template:
 
 
 def open_(
-    obj: Any, side: int | None = None, lasting: Callable[[Any, Any], bool] | None = None, content: Content = _itself
+    obj: Any,
+    side: int | None = None,
+    lasting: Callable[[Any, Any], bool] | None = None,
+    content: Content = _itself,
+    there: Callable[[Any], bool] | None = None,
 ) -> Template:
     """The template with a hole for every number and array in a thing; what has none stays itself.
 
     `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before the branch or loop,
-    which stays itself; `content(x)`: what a container holds now.
+    which stays itself; `content(x)`: what a container holds now; `there(x)`: is a known thing there outside?
     """
+    inner = lambda x: open_(x, side, lasting, content, there)
     if is_number(obj):
         return number(obj)
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Nullable):
         other = other_than_array(obj.other) if isinstance(obj, Varying) else None
-        return Null(open_(obj.value, side, lasting, content), other)
-    if isinstance(obj, (Choice, Text)) and (found := options(obj)) is not None:
+        return Null(inner(obj.value), other)
+    if isinstance(obj, Choice):
+        return import_later(_MADE).opened(obj, there, inner)
+    if isinstance(obj, Text) and (found := options(obj)) is not None:
         return Pick(found)
     if isinstance(obj, Text):
-        return Words(obj.template, tuple(open_(o, side, lasting, content) for o in obj.operands))
+        return Words(obj.template, tuple(map(inner, obj.operands)))
     if (one := joined_choices(obj, obj)) is not None:
         return one
     if lasting is not None and mutable(obj) and lasting(obj, side):
@@ -426,7 +433,7 @@ def open_(
     found = structure(content(obj))
     if found is None or not found[2]:
         return Same(obj)
-    kids = tuple(open_(c, side, lasting, content) for c in found[2])
+    kids = tuple(map(inner, found[2]))
     return Composite(found[0], found[1], kids)
 
 
@@ -434,7 +441,7 @@ def _open_run(xs: list[Any], content: Content) -> Template:
     """The template of a list whose elements stand in arrays."""
     element = elements_of(xs, None, content)
     assert element is not None
-    most, length, rows = most_of(xs), length_of(xs), _room(xs)
+    most, length, rows = most_of(xs), length_of(xs), room_of(xs)
     if isinstance(element, Bad) or rows is None:
         return element if isinstance(element, Bad) else Bad("it is a list of a length that is not known")
     run = xs[0]

@@ -15,13 +15,14 @@ from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
 from irad.frontend.control.loop_hints import leave_hints, take_hints
-from irad.frontend.control.merge import Joiner, open_
+from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Emitted, EveryTripRaises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
 from irad.frontend.control.templates import Ary, Bad, Num, disagrees, equal
 from irad.frontend.control.trips import Carry, LoopStatement, Rotate, Track, Unrollable, assigns, shown, stop_flag, trip
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
+from irad.frontend.values.choices import Outside
 from irad.frontend.values.kept import resolved
 from irad.frontend.values.objects import STALE, UNDEFINED, AliasError, Array, Maybe, Nullable, Poison, StructureError, describe
 from irad.frontend.values.state import Attribute, Items, Name, Place, Region, Storage
@@ -208,15 +209,7 @@ class Rolled:
 
     def _update(self, body: Region) -> bool:
         """Join what the carried places are after a trip with what they were before; True if anything is new."""
-        joiner, changed = (
-            Joiner(
-                contents=(lambda x: x, body.content),
-                grower=self.lists,
-                outside=self.r.captures.is_object,
-                standing=lambda x: self.containers.standing(body, x),
-            ),
-            False,
-        )
+        joiner, changed = self._joiner(body), False
         with body.builder:  # where the bounds of what a trip computes are known
             for key, (place, init) in body.log.old.items():
                 old = self.carries.get(key)
@@ -232,6 +225,16 @@ class Rolled:
                 if old is None or not equal(old.template, new.template) or old.filled != new.filled:
                     self.carries[key], changed = new, True
         return changed
+
+    def _joiner(self, body: Region) -> Joiner:
+        return Joiner(
+            contents=(lambda x: x, body.content),
+            grower=self.lists,
+            outside=self.r.captures.is_object,
+            standing=lambda x: self.containers.standing(body, x),
+            there=Outside(True, self.r.state.born, body.defines, self.r.state.stands),
+            themselves=self.r.themselves,
+        )
 
     def _needed(self, place: Place) -> bool:
         """Is a place with no common template a mistake (rather than a variable that nobody reads again)?"""
@@ -264,7 +267,7 @@ class Rolled:
             whole = Array(place.owner)
             return Carry(place, init, Ary(whole.type, (whole, whole)))
         if self._last_value(place, init, final) and (old is None or old.filled):
-            template = open_(final, None, joiner.standing) if old is None else joiner.join(old.template, final)
+            template = joiner.inside(final, None) if old is None else joiner.join(old.template, final)
             return Carry(place, init, template, filled=True)
         if old is None and init is None and self._always(final):
             return Carry(place, init, Bad(f"it is None before the first trip and {describe(final)} after it"))

@@ -14,7 +14,7 @@ from irad.core.foreign import is_container, is_instance, is_library, is_read
 from irad.core.lazy_dataclass import dataclass, replace
 from irad.core.once import import_later
 from irad.core.structured import Bytes, Structured
-from irad.errors import IradTypeError, PythonTypeError, UnsupportedError
+from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control.gone_over import LENGTH, Listed, Unordered, alike, in_progression, unordered
 from irad.frontend.control.special import special_method
 from irad.frontend.reader import Reader
@@ -22,6 +22,7 @@ from irad.frontend.syntax.source import source_of
 from irad.frontend.values.arr import Arr, NeedStatic, from_dim
 from irad.frontend.values.objects import (
     Array,
+    Choice,
     Closure,
     Env,
     Method,
@@ -35,8 +36,6 @@ from irad.frontend.values.objects import (
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Name
 from irad.ops.control import raise_if
-from irad.ops.elementwise import eq
-from irad.ops.intervals import interval
 
 ENDLESS = sys.maxsize
 """The length of an iterator that does not end."""
@@ -216,38 +215,18 @@ def next_(r: Reader, it: Any, *default: Any) -> Any:
     return element(it, at)
 
 
-def traced_range(r: Reader, args: Sequence[Any]) -> Any:
-    """range(...) with at least one traced bound."""
-    for a in args:
-        if not isinstance(a, (int, Arr)) or (isinstance(a, Arr) and a.name[0] not in "iu"):
-            raise IradTypeError(f"range wants integers, got {describe(a)}")
-    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-    if isinstance(step, Arr):
-        lo, hi = interval(step.value)
-        if lo <= 0 <= hi:
-            raise_if(eq(step.value, 0), exc="ValueError", message="range() arg 3 must not be zero")
-        if lo < 0 < hi:
-            raise NeedStatic(step, "the sign of the step of a range")
-        up = lo >= 0
-    else:
-        if step == 0:
-            raise ValueError("range() arg 3 must not be zero")
-        up = step > 0
-    return Range(_count(r, start, stop, step, up), lambda i: _plus(r, start, i, step))
-
-
-def _count(r: Reader, start: Any, stop: Any, step: Any, up: bool) -> Any:
-    """max(0, ceil((stop - start) / step))."""
-    span = r.operator("sub", stop, start) if up else r.operator("sub", start, stop)
-    size = step if up else r.operator("neg", step)
-    if not (isinstance(size, int) and size == 1):
-        span = r.operator("floordiv", r.operator("add", span, r.operator("sub", size, 1)), size)
-    return r.call(max, [0, span]) if not (isinstance(span, Arr) and interval(span.value)[0] >= 0) else span
-
-
-def _plus(r: Reader, start: Any, i: Any, step: Any) -> Any:
+def element_of(r: Reader, start: Any, i: Any, step: Any) -> Any:
+    """The element at a position of a range."""
     scaled = i if isinstance(step, int) and step == 1 else r.operator("mul", i, step)
     return scaled if isinstance(start, int) and start == 0 else r.operator("add", start, scaled)
+
+
+_RANGES = "irad.frontend.control.ranges"
+
+
+def traced_range(r: Reader, args: Sequence[Any]) -> Range:
+    """range(...) with at least one traced bound."""
+    return Range(*import_later(_RANGES).of_bounds(r, args))
 
 
 def iterate(r: Reader, obj: Any) -> Seq:
@@ -268,7 +247,9 @@ def iterate(r: Reader, obj: Any) -> Seq:
     if isinstance(obj, Stand):
         return obj.elements(r)  # type: ignore[attr-defined,no-any-return]
     if isinstance(obj, range):
-        return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else _plus(r, obj.start, i, obj.step))
+        return Seq(len(obj), lambda i: obj[i] if isinstance(i, int) else element_of(r, obj.start, i, obj.step))
+    if isinstance(obj, Choice):
+        return Seq(*import_later(_RANGES).of_choice(r, obj))
     if isinstance(obj, Array):
         if not obj.shape:
             raise PythonTypeError("iteration over a 0-d array")

@@ -26,9 +26,9 @@ from irad.frontend.control.templates import number as kind_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.callables import Native, OfOne
-from irad.frontend.values.choices import OneOf
+from irad.frontend.values.choices import OneOf, is_object
 from irad.frontend.values.index import is_index
-from irad.frontend.values.objects import Array, Cell, Poison, Text, is_number, python_method
+from irad.frontend.values.objects import Array, Cell, Choice, Poison, Text, is_number, python_method
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
 from irad.ops.elementwise import eq, select
@@ -84,6 +84,11 @@ def of(r: Reader, items: Sequence[Any], place: Arr, wanted: Exception | None = N
     return OneOf(tuple(items), place, tuple(r.state.born(x) for x in items), wanted)
 
 
+def of_choice(r: Reader, x: Choice) -> OneOf:
+    """The same of a variable that is one of several objects, and may stand anywhere."""
+    return of(r, x.options, x.at)
+
+
 def many(items: Sequence[Any]) -> bool:
     """Are these things that can be changed, each itself, and not arrays that are few?"""
     return (
@@ -110,10 +115,18 @@ def content(r: Reader, one: OneOf) -> Any:
         return first
     if all(isinstance(x, Array) for x in one.options) and len({x.type for x in one.options}) == 1:
         return _stacked(r, one)
+    if all(map(is_object, one.options)) and not _alike(r, one.options):
+        return chosen_items.choice(r, one.options, one.place)
     out = chosen_items.of_place(r, list(one.options), one.place, MOST_CHOSEN)
     if out is None:
         raise one.wanted or UnsupportedError("one of several things that data choose is used as a whole; read what is in it")
     return out[0]
+
+
+def _alike(r: Reader, xs: Sequence[Any]) -> bool:
+    """Can one object stand for the contents of each of these: of one class, with the same attributes, made by the program?"""
+    kinds = [x[:2] for x in map(structure, xs) if x is not None]
+    return len(kinds) == len(xs) and all(k == kinds[0] for k in kinds) and not any(map(r.captures.is_object, xs))
 
 
 def looked_at(r: Reader, one: OneOf) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from irad.core.once import import_later
 from irad.core.tree import Attributes, attributes, parts
 from irad.core.types import Dim, Type, complex_dtype, is_complex, is_float, promote
 from irad.frontend.values.arr import Arr, dtype_of
-from irad.frontend.values.choices import OneOf, alike, either, options
+from irad.frontend.values.choices import OneOf, alike, either, is_object, one_of, options, things
 from irad.frontend.values.objects import (
     Array,
     Choice,
@@ -168,6 +169,14 @@ class Chosen(Template):
 
 
 @dataclass(frozen=True, eq=False)
+class Kinds(Template):
+    """One of several objects, by its number, of which each has a template: `Same`, or one of its structure, `Opt` where a path may not
+    have such an object. See irad.frontend.control.made_objects."""
+
+    kids: tuple[Template, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Bad(Template):
     """Things that cannot be one; reading the variable is an error."""
 
@@ -183,6 +192,8 @@ def structure(obj: Any) -> tuple[type, Any, Sequence[Any]] | None:
     """(class, static part, children) of a container or plain instance; None for anything else."""
     if isinstance(obj, (Arr, Array, Maybe, Nullable, Poison, Text, Method, Closure, Choice, OneOf, enum.Enum)):
         return None
+    if type(obj) is functools.partial:
+        return functools.partial, Attributes(tuple(obj.keywords)), (obj.func, *obj.args, *obj.keywords.values())
     found = parts(obj)
     if found is not None:
         return found
@@ -268,6 +279,9 @@ def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x)
     yield t, things
     if isinstance(t, (Opt, Null)):
         yield from walk(t.child, *things, content=content)
+    elif isinstance(t, Kinds):
+        for k, *parts_ in zip(t.kids, *(members(t.kids, x, content) for x in things)):
+            yield from walk(k, *parts_, content=content)
     elif isinstance(t, Composite):
         nothing, sides = [None] * len(t.kids), map(structure, things)
         kids = [s[2] if s is not None and len(s[2]) == len(nothing) else nothing for s in sides]
@@ -275,18 +289,36 @@ def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x)
             yield from walk(k, *parts_, content=content)
 
 
+def members(kids: Sequence[Template], x: Any, content: Callable[[Any], Any] = lambda x: x) -> list[Any]:
+    """Which of the objects that a variable may be has each template of `Kinds`; None: none has."""
+    own = list(found) if (found := things(x)) is not None and x is not None else []
+    out: list[Any] = [next((o for o in own if isinstance(k, Same) and o is k.obj), None) for k in kids]
+    for n, k in enumerate(kids):
+        node = bare(k)
+        if out[n] is None and isinstance(node, (Composite, Same)) and not isinstance(k, Same):
+            cls, meta = (node.cls, node.meta) if isinstance(node, Composite) else structure(node.obj)[:2]  # type: ignore[index]
+            rest = [o for o in own if not any(o is y for y in out)]
+            out[n] = next((o for o in rest if (s := structure(content(o))) and s[:2] == (cls, meta)), None)
+    return out
+
+
 def arrays_in(t: Template) -> Iterator[Ary]:
     """The templates of the arrays in a template."""
     return (part for part, _ in walk(t) if isinstance(part, Ary))
 
 
-def pick(a: Any, b: Any, is_there: Callable[[Any], bool] = lambda x: not isinstance(x, Closure)) -> Template | None:
+def pick(
+    a: Any,
+    b: Any,
+    is_there: Callable[[Any], bool] = lambda x: not isinstance(x, Closure),
+    known: Callable[[Any], tuple[Any, ...] | None] = options,
+) -> Template | None:
     """The template of a variable that is a string or known thing, or has such a template, on each of two paths; None for others.
 
-    `is_there(x)`: is a thing the same after both?
+    `is_there(x)`: is a thing the same after both? `known(x)`: what a variable may be.
     """
     have, other = (
-        (None if x.before else x.options) if isinstance(x, Pick) else options(x.obj if isinstance(x, Same) else x) for x in (a, b)
+        (None if x.before else x.options) if isinstance(x, Pick) else known(x.obj if isinstance(x, Same) else x) for x in (a, b)
     )
     if have is None or other is None:
         return None
@@ -322,10 +354,13 @@ def differ(t: Template, b: Any) -> Bad:
     return Bad(f"it is {show(t)} on one path and {show(b)} on the other")
 
 
-def joined_choices(a: Any, b: Any, lasting: Callable[[Any, int], bool] | None = None) -> Template | None:
+def joined_choices(
+    a: Any, b: Any, lasting: Callable[[Any, int], bool] | None = None, born: Callable[[Any], Any] = lambda x: None
+) -> Template | None:
     """The template of what is one of several by data on one path at least; None where it is so on none. The first may be a template.
 
-    `lasting(x, side)`, of a branch: was a container there before it? After a trip of a loop it is not known.
+    `lasting(x, side)`, of a branch: was a container there before it? After a trip of a loop it is not known. `born(x)`: the region in
+    which a thing was made.
     """
     if type(b) is not OneOf and type(a) is not OneOf and not isinstance(a, Chosen):
         return None
@@ -334,6 +369,8 @@ def joined_choices(a: Any, b: Any, lasting: Callable[[Any, int], bool] | None = 
     for side, x in enumerate((a, b)):
         if isinstance(x, (OneOf, Chosen)):
             new = list(zip(x.options, x.homes))
+        elif isinstance(x, (Choice, Pick)) and all(map(is_object, x.options)):
+            new = [(o, born(o)) for o in x.options]
         elif x is None or isinstance(x, (Template, Arr, Text, tuple)) or structure(x) is None:
             return Bad(f"it is one of several things on one path and {show(x)} on the other")
         elif (side if lasting is None else not lasting(x, side)) and not any(x is y for y in options):
@@ -368,10 +405,10 @@ def show(t: Any) -> str:
         return f"an array {t.type}"
     if isinstance(t, Grown):
         return "a list"
-    if isinstance(t, Chosen):
+    if isinstance(t, (Chosen, Kinds)):
         return "one of several things"
     if isinstance(t, Pick) and type(t.options[0]) is not str:
-        return "one of several functions, classes or members of an enumeration"
+        return one_of(t.options)
     return describe_class(t.cls) if isinstance(t, Composite) else "perhaps undefined" if isinstance(t, Opt) else "a string"
 
 
@@ -403,6 +440,6 @@ def equal(a: Template, b: Template) -> bool:
         return equal(a.child, b.child)  # type: ignore[attr-defined]
     if isinstance(a, Grown):
         return equal(a.element, b.element) and all(getattr(a, n) == getattr(b, n) for n in _LENGTHS)  # type: ignore[attr-defined]
-    if isinstance(a, (Composite, Words)):
+    if isinstance(a, (Composite, Words, Kinds)):
         return len(a.kids) == len(b.kids) and all(map(equal, a.kids, b.kids))  # type: ignore[attr-defined]
     return True

@@ -38,6 +38,7 @@ from irad.frontend.reading.subscripts import settled, store
 from irad.frontend.syntax.source import code_of
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.callables import Native
+from irad.frontend.values.choices import is_object
 from irad.frontend.values.objects import (
     UNDEFINED,
     Array,
@@ -69,6 +70,8 @@ def get_attr(r: Reader, obj: Any, name: str) -> Any:
     if type(obj) is Varying:
         method = callable(getattr(np.ndarray, name, None))
         return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
+    if type(obj) is Choice and all(map(is_object, obj.options)):
+        return r.several().attribute(r, r.several().of_choice(r, obj), name)
     if type(obj) is Choice:
         method = any(callable(found_in_class(x if isinstance(x, type) else type(x), name)) for x in obj.options)
         return Method(obj, name) if method else split(r, (obj,), lambda x: r.getattr(x, name))
@@ -203,6 +206,9 @@ def set_attr(r: Reader, obj: Any, name: str, value: Any) -> None:
         return
     if isinstance(obj, Stand):
         obj.assign(r, name, value) if isinstance(obj, Stands) else r.several().set_attribute(r, obj, name, value)
+        return
+    if type(obj) is Choice:
+        r.several().set_attribute(r, r.several().of_choice(r, obj), name, value)
         return
     if isinstance(obj, types.ModuleType) and (not is_library(obj.__name__) or _added(r, obj, name)):
         r.state.assign(_module_variable(r, obj, name), value)

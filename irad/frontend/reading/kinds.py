@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.reading.recursive_changes import stays
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.choices import OneOf
-from irad.frontend.values.objects import Array, Nullable
+from irad.frontend.values.objects import Array, Choice, Nullable
 from irad.frontend.values.runs import has_run
 
 _CIRCLE = "circle"  # marks an object that is met inside itself
@@ -45,6 +46,8 @@ def _kind(r: Reader, x: Any, around: dict[int, int]) -> Any:
         return ("number", x.name, x.weak)
     if isinstance(x, Nullable):
         return ("perhaps", _kind(r, x.value, around))
+    if type(x) is Choice:
+        return ("one of known", *((id(o.__self__), id(o.__func__)) if isinstance(o, MethodType) else id(o) for o in x.options))
     if type(x) is OneOf:
         return ("one of", tuple(map(id, x.options)))
     if has_run(x):

@@ -118,8 +118,9 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     if is_mapped(x) and type(x) is type(y):
         return r.truth(r.call(r.getattr(x, "same_as"), [y]))
     if type(x) is type(y) and any(map(r.state.locked, (x, y))) and structure(x) is not None:
-        raise UnsupportedError(
-            f"'is' of a {type(x).__name__} that is one of several, depending on data; compare what is in it, or keep a number that says which"
+        raise r.locked_error(
+            x,
+            f"'is' of a {type(x).__name__} that is one of several, depending on data; compare what is in it, or keep a number that says which",
         )
     if not (isinstance(x, Arr) or isinstance(y, Arr)) or not (is_number(x) and is_number(y)):
         return False
@@ -143,8 +144,8 @@ def _one_of(r: Reader, cond: Arr, a: Any, b: Any) -> Any:
 
 def contains(r: Reader, x: Any, container: Any) -> Any:
     """x in container."""
-    if varies((x,)) and not isinstance(container, Array):
-        return split(r, (x,), lambda v: contains(r, v, container))
+    if varies((x, container)) and not isinstance(container, Array):
+        return split(r, (x, container), lambda v, c: contains(r, v, c))
     method = special_method(r, container, "__contains__")
     if method is not None:
         return r.truth(r.call(method, [x]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from irad.core.foreign import (
     is_library,
     is_read,
     is_value,
+    is_written,
     module_of,
 )
 from irad.core.once import import_later
@@ -83,6 +84,10 @@ def call_numpy(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     overridden = _overridden(r, fn, args, kwargs)
     if overridden is not NotImplemented:
         return overridden
+    if among(_OF_OBJECTS, fn) and (len(args) > 1 or "dtype" in kwargs) and _asks_for_objects(fn, args, kwargs):
+        made = import_later("irad.frontend.reading.object_arrays").make(r, fn, args, kwargs)
+        if made is not NotImplemented:
+            return made
     args, kwargs = by_name(fn, builder, args, kwargs)
     if isinstance(builder, Written):
         refuse_unused(_shown(fn), fn, builder, args, kwargs)
@@ -151,6 +156,17 @@ def _most_rows(x: Array) -> int | None:
     return int(most) if most <= _ROWS else None
 
 
+_OF_OBJECTS = {np.array, np.asarray, np.empty, np.zeros, np.ones, np.full}
+
+
+def _asks_for_objects(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Is the dtype that is given object?"""
+    place = 2 if fn is np.full else 1
+    dtype = kwargs.get("dtype", args[place] if len(args) > place else None)
+    named = isinstance(dtype, str) and dtype in ("O", "object")
+    return dtype is object or dtype is np.object_ or named or (isinstance(dtype, np.dtype) and dtype.kind == "O")
+
+
 def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """What an argument's class makes of a call of NumPy (`__array_ufunc__`, `__array_function__`); NotImplemented if none says."""
     name = "__array_ufunc__" if isinstance(fn, np.ufunc) else "__array_function__"
@@ -162,7 +178,7 @@ def _overridden(r: Reader, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> 
             return r.call(own, [args[0]])
     for x in args:
         method = python_method(x, name)
-        if method is None or is_library(type(x).__module__):
+        if method is None or (is_library(type(x).__module__) and not is_written(type(x))):
             continue
         given = (
             [fn, "__call__", *args] if name == "__array_ufunc__" else [fn, tuple({type(a) for a in args}), tuple(args), kwargs]

@@ -16,14 +16,19 @@ from irad.frontend.control.lists import change
 from irad.frontend.control.merge import Joiner, open_
 from irad.frontend.control.templates import Composite, Grown, Num, Same, Template, equal, structure
 from irad.frontend.reader import Reader
-from irad.frontend.values.objects import Array, is_number
+from irad.frontend.values.choices import is_object, one_of
+from irad.frontend.values.objects import Array, Choice, is_number
 from irad.frontend.values.runs import has_run
 from irad.frontend.values.state import Attribute, Items
 
 
 def opened(r: Reader, x: Any) -> Template:
     """The template of an argument. An object from outside stays itself."""
-    return Same(x) if stays(r, x) else open_(x)
+    if type(x) is Choice and not all(stays(r, o) for o in x.options if is_object(o)):
+        raise UnsupportedError(
+            f"{one_of(x.options)}, by data, is given to a function that calls itself; give it a list of them and a position"
+        )
+    return Same(x) if stays(r, x) else open_(x, there=lambda o: not is_object(o) or stays(r, o))
 
 
 def stays(r: Reader, x: Any, node: Any = None) -> bool:

@@ -181,7 +181,7 @@ def settled(r: Reader, x: Either, f: Callable[[Array], Any]) -> Any:
 
 def set_item(r: Reader, obj: Any, key: Any, value: Any) -> None:
     """obj[key] = value."""
-    if type(obj) is Varying or (type(value) is Varying and not isinstance(obj, (list, dict))):
+    if varies((obj,)) or (type(value) is Varying and not isinstance(obj, (list, dict))):
         return split(r, (obj, value), lambda x, v: r.setitem(x, key, v))
     if isinstance(obj, Array):
         k, v = r.operand(index_like(r, key)), r.operand(array_like(r, value))
@@ -226,6 +226,8 @@ def plain_store(r: Reader, obj: Any, key: Any, value: Any) -> None:
 
 def delete_item(r: Reader, obj: Any, key: Any) -> None:
     """del obj[key]."""
+    if varies((obj,)):
+        return split(r, (obj,), lambda x: delete_item(r, x, key))
     if isinstance(obj, Array):
         raise ValueError("cannot delete array elements")
     method = special_method(r, obj, "__delitem__")

@@ -1,29 +1,36 @@
 """One of several known things, by data: `step = rk4 if stiff else euler`, `state = State.UP`, a function out of a table.
 
 Such a thing is the same whenever the program has it: a member of an enumeration, a function or a class that is there before the
-program runs. So is a function that the program makes, as long as what it reads of the functions around it is there. A variable that
-may be several of them is the number of the one that it is; see irad.frontend.control.varying.
+program runs. So is a function that the program makes, a method, a `functools.partial`, a range or slice, as long as what it reads is
+there, and an object that lives on both paths. A variable that may be several of them is the number of the one that it is; see
+irad.frontend.control.varying.
 """
 
 from __future__ import annotations
 
+import collections
 import enum
+import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irad.core.foreign import is_instance
 from irad.core.ir import Builder, Value, current
 from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import Choice, Closure, Stand, Text, in_scope, is_traced_deep
+from irad.frontend.values.objects import Array, Choice, Closure, Maybe, Nullable, Poison, Stand, Text, in_scope, is_traced_deep
 from irad.ops.elementwise import eq
 from irad.ops.text import choice_field, choices_of
 
 MOST = 32
-_THINGS = (enum.Enum, Closure, types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.mean), type)
+_FUNCTIONS = (Closure, types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.mean))
+_MADE_EACH_TIME = (types.MethodType, functools.partial, range, slice)  # what such a thing is, its parts say
+_CONTENTS = (list, tuple, dict, set, frozenset, collections.deque, str, int, float, complex)  # of a class of the program, say
+_THINGS = (enum.Enum, type, *_FUNCTIONS, *_MADE_EACH_TIME)
 
 
 def options(x: Any) -> tuple[Any, ...] | None:
@@ -32,7 +39,23 @@ def options(x: Any) -> tuple[Any, ...] | None:
         return choices_of(x.template)
     if isinstance(x, Choice):
         return x.options
+    if isinstance(x, slice) and is_traced_deep(x):
+        return None
     return (x,) if type(x) is str or isinstance(x, _THINGS) else None
+
+
+def things(x: Any) -> tuple[Any, ...] | None:
+    """The same, where an object may be one of them, which is that object itself."""
+    return (x,) if is_object(x) else options(x)
+
+
+def is_object(x: Any) -> bool:
+    """Is it an object of a class of the program that has attributes?"""
+    if isinstance(x, (Arr, Array, Maybe, Nullable, Poison, Stand, Choice, Text, type, *_THINGS, *_CONTENTS)) or not is_instance(
+        x
+    ):
+        return False
+    return type(x).__module__.split(".")[0] != "irad" and not isinstance(x, BaseException)
 
 
 def number_of(x: Any) -> Arr:
@@ -51,10 +74,13 @@ def place(options: Sequence[Any], x: Any) -> int | None:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Are they equal strings, or functions made at one place of one activation that do the same?"""
+    """Are they equal strings, ranges or slices, one method of one object, or functions made at one place of one activation that do the
+    same?"""
     if type(a) is type(b) is Closure:
         return a.node is b.node and a.env is b.env and not any((a.defaults, a.kw_defaults, b.defaults, b.kw_defaults))
-    return type(a) is type(b) is str and a == b
+    if type(a) is type(b) is types.MethodType:
+        return a.__self__ is b.__self__ and a.__func__ is b.__func__
+    return type(a) is type(b) and type(a) in (str, range, slice) and a == b
 
 
 def alike(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -65,9 +91,13 @@ def alike(a: Sequence[Any], b: Sequence[Any]) -> bool:
 def same_option(x: Any, y: Any) -> Arr | bool:
     """Are two variables the same string or known thing? One of them at least is chosen by data."""
     found: Value | None = None
-    a, b = options(x) or (), options(y) or ()
+    a, b = things(x) or (), things(y) or ()
     for k, o in enumerate(a):
         if (n := place(b, o)) is not None:
+            if isinstance(o, (types.MethodType, range, slice)):
+                raise UnsupportedError(
+                    f"'is' of a {type(o).__name__} that data choose, which Python may make anew each time; compare with =="
+                )
             if type(o) is Closure and b[n] is not o:
                 raise UnsupportedError("'is' or == of functions that a loop makes anew; compare a number that says which it is")
             tests = [eq(number_of(v).value, i) for v, i, own in ((x, k, a), (y, n, b)) if own[0] is not v]
@@ -83,23 +113,65 @@ def either(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...] | str:
     if len(words) > 1:
         return "it is a string on one path and no string on the other"
     if len(both) > MOST:
-        return (
-            f"it is one of more than {MOST} {'strings' if words == {True} else 'functions, classes or members of an enumeration'}"
-        )
+        return f"it is one of more than {MOST} {'strings' if words == {True} else 'functions, classes, objects or members of an enumeration'}"
     return both
+
+
+def one_of(options: tuple[Any, ...]) -> str:
+    """What a variable is that is one of some known things, in the words of an error."""
+    kinds = [
+        (is_object, "objects"),
+        (lambda x: isinstance(x, types.MethodType), "methods"),
+        (lambda x: isinstance(x, range), "ranges"),
+    ]
+    kinds += [(lambda x: isinstance(x, slice), "slices"), (lambda x: isinstance(x, enum.Enum), "members of an enumeration")]
+    kinds += [(lambda x: isinstance(x, type), "classes")]
+    named = {next((name for test, name in kinds if test(x)), "functions") for x in options}
+    *first, last = sorted(named)
+    return f"one of several {', '.join(first)}{' and ' if first else ''}{last}"
 
 
 def compared_by_identity(x: Any) -> bool:
     """Are all things that a variable may be known ones, each of which is equal to itself alone?"""
-    found = options(x)
+    found = things(x)
     return found is not None and all(type(o).__eq__ in (object.__eq__, type.__eq__) for o in found)
 
 
-def is_there(x: Any, later: bool) -> bool:
-    """Is a known thing there outside of the region that ends here (`later`: of the trip), with all that it reads?"""
-    if type(x) is not Closure or in_scope(x.born) and not (later and x.born is current()):
-        return True
-    return any(f is x.frame for f in x.reader.frames) and not is_traced_deep([x.defaults, x.kw_defaults])
+@dataclass(frozen=True)
+class Outside:
+    """What is there outside of the regions that end here (`later`: of the trip). `born(x)`: the region in which a container, object or
+    storage was made; `made(v)`: is a value made in the regions? `stands(x)`: was an object made where paths met?"""
+
+    later: bool = True
+    born: Callable[[Any], Builder | None] = lambda x: current()
+    made: Callable[[Value], bool] = lambda v: True
+    stands: Callable[[Any], bool] = lambda x: False
+
+    def has(self, x: Any) -> bool:
+        """Is a known thing there, with all that it reads?"""
+        if type(x) is Closure:
+            if self._lasts(x.born):
+                return True
+            return any(f is x.frame for f in x.reader.frames) and not is_traced_deep([x.defaults, x.kw_defaults])
+        if type(x) is types.MethodType:
+            return isinstance(x.__self__, type) or self._is_kept(x.__self__)
+        if type(x) is functools.partial:
+            return self.has(x.func) and all(map(self._is_kept, (*x.args, *x.keywords.values())))
+        return not is_object(x) or self._lasts(self.born(x))
+
+    def _is_kept(self, x: Any) -> bool:
+        if isinstance(x, Arr):
+            return not self.made(x.value)
+        if isinstance(x, Array):
+            return type(x) is Array and not x.steps and self._lasts(self.born(x.cell))
+        if isinstance(x, (tuple, slice)):
+            return all(map(self._is_kept, (x.start, x.stop, x.step) if isinstance(x, slice) else x))
+        if isinstance(x, (str, int, float, complex, np.generic, type(None), *_THINGS)):
+            return self.has(x)
+        return not isinstance(x, (Text, Choice, Maybe, Nullable, Poison, Stand)) and self._lasts(self.born(x))
+
+    def _lasts(self, born: Builder | None) -> bool:
+        return in_scope(born) and not (self.later and born is current())
 
 
 # ---- what can be changed ----------------------------------------------------------------------------------------------------

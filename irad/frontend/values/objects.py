@@ -443,8 +443,8 @@ def describe(x: Any) -> str:
         return f"function {x.__name__}"
     if isinstance(x, Nullable):
         return f"{describe(x.value)} on some paths and {describe(x.other) if isinstance(x, Varying) else None} on others"
-    if x is UNDEFINED:
-        return "nothing"
+    if x is UNDEFINED or isinstance(x, Choice):
+        return "nothing" if x is UNDEFINED else "one of several things, by data"
     if isinstance(x, Stand):
         return f"a {x.cls.__name__}"
     return f"{type(x).__name__} {x!r}" if isinstance(x, (int, float, str, type(None))) else describe_class(type(x))

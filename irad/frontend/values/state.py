@@ -178,6 +178,7 @@ class State:
         self.logs: list[Log] = [Log(None)]
         self._born: dict[int, tuple[Any, Builder | None, int]] = {}  # keeps the objects alive, so ids stay theirs
         self._locked: dict[int, Any] = {}
+        self._met: dict[int, Any] = {}
         self.stands_for: dict[int, tuple[Any, Any]] = {}  # a container at the start of a trip, and what it is before the loop
         self.changed: set[int] = set()  # ids of containers and instances that were changed
         self.joined: dict[Builder, Builder] = {}  # regions whose nodes went into another builder
@@ -274,6 +275,15 @@ class State:
         """Note that a mutable object (list, dict, instance, activation) was made now."""
         self._born[id(obj)] = (obj, self.log.builder, next(CLOCK))
         return obj
+
+    def met(self, obj: Any) -> Any:
+        """Note that a mutable object was made now, in place of those of several paths."""
+        self._met[id(obj)] = obj
+        return self.made(obj)
+
+    def stands(self, obj: Any) -> bool:
+        """Was an object made in place of those of several paths?"""
+        return self._met.get(id(obj)) is obj
 
     def is_made(self, obj: Any) -> bool:
         """Was an object made by the program?"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irad.frontend.values.choices import one_of
 from irad.frontend.values.objects import Choice, Nullable, Poison, Text, Varying, describe
 from irad.frontend.values.runs import Run
 
@@ -19,5 +20,5 @@ def unfit(x: Any) -> str:
     if isinstance(x, Run):
         return "a list whose length depends on data; return an array of its elements"
     if isinstance(x, Choice):
-        return "one of several functions, classes or members of an enumeration, by data; return a number that says which"
+        return f"{one_of(x.options)}, by data; return a number that says which"
     return x.message if isinstance(x, Poison) else "a string"

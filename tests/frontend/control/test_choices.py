@@ -179,13 +179,9 @@ def test_what_is_no_choice() -> None:
     def string_or_not(x: Any) -> Any:
         return (State.UP if x[0] > 0 else "none") is State.UP
 
-    def methods(x: Any) -> Any:
-        return [State.UP.following, State.DOWN.following][int(x[0] > 0)]().value
-
     refused = [
         (made_on_a_path, "function <lambda> on one path"),
         (string_or_not, "a string on one path"),
-        (methods, "a method on one path"),
     ]
     for f, words in refused:
         with pytest.raises(irad.UnsupportedError, match=words):

@@ -204,5 +204,7 @@ def test_which_of_two_objects_data_decides(cls: Any) -> None:
     c = irad.compile(inside)
     assert [c(0.5), c(1.5)] == [0.5, 2.25]
     a, b = cls(1.0), cls(2.0)
-    with pytest.raises(irad.errors.UnsupportedError, match="one of two objects from outside"):
-        irad.compile(lambda x: (a if x > 1 else b).q * x)(1.5)
+    d = irad.compile(lambda x: (a if x > 1 else b).q * x)
+    assert [d(0.5), d(1.5)] == [1.0, 1.5]
+    a.q, b = 4.0, cls(6.0)
+    assert [d(0.5), d(1.5)] == [3.0, 6.0]
