@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from irad.core.ir import Builder, Node, Value, current, within
 from irad.errors import IradError, PythonTypeError, PythonValueError, UnsupportedError
-from irad.frontend.reader import Reader
+from irad.frontend.reader import OWN, Reader
 from irad.frontend.values.state import Region
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -157,7 +159,26 @@ def of_the_program(e: BaseException) -> bool:
         return isinstance(e, _OF_PYTHON)
     if isinstance(e, (RecursionError, NotImplementedError)):  # irad's own come by other ways than a statement of the program
         return getattr(e, _SAID, False)
-    return not isinstance(e, Emitted) and not type(e).__module__.startswith("irad.")
+    return not isinstance(e, Emitted) and not type(e).__module__.startswith("irad.") and not _slip(e)
+
+
+_INSIDE = re.compile(r"'(Arr|Array|Cell|Maybe|Nullable|Poison|Choice|OneOf|Run|Value|Closure|Stands|Opt|Composite)' object")
+
+
+def _slip(e: BaseException) -> bool:
+    """Is it a mistake of irad's own: an attribute or a name that its code does not find, or Python's words on what stands for a value?
+
+    An exception of the program is raised by a statement of irad's, or by a call on the program's behalf.
+    """
+    tb = e.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is None or not tb.tb_frame.f_code.co_filename.startswith(OWN):
+        return False
+    operation = dis.opname[tb.tb_frame.f_code.co_code[tb.tb_lasti]]
+    if isinstance(e, (AttributeError, NameError)):
+        return operation.startswith(("LOAD_", "STORE_", "DELETE_"))
+    return isinstance(e, TypeError) and operation != "RAISE_VARARGS" and _INSIDE.search(str(e)) is not None
 
 
 _SAID = "_irad_said"  # an attribute of exceptions that a `raise` of the program names
