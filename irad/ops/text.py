@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 import struct
@@ -37,7 +38,8 @@ def from_record(word: int, dtype: str) -> Any:
 
 @dataclass(frozen=True)
 class Slot:
-    """An argument of an exception that the program computes: a number of a class, or text (`kind` None) with so many numbers."""
+    """An argument of an exception that the program computes: a number of a class, a tuple of ints, or text (`kind` None) with so many
+    numbers."""
 
     kind: type[Any] | None
     template: str
@@ -47,6 +49,8 @@ class Slot:
         """The argument of which `text` is the filled template."""
         if self.kind is None:
             return text
+        if self.kind is tuple:
+            return ast.literal_eval(text)
         return self.kind(text == "True") if issubclass(self.kind, (bool, np.bool_)) else self.kind(text)
 
 

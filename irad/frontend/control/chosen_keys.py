@@ -13,11 +13,11 @@ from irad.frontend.control.flow import branch
 from irad.frontend.control.special import site_of
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, NeedStatic
-from irad.frontend.values.objects import Poison, Text
+from irad.frontend.values.objects import Poison, Text, class_of_number
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
 from irad.ops.elementwise import cast_to, eq, ge, lt, select
-from irad.ops.text import choices_of, escaped
+from irad.ops.text import Slot, choices_of, escaped
 
 MOST = 64  # keys of a dict up to which data may decide where something is stored
 
@@ -44,11 +44,20 @@ def tuple_place(r: Reader, d: dict[Any, Any], key: tuple[Any, ...], always: bool
     same = [reduce(lambda a, b: a & b, [eq(a, b) for a, b in zip(parts, k) if isinstance(a, Value)]) for _, k in may_be]
     shown = f"({', '.join('{}' if isinstance(k, Value) else str(k) for k in parts)}{',' if len(key) == 1 else ''})"
     there = reduce(lambda a, b: a | b, same) if same else scalar(False, "bool")
-    raise_if(~there, *(k for k in parts if isinstance(k, Value)), exc="KeyError", message=shown)
+    given = [k for k in parts if isinstance(k, Value)]
+    raise_if(~there, *given, exc=_missing(r, Slot(tuple, shown, len(given))), message=shown)
     out = scalar(may_be[0][0] if may_be else 0, "i64")
     for (n, _), here in list(zip(may_be, same))[1:]:
         out = select(here, scalar(n, "i64"), out)
     return out
+
+
+def _missing(r: Reader, key: Slot) -> str:
+    """The name in the program of the KeyError of a key that it computes."""
+    assert key.kind is not None
+    name = f"KeyError.{key.kind.__name__} {key.template}"
+    r.exceptions[name] = KeyError(key)
+    return name
 
 
 def of_texts(d: dict[Any, Any], options: tuple[str, ...], which: Arr) -> tuple[list[Any], Arr]:
@@ -91,7 +100,7 @@ def item(r: Reader, d: dict[Any, Any], key: Arr) -> tuple[Any] | None:
 def checked(r: Reader, d: dict[Any, Any], key: Arr) -> Value:
     """The place of the key among the keys. Raises KeyError at run time."""
     place, there = _found(r, d, key)
-    raise_if(~there, key.value, exc="KeyError", message="{}")
+    raise_if(~there, key.value, exc=_missing(r, Slot(class_of_number(key), "{}", 1)), message="{}")
     return place
 
 

@@ -48,7 +48,7 @@ def described(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]:
     name = type(exc).__qualname__
     if getattr(builtins, name, None) is not type(exc):
         name = kept_exception(r, type(exc))
-    elif len(exc.args) > 1 or isinstance(exc.args[0], Arr):
+    elif len(exc.args) > 1 or isinstance(exc.args[0], Arr) or _of_ints(exc.args[0]):
         return _with_arguments(r, exc)
     return name, *_shown(", ", [template_of(text_of(r, a)) for a in exc.args])
 
@@ -61,8 +61,14 @@ def _with_arguments(r: Reader, exc: BaseException) -> tuple[str, str, list[Arr]]
     return kept_exception(r, made), *_shown(PARTS, list(texts.values()))
 
 
+def _of_ints(x: Any) -> bool:
+    """Is it a tuple of Python's ints, as a key may be?"""
+    whole = lambda e: type(e) is int or isinstance(e, Arr) and not e.shape and class_of_number(e) is int
+    return type(x) is tuple and all(map(whole, x))
+
+
 def _slot(x: Any, text: Text) -> Slot:
-    kind = class_of_number(x) if isinstance(x, Arr) and not x.shape else None
+    kind = class_of_number(x) if isinstance(x, Arr) and not x.shape else tuple if _of_ints(x) else None
     return Slot(kind, text.template, sum(1 for o in text.operands if not o.shape))
 
 

@@ -90,3 +90,28 @@ def test_a_dict_from_outside() -> None:
     assert c(1.5) == 6.0
     prices[3] = 1.0
     assert c(3.5) == 3.5
+
+
+def test_the_key_that_is_not_there_is_that_of_the_exception() -> None:
+    def number(x: Any) -> Any:
+        return {1: 2.0, 3: 4.0}[int(x)]
+
+    def pair(x: Any) -> Any:
+        d = {}
+        for i in range(3):
+            d[int(x) + i, i] = x
+        return d[int(x) + 5, 2]
+
+    def caught(x: Any) -> Any:
+        try:
+            return number(x)
+        except KeyError as e:
+            return e.args[0] * 1.0
+
+    for f in (number, pair):
+        with pytest.raises(KeyError) as want:
+            f(5.0)
+        with pytest.raises(KeyError) as got:
+            irad.compile(f)(5.0)
+        assert repr(got.value) == repr(want.value)
+    assert irad.compile(caught)(5.0) == 5.0 and irad.compile(caught)(3.0) == 4.0
