@@ -19,6 +19,7 @@ declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare i32 @PyObject_GenericSetAttr(ptr, ptr, ptr)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare void @Py_DecRef(ptr)
@@ -93,6 +94,16 @@ define i64 @op_store(ptr %c, ptr %x, ptr %p, i64 %n) {
   %q = getelementptr ptr, ptr %c, i64 %n
   %from = load ptr, ptr %q
   %r = call i32 @PyArray_CopyObject(ptr %x, ptr %from)
+  %failed = icmp slt i32 %r, 0
+  %s = select i1 %failed, i64 2, i64 0
+  ret i64 %s
+}
+
+; x.p = the object in word n, as object.__setattr__ assigns it.
+define i64 @op_set_attribute(ptr %c, ptr %x, ptr %p, i64 %n) {
+  %q = getelementptr ptr, ptr %c, i64 %n
+  %v = load ptr, ptr %q
+  %r = call i32 @PyObject_GenericSetAttr(ptr %x, ptr %p, ptr %v)
   %failed = icmp slt i32 %r, 0
   %s = select i1 %failed, i64 2, i64 0
   ret i64 %s

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import collections
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from irad.call.write_back import find
-from irad.core.foreign import base_items, base_method, own_names
 from irad.errors import IradValueError
-from irad.frontend.values.traced import GIVEN, Target, Traced, record_of
+from irad.frontend.values.guards import Path
+from irad.frontend.values.traced import Target, Traced, record_of
 
 _TWICE = "a container or object that the function changes is given twice, or given and captured; pass copies to differentiate it"
 _OVERLAP = "an array that the function writes overlaps another one in part; pass copies to differentiate it"
@@ -54,34 +52,19 @@ def _overlap(traced: Traced, fn: Any, leaves: Sequence[Any], rest: Sequence[Any]
 def _ambiguous(traced: Traced, fn: Any, rest: Sequence[Any], given: Any) -> bool:
     """Is a container or object that the function changes found in two places, one of them among the arguments that are taken apart?
     The program takes the two for several."""
-    parts = collections.Counter(map(id, _parts(given)))
-    owners = [(path.root == GIVEN, id(find(path, fn, rest, given))) for path in traced.once]
-    if any(parts[owner] > among for among, owner in owners):
-        return True
-    found = {owner for among, owner in owners if among}
-    return bool(found) and not found.isdisjoint(_captured(traced, fn, rest))
+    for group in traced.once:
+        changed, others = (_ids(paths, fn, rest, given) for paths in (group.changed, group.others))
+        if len(set(changed)) < len(changed) or not set(changed).isdisjoint(others):
+            return True
+    return False
 
 
-def _captured(traced: Traced, fn: Any, rest: Sequence[Any]) -> Iterator[int]:
-    """Ids of what the program relies on outside."""
-    for g in traced.guards:
+def _ids(paths: Sequence[Path], fn: Any, rest: Sequence[Any], given: Any) -> list[int]:
+    """Ids of what paths lead to: those among cotangents and tangents lead nowhere while a function is linearised."""
+    found = []
+    for path in paths:
         try:
-            yield id(g.path.get(fn, rest))
-        except (LookupError, AttributeError, ValueError, TypeError):
+            found.append(id(find(path, fn, rest, given)))
+        except (LookupError, AttributeError, TypeError):
             pass
-
-
-def _parts(x: Any) -> Iterator[Any]:
-    """All containers and objects among the arguments that are taken apart, as often as they are found."""
-    if isinstance(x, (list, tuple, collections.deque)):
-        yield x
-        for e in base_items(x):
-            yield from _parts(e)
-    elif isinstance(x, dict):
-        yield x
-        for e in base_method(x, "values")():
-            yield from _parts(e)
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        yield x
-        for name in own_names(x):
-            yield from _parts(getattr(x, name))
+    return found

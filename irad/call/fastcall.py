@@ -7,6 +7,7 @@ for which no program fits, take the path in Python, which is exact about everyth
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -15,13 +16,14 @@ import numpy as np
 
 from irad.call.conditions import NUMBERS, Condition, Conditions
 from irad.call.places import NoProgram, Places
+from irad.call.write_back import assign_all
 from irad.codegen.call.machine import Program
 from irad.codegen.call.native import NativeCode
 from irad.core.tree import TreeDef, rebuild
 from irad.core.types import Type
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import Capture, Path
-from irad.frontend.values.traced import Result, Traced, record_of
+from irad.frontend.values.traced import GIVEN, Result, Traced, record_of
 
 Raiser = Callable[[int, int], None]  # of a status and where the addresses of the kernel's arguments stand
 
@@ -47,7 +49,7 @@ class Writer:
         root: Path = CALLED,
         donated: Mapping[int, int] = MappingProxyType({}),
     ):
-        if traced.writes or traced.once or native.tapes or not native.direct:
+        if any(w.there is not None or w.tree is None for w in traced.writes) or native.tapes or not native.direct:
             raise NoProgram
         sized = any(not t.static for t in (*native.params, *native.outputs))
         if sized and (
@@ -66,6 +68,8 @@ class Writer:
         written = {m.target for m in self.mutated} | {("arg", k) for k in donated}
         self.places = Places(self.program, fn, root, self.infos, written)
         self.children = (*args.children, *kwargs.children)
+        self.places.names = {(0, k): k for k in range(len(args.children))}
+        self.places.names |= {(1, name): len(args.children) + k for k, name in enumerate(kwargs.meta or ())}
         self.arrays: dict[int, int] = {}  # number of an output -> register of its array
 
     def given(self, conditions: Conditions) -> None:
@@ -74,6 +78,9 @@ class Writer:
         conditions.write_leaves(self.places)
         self._code()
         conditions.write_outside(self.places)
+        for group in self.traced.once:
+            first, *rest = group.changed
+            Condition("apart", first, (tuple(rest), group.others)).write(self.places)
 
     def _code(self) -> None:
         """A function's code may be replaced."""
@@ -104,7 +111,8 @@ class Writer:
                 if arg != param:
                     p.apart(param, sizes[param], arg, other)
         p.copies()
-        returned = {r.index for r in self.results if r.kind == "ndarray"}
+        held = [r for w in self.traced.writes for r in w.results]
+        returned = {r.index for r in (*self.results, *held) if r.kind == "ndarray"}
         for k, out in enumerate(self.native.outputs):
             if k in self.native.donated:
                 self.arrays[k] = self._donated_array(k, out)
@@ -147,7 +155,7 @@ class Writer:
             p.push("constant", 0, p.object(r.value))
         elif r.same_as is not None:
             kind, k = r.same_as
-            p.push("again", self.places.at(self.traced.captures[k].path if kind == "capture" else k))
+            p.push("again", self.places.at(self.traced.captures[k].path if kind == "capture" else k))  # a leaf, or a path
         elif r.kind == "ndarray":
             assert r.index is not None
             p.push("again", self.arrays[r.index])
@@ -156,6 +164,29 @@ class Writer:
         else:
             assert r.index is not None
             p.scalar(r.kind, self.native.outputs[r.index], self.inputs + r.index)
+
+    def assigned(self) -> None:
+        """What the call assigns outside: all of it is made before the first is assigned."""
+        p, writes = self.program, self.traced.writes
+        for r in (*self.results, *(r for w in writes for r in w.results)):
+            if r.same_as is not None and r.same_as[0] == "path":
+                self.places.at(r.same_as[1])  # what stands between the parts of a value would be taken for one
+        owners, values = [self.places.at(w.path) for w in writes], list[int]()
+        for w in writes:
+            assert w.tree is not None
+            self.build(w.tree, list(w.results))
+            values.append(p.first + p.depth - 1)
+        others = []
+        for w, owner, value in zip(writes, owners, values):
+            if w.kind == "attr" and (w.path.root == GIVEN or not isinstance(self.places.object(w.path), type)):
+                p.op("set_attribute", owner, p.object(w.name), value)
+                continue
+            others.append(w)
+            p.push("again", owner)
+            p.push("again", value)
+        if others:
+            p.gather("tuple", 2 * len(others))
+            p.push("python", 0, p.object(functools.partial(assign_all, others)), 0, pops=1)
 
     def build(self, tree: TreeDef, results: list[Result]) -> None:
         """An object of this structure from the next results, into a register."""
@@ -200,6 +231,7 @@ def write(
         w = Writer(traced, native, fn, raiser, args, kwargs, root, donated)
         w.given(conditions)
         w.kernel()
+        w.assigned()
         w.build(traced.out_tree, list(traced.results))
         return w.program.finish()
     except NoProgram:

@@ -26,7 +26,7 @@ CALLED = Path("fn", (("cell", "fn"),))  # where the joint function holds the one
 
 class _Forward(Writer):
     def __init__(self, traced: Traced, native: NativeCode, fn: Any, raiser: Raiser, out: Sequence[Result]):
-        if traced.mutated or any(is_complex(t.dtype) for t in (*native.params, *native.outputs)):
+        if traced.mutated or traced.writes or traced.once or any(is_complex(t.dtype) for t in (*native.params, *native.outputs)):
             raise NoProgram
         (primals, _), kwargs = traced.in_tree.children[0].children, traced.in_tree.children[1]
         super().__init__(traced, native, fn, raiser, primals, kwargs, CALLED)

@@ -16,7 +16,7 @@ from irad.core.tree import TreeDef
 from irad.core.types import Type
 from irad.frontend.transforms.transform import Transform
 from irad.frontend.values.guards import STEPS, Fixed, Path
-from irad.frontend.values.traced import Leaf
+from irad.frontend.values.traced import GIVEN, Leaf
 
 Place = int | Path  # the number of an argument leaf, or the path to something outside
 
@@ -38,6 +38,7 @@ class Places:
         self.statics: list[tuple[int, Any]] = []  # of the static parts, and what they were
         self.records: list[tuple[int, int]] = []  # of the structured arrays: number of the first leaf, and frame word
         self.paths: dict[Path, tuple[int, Any]] = {}
+        self.names: dict[tuple[int, Any], int] = {}  # the arguments of the call: (0, number) or (1, keyword) -> which one
 
     def at(self, place: Place) -> int:
         """The register of an argument leaf, or of the object at a path."""
@@ -169,6 +170,8 @@ class Places:
 
     def _step(self, path: Path) -> tuple[int, Any]:
         p = self.program
+        if path.root == GIVEN:
+            return self._among_arguments(path), None
         if path == self.root:
             return p.push("function"), self.object(path)
         if not path.steps:
@@ -192,6 +195,14 @@ class Places:
         if item:
             at = p.push("item", at, p.object(key))
         return at, self.object(path)
+
+    def _among_arguments(self, path: Path) -> int:
+        """The register of a container or object that is found from the arguments of the call."""
+        (_, pair), (_, key), *steps = path.steps
+        if steps:
+            kind, key = steps[-1]
+            return self.python(functools.partial(_stepped, kind, key), self.at(Path(GIVEN, path.steps[:-1])))
+        return self.program.push("argument", 0, 0, self.names[pair, key])
 
     def _root(self, root: Any) -> tuple[int, Any]:
         if isinstance(root, Fixed):

@@ -27,18 +27,30 @@ def write(writes: Sequence[Write], result: Callable[[Result], Any], fn: Any, res
         for w in writes
     ]
     for w, owner, gone, value in made:
-        if w.kind == "items":
-            _refill(owner, value)
-        elif w.kind == "append":
-            base_method(owner, "extend")(value)
-        elif gone:
+        if gone:
             _delete(owner, w)
-        elif w.kind == "attr":
-            (type if isinstance(owner, type) else object).__setattr__(owner, w.name, value)
-        elif w.kind == "global":
-            owner.__globals__[w.name] = value
         else:
-            owner.__closure__[owner.__code__.co_freevars.index(w.name)].cell_contents = value
+            assign(w, owner, value)
+
+
+def assign(w: Write, owner: Any, value: Any) -> None:
+    """Give an owner its new value."""
+    if w.kind == "items":
+        _refill(owner, value)
+    elif w.kind == "append":
+        base_method(owner, "extend")(value)
+    elif w.kind == "attr":
+        (type if isinstance(owner, type) else object).__setattr__(owner, w.name, value)
+    elif w.kind == "global":
+        owner.__globals__[w.name] = value
+    else:
+        owner.__closure__[owner.__code__.co_freevars.index(w.name)].cell_contents = value
+
+
+def assign_all(writes: Sequence[Write], found: tuple[Any, ...]) -> None:
+    """Assign what a program of the call machine has found: owners and values by turns."""
+    for k, w in enumerate(writes):
+        assign(w, found[2 * k], found[2 * k + 1])
 
 
 def _gone(w: Write, result: Callable[[Result], Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from irad.frontend.values.guards import Fixed, Path
 from irad.frontend.values.objects import UNDEFINED, Array, Maybe, Nullable, Poison, describe, is_number
 from irad.frontend.values.outside import CONTAINERS, Held
 from irad.frontend.values.runs import has_run
-from irad.frontend.values.traced import GIVEN, Result, Write
+from irad.frontend.values.traced import GIVEN, Apart, Result, Write
 from irad.frontend.values.unfit import UNFIT, unfit
 
 
@@ -54,29 +53,30 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
     return out
 
 
-def rely_on_others(r: Reader) -> tuple[Path, ...]:
+def rely_on_others(r: Reader) -> tuple[Apart, ...]:
     """What the program changes outside is no other thing of its class that it reads there: a change of one would be one of both.
 
-    Gives the paths of what must be found once only, since it, or another thing of its class, is among the arguments.
+    Gives, for each class of which there are things among the arguments, what must be apart.
     """
-    found = [(x, path) for x, path in r.captures.paths.values() if not isinstance(path.root, Fixed)]
-    given = collections.Counter(type(x) for x in r.captures.inputs.values() if r.captures.path(x) is None)
-    outside = collections.Counter(type(x) for x, _ in found)
-    once, changed = list[Path](), dict[type, list[Path]]()
+    found = {path: type(x) for x, path in r.captures.paths.values() if not isinstance(path.root, Fixed)}
+    for key, x in r.captures.inputs.items():
+        if r.captures.path(x) is None and key in r.captures.given:
+            found[r.captures.given[key]] = type(x)
+    changed = dict[type, dict[Path, None]]()
     for path, owner in r.outside.changed.items():
         obj = r.captures.originals.get(id(owner), owner)
         path = r.captures.path(obj) or path
-        own = path.root == GIVEN
         if not isinstance(path.root, Fixed):
-            once += [path] if given[type(obj)] > own or own and outside[type(obj)] else []
-            if not own:
-                changed.setdefault(type(obj), []).append(path)
+            changed.setdefault(type(obj), {})[path] = None
+    out = []
     for cls, paths in changed.items():
-        own_paths = set(paths)
-        others = [path for x, path in found if type(x) is cls and path not in own_paths]
-        if len(paths) + len(others) > 1:
-            r.captures.guard(paths[0], "apart", (tuple(paths[1:]), tuple(others)))
-    return tuple(once)
+        others = [path for path, kind in found.items() if kind is cls and path not in paths]
+        first, *rest = paths
+        if any(path.root == GIVEN for path in (*paths, *others)):
+            out += [Apart(tuple(paths), tuple(others))] if rest or others else []
+        elif rest or others:
+            r.captures.guard(first, "apart", (tuple(rest), tuple(others)))
+    return tuple(out)
 
 
 def _only_appended(r: Reader, h: Held) -> bool:

@@ -90,6 +90,15 @@ GIVEN = "given"
 
 
 @dataclass(frozen=True)
+class Apart:
+    """Things of one class that the function changes, by their paths, are different ones, and none of the others: the program takes them
+    for several. Some of all these are among the arguments of the call."""
+
+    changed: tuple[Path, ...]
+    others: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class Write:
     """What a call assigns when it ends: the attribute, global or variable `name` of what is found at `path` (kind "attr", "global",
     "cell"; without a tree it is deleted), or what the container there holds ("items"), or what is added to it ("append"); its
@@ -108,9 +117,9 @@ class Traced:
     """A traced function. Parameters of the entry graph: run-time extents, dynamic argument leaves in order, then captures.
 
     `own`: structured arrays of the result, by their number in it, that are the caller's own, and where those are found.
-    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object. `once`: where things are found
-    that the function changes, maybe inside of a derivative only, and that it takes for others than all else that a call gives. `apart`:
-    arrays of which the same is true.
+    `identities`: pairs of objects, argument leaves or found by paths, and whether they are one object. `once`: things that the function
+    changes, maybe inside of a derivative only, and that it takes for others than all else that a call gives. `apart`: arrays of which the
+    same is true.
     """
 
     program: Program
@@ -126,7 +135,7 @@ class Traced:
     identities: tuple[tuple[Path | int, Path | int, bool], ...] = ()
     writes: tuple[Write, ...] = ()
     extents: tuple[RunTime, ...] = ()
-    once: tuple[Path, ...] = ()
+    once: tuple[Apart, ...] = ()
     apart: tuple[Target, ...] = ()
 
     @property
