@@ -37,7 +37,7 @@ def level() -> int:
 
 def room(level: int, itemsize: int) -> int:
     """For how many elements of so many bytes there is room at a level: 32 KB of them, and 16 times as many at each level above."""
-    return max(64, 2 ** (15 + 4 * level) // itemsize)
+    return max(64, 2 ** (15 + 4 * level) // max(1, itemsize))  # of arrays without elements as of bytes
 
 
 def extent(level: int) -> int:

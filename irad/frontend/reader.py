@@ -92,7 +92,7 @@ class Reader:
         self.shares, self.holds, self.themselves = True, False, False  # may functions become graphs? See HELD, THEMSELVES
         self.origins: dict[int, tuple[Any, Value]] = {}  # containers that are elements of lists that grew, by id
         self.failures: Counter[Any] = Counter()  # how often a loop could not be kept as one
-        self.hints: dict[Any, Any] = {}  # what a loop carried when it was read before
+        self.hints, self.of_data = dict[Any, Any](), set[Any]()  # what loops carried before, and what of it data decide
         self.exceptions: dict[str, type[BaseException] | BaseException] = {
             "LinAlgError": np.linalg.LinAlgError,
             Outgrown.__name__: Outgrown,
@@ -241,7 +241,8 @@ class Reader:
         scalars = {c.value for p, c in self.captures.params.items() if not c.type.shape and p.steps[-1:] != (("stream", None),)}
         whole = lambda v: (v in self.leaf_of or v in scalars) and v.type.dtype[0] in "iub"
         found, kept = self.sources_of_number(x.value), {*self.open_ended, *self.unroll}  # loops to be written out, which were not
-        return bool(found) and all(self.loop_of[v] not in kept if v in self.loop_of else whole(v) for v in found)
+        known = lambda v: self.loop_of[v] not in kept and v not in self.of_data if v in self.loop_of else whole(v)
+        return bool(found) and all(map(known, found))
 
     def decided_by(self, cond: Arr) -> frozenset[Value]:
         """What a condition was computed from, if all of it may be known at compile time: captured numbers and arrays of whole numbers,

@@ -106,6 +106,12 @@ def definition(value: Value) -> Node | None:
     return None
 
 
+def definitions() -> Callable[[Value], Node | None]:
+    """`definition` for many values, while no node is added."""
+    chain = _chain()
+    return lambda v: next((s.defs[v] for s in chain if v in s.defs), None)
+
+
 def interval(value: Value) -> Interval:
     """Bounds of all elements of a value. Floats: (-inf, inf); integers of unknown origin: the range of the dtype."""
     return _interval(value, _chain(), _DEPTH)

@@ -14,7 +14,7 @@ from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
-from irad.frontend.control.loop_hints import leave_hints, take_hints
+from irad.frontend.control.loop_hints import leave_hints, mark_data, note_data, take_hints
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Emitted, EveryTripRaises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
@@ -110,6 +110,7 @@ class Rolled:
             if not self.r.may_be_known(self.seq.length):
                 self.r.open_ended.add(self.loop.stmt)
         self.r.loop_of.update((v, self.loop.stmt) for v in [*phis, *([index] if index is not None else [])])
+        mark_data(self.r, self.loop.stmt, self.carries, phis)
         try:
             region = run_region(self.r, lambda: self._trip(index, phis))
         except NeedStatic as e:
@@ -216,6 +217,7 @@ class Rolled:
                 if old is None and self._temporary(place):
                     continue
                 final = body.log.new[key]
+                note_data(self.r, self.loop.stmt, key, final)
                 new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
                 if new is None:
                     continue

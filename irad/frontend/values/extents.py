@@ -18,7 +18,7 @@ from irad.ops.array import Slice, broadcast, dim_value, index
 from irad.ops.control import if_, raise_if
 from irad.ops.core import effects
 from irad.ops.elementwise import eq, limit, ne, select
-from irad.ops.intervals import affine_of, definition, dim_interval
+from irad.ops.intervals import affine_of, definition, definitions, dim_interval
 from irad.ops.text import escaped
 
 _UNBOUNDED = 2**40  # extents that may be as large: no memory is so
@@ -54,12 +54,17 @@ def operands_of(v: Value) -> Iterable[Value]:
 
 def sources(v: Value, loops: Container[Value]) -> set[Value]:
     """What a number was computed from: values without a definition here, those of loops, and what Python says at run time."""
+    made_by, ends = definitions(), set[Value]()
 
-    def first(x: Value) -> bool:
-        node = definition(x)
-        return x in loops or node is None or effects(node) == "io"
+    def inputs(x: Value) -> Iterable[Value]:
+        node = None if x in loops else made_by(x)
+        if node is None or effects(node) == "io":
+            ends.add(x)
+            return ()
+        return (*node.inputs, *captured(node))
 
-    return {x for x in closure([v], lambda x: () if first(x) else operands_of(x)) if first(x)}
+    closure([v], inputs)
+    return ends
 
 
 def equal(a: Dim, b: Dim) -> bool:
