@@ -24,6 +24,7 @@ from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.callables import Native
 from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep
+from irad.frontend.values.runs import has_run
 from irad.ops.array import Slice, index
 from irad.ops.control import raise_if
 from irad.ops.elementwise import isnan
@@ -36,6 +37,7 @@ _ORDERED = (
 )
 _FEW = 4  # elements with arrays in them that are sorted as those themselves, not as copies
 _MOST = 16  # elements that are sorted by comparisons one by one
+_SOME = 8  # the same of tuples of numbers
 
 
 def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
@@ -62,6 +64,8 @@ def ordered(r: Reader, obj: Any, key: Any, reverse: Any) -> Any:
         out = [items[k] for k in order]
     elif all(map(is_number, keys)):
         out = _by_numbers(r, items, keys)
+    elif len(items) > _SOME and _are_tuples(keys):
+        out = _by_tuples(r, items, keys)
     else:
         out = _by_comparisons(r, items, keys)
     return r.state.made(out[::-1] if down else out)
@@ -80,6 +84,24 @@ def _by_numbers(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
     order = lift(r.operand(r.call(np.argsort, [column], {"kind": "stable"}))).value
     at = [index(order, spec=(k,)) for k in range(len(items))]
     return _permuted(r, items, at)
+
+
+def _are_tuples(keys: list[Any]) -> bool:
+    """Are they tuples, or lists, of equally many numbers?"""
+    kinds = {(type(k), len(k)) for k in keys if type(k) in (tuple, list) and not has_run(k)}
+    return len(kinds) == 1 and all(type(k) in (tuple, list) and len(k) > 0 and all(map(is_number, k)) for k in keys)
+
+
+def _by_tuples(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
+    """The items in the order of tuples of numbers, the first of which counts most."""
+    columns = [r.call(np.array, [list(c)]) for c in zip(*keys)]
+    for c in columns:
+        if c.type.differentiable:
+            bad = r.truth(r.call(np.any, [r.call(np.isnan, [c])]))
+            if isinstance(bad, Arr):
+                raise_if(bad.value, exc="ValueError", message=_NAN)
+    order = lift(r.operand(r.call(np.lexsort, [columns[::-1]]))).value
+    return _permuted(r, items, [index(order, spec=(k,)) for k in range(len(items))])
 
 
 def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:

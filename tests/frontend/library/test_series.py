@@ -27,6 +27,22 @@ def same(f: Any, *args: Any, rtol: float = 0.0) -> None:
         np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
 
 
+def test_fits() -> None:
+    x, y, w = np.linspace(0.2, 2.0, 7), np.linspace(0.2, 2.0, 7) ** 1.5, np.arange(1.0, 8.0)
+    fits = [getattr(m, f"{name}fit") for name, m in MODULES.items()]
+
+    def fitted(x: Any, y: Any) -> Any:
+        return [f(x, y, 2, w=w) for f in fits] + [
+            legendre.legfit(x, np.stack((y, x), 1), [0, 3]),
+            laguerre.lagfit(x[x > 0.5], y[x > 0.5], 1),
+        ]
+
+    same(fitted, x, y, rtol=1e-11)
+    for k in range(len(fits)):  # the fit is linear in y
+        slope = irad.grad(lambda y, k=k: fits[k](x, y, 2)[1])(y)
+        np.testing.assert_allclose(slope, [fits[k](x, e, 2)[1] for e in np.eye(7)], rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_series(name: str) -> None:
     m = MODULES[name]

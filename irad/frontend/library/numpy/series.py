@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from irad.frontend.registry import written
+from irad.errors import UnsupportedError
+from irad.frontend.registry import known, written
 
 _MODULES = {
     "poly": "polynomial", "cheb": "chebyshev", "leg": "legendre", "herm": "hermite", "herme": "hermite_e", "lag": "laguerre",
@@ -74,12 +75,51 @@ def _vandermonde(name, x, deg):
     return np.stack(columns, -1)
 
 
+def _fitted(name, x, y, deg, rcond, full, w):
+    """The coefficients of least squares, by columns scaled to length 1, as NumPy."""
+    if full:
+        raise UnsupportedError(f"{name}fit with full=True: use np.linalg.lstsq of {name}vander(x, deg)")
+    x, y, terms = np.asarray(x) + 0.0, np.asarray(y) + 0.0, np.asarray(deg)
+    if terms.ndim > 1 or terms.dtype.kind not in "iu" or terms.size == 0:
+        raise TypeError("deg must be an int or non-empty 1-D array of int")
+    if terms.min() < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1:
+        raise TypeError("expected 1D vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError("expected 1D or 2D array for y")
+    if len(x) == 0:
+        raise TypeError("expected non-empty vector for x")
+    if len(x) != len(y):
+        raise TypeError("expected x and y to have same length")
+    most = int(terms.max())
+    used = [*range(most + 1)] if terms.ndim == 0 else [int(k) for k in np.sort(terms)]
+    left, right = _vandermonde(name, x, most)[:, used], y
+    if w is not None:
+        left, right = left * np.asarray(w)[:, None], (right.T * np.asarray(w)).T
+    scale = (
+        np.sqrt(np.sum(np.real(left) ** 2 + np.imag(left) ** 2, 0)) if left.dtype.kind == "c" else np.sqrt(np.sum(left * left, 0))
+    )
+    scale = np.where(scale == 0, 1, scale)
+    if rcond is None and known(len(x)):
+        rcond = len(x) * np.finfo(x.dtype).eps  # what np.linalg.lstsq takes for a matrix that is not wide
+    found = np.linalg.lstsq(left / scale, right, rcond)[0]
+    c = (found.T / scale).T
+    if len(used) == most + 1:
+        return c
+    out = np.zeros((most + 1, *c.shape[1:]), c.dtype)
+    for k in range(len(used)):
+        out[used[k]] = c[k]
+    return out
+
+
 def _register(name, module):
     path = f"numpy.polynomial.{module}.{name}"
     value = lambda x, c, tensor=True: _value(name, x, c, tensor)
     written(f"{path}val")(value)
     written(f"{path}val2d")(lambda x, y, c: value(y, value(x, c), False))
     written(f"{path}grid2d")(lambda x, y, c: value(y, value(x, c)))
+    written(f"{path}fit")(lambda x, y, deg, rcond=None, full=False, w=None: _fitted(name, x, y, deg, rcond, full, w))
     written(f"{path}vander")(lambda x, deg: _vandermonde(name, x, deg))
 
 
