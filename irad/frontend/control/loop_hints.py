@@ -51,7 +51,7 @@ def note_data(r: Reader, stmt: Any, key: Any, final: Any) -> None:
 
 
 def mark_data(r: Reader, stmt: Any, carries: dict[Any, Carry], numbers: Sequence[Value]) -> None:
-    """Note it of the numbers that such places hold at the start of a trip."""
+    """Note it of the numbers that such places hold at the start of a trip, or after the loop."""
     seen, each = set[int](), iter(numbers)
     for key, c in carries.items():
         found = [next(each) for _ in holes(c.template, seen)]

@@ -360,6 +360,7 @@ class Rolled:
         else:
             outs = self._while(body, inits, ends, hints)
         self.r.loop_of.update((v, self.loop.stmt) for v in outs)
+        mark_data(self.r, self.loop.stmt, self.carries, outs)
         return outs
 
     def _flags(self) -> list[tuple[Any, str]]:

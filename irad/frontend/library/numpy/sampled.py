@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from irad.frontend.registry import written
+from irad.frontend.registry import known, written
 
 # ---- convolution -----------------------------------------------------------------------------------------------------
 
@@ -61,10 +61,34 @@ def _part(a, v, start, mode):
     return out.astype(a.dtype)
 
 
+def _part_by_data(a, v, start, mode):
+    """The same where data decide which of two is the longer one, and the length of one is known. `start` is that of "same"."""
+    a, v = (a, v) if known(len(v)) else (v, a)
+    zeros = np.zeros(len(v) - 1, a.dtype)
+    whole = sliding_window_view(np.concatenate((zeros, a, zeros)), len(v)) @ v[::-1]
+    shorter, longer = min(len(a), len(v)), max(len(a), len(v))
+    if mode == "full":
+        out = whole
+    elif mode == "same":
+        out = whole[start : start + longer]
+    elif mode == "valid":
+        out = whole[shorter - 1 : longer]
+    else:
+        raise ValueError(f"mode must be one of 'full', 'same' or 'valid', not {mode!r}")
+    return out.astype(a.dtype)
+
+
+def _undecided(x, y):
+    return not known(len(y) > len(x)) and (known(len(x)) or known(len(y)))
+
+
 @written("numpy.convolve")
 def convolve(a, v, mode="full"):
     """np.convolve."""
     x, y = _lines(a, v)
+    if _undecided(x, y):
+        n = min(len(x), len(y))
+        return _part_by_data(x, y, n - 1 - n // 2, mode)
     if len(y) > len(x):
         x, y = y, x
     return _part(x, y, len(y) - 1 - len(y) // 2, mode)
@@ -74,6 +98,8 @@ def convolve(a, v, mode="full"):
 def correlate(a, v, mode="valid"):
     """np.correlate: the second operand is conjugated."""
     x, y = _lines(a, np.conj(v) if np.iscomplexobj(v) else v)
+    if _undecided(x, y):
+        return _part_by_data(x, y[::-1], len(y) - 1 - len(y) // 2 if len(y) <= len(x) else len(x) // 2, mode)
     if len(y) <= len(x):
         return _part(x, y[::-1], len(y) - 1 - len(y) // 2, mode)
     # NumPy swaps the operands and reverses the result
