@@ -44,14 +44,16 @@ def leave_hints(r: Reader, stmt: Any, carries: dict[Any, Carry]) -> None:
     r.hints[stmt, env] = (names, cells)
 
 
-def note_data(r: Reader, stmt: Any, key: Any, final: Any) -> None:
-    """Note that what a trip leaves in a place is computed from data, so that it would not be known if the loop were written out."""
+def noted(r: Reader, stmt: Any, key: Any, final: Any) -> Any:
+    """What a trip leaves in a place; noted, if it is computed from data, so that it would not be known if the loop were written out."""
     if (stmt, key) not in r.of_data and _decided_by_data(r, final):
         r.of_data.add((stmt, key))
+    return final
 
 
-def mark_data(r: Reader, stmt: Any, carries: dict[Any, Carry], numbers: Sequence[Value]) -> None:
-    """Note it of the numbers that such places hold at the start of a trip, or after the loop."""
+def mark(r: Reader, stmt: Any, carries: dict[Any, Carry], numbers: Sequence[Value], index: Value | None = None) -> None:
+    """Note of numbers of which loop they are, and which of them data decide: what it carries, at the start of a trip or after it."""
+    r.loop_of.update((v, stmt) for v in (*numbers, index) if v is not None)
     seen, each = set[int](), iter(numbers)
     for key, c in carries.items():
         found = [next(each) for _ in holes(c.template, seen)]

@@ -14,7 +14,7 @@ from irad.frontend.control.holders import is_last_result
 from irad.frontend.control.list_rules import OfLoop
 from irad.frontend.control.loop_arrays import ArrayRules, another, unchanged
 from irad.frontend.control.loop_containers import Containers
-from irad.frontend.control.loop_hints import leave_hints, mark_data, note_data, take_hints
+from irad.frontend.control.loop_hints import leave_hints, mark, noted, take_hints
 from irad.frontend.control.merge import Joiner
 from irad.frontend.control.regions import Emitted, EveryTripRaises, assume_no_return, run_region, undecided
 from irad.frontend.control.sequences import Seq
@@ -109,8 +109,7 @@ class Rolled:
             self.r.counts[index] = self.seq.length
             if not self.r.may_be_known(self.seq.length):
                 self.r.open_ended.add(self.loop.stmt)
-        self.r.loop_of.update((v, self.loop.stmt) for v in [*phis, *([index] if index is not None else [])])
-        mark_data(self.r, self.loop.stmt, self.carries, phis)
+        mark(self.r, self.loop.stmt, self.carries, phis, index)
         try:
             region = run_region(self.r, lambda: self._trip(index, phis))
         except NeedStatic as e:
@@ -216,8 +215,7 @@ class Rolled:
                 old = self.carries.get(key)
                 if old is None and self._temporary(place):
                     continue
-                final = body.log.new[key]
-                note_data(self.r, self.loop.stmt, key, final)
+                final = noted(self.r, self.loop.stmt, key, body.log.new[key])
                 new = Carry(place, init, Bad(STALE)) if body.stale(final) else self._carry(joiner, place, init, final, old)
                 if new is None:
                     continue
@@ -359,8 +357,7 @@ class Rolled:
             outs = list(emit(for_, self.count, *inits, regions=[graph], hints=hints))
         else:
             outs = self._while(body, inits, ends, hints)
-        self.r.loop_of.update((v, self.loop.stmt) for v in outs)
-        mark_data(self.r, self.loop.stmt, self.carries, outs)
+        mark(self.r, self.loop.stmt, self.carries, outs)
         return outs
 
     def _flags(self) -> list[tuple[Any, str]]:
@@ -394,7 +391,7 @@ class Rolled:
         """The region that decides on another trip: the loop has not been left, and positions remain or the test holds."""
         index = Value(I64, self.loop.name) if self.seq is not None else None
         phis = [Value(t, name) for t, name in self._holes()]
-        self.r.loop_of.update((v, self.loop.stmt) for v in phis)
+        mark(self.r, self.loop.stmt, self.carries, phis)
         changed: dict[int, Any] = {}
 
         def decide() -> Value:
