@@ -21,8 +21,8 @@ from irad.codegen.llvm_text import MEMORY
 from irad.core.affine import symbols
 from irad.core.lazy_dataclass import dataclass, replace
 
-LONG = 3000  # statements of a kernel, above which it is cut
-PIECE = 800  # statements of a piece, about
+LONG = 4000  # statements of a kernel, above which it is cut
+PIECE = 1600  # statements of a piece, about
 _DECLARING = (kf.Let, kf.Var, kf.Call, kf.Fold, kf.Buffer, kf.View, kf.Deref)
 LANES = 3  # a statement in a loop over lanes is so many: there is a loop, and what is left of it
 
@@ -76,7 +76,7 @@ class _Cutter:
             self.empty -= _mentioned([s])
             self.empty |= {s.name} if isinstance(s, kf.Buffer) else set()
         runs = self.runs(shorter, scope)
-        later = _later(runs)
+        last = {n: k for k, r in enumerate(runs) for n in _mentioned(r.body)}  # the last run that mentions a name
         start = 0
         while start < len(runs):
             end, weight = start, 0
@@ -85,7 +85,8 @@ class _Cutter:
                 end += 1
             whole = [s for r in runs[start : max(end, start + 1)] for s in r.body]
             cut = end > start and weight > PIECE // 4
-            done = self.piece(whole, scope, later[end - 1], empty[runs[start].start]) if cut else whole
+            later = frozenset(n for s in whole if isinstance(s, _DECLARING) and (n := s.name) and last[n] >= end)
+            done = self.piece(whole, scope, later, empty[runs[start].start]) if cut else whole
             for s in done:
                 _declare(s, scope)
             out += done
@@ -152,8 +153,8 @@ class _Cutter:
     # ---- a piece ---------------------------------------------------------------------------------------------
 
     def piece(self, body: list[kf.Stmt], scope: Scope, later: frozenset[str], empty: frozenset[str]) -> list[kf.Stmt]:
-        """The call of a new kernel that runs these statements. `later`: names that are mentioned behind them; `empty`: buffers that hold
-        nothing before them."""
+        """The call of a new kernel that runs these statements. `later`: which of the names that they declare are mentioned behind
+        them; `empty`: buffers that hold nothing before them."""
         name = f"{self.kernel.name}_piece{len(self.made)}"
         scope = {**scope, **{c.name: c for c in self.cells}}
         again = _again(body, later)
@@ -303,16 +304,6 @@ def _mentioned(body: Iterable[kf.Stmt]) -> set[str]:
         elif isinstance(s, kf.For):
             out.add(s.var)
     return out
-
-
-def _later(runs: Sequence[_Run]) -> list[frozenset[str]]:
-    """For each run, the names that are mentioned behind it."""
-    after: frozenset[str] = frozenset()
-    out: list[frozenset[str]] = []
-    for r in reversed(runs):
-        out.append(after)
-        after |= _mentioned(r.body)
-    return out[::-1]
 
 
 def _scanned(body: Iterable[kf.Stmt]) -> set[str]:
