@@ -57,6 +57,16 @@ def class_with_bases(captures: Captures, cls: Any) -> None:
         captures.guard(captures.origin(cls).child("attr", "__mro__"), "is", cls.__mro__)
 
 
+def refuse_object(cls: type, dunder: str) -> None:
+    """Refuse an operator of a class that is an object with a `__call__` in Python, such as that of a package for multiple dispatch."""
+    found = found_in_class(cls, dunder)
+    of_python = isinstance(found_in_class(type(found), "__call__"), types.FunctionType)
+    if of_python and not isinstance(found, (types.FunctionType, type)):
+        raise UnsupportedError(
+            f"{dunder} of class {cls.__name__} is an object of class {type(found).__name__}, which compiled code does not call; define it by def"
+        )
+
+
 def rely_on(r: Reader, cls: type, name: str) -> None:
     """The program relies on what a class has under a name, or that it has nothing."""
     class_with(r.captures, cls, name)

@@ -23,7 +23,7 @@ from irad.frontend.control import lists, nullable
 from irad.frontend.control.array_like import is_array, is_read_by_numpy, numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, inverse
 from irad.frontend.control.regions import Dead, at_run_time, raise_always
-from irad.frontend.control.special import at_site, class_name, compares_itself, rely_on
+from irad.frontend.control.special import at_site, class_name, compares_itself, refuse_object, rely_on
 from irad.frontend.control.templates import is_weak_number
 from irad.frontend.control.varying import split, varies
 from irad.frontend.numpy.table import OPERATORS
@@ -387,6 +387,7 @@ def _user_operator(r: Reader, name: str, *xs: Any) -> Any:
             if out is not NotImplemented:
                 return out
         elif is_instance(owner) and not isinstance(owner, type):
+            refuse_object(type(owner), dunder)
             rely_on(r, type(owner), dunder)
     if name == "ne" and any(python_method(x, "__eq__") is not None for x in xs):
         same = _user_operator(r, "eq", *xs)

@@ -319,3 +319,28 @@ def test_bmat_of_a_text_is_refused() -> None:
         irad.UnsupportedError, match=r"looks for variables by their names; write np.bmat\(\[\[A, B\], \[C, D\]\]\)"
     ):
         irad.compile(lambda x: np.bmat("x, x"))(np.eye(2))
+
+
+class Dispatcher:
+    """An operator that is an object, as packages for multiple dispatch make them."""
+
+    def __init__(self, f: Any):
+        self.f, self.owner = f, None
+
+    def __get__(self, owner: Any, cls: type) -> Any:
+        self.owner = owner
+        return self
+
+    def __call__(self, other: Any) -> Any:
+        return self.f(self.owner, other)
+
+
+class Product(np.ndarray):
+    __mul__ = Dispatcher(lambda a, b: np.asarray(a) @ np.asarray(b))
+
+
+def test_operator_that_is_an_object_is_refused() -> None:
+    with pytest.raises(
+        irad.UnsupportedError, match="__mul__ of class Product is an object of class Dispatcher.*define it by def"
+    ):
+        irad.compile(lambda x: np.sum(np.outer(x, x).view(Product) * x.view(Product)))(np.ones(2))
