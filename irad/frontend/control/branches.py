@@ -108,6 +108,7 @@ class Merge:
                     continue
                 a, b, template = self._of_one_side(place, a, b, template)
             items.append(_Item(place, a, b, template))
+        self.joiner.of_result = True
         items.append(_Item(None, self.a.result, self.b.result, self.joiner.join(self.a.result, self.b.result)))
         return items
 

@@ -5,6 +5,7 @@ They are kept by builder: what is known in one is known in those inside it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from irad.frontend.values.objects import Nullable, Varying
 from irad.frontend.values.state import Name
 from irad.ops.constant import const
 from irad.ops.control import if_
-from irad.ops.elementwise import logical_and, logical_not, logical_or, ne
+from irad.ops.elementwise import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne
 from irad.ops.intervals import definition
 
 
@@ -43,11 +44,24 @@ def note(r: Reader, v: Value, truth: bool) -> None:
 
 def known(r: Reader, cond: Arr, truth: bool = True) -> bool:
     """Does a condition hold here (`truth`: is it so?), as far as is known?"""
+    return _known(r, cond.value, truth)
+
+
+def _known(r: Reader, v: Value, truth: bool) -> bool:
     at = current()
     while at is not None:
-        if (cond.value, truth) in r.facts.get(at, ()):
+        if (v, truth) in r.facts.get(at, ()):
             return True
         at = at.outer  # type: ignore[assignment]
+    node = definition(v)
+    if node is None or node.op is not if_:
+        return node is not None and node.op is logical_not and _known(r, node.inputs[0], not truth)
+    k = node.outputs.index(v)
+    for side, region in zip((True, False), node.regions):  # a bool that a branch yields, of which the side is known
+        x = region.results[k]
+        made = next((n for n in region.nodes if x in n.outputs), None) or definition(x)
+        if made is not None and made.op is const and bool(made.attrs["value"]) is truth and _known(r, node.inputs[0], side):
+            return True
     return False
 
 
@@ -63,10 +77,28 @@ def _implied(v: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
             yield from _implied(x, truth)
     elif node.op is if_:
         yield from _of_branch(node, node.outputs.index(v), truth)
-    elif node.op is ne and _is_zero(node.inputs[1]):  # the truth of a number
+    elif node.op in _COMPARED and (right := definition(node.inputs[1])) is not None and right.op is const:
+        yield from _of_alternatives(node, right.attrs["value"], truth)
+    if node.op is ne and _is_zero(node.inputs[1]):  # the truth of a number
         made = definition(node.inputs[0])
         if made is not None and made.op is if_:
             yield from _of_branch(made, made.outputs.index(node.inputs[0]), truth)
+
+
+_COMPARED = {eq: operator.eq, ne: operator.ne, lt: operator.lt, le: operator.le, gt: operator.gt, ge: operator.ge}
+
+
+def _of_alternatives(node: Node, right: Any, truth: bool) -> Iterator[tuple[Value, bool]]:
+    """`x.ndim == 1` of a number that a branch yields: the side whose constant compares otherwise was not taken."""
+    made = definition(node.inputs[0])
+    if made is None or made.op is not if_:
+        return
+    k = made.outputs.index(node.inputs[0])
+    for side, region in zip((True, False), made.regions):
+        x = region.results[k]
+        found = next((n for n in region.nodes if x in n.outputs), None) or definition(x)
+        if found is not None and found.op is const and bool(_COMPARED[node.op](found.attrs["value"], right)) is not truth:
+            yield from _implied(made.inputs[0], not side)
 
 
 def _is_zero(v: Value) -> bool:

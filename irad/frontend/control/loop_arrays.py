@@ -26,6 +26,7 @@ from irad.frontend.control.templates import (
     Template,
     arrays_in,
     members,
+    sides_of,
     structure,
     walk,
 )
@@ -42,6 +43,10 @@ def held(
     t: Template, name: str, init: Any, final: Any, local: bool = True, inside: tuple[Any, ...] = ()
 ) -> Iterator[CarriedArray]:
     """Every array of a carried variable."""
+    if isinstance(t, Null) and isinstance(t.other, Ary):
+        for k, a, b in zip((t.child, t.other), sides_of(t, init), sides_of(t, final)):
+            yield from held(k, name, a, b, local, inside)
+        return
     init, final = (x.value if isinstance(x, (Maybe, Nullable)) else x for x in (init, final))
     if isinstance(t, Ary):
         start, end = (x if isinstance(x, Array) else None for x in (init, final))

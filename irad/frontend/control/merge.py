@@ -30,7 +30,6 @@ from irad.frontend.control.templates import (
     Sized,
     Template,
     Words,
-    array_and_other,
     bare,
     differ,
     disagrees,
@@ -54,6 +53,7 @@ from irad.frontend.values.runs import GROWING, has_run, head, larger, length_of,
 from irad.frontend.values.state import same
 
 Content = Callable[[Any], Any]
+_TWO_KINDS = "irad.frontend.control.two_kinds"
 _MADE = "irad.frontend.control.made_objects"
 
 
@@ -74,7 +74,7 @@ class Joiner:
         there: Outside | None = None,
         themselves: bool = False,
     ):
-        self.there = there or Outside()
+        self.there, self.knows_there = there or Outside(), there is not None
         self.grower = grower
         self.themselves = themselves  # is one of two objects that are there always itself?
         self.static: Callable[[], bool] = lambda: False  # of a branch: may it be known which side is taken?
@@ -85,6 +85,8 @@ class Joiner:
         self.memo: dict[tuple[int, int], Template] = {}
         self.pairs: list[tuple[Any, Any, Template]] = []  # containers that were joined, and their template
         self.partners: dict[tuple[int, int], set[int]] = {}  # (side, id): what it is joined with
+        self.of_result = False  # is it the result of a branch that is joined? Then it may be one of several tuples.
+        self.alone: dict[tuple[int, int | None], Template] = {}  # of containers on one side only
         self.keep: list[Any] = []
 
     def join(self, a: Any, b: Any) -> Template:
@@ -109,6 +111,7 @@ class Joiner:
         node = bare(t)
         if isinstance(node, Grown) or (isinstance(node, Composite) and node.cls is not tuple):
             self.pairs.append((a, b, node))
+            a, b = (None if x is UNDEFINED else x for x in (a, b))  # nothing is one partner
             self.partners.setdefault((0, id(a)), set()).add(id(b))
             self.partners.setdefault((1, id(b)), set()).add(id(a))
 
@@ -153,7 +156,7 @@ class Joiner:
         """Where either is None, or is an array or a number, on some path at least."""
         a = t.obj if isinstance(t, Same) else None
         if isinstance(a, Varying) or isinstance(b, Varying) or (isinstance(t, Null) and t.other is not None):
-            return self._varying(t, b)
+            return import_later(_TWO_KINDS).joined(self, t, b)
         if isinstance(a, Nullable) and b is a.value and isinstance(b, Arr):
             return t  # whoever has the number knows that it is there
         if isinstance(b, Nullable) and a is b.value and isinstance(a, Arr):
@@ -187,7 +190,18 @@ class Joiner:
 
     def inside(self, obj: Any, side: int | None) -> Template:
         """The template of what is there on one side only; None: of what every trip of a loop makes."""
-        return open_(obj, side, self.standing, _itself if side is None else self.contents[side], self.there.has)
+        once = lambda x, make: self._once(x, side, make)
+        return open_(obj, side, self.standing, _itself if side is None else self.contents[side], self.there.has, once)
+
+    def _once(self, x: Any, side: int | None, make: Callable[[], Template]) -> Template:
+        """The template of a container that is there on one side only: one, wherever it is met, so that it stays one container."""
+        key = (id(x), side)
+        if key not in self.alone:
+            self.keep.append(x)
+            self.alone[key] = make()
+            if side is not None:
+                self._note(x if side == 0 else None, x if side == 1 else None, self.alone[key])
+        return self.alone[key]
 
     def _shape(self, t: Template, b: Any) -> Template:
         """Both are defined and differ: what they have in common."""
@@ -211,62 +225,22 @@ class Joiner:
         elif isinstance(t, Words) or isinstance(a, Text) or isinstance(b, Text):
             return join_texts(self.join, t, a, b, self.lasting is not None)
         else:
-            if self.themselves and (objects := self._objects(t, b)) is not None:
+            if self.themselves and not isinstance(b, tuple) and (objects := self._objects(t, b)) is not None:
                 return objects
             node = self._lists(t, a, b) or self._nodes(t, a, b)
             if (node is None or disagrees(node)) and (objects := self._objects(t, b)) is not None:
                 return objects
             if node is not None:
                 return node
-        return self._varying(t, b) if self.lasting is not None else differ(t, b)
+        return import_later(_TWO_KINDS).joined(self, t, b) if self.lasting is not None else differ(t, b)
 
     def _objects(self, t: Template, b: Any) -> Template | None:
         """The template of one of several objects of which no one object can be made: of other classes, or from outside."""
-        found = pick(t, b, self.there.has, things) or import_later(_MADE).joined(self, t, b)
+        known = things if self.of_result else lambda x: None if type(x) is tuple else things(x)
+        found = pick(t, b, self.there.has, known)
+        if found is None and self.knows_there:
+            found = import_later(_MADE).joined(self, t, b)
         return None if isinstance(found, (Pick, Kinds)) and self.static() else found
-
-    def _varying(self, t: Template, b: Any) -> Template:
-        """The template of an array on some paths, and a number or an empty list on the others."""
-        sides = array_and_other(t), array_and_other(b)
-        if None in sides:
-            return differ(t, b)
-        (array, other), (array_b, other_b) = sides  # type: ignore[misc]
-        if array is None or array_b is None:
-            array, side = (array_b, 1) if array is None else (array, 0)
-            array = array if isinstance(array, Template) else self._with_room(array, side) or self.inside(array, side)
-        else:
-            array = self.join(array, array_b)
-        if isinstance(array, Bad):
-            return array
-        both = self._others(other, other_b)
-        if both is None or any(isinstance(x, list) and self.contents[k](x) for k, x in enumerate((other, other_b))):
-            return differ(t, b)
-        return Null(array, both)
-
-    def _others(self, a: Any, b: Any) -> Template | None:
-        """The template of what a variable is where it is no array, of two of which one may be None; None if they are of two kinds."""
-        if a is None or b is None:
-            only = b if a is None else a
-            return only if isinstance(only, Template) or only is None else other_than_array(only)
-        if all(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
-            return self.join(a, b)  # of empty lists
-        if any(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
-            return None
-        return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
-
-    def _with_room(self, x: Array, side: int) -> Template | None:
-        """The template of an array that is there on one side only and whose length data decide: an array with room, if the length
-        is bounded."""
-        loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
-        if self.grower is None or len(loose) != 1:
-            return None
-        found = self.grower.sized(None, x.type, x.type, loose[0])
-        if isinstance(found, str):
-            return None
-        room, *more = found
-        shape = tuple(room if k == loose[0] else n for k, n in enumerate(x.shape))
-        pair = (x, None) if side == 0 else (None, x)
-        return Sized(x.type.with_shape(shape), loose[0], more[0], more[1], more[2], pair, bool(more[3]))
 
     def _arrays(self, t: Template, a: Any, b: Array) -> Template:
         have = t.type if isinstance(t, (Ary, Sized)) else a.type
@@ -280,7 +254,11 @@ class Joiner:
             axis = t.axis if isinstance(t, Sized) else axes[0] if axes else 0
             rest = lambda x: [n for k, n in enumerate(x.shape) if k != axis]
             if self.grower is None or have.dtype != b.type.dtype or have.rank != b.type.rank or rest(have) != rest(b.type):
-                return Bad(words)
+                by_data = self.lasting is not None and isinstance(a, Array) and not self.static()
+                if not by_data:
+                    return Bad(words)
+                two = import_later(_TWO_KINDS).two_shapes(self, [a], [b])
+                return two or Bad(words + "; give it one number of axes on all paths (x.reshape(...))")
             found = self.grower.sized(t if isinstance(t, Sized) else None, have, b.type, axis)
             if isinstance(found, str):
                 return Bad(words + "; " + found)
@@ -404,19 +382,23 @@ def open_(
     lasting: Callable[[Any, Any], bool] | None = None,
     content: Content = _itself,
     there: Callable[[Any], bool] | None = None,
+    once: Callable[[Any, Callable[[], Template]], Template] = lambda x, make: make(),
 ) -> Template:
     """The template with a hole for every number and array in a thing; what has none stays itself.
 
     `side`: it is there on that side of a branch only; `lasting(x, side)`: a container that was there before the branch or loop,
-    which stays itself; `content(x)`: what a container holds now; `there(x)`: is a known thing there outside?
+    which stays itself; `content(x)`: what a container holds now; `there(x)`: is a known thing there outside? `once(x, make)`:
+    the template of a container that can be changed, made at first.
     """
-    inner = lambda x: open_(x, side, lasting, content, there)
+    inner = lambda x: open_(x, side, lasting, content, there, once)
     if is_number(obj):
         return number(obj)
     if isinstance(obj, Array):
         return Ary(obj.type, (obj, obj) if side is None else (obj, None) if side == 0 else (None, obj))
     if isinstance(obj, Nullable):
-        other = other_than_array(obj.other) if isinstance(obj, Varying) else None
+        other = None
+        if isinstance(obj, Varying):
+            other = inner(obj.other) if isinstance(obj.other, Array) else other_than_array(obj.other)
         return Null(inner(obj.value), other)
     if isinstance(obj, Choice):
         return import_later(_MADE).opened(obj, there, inner)
@@ -429,12 +411,11 @@ def open_(
     if lasting is not None and mutable(obj) and lasting(obj, side):
         return Same(obj)
     if isinstance(obj, (list, collections.deque)) and has_run(content(obj)):
-        return replace(_open_run(content(obj), content), cls=type(obj))
-    found = structure(content(obj))
-    if found is None or not found[2]:
+        return once(obj, lambda: replace(_open_run(content(obj), content), cls=type(obj)))
+    if (found := structure(content(obj))) is None or not found[2]:
         return Same(obj)
-    kids = tuple(map(inner, found[2]))
-    return Composite(found[0], found[1], kids)
+    made = lambda: Composite(found[0], found[1], tuple(map(inner, found[2])))
+    return once(obj, made) if mutable(obj) else made()
 
 
 def _open_run(xs: list[Any], content: Content) -> Template:

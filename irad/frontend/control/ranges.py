@@ -49,6 +49,8 @@ def _count(r: Reader, start: Any, stop: Any, step: Any, up: bool) -> Any:
 
 def of_choice(r: Reader, x: Choice) -> Progression:
     """One of several ranges, by data."""
+    if all(type(o) is tuple for o in x.options):
+        return _of_tuples(r, x)
     if not all(isinstance(o, range) for o in x.options):
         raise UnsupportedError(
             f"a loop goes over {one_of(x.options)}, by data; write the loop in a method or function that is called of each "
@@ -56,3 +58,12 @@ def of_choice(r: Reader, x: Choice) -> Progression:
         )
     start, step, length = (r.getitem([f(o) for o in x.options], x.at) for f in (lambda o: o.start, lambda o: o.step, len))
     return length, lambda i: element_of(r, start, i, step)
+
+
+def _of_tuples(r: Reader, x: Choice) -> Progression:
+    """One of several tuples of numbers, by data, of which one after another stands in one list."""
+    width = max(map(len, x.options))
+    rows = [[*o, *[0] * (width - len(o))] for o in x.options]
+    flat = [e for row in rows for e in row]
+    at = lambda i: r.operator("add", r.operator("mul", x.at, width), i)
+    return r.getitem([len(o) for o in x.options], x.at), lambda i: r.getitem(flat, at(i))

@@ -28,7 +28,7 @@ from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.callables import Native, OfOne
 from irad.frontend.values.choices import OneOf, is_object
 from irad.frontend.values.index import is_index
-from irad.frontend.values.objects import Array, Cell, Choice, Poison, Text, is_number, python_method
+from irad.frontend.values.objects import Array, Cell, Choice, Maybe, Poison, Text, is_number, python_method
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
 from irad.ops.elementwise import eq, select
@@ -240,6 +240,8 @@ def attribute(r: Reader, one: OneOf, name: str) -> Any:
     found = [found_in_class(type(x), name) for x in xs]
     if isinstance(f := found[0], types.FunctionType) and len(set(map(type, xs))) == 1 and not is_library(f.__module__):
         return OfOne(lambda *args, **kwargs: _method(r, one, f, called, args, kwargs))
+    if all(isinstance(f, types.FunctionType) for f in found) and not any(isinstance(x, _CONTAINERS) for x in xs):
+        return chosen_items.choice(r, [r.getattr(x, name) for x in xs], one.place)
     if all(callable(f) and not isinstance(f, type) for f in found):
         return called
     return _each(r, one, lambda x: r.getattr(x, name))
@@ -260,7 +262,7 @@ def _own(x: Any, name: str) -> bool:
         not is_instance(x)
         or isinstance(x, _CONTAINERS)
         or name not in getattr(x, "__dict__", ())
-        or type(x.__dict__[name]) is Poison
+        or type(x.__dict__[name]) in (Poison, Maybe)
     ):
         return False
     return found_in_class(type(x), name) is None and python_method(x, "__getattribute__") is None

@@ -28,7 +28,6 @@ from irad.frontend.values.objects import (
     Varying,
     describe,
     in_scope,
-    is_number,
 )
 from irad.frontend.values.runs import (
     Run,
@@ -245,22 +244,18 @@ def join_numbers(a: Num, b: Num) -> Num:
     return Num("i64" if strong.dtype == "bool" else strong.dtype, False, mixed)
 
 
-def array_and_other(x: Any) -> tuple[Any, Any] | None:
-    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
-    if isinstance(x, Same):
-        x = x.obj
-    if isinstance(x, Varying):
-        return x.value, x.other
-    if isinstance(x, Null) and x.other is not None:
-        return x.child, x.other
-    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
-        return None, x
-    return (x, None) if isinstance(x, (Ary, Array)) else None
-
-
 def other_than_array(x: Any) -> Template:
     """The template of what a variable is where it is no array: a number, or one empty list."""
     return Same(x) if isinstance(x, list) else number(x)
+
+
+def sides_of(t: Null, x: Any) -> tuple[Any, Any, bool]:
+    """What a thing is of a template of two arrays: the first and the second (None: it never is that), and whether they are exchanged in
+    a `Varying`."""
+    fits = lambda y: isinstance(y, Array) and isinstance(t.child, (Ary, Sized)) and y.type == t.child.type
+    if isinstance(x, Varying) and isinstance(x.other, Array):
+        return (x.value, x.other, False) if fits(x.value) else (x.other, x.value, True)
+    return (x, None, False) if fits(x) else (None, x if isinstance(x, Array) else None, False)
 
 
 def bare(t: Template) -> Template:
@@ -275,9 +270,14 @@ def walk(t: Template, *things: Any, content: Callable[[Any], Any] = lambda x: x)
 
     `content(x)`: what a container holds now.
     """
+    given = things
     things = tuple([x.value if isinstance(x, (Maybe, Nullable)) else x for x in map(content, things)])
     yield t, things
-    if isinstance(t, (Opt, Null)):
+    if isinstance(t, Null) and isinstance(t.other, Ary):
+        both = [sides_of(t, x) for x in given]
+        yield from walk(t.child, *(a for a, _, _ in both), content=content)
+        yield from walk(t.other, *(b for _, b, _ in both), content=content)
+    elif isinstance(t, (Opt, Null)):
         yield from walk(t.child, *things, content=content)
     elif isinstance(t, Kinds):
         for k, *parts_ in zip(t.kids, *(members(t.kids, x, content) for x in things)):

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.core.foreign import is_mapped
-from irad.frontend.control.facts import known
+from irad.errors import ShapeError
+from irad.frontend.control.facts import assume, known
 from irad.frontend.control.flow import branch, by_halves
+from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import Choice, Poison, Varying
 
@@ -34,13 +36,23 @@ def split(r: Reader, xs: Sequence[Any], f: Callable[..., Any]) -> Any:
                 return one(x.value)
             if known(r, x.there, False):
                 return one(x.other)
-            out = branch(r, x.there, lambda: one(x.value), lambda: one(x.other))  # noqa: B023
+            out = branch(r, x.there, lambda: _where(r, x, True, one), lambda: _where(r, x, False, one))  # noqa: B023
             if isinstance(out, Poison):
                 raise out.error("what is computed of it")
             return out
         if type(x) is Choice:
             return _each(r, x, functools.partial(_with, r, xs, k, f))
     return f(*xs)
+
+
+def _where(r: Reader, x: Varying, there: bool, f: Callable[[Any], Any]) -> Any:
+    """f of what x is on one side, where that is known; what has shapes that do not fit raises where the program comes there."""
+    assume(r, x.there, there)
+    try:
+        return f(x.value if there else x.other)
+    except ShapeError as e:
+        raise_always("ValueError", str(e.args[0]))
+        raise Dead from None
 
 
 def _with(r: Reader, xs: Sequence[Any], k: int, f: Callable[..., Any], v: Any) -> Any:

@@ -23,6 +23,7 @@ from irad.frontend.python.folds import ordered_by_class
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
 from irad.frontend.values.callables import Native
+from irad.frontend.values.choices import Outside
 from irad.frontend.values.objects import Array, Cell, is_number, is_traced_deep
 from irad.frontend.values.runs import has_run
 from irad.ops.array import Slice, index
@@ -106,7 +107,7 @@ def _by_tuples(r: Reader, items: list[Any], keys: list[Any]) -> list[Any]:
 
 def _permuted(r: Reader, items: list[Any], at: list[Value]) -> list[Any]:
     """The items at traced positions, put together from their numbers and arrays."""
-    joiner = Joiner()
+    joiner = Joiner(there=Outside(False, r.state.born, lambda v: False), themselves=r.themselves)
     t: Any = items[0]
     for x in items[1:]:
         t = joiner.join(t, x)

@@ -99,12 +99,12 @@ def identical(r: Reader, x: Any, y: Any) -> Any:
     Python has one True and one False, and NumPy has one of each of its own, so the identity of bools of one kind is their
     equality. Other numbers of one type may or may not be one object in Python: that is no property of the program.
     """
+    if type(x) is OneOf or type(y) is OneOf:
+        return r.several().identical(r, x, y)
     if any(type(v) is Choice for v in (x, y)) and not any(type(v) is Varying for v in (x, y)):
         return same_option(x, y)
     if varies((x, y)):
         return split(r, (x, y), lambda a, b: identical(r, a, b))
-    if type(x) is OneOf or type(y) is OneOf:
-        return r.several().identical(r, x, y)
     if isinstance(x, Nullable) or isinstance(y, Nullable):
         return nullable.identical(r, x, y)
     if x is y or (type(x) is Array and type(y) is Array and x.cell is y.cell and x.steps == y.steps):

@@ -8,17 +8,22 @@ from typing import Any
 from irad.errors import UnsupportedError
 from irad.frontend.control.flow import block, branch, conjunction, disjunction
 from irad.frontend.control.tries import head
+from irad.frontend.control.varying import split
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.logic import both, identical
 from irad.frontend.reading.statements import variable
 from irad.frontend.values.arr import Arr
-from irad.frontend.values.objects import UNDEFINED, Nullable
+from irad.frontend.values.choices import is_object
+from irad.frontend.values.objects import UNDEFINED, Choice, Nullable, Varying
 
 
 @statement(ast.Match)
 def match_(r: Reader, s: ast.Match) -> None:
     subject = head(r, lambda: r.perhaps(s.subject))
-    _cases(r, s, subject, 0)
+    if type(subject) is Varying or (type(subject) is Choice and any(map(is_object, subject.options))):
+        split(r, (subject,), lambda x: _cases(r, s, x, 0))
+    else:
+        _cases(r, s, subject, 0)
 
 
 def _cases(r: Reader, s: ast.Match, subject: Any, k: int) -> None:

@@ -18,7 +18,7 @@ from irad.frontend.control.nullable import definite, needed
 from irad.frontend.control.sequences import iterate, static_length, used_up
 from irad.frontend.control.tries import head
 from irad.frontend.control.trips import LoopStatement
-from irad.frontend.control.varying import of_each_kind_of_key
+from irad.frontend.control.varying import of_each_kind_of_key, split
 from irad.frontend.numpy.operators import in_place
 from irad.frontend.reader import Reader, statement
 from irad.frontend.reading.expressions import (
@@ -292,7 +292,7 @@ def delete_(r: Reader, s: ast.Delete) -> None:
         elif isinstance(t, ast.Attribute):
             obj = r.expr(t.value)
             r.at(t)
-            delete_attr(r, obj, t.attr)
+            split(r, (obj,), lambda x, name=t.attr: delete_attr(r, x, name))
 
 
 # ---- simple statements ------------------------------------------------------------------------------------------------------

@@ -45,8 +45,12 @@ def options(x: Any) -> tuple[Any, ...] | None:
 
 
 def things(x: Any) -> tuple[Any, ...] | None:
-    """The same, where an object may be one of them, which is that object itself."""
-    return (x,) if is_object(x) else options(x)
+    """The same, where an object may be one of them, which is that object itself, or a tuple of known numbers."""
+    return (x,) if is_object(x) or _is_known_tuple(x) else options(x)
+
+
+def _is_known_tuple(x: Any) -> bool:
+    return type(x) is tuple and all(type(e) in (int, float, str, bool) for e in x)
 
 
 def is_object(x: Any) -> bool:
@@ -80,6 +84,8 @@ def _equal(a: Any, b: Any) -> bool:
         return a.node is b.node and a.env is b.env and not any((a.defaults, a.kw_defaults, b.defaults, b.kw_defaults))
     if type(a) is type(b) is types.MethodType:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
+    if type(a) is type(b) is tuple:
+        return len(a) == len(b) and all(type(x) is type(y) and x == y for x, y in zip(a, b))
     return type(a) is type(b) and type(a) in (str, range, slice) and a == b
 
 
@@ -94,7 +100,7 @@ def same_option(x: Any, y: Any) -> Arr | bool:
     a, b = things(x) or (), things(y) or ()
     for k, o in enumerate(a):
         if (n := place(b, o)) is not None:
-            if isinstance(o, (types.MethodType, range, slice)):
+            if isinstance(o, (types.MethodType, range, slice, tuple)):
                 raise UnsupportedError(
                     f"'is' of a {type(o).__name__} that data choose, which Python may make anew each time; compare with =="
                 )
@@ -124,7 +130,11 @@ def one_of(options: tuple[Any, ...]) -> str:
         (lambda x: isinstance(x, types.MethodType), "methods"),
         (lambda x: isinstance(x, range), "ranges"),
     ]
-    kinds += [(lambda x: isinstance(x, slice), "slices"), (lambda x: isinstance(x, enum.Enum), "members of an enumeration")]
+    kinds += [
+        (lambda x: isinstance(x, tuple), "tuples"),
+        (lambda x: isinstance(x, slice), "slices"),
+        (lambda x: isinstance(x, enum.Enum), "members of an enumeration"),
+    ]
     kinds += [(lambda x: isinstance(x, type), "classes")]
     named = {next((name for test, name in kinds if test(x)), "functions") for x in options}
     *first, last = sorted(named)

@@ -625,7 +625,7 @@ def test_structures_that_depend_on_data():
             return x * 0.0
 
     assert "path" in refused(two_kinds, X)
-    assert "f64[10]" in refused(shapes, X) and "f64[3,1]" in refused(shapes, X)
+    assert np.array_equal(irad.compile(shapes)(X), shapes(X)) and np.array_equal(irad.compile(shapes)(-X), shapes(-X))
     assert "array" in refused(changing_shape, X)
     assert "if" in refused(catching, X)
 

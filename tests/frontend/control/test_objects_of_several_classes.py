@@ -136,6 +136,28 @@ def by_position(x: Any) -> Any:
     return v, [o.seen for o in layers]
 
 
+def sorted_matched_and_deleted(x: Any) -> Any:
+    s, p = Sphere(0.5, 0.3), Plane(2.0)
+    h = s if x[0] > 0.4 else p
+    in_order = sorted([h, s, p], key=lambda o: -o(x[1]))
+    in_order[0].seen += 100
+    in_order[-1].at[0] += 5 * x[2]
+    t = 0.0
+    for v in x:
+        match h:
+            case Sphere(r=r) if r > 2:
+                t += r * v
+                h = p
+            case Sphere():
+                h.r += v
+            case Plane(p=q):
+                h.p = q * 0.9
+                t += q
+                h = s
+    del h.log
+    return t + s.r * p.p + s.at[0] + 3 * p.at[0], s.seen, p.seen, hasattr(s, "log")
+
+
 def scaled(a: Any, v: Any, b: Any = 0.0) -> Any:
     return a * v + b * v * v
 
@@ -167,6 +189,7 @@ PROGRAMS = [
     made_on_the_paths,
     state_objects,
     by_position,
+    sorted_matched_and_deleted,
     methods_and_partials,
     ranges_and_slices,
 ]
@@ -210,6 +233,22 @@ def test_other_names_see_it_or_it_is_refused() -> None:
         a.seen += 5
         return b.seen
 
+    def inside_of_another(v: Any) -> Any:
+        inner = Sphere(v, v) if v > 1 else Plane(v)
+        outer = [inner, 1.0] if v > 0 else [inner, 2.0]
+        inner.extra = 3 * v
+        return (outer[0] is inner) + outer[0].extra
+
+    def two_names(v: Any) -> Any:
+        if v > 1:
+            row = [v, 1.0]
+            d = {"row": row}
+        w = 2 * v
+        if v > 1:
+            row[0] = 7.0
+            return d["row"][0]
+        return w
+
     def made_and_put_away(v: Any) -> Any:
         kept = []
         if v > 1:
@@ -222,6 +261,9 @@ def test_other_names_see_it_or_it_is_refused() -> None:
 
     compiled = irad.compile(lives_on)
     assert compiled(2.0) == 5 and compiled(0.5) == 0
+    for f in (inside_of_another, two_names):
+        compiled = irad.compile(f)
+        assert [compiled(v) for v in (0.5, 2.0)] == [f(v) for v in (0.5, 2.0)]
     with pytest.raises(irad.UnsupportedError, match="that is one of several, depending on data"):
         irad.compile(made_and_put_away)(2.0)
 

@@ -1,0 +1,109 @@
+"""The template of a variable that is an array on some paths and a number, an empty list or an array of another shape on the others; see
+irad.frontend.control.varying."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irad.frontend.control.templates import (
+    Ary,
+    Bad,
+    Composite,
+    Null,
+    Num,
+    Same,
+    Sized,
+    Template,
+    differ,
+    is_zero_d,
+    join_numbers,
+    number,
+    other_than_array,
+)
+from irad.frontend.values.objects import Array, Varying, is_number
+
+if TYPE_CHECKING:
+    from irad.frontend.control.merge import Joiner
+
+
+def joined(joiner: Joiner, t: Template, b: Any) -> Template:
+    """The template of an array on some paths, and a number or an empty list on the others."""
+    if (shapes := _shapes_of(t)) is not None and (more := _shapes_of(b)) is not None:
+        words = "it is an array of more than two shapes, or of two of which data decide an extent; give it one shape on all paths (x.reshape(...))"
+        return two_shapes(joiner, shapes, more) or Bad(words)
+    sides = _array_and_other(t), _array_and_other(b)
+    if None in sides:
+        return differ(t, b)
+    (array, other), (array_b, other_b) = sides  # type: ignore[misc]
+    if array is None or array_b is None:
+        array, side = (array_b, 1) if array is None else (array, 0)
+        array = array if isinstance(array, Template) else _with_room(joiner, array, side) or joiner.inside(array, side)
+    else:
+        array = joiner.join(array, array_b)
+    if isinstance(array, Bad):
+        return array
+    both = _others(joiner, other, other_b)
+    if both is None or any(isinstance(x, list) and joiner.contents[k](x) for k, x in enumerate((other, other_b))):
+        return differ(t, b)
+    return Null(array, both)
+
+
+def two_shapes(joiner: Joiner, xs: list[Any], ys: list[Any]) -> Template | None:
+    """The template of an array that has one of two shapes; None of more."""
+    found = []
+    for x in xs:
+        partner = next((y for y in ys if y.type == x.type), None)
+        ys = [y for y in ys if y is not partner]
+        alone = x if isinstance(x, Template) else joiner.inside(x, 0)
+        found.append(alone if partner is None else joiner.join(x, partner))
+    found += [joiner.inside(y, 1) for y in ys]
+    known = all(isinstance(n, int) for t in found if isinstance(t, Ary) for n in t.type.shape)
+    return Null(*found) if len(found) == 2 and known and all(isinstance(t, Ary) for t in found) else None
+
+
+def _others(joiner: Joiner, a: Any, b: Any) -> Template | None:
+    """The template of what a variable is where it is no array, of two of which one may be None; None if they are of two kinds."""
+    if a is None or b is None:
+        only = b if a is None else a
+        return only if isinstance(only, Template) or only is None else other_than_array(only)
+    if all(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
+        return joiner.join(a, b)  # of empty lists
+    if any(isinstance(x, list) or isinstance(x, (Same, Composite)) for x in (a, b)):
+        return None
+    return join_numbers(*(x if isinstance(x, Num) else number(x) for x in (a, b)))
+
+
+def _with_room(joiner: Joiner, x: Array, side: int) -> Template | None:
+    """The template of an array that is there on one side only and whose length data decide: an array with room, if the length
+    is bounded."""
+    loose = [k for k, n in enumerate(x.shape) if not isinstance(n, int)]
+    if joiner.grower is None or len(loose) != 1:
+        return None
+    found = joiner.grower.sized(None, x.type, x.type, loose[0])
+    if isinstance(found, str):
+        return None
+    room, *more = found
+    shape = tuple(room if k == loose[0] else n for k, n in enumerate(x.shape))
+    pair = (x, None) if side == 0 else (None, x)
+    return Sized(x.type.with_shape(shape), loose[0], more[0], more[1], more[2], pair, bool(more[3]))
+
+
+def _array_and_other(x: Any) -> tuple[Any, Any] | None:
+    """The array and the number or empty list (or their templates) that a variable is, one of which may be None; None if it is neither."""
+    if isinstance(x, Same):
+        x = x.obj
+    if isinstance(x, Varying):
+        return x.value, x.other
+    if isinstance(x, Null) and x.other is not None:
+        return x.child, x.other
+    if isinstance(x, Num) or is_number(x) or is_zero_d(x) or (type(x) is list and not x):
+        return None, x
+    return (x, None) if isinstance(x, (Ary, Array)) else None
+
+
+def _shapes_of(x: Any) -> list[Any] | None:
+    """The arrays (or their templates) of one or two shapes that a variable is; None if it is something else on some path."""
+    found = _array_and_other(x)
+    if found is None or found[0] is None or not (found[1] is None or isinstance(found[1], (Ary, Array))):
+        return None
+    return [a for a in found if a is not None]
