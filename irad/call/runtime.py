@@ -167,7 +167,7 @@ class Cache:
                 self.seconds[s] = time.perf_counter() - start
                 if "raise" in np.geterr().values():
                     import_later("irad.call.versions").warn_of_raising(fn)
-                if not self.warned and self.code is not None and len(self.entries) >= SHAPES:
+                if not self.warned and self.code is not None:
                     self._warn(fn, key)
         return s, leaves, rest
 
@@ -231,7 +231,11 @@ class Cache:
             self._install()
 
     def _warn(self, fn: Any, key: Any) -> None:
-        """Once, where the shapes of an argument vary."""
+        """Once, where the shapes of an argument vary, or the values of one that the program's structure depends on."""
+        if len(self.entries[key]) >= SHAPES and not self.options.static:
+            self.warned = import_later("irad.call.versions").warn_of_values(fn, key[0], self.entries[key])
+        if len(self.entries) < SHAPES:
+            return
         types = lambda k: (k[0], *(leaf[0] if isinstance(leaf, tuple) else leaf for leaf in k[1:]))
         if sum(types(k) == types(key) for k in self.entries) >= SHAPES:
             self.warned = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,28 @@ def warn(fn: Any, cache: Cache, key: Any) -> None:
         f"({', '.join(shapes[:3])}...). Each shape is compiled by itself; dynamic=True makes code for all sizes"
     )
     warnings.warn(text, UserWarning, stacklevel=_depth())
+
+
+def warn_of_values(fn: Any, tree: Any, found: Sequence[Any]) -> bool:
+    """Say which argument or captured thing varies, when there are many versions for one structure and types of the arguments."""
+    values: dict[str, dict[str, None]] = {}  # what varies -> its values
+    for s in reversed(found):
+        for k, leaf in enumerate(s.traced.in_leaves):
+            if leaf.param is None and leaf.alias is None:
+                values.setdefault(_argument(fn, tree, k), {})[repr(leaf.value)] = None
+        for g in s.traced.guards:
+            if g.kind == "eq":
+                values.setdefault(str(g.path), {})[repr(g.expected)] = None
+    name, shown = max(values.items(), key=lambda x: len(x[1]), default=("", {}))
+    if len(shown) < len(found) // 2:
+        return False
+    text = (
+        f"{getattr(fn, '__name__', 'a function')} has been compiled for {len(shown)} values: {name} varies ({', '.join(list(shown)[:3])}...). "
+        "It decides a shape, a key, a text or which statements there are, so each value is compiled by itself; an argument that only "
+        "bounds loops, indexes arrays or is computed with is not"
+    )
+    warnings.warn(text, UserWarning, stacklevel=_depth())
+    return True
 
 
 def warn_of_raising(fn: Any) -> None:

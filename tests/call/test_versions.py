@@ -60,6 +60,34 @@ def test_a_warning_names_the_keyword_and_the_function_that_is_differentiated() -
             irad.grad(irad.compile(loss, dynamic=False))(np.ones(2), y=np.ones(n))
 
 
+def test_a_warning_names_the_argument_or_the_captured_number_whose_values_are_compiled_for() -> None:
+    size = 1
+
+    def of_argument(x: Any, n: int) -> Any:
+        return np.sum(np.ones((n, 2)) * x)
+
+    def captured(x: Any) -> Any:
+        return x * len(f"{size:.3f}")
+
+    def calls(f: Any) -> None:
+        nonlocal size
+        for size in range(1, SHAPES + 4):
+            f(size)
+
+    c, d = irad.compile(of_argument), irad.compile(captured)
+    with pytest.warns(
+        UserWarning, match=r"of_argument has been compiled for 8 values: argument 'n' varies \(1, 2, 3...\)"
+    ) as seen:
+        calls(lambda n: c(1.0, n))
+    assert len(seen) == 1
+    with pytest.warns(UserWarning, match=r"captured has been compiled for . values: size varies \(1, 2, 3...\)"):
+        calls(lambda _: d(1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        e = irad.compile(of_argument, static=(1,))
+        calls(lambda n: e(1.0, n))
+
+
 def test_other_types_are_no_shapes() -> None:
     c = irad.compile(lambda x: x + 1)
     with warnings.catch_warnings():

@@ -91,7 +91,8 @@ def _can(r: Reader, items: list[Any], most: int = MOST) -> bool:
 
 def _are_options(items: list[Any]) -> bool:
     """Are they strings, or known things, all of them?"""
-    return all(type(x) is str for x in items) or all(type(x) is not str and options(x) == (x,) for x in items)
+    known = lambda x: type(x) is not str and (found := options(x)) is not None and len(found) == 1 and found[0] is x
+    return all(type(x) is str for x in items) or all(map(known, items))
 
 
 def _joined(items: list[Any]) -> Num | None:

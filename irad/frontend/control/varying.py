@@ -19,6 +19,7 @@ from irad.frontend.control.flow import branch, by_halves
 from irad.frontend.control.regions import Dead, raise_always
 from irad.frontend.reader import Reader
 from irad.frontend.values.objects import Choice, Poison, Varying
+from irad.ops.text import escaped
 
 KINDS = (Varying, Choice)
 
@@ -51,7 +52,7 @@ def _where(r: Reader, x: Varying, there: bool, f: Callable[[Any], Any]) -> Any:
     try:
         return f(x.value if there else x.other)
     except ShapeError as e:
-        raise_always("ValueError", str(e.args[0]))
+        raise_always("ValueError", escaped(str(e.args[0])))
         raise Dead from None
 
 

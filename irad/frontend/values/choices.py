@@ -85,7 +85,7 @@ def _equal(a: Any, b: Any) -> bool:
     if type(a) is type(b) is types.MethodType:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     if type(a) is type(b) is tuple:
-        return len(a) == len(b) and all(type(x) is type(y) and x == y for x, y in zip(a, b))
+        return len(a) == len(b) and all(type(x) is type(y) and repr(x) == repr(y) for x, y in zip(a, b))
     return type(a) is type(b) and type(a) in (str, range, slice) and a == b
 
 

@@ -115,3 +115,28 @@ def test_the_key_that_is_not_there_is_that_of_the_exception() -> None:
             irad.compile(f)(5.0)
         assert repr(got.value) == repr(want.value)
     assert irad.compile(caught)(5.0) == 5.0 and irad.compile(caught)(3.0) == 4.0
+
+
+def test_paths_of_texts_that_data_choose_in_each_step() -> None:
+    """The textbook's Viterbi: `path[prev]` is a list of texts, of which each is one of several."""
+    states, seen = ("hot", "cold"), ("n", "c", "d", "c")
+    shows = {"hot": {"n": 0.2, "d": 0.4, "c": 0.4}, "cold": {"n": 0.5, "d": 0.4, "c": 0.1}}
+
+    def best(p: Any) -> Any:
+        v: list[Any] = [{"hot": p, "cold": 1 - p}]
+        path = {s: [s] for s in states}
+        for t in range(1, len(seen)):
+            v.append({})
+            new = {}
+            for s in states:
+                prob, prev = max((v[t - 1][s0] * shows[s][seen[t]], s0) for s0 in states)
+                v[t][s] = prob
+                new[s] = path[prev] + [s]
+            path = new
+        return max(v[-1].values()), [states.index(s) for s in path["hot"]]
+
+    c, slope = irad.compile(best), irad.grad(lambda p: best(p)[0])
+    for p in (0.7, 0.2, 0.9):
+        assert c(p) == best(p)
+        assert abs(slope(p) - (best(p + 1e-6)[0] - best(p - 1e-6)[0]) / 2e-6) < 1e-8
+    assert len(c.versions) == 1
