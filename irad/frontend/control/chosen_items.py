@@ -7,14 +7,14 @@ from functools import reduce
 from typing import Any
 
 from irad.errors import UnsupportedError
+from irad.frontend.control.filling import chosen
 from irad.frontend.control.flow import by_halves
 from irad.frontend.control.templates import Num, join_numbers
 from irad.frontend.control.templates import number as kind_of
 from irad.frontend.numpy.table import getitem
 from irad.frontend.reader import Reader
 from irad.frontend.values.arr import Arr, lift
-from irad.frontend.values.choices import MOST as MOST_OPTIONS
-from irad.frontend.values.choices import of_number, options, place
+from irad.frontend.values.choices import either, of_number, options, place
 from irad.frontend.values.objects import Poison, Text, is_number
 from irad.frontend.values.positions import position_of
 from irad.frontend.values.runs import has_run
@@ -86,13 +86,19 @@ def _can(r: Reader, items: list[Any], most: int = MOST) -> bool:
         return _joined(items) is not None
     if (parts := columns(items)) is not None and all(_can(r, c, most) for c in parts):
         return True
-    return len(items) <= (MOST_OPTIONS if _are_options(items) else most)
+    return len(items) <= most or _options_of(items) is not None
 
 
-def _are_options(items: list[Any]) -> bool:
-    """Are they strings, or known things, all of them?"""
-    known = lambda x: type(x) is not str and (found := options(x)) is not None and len(found) == 1 and found[0] is x
-    return all(type(x) is str for x in items) or all(map(known, items))
+def _options_of(items: list[Any]) -> tuple[Any, ...] | None:
+    """All that some strings or known things may be, of which each may be one of several itself; None for other items, or too many."""
+    found: tuple[Any, ...] = ()
+    for x in items:
+        own = options(x)
+        both = either(found, own) if own is not None and found else own
+        if both is None or isinstance(both, str):
+            return None
+        found = both
+    return tuple(x for k, x in enumerate(found) if place(found, x) == k)
 
 
 def _joined(items: list[Any]) -> Num | None:
@@ -125,8 +131,8 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
         assert t is not None
         values = [Arr(cast_to(lift(r.operand(x)).value, t.dtype), t.weak) for x in items]
         return number(r, values, at)
-    if _are_options(items):
-        return choice(r, items, at)
+    if (among := _options_of(items)) is not None:
+        return among[0] if len(among) == 1 else of_number(among, number(r, [Arr(chosen(among, x), True) for x in items], at))
     parts = columns(items)
     if parts is not None and all(_can(r, c) for c in parts):
         return _row(r, items, [_one_of(r, c, at) for c in parts])

@@ -140,3 +140,29 @@ def test_paths_of_texts_that_data_choose_in_each_step() -> None:
         assert c(p) == best(p)
         assert abs(slope(p) - (best(p + 1e-6)[0] - best(p - 1e-6)[0]) / 2e-6) < 1e-8
     assert len(c.versions) == 1
+
+
+def test_texts_that_data_chose_are_chosen_by_places_that_data_choose() -> None:
+    """The way back of an alignment: more texts than are told apart one by one, of which each is one of three."""
+    scores = np.random.default_rng(3).standard_normal((5, 5))
+
+    def aligned(gap: Any) -> Any:
+        f, came = np.zeros((6, 6)), {}
+        for i in range(1, 6):
+            for j in range(1, 6):
+                up, side = gap * (1 + 0.03 * i * j), gap * (0.9 + 0.02 * i * j * j)
+                f[i, j], came[i, j] = max(
+                    [(f[i - 1, j - 1] + scores[i - 1, j - 1], "d"), (f[i - 1, j] - up, "u"), (f[i, j - 1] - side, "l")]
+                )
+        i, j, way = 5, 5, 0.0
+        while i > 0 and j > 0:
+            step = came[i, j]
+            way = 2 * way + f[i, j]
+            i, j = i - (step != "l"), j - (step != "u")
+        return way
+
+    c, slope = irad.compile(aligned), irad.grad(aligned)
+    for gap in (0.41, 1.13):
+        assert abs(c(gap) - aligned(gap)) < 1e-12
+        assert abs(slope(gap) - (aligned(gap + 1e-6) - aligned(gap - 1e-6)) / 2e-6) < 1e-6
+    assert [v.of for v in c.versions] == ["value", "grad"]
