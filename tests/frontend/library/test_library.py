@@ -96,6 +96,7 @@ for _module, _short in {
     CALLS[f"{_path}val2d"] = [((V, V[::-1], A), {})]
     CALLS[f"{_path}grid2d"] = [((V, V[:2], A), {})]
     CALLS[f"{_path}vander"] = [((A, 3), {}), ((0.5, 0), {}), ((I, 1), {})]
+    CALLS[f"{_path}fit"] = [((V, A[0], 2), {}), ((V, A.T, [0, 2]), {"w": W})]
 
 
 def by_numpy(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -123,6 +123,11 @@ for _names_of, _a in (("fft ifft rfft ihfft", V), ("fft2 ifft2 fftn ifftn rfft2 
     for _name in _names_of.split():
         CALLS[f"np.fft.{_name}"] = [(_transformed(getattr(np.fft, _name)), (_a,))]
 
+for _names_of in ("polynomial poly", "chebyshev cheb", "legendre leg", "hermite herm", "hermite_e herme", "laguerre lag"):
+    _module, _name = _names_of.split()
+    _fit = getattr(getattr(np.polynomial, _module), f"{_name}fit")
+    CALLS[f"np.polynomial.{_module}.{_name}fit"] = [(lambda x, y, fit=_fit: fit(x, y, 1), (V, W))]
+
 # Functions that give no floats, or take none that they depend on.
 NO_SLOPES = set(
     "all allclose any arange argmax argmin argpartition argsort argwhere array_equal array_equiv bitwise_and bitwise_count bitwise_not "
