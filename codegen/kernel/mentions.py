@@ -13,14 +13,14 @@ def used(body: Iterable[kf.Stmt]) -> Iterator[str]:
     """Names that the statements use, own ones among them."""
     for s in kf.walk(body):
         if hasattr(s, "name"):
-            yield from _names(s.name)
-        yield from _reads(s)
+            yield from names(s.name)
+        yield from reads_of(s)
 
 
 def reads(body: Iterable[kf.Stmt]) -> Iterator[str]:
     """Names of numbers, buffers and folds that the statements read, store to or combine into, as often as they do."""
     for s in kf.walk(body):
-        yield from _reads(s)
+        yield from reads_of(s)
 
 
 def assigned(body: Iterable[kf.Stmt]) -> set[str]:
@@ -35,12 +35,14 @@ def bound(body: Iterable[kf.Stmt]) -> set[str]:
     return {s.name for s in inside if isinstance(s, made)} | {s.var for s in inside if isinstance(s, kf.For)}
 
 
-def _reads(s: Any) -> Iterator[str]:
+def reads_of(s: Any) -> Iterator[str]:
+    """The same of one statement, without those in it."""
     for x in _operands(s):
-        yield from _names(x)
+        yield from names(x)
 
 
-def _names(x: Any) -> Iterable[str]:
+def names(x: Any) -> Iterable[str]:
+    """A name, or those in an index."""
     return (x,) if isinstance(x, str) else sorted(symbols(x)) if isinstance(x, Affine) else ()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from irad.codegen.kernel import form as kf
 from irad.codegen.kernel.check import verify
 from irad.codegen.kernel.form import integer
-from irad.codegen.kernel.mentions import assigned, bound, used
+from irad.codegen.kernel.mentions import assigned, bound, names, reads_of
 from irad.codegen.llvm_text import MEMORY
 from irad.core.affine import symbols
 from irad.core.lazy_dataclass import dataclass, replace
@@ -25,6 +25,8 @@ LONG = 4000  # statements of a kernel, above which it is cut
 PIECE = 1600  # statements of a piece, about
 _DECLARING = (kf.Let, kf.Var, kf.Call, kf.Fold, kf.Buffer, kf.View, kf.Deref)
 LANES = 3  # a statement in a loop over lanes is so many: there is a loop, and what is left of it
+
+_PARTS = ("test", "body", "then", "orelse")  # of statements that hold others
 
 Scope = Mapping[str, Any]
 
@@ -59,8 +61,19 @@ class _Cutter:
         self.kernel = kernel
         self.made: list[kf.Kernel] = []
         self.cells: list[kf.Buffer] = []
+        self.known: dict[int, tuple[kf.Stmt, frozenset[str]]] = {}  # by their ids: statements and the names in them
         self.empty: set[str] = set()  # scratch buffers that hold nothing yet
         self.swapped = {n for s in kf.walk(kernel.body) if isinstance(s, kf.Swap) for n in (s.a, s.b)}
+
+    def mentioned(self, body: Iterable[kf.Stmt]) -> set[str]:
+        """All names in statements, declared or used."""
+        return set().union(*map(self._of, body))
+
+    def _of(self, s: kf.Stmt) -> frozenset[str]:
+        if id(s) not in self.known:
+            inside = (self._of(x) for part in _PARTS for x in getattr(s, part, None) or ())
+            self.known[id(s)] = s, frozenset(_own_names(s)).union(*inside)
+        return self.known[id(s)][1]
 
     def block(self, body: Sequence[kf.Stmt], outside: Scope) -> list[kf.Stmt]:
         """A block in pieces."""
@@ -73,10 +86,10 @@ class _Cutter:
             empty.append(frozenset(self.empty))
             shorter.append(self.statement(s, inner))
             _declare(s, inner)
-            self.empty -= _mentioned([s])
+            self.empty -= self.mentioned([s])
             self.empty |= {s.name} if isinstance(s, kf.Buffer) else set()
         runs = self.runs(shorter, scope)
-        last = {n: k for k, r in enumerate(runs) for n in _mentioned(r.body)}  # the last run that mentions a name
+        last = {n: k for k, r in enumerate(runs) for n in self.mentioned(r.body)}  # the last run that mentions a name
         start = 0
         while start < len(runs):
             end, weight = start, 0
@@ -115,7 +128,7 @@ class _Cutter:
         tied = {n for n, what in scope.items() if isinstance(what, kf.Fold) or _moves(what, scope)}
         last: dict[str, int] = {}  # where what stays together with its uses is used last
         for k, s in enumerate(body):
-            last.update(dict.fromkeys(tied.intersection(_mentioned([s])), k))
+            last.update(dict.fromkeys(tied.intersection(self.mentioned([s])), k))
         out: list[_Run] = []
         until = -1
         for k, s in enumerate(body):
@@ -135,7 +148,7 @@ class _Cutter:
             return False
         if any(isinstance(s, kf.Swap) and not {s.a, s.b} <= bound(body) for s in kf.walk(body)):
             return False
-        return not any(n in tied or self.stays(n, scope) for n in _mentioned(body) - own)
+        return not any(n in tied or self.stays(n, scope) for n in self.mentioned(body) - own)
 
     def stays(self, n: str, scope: Scope) -> bool:
         """May a name of the surroundings be used there only?"""
@@ -198,8 +211,8 @@ class _Cutter:
         """
         params: dict[str, kf.Param] = {}
         head: dict[str, kf.Stmt] = {}
-        names = sorted(_mentioned(body))
-        reached = [s.family for s in (*map(scope.get, names), *kf.walk(body)) if isinstance(s, kf.Deref)]
+        found = sorted(self.mentioned(body))
+        reached = [s.family for s in (*map(scope.get, found), *kf.walk(body)) if isinstance(s, kf.Deref)]
 
         def take(n: str) -> None:
             what = scope.get(n)
@@ -218,7 +231,7 @@ class _Cutter:
             else:
                 params[n] = kf.Param(n, what.dtype, what.shape, getattr(what, "least", 0))
 
-        for n in names:
+        for n in found:
             take(n)
         return list(params.values()), list(head.values())
 
@@ -248,7 +261,7 @@ def _weight(body: Sequence[kf.Stmt]) -> int:
 
 
 def _own_weight(s: kf.Stmt) -> int:
-    inside = [b for part in ("test", "body", "then", "orelse") if (b := getattr(s, part, None))]
+    inside = [b for part in _PARTS if (b := getattr(s, part, None))]
     return 1 + sum(map(_weight, inside))
 
 
@@ -289,21 +302,20 @@ def _base(s: Any) -> str:
     return str(s.buf)
 
 
-def _mentioned(body: Iterable[kf.Stmt]) -> set[str]:
-    """All names in statements, declared or used."""
-    body = list(body)
-    out = set(used(body))
-    for s in kf.walk(body):
-        if isinstance(s, kf.Swap):
-            out |= {s.a, s.b}
-        elif isinstance(s, (kf.Call, kf.Parallel)):
-            out.update(s.writes)
-            out.update(symbols(integer(s.trips)) if isinstance(s, kf.Parallel) else ())
-        elif isinstance(s, kf.Raise):
-            out.add("err")
-        elif isinstance(s, kf.For):
-            out.add(s.var)
-    return out
+def _own_names(s: kf.Stmt) -> Iterator[str]:
+    """The names in a statement, declared or used, without those of the statements in it."""
+    if hasattr(s, "name"):
+        yield from names(s.name)
+    yield from reads_of(s)
+    if isinstance(s, kf.Swap):
+        yield from (s.a, s.b)
+    elif isinstance(s, (kf.Call, kf.Parallel)):
+        yield from s.writes
+        yield from symbols(integer(s.trips)) if isinstance(s, kf.Parallel) else ()
+    elif isinstance(s, kf.Raise):
+        yield "err"
+    elif isinstance(s, kf.For):
+        yield s.var
 
 
 def _scanned(body: Iterable[kf.Stmt]) -> set[str]:
