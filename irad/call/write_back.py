@@ -76,6 +76,8 @@ def _refill(container: Any, value: Any) -> None:
     if isinstance(container, dict):
         base_method(container, "clear")()
         fill(container, value.items())
+    elif isinstance(container, list):
+        list.__setitem__(container, slice(None), value)  # at once: another thread may read it
     else:
         base_method(container, "clear")()
         base_method(container, "extend")(value)

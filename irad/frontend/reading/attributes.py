@@ -60,7 +60,20 @@ _CONTAINERS = (list, dict, set, collections.deque)
 
 
 def get_attr(r: Reader, obj: Any, name: str) -> Any:
-    """obj.name."""
+    """obj.name. A program that catches the AttributeError relies on the absence."""
+    try:
+        return _attr(r, obj, name)
+    except AttributeError:
+        own = r.captures.originals.get(id(obj), obj)
+        found = found_in_class(type(own), name)
+        if isinstance(found, types.MemberDescriptorType):
+            r.captures.without(own, name)  # a slot without a value
+        elif found is None and not type(own).__module__.startswith("irad."):
+            rely_on_absence(r, own, name)
+        raise
+
+
+def _attr(r: Reader, obj: Any, name: str) -> Any:
     if name == "__class__":
         return r.call(type, [obj])
     if name in ("write", "flush") and (obj is sys.stdout or obj is sys.stderr):

@@ -98,13 +98,14 @@ def captured_name(r: Reader, name: str) -> Any:
         try:
             obj = fn.__closure__[free.index(name)].cell_contents
         except ValueError:
+            r.captures.guard(path.child("attr", "__closure__").child("item", free.index(name)), "lacks", "cell_contents")
             raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
         return r.captures.take(obj, path.child("cell", name))
     if name in fn.__globals__:
         return r.captures.take(fn.__globals__[name], path.child("global", name))
+    r.captures.rely_on_absence(fn, path, name)
     if not hasattr(builtins, name):
         raise NameError(f"name '{name}' is not defined")
-    r.captures.rely_on_absence(fn, path, name)
     return getattr(builtins, name)
 
 

@@ -35,13 +35,16 @@ def written_back(r: Reader, result: Callable[[Any], Result]) -> list[Write]:
         out.append(Write(a.path, a.kind, name, tree, tuple(leaves), there))
     for h in r.outside.held():
         if _only_appended(r, h):
-            new = r.getitem(h.container, slice(len(h.first), None)) if h.first or not has_run(h.container) else h.container
+            all_new = not h.first and has_run(h.container)
+            new = with_items(r, h.container, True) if all_new else r.getitem(h.container, slice(len(h.first), None))
             tree, leaves = _taken(r, "a list from outside", new, result)
             out.append(Write(h.path, "append", "", tree, tuple(leaves)))
             r.captures.forget(h.path)
             continue
         whole: Any = h.container
-        if not has_run(whole):
+        if has_run(whole):
+            whole = with_items(r, whole, True)
+        else:
             whole = dict(base_method(whole, "items")()) if isinstance(whole, dict) else list(base_items(whole))
         tree, leaves = _taken(r, f"a {type(h.container).__name__} from outside", whole, result)
         out.append(Write(h.path, "items", "", tree, tuple(leaves)))
@@ -99,6 +102,8 @@ def _taken(r: Reader, name: str, value: Any, result: Callable[[Any], Result]) ->
 
 def _listed(r: Reader, x: Any) -> Any:
     """x with its lists that grew in loops as the caller gets them; containers of the caller's in it stay themselves."""
+    if _from_outside(r, x) is not None:
+        return x
     if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(type(x), "_fields"):
         return with_items(r, x, True)
     if isinstance(x, dict):
@@ -120,8 +125,8 @@ def _result(r: Reader, name: str, x: Any, result: Callable[[Any], Result]) -> Re
 
 
 def _from_outside(r: Reader, x: Any) -> Any:
-    """Where a container of the caller's is found, which is to stay itself."""
-    if not isinstance(x, CONTAINERS):
-        return None
+    """Where a container of the caller's, or an object among the arguments, is found, which is to stay itself."""
     given = r.captures.given.get(id(x)) if r.captures.inputs.get(id(x)) is x else None
+    if not isinstance(x, CONTAINERS) and (given is None or r.captures.path(x) is not None):
+        return None
     return given or (r.captures.path(r.captures.originals[id(x)]) if id(x) in r.captures.originals else None)

@@ -23,6 +23,7 @@ from irad.core.lazy_dataclass import dataclass
 from irad.errors import UnsupportedError
 from irad.frontend.values.arr import Arr
 from irad.frontend.values.objects import Array, Choice, Closure, Maybe, Nullable, Poison, Stand, Text, in_scope, is_traced_deep
+from irad.frontend.values.state import same
 from irad.ops.elementwise import eq
 from irad.ops.text import choice_field, choices_of
 
@@ -86,7 +87,7 @@ def _equal(a: Any, b: Any) -> bool:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     if type(a) is type(b) is tuple:
         return len(a) == len(b) and all(type(x) is type(y) and repr(x) == repr(y) for x, y in zip(a, b))
-    return type(a) is type(b) and type(a) in (str, range, slice) and a == b
+    return type(a) is type(b) and type(a) in (str, range, slice) and same(a, b)
 
 
 def alike(a: Sequence[Any], b: Sequence[Any]) -> bool:

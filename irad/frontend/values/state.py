@@ -413,6 +413,6 @@ def _same_object(a: Any, b: Any) -> bool:
         return a.there.value is b.there.value and same(a.value, b.value) and other
     if isinstance(a, Method):
         return same(a.owner, b.owner) and a.name == b.name
-    if isinstance(a, (range, slice)):
-        return bool(a == b)
+    if isinstance(a, (range, slice)):  # equal ranges may have other bounds
+        return all(map(same, *((x.start, x.stop, x.step) for x in (a, b))))
     return isinstance(a, types.MethodType) and a.__self__ is b.__self__ and a.__func__ is b.__func__
