@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.call.conditions import apart
 from irad.call.write_back import find
 from irad.errors import IradValueError
 from irad.frontend.values.guards import Path
@@ -52,19 +53,16 @@ def _overlap(traced: Traced, fn: Any, leaves: Sequence[Any], rest: Sequence[Any]
 def _ambiguous(traced: Traced, fn: Any, rest: Sequence[Any], given: Any) -> bool:
     """Is a container or object that the function changes found in two places, one of them among the arguments that are taken apart?
     The program takes the two for several."""
-    for group in traced.once:
-        changed, others = (_ids(paths, fn, rest, given) for paths in (group.changed, group.others))
-        if len(set(changed)) < len(changed) or not set(changed).isdisjoint(others):
-            return True
-    return False
+    there = lambda paths: _found(paths, fn, rest, given)
+    return not all(apart(there(group.changed), there(group.others)) for group in traced.once)
 
 
-def _ids(paths: Sequence[Path], fn: Any, rest: Sequence[Any], given: Any) -> list[int]:
-    """Ids of what paths lead to: those among cotangents and tangents lead nowhere while a function is linearised."""
+def _found(paths: Sequence[Path], fn: Any, rest: Sequence[Any], given: Any) -> list[Any]:
+    """What paths lead to: those among cotangents and tangents lead nowhere while a function is linearised."""
     found = []
     for path in paths:
         try:
-            found.append(id(find(path, fn, rest, given)))
+            found.append(find(path, fn, rest, given))
         except (LookupError, AttributeError, TypeError):
             pass
     return found

@@ -178,10 +178,10 @@ def _typed(places: Places, at: int, c: Condition) -> bool:
     return True
 
 
-def _apart(x: Any, rest: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
-    """Are some things, x first, all different, and none of the others?"""
-    ids = {id(x), *map(id, rest[0])}
-    return len(ids) == len(rest[0]) + 1 and ids.isdisjoint(map(id, rest[1]))
+def apart(things: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Are some things all different, and none of the others?"""
+    ids = set(map(id, things))
+    return len(ids) == len(things) and ids.isdisjoint(map(id, others))
 
 
 def _same(places: Places, at: int, c: Condition) -> bool:
@@ -207,7 +207,7 @@ KINDS: Mapping[str, Kind] = {
     "typed": Kind(lambda x, e: e.fits(x), _typed),
     "same": Kind(lambda x, y: x is y, _same, pair=True),
     "other": Kind(lambda x, y: x is not y, pair=True),
-    "apart": Kind(_apart, group=True),
+    "apart": Kind(lambda x, rest: apart((x, *rest[0]), rest[1]), group=True),
     "int32": Kind(lambda x, e: bool(INT32[0] <= x <= INT32[1])),
 }
 

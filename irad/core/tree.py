@@ -385,20 +385,6 @@ def structured_nodes(tree: TreeDef) -> list[tuple[int, TreeDef]]:
     return found
 
 
-def with_whole(tree: TreeDef, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
-    """The nested object with these leaves; its structured arrays, in order, are `arrays` themselves where those are not None."""
-    rest, whole = iter(leaves), iter(arrays)
-
-    def build(t: TreeDef) -> Any:
-        if t.cls is None or t.cls is Structured:
-            found = t.unflatten([next(rest) for _ in range(t.size)])
-            given = next(whole) if t.cls is Structured else None
-            return found if given is None else given
-        return t.meta.value if t.cls is TreeDef else _rebuild(t.cls, t.meta, list(map(build, t.children)))
-
-    return build(tree)
-
-
 def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`f` on corresponding leaves of trees of one structure. Raises IradTypeError if the structures differ."""
     leaves, treedef = flatten(tree)

@@ -59,7 +59,12 @@ def is_read_by_numpy(x: Any) -> bool:
     """Is it an object of the user's that NumPy asks for an array, or for its items?"""
     if is_library(type(x).__module__) or is_container(x):
         return False
-    return python_method(x, "__array__") is not None or all(python_method(x, n) is not None for n in ("__len__", "__getitem__"))
+    return python_method(x, "__array__") is not None or is_sequence(x)
+
+
+def is_sequence(x: Any) -> bool:
+    """Does NumPy take an object of the user's for a sequence?"""
+    return all(python_method(x, name) is not None for name in ("__len__", "__getitem__"))
 
 
 def _as_numpy(r: Reader, x: Any) -> Any:

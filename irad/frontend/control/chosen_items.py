@@ -98,7 +98,7 @@ def _options_of(items: list[Any]) -> tuple[Any, ...] | None:
         if both is None or isinstance(both, str):
             return None
         found = both
-    return tuple(x for k, x in enumerate(found) if place(found, x) == k)
+    return _each_once(found)
 
 
 def _joined(items: list[Any]) -> Num | None:
@@ -132,7 +132,7 @@ def _one_of(r: Reader, items: list[Any], at: Arr) -> Any:
         values = [Arr(cast_to(lift(r.operand(x)).value, t.dtype), t.weak) for x in items]
         return number(r, values, at)
     if (among := _options_of(items)) is not None:
-        return among[0] if len(among) == 1 else of_number(among, number(r, [Arr(chosen(among, x), True) for x in items], at))
+        return _of_options(r, items, among, at)
     parts = columns(items)
     if parts is not None and all(_can(r, c) for c in parts):
         return _row(r, items, [_one_of(r, c, at) for c in parts])
@@ -151,14 +151,22 @@ def _row(r: Reader, rows: list[Any], parts: list[Any]) -> Any:
 
 def choice(r: Reader, items: Sequence[Any], at: Arr) -> Any:
     """The one of some strings or known things at a position that is known to be there."""
-    unique: list[Any] = []
-    for x in items:
-        if place(unique, x) is None:
-            unique.append(x)
-    if len(unique) == 1:
-        return unique[0]
-    places = [place(unique, x) for x in items]
-    return of_number(tuple(unique), at if places == [*range(len(places))] else number(r, places, at))
+    return _of_options(r, items, _each_once(items), at)
+
+
+def _of_options(r: Reader, items: Sequence[Any], among: tuple[Any, ...], at: Arr) -> Any:
+    """The same of things of which each may be one of several itself; `among`: all that they may be."""
+    if len(among) == 1:
+        return among[0]
+    places = [place(among, x) for x in items]
+    if places == [*range(len(places))]:
+        return of_number(among, at)
+    numbers = [Arr(chosen(among, x), True) if k is None else k for k, x in zip(places, items)]
+    return of_number(among, number(r, numbers, at))
+
+
+def _each_once(items: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(x for k, x in enumerate(items) if place(items, x) == k)
 
 
 def _branched(r: Reader, items: list[Any], at: Arr) -> Any:

@@ -20,7 +20,7 @@ from irad.core.foreign import found_in_class, is_instance, is_library
 from irad.core.once import import_later
 from irad.errors import PythonTypeError, UnsupportedError
 from irad.frontend.control import lists, nullable
-from irad.frontend.control.array_like import is_array, is_read_by_numpy, numpy_operands, repeats
+from irad.frontend.control.array_like import is_array, is_read_by_numpy, is_sequence, numpy_operands, repeats
 from irad.frontend.control.flow import branch, conjunction, inverse
 from irad.frontend.control.regions import Dead, at_run_time, raise_always
 from irad.frontend.control.special import at_site, class_name, compares_itself, refuse_object, rely_on
@@ -196,10 +196,9 @@ def apply_operator(r: Reader, name: str, *xs: Any) -> Any:
         return special
     if name == "mod" and (isinstance(xs[0], Text) or isinstance(xs[0], str) and needs_reading(xs[1])):
         return import_later("irad.frontend.python.text_formats").percent_formatted(r, xs[0], xs[1])
-    numeric = [isinstance(x, (Arr, Array)) for x in xs]
-    if not all(numeric) and any(map(is_array, xs)) and any(map(is_read_by_numpy, xs)):
-        return apply_operator(r, name, *numpy_operands(r, xs))
-    if not any(numeric):
+    if not any(isinstance(x, (Arr, Array)) for x in xs):
+        if any(map(is_array, xs)) and any(map(is_read_by_numpy, xs)):
+            return apply_operator(r, name, *numpy_operands(r, xs))
         if any(map(is_traced_deep, xs)) or (name in _SWAPPED and any(map(compares_itself, xs))):
             return _on_containers(r, name, *xs)
         if name in ("eq", "ne"):
@@ -430,7 +429,7 @@ def _numpy_before(r: Reader, name: str, x: Any, y: Any, method: Any) -> Any:
         return r.call(types.MethodType(ufunc, y), [_UFUNCS[name], "__call__", x, y])
     if python_method(y, "__array__") is not None:
         return r.operator(name, x, r.call(np.asarray, [y]))
-    if python_method(y, "__len__") is not None and python_method(y, "__getitem__") is not None:
+    if is_sequence(y):
         return r.operator(name, x, r.call(np.array, [elements(r, y)]))
     if isinstance(x, Array) and x.shape:
         raise UnsupportedError(

@@ -22,7 +22,7 @@ from irad.core.foreign import (
 )
 from irad.core.once import import_later
 from irad.errors import UnsupportedError
-from irad.frontend.control.array_like import array_like
+from irad.frontend.control.array_like import array_like, is_sequence
 from irad.frontend.control.flow import branch
 from irad.frontend.control.sequences import Range, Seq
 from irad.frontend.numpy import views
@@ -271,7 +271,7 @@ def _as_sequence(r: Reader, x: Any, name: str) -> Any:
         return type(x)(_as_sequence(r, e, name) for e in x) if any(_is_object(e) or type(e) in (list, tuple) for e in x) else x
     if not _is_object(x):
         return x
-    if python_method(x, "__len__") is not None and python_method(x, "__getitem__") is not None:
+    if is_sequence(x):
         items = elements(r, x)
         return items if has_run(items) else [_as_sequence(r, e, name) for e in items]
     if hasattr(type(x), "__array__") and not hasattr(type(x), "to_numpy"):

@@ -107,8 +107,8 @@ def _listed(r: Reader, x: Any) -> Any:
     if has_run(x) or not isinstance(x, (list, tuple, dict)) or hasattr(type(x), "_fields"):
         return with_items(r, x, True)
     if isinstance(x, dict):
-        return {k: v if _from_outside(r, v) is not None else _listed(r, v) for k, v in x.items()}
-    return type(x)(v if _from_outside(r, v) is not None else _listed(r, v) for v in x)
+        return {k: _listed(r, v) for k, v in x.items()}
+    return type(x)(_listed(r, v) for v in x)
 
 
 def _why(x: Any) -> str:
