@@ -40,7 +40,7 @@ class Effects:
             elif isinstance(s, kf.Swap):
                 cells.update((s.a, s.b))
                 bufs.update((s.a, s.b))
-            for inner in _bodies(s):
+            for inner in kf.blocks(s):
                 c, b = self.of(inner)
                 cells |= c
                 bufs |= b
@@ -48,11 +48,3 @@ class Effects:
             if name in bufs:
                 bufs.add(base)
         return frozenset(cells - local), frozenset(bufs)
-
-
-def _bodies(s: kf.Stmt) -> list[list[kf.Stmt]]:
-    if isinstance(s, kf.For):
-        return [s.body]
-    if isinstance(s, kf.If):
-        return [s.then, s.orelse]
-    return [s.test, s.body] if isinstance(s, kf.While) else []

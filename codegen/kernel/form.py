@@ -11,7 +11,7 @@ Buffers with different names never overlap while both are live; that is the plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Union
 
@@ -333,11 +333,16 @@ def walk(body: Iterable[Stmt]) -> Iterable[Stmt]:
     while stack:
         for s in stack[-1]:
             yield s
-            if type(s) in _NESTED:
-                stack += [iter(getattr(s, part)) for part in _NESTED[type(s)]]
+            if type(s) in _BLOCKS:
+                stack += map(iter, reversed(blocks(s)))
                 break
         else:
             stack.pop()
+
+
+def blocks(s: Stmt) -> list[list[Stmt]]:
+    """The blocks of statements in a statement, in order."""
+    return [getattr(s, part) for part in _BLOCKS.get(type(s), ())]
 
 
 def repeatable(body: Sequence[Stmt]) -> bool:
@@ -354,14 +359,22 @@ def repeatable(body: Sequence[Stmt]) -> bool:
 
 def with_blocks(s: Stmt, change: Callable[[list[Stmt]], list[Stmt]]) -> Stmt:
     """The statement with change(block) for each block of statements in it, in order; the very statement if it holds none."""
-    parts = _NESTED.get(type(s))
-    return replace(s, **{part: change(getattr(s, part)) for part in reversed(parts)}) if parts else s
+    parts = _BLOCKS.get(type(s))
+    return replace(s, **{part: change(getattr(s, part)) for part in parts}) if parts else s
 
 
 def rewritten(body: Iterable[Stmt], change: Callable[[Stmt], Stmt]) -> list[Stmt]:
     """The statements with change(s) for each that holds no others."""
     inside = lambda block: rewritten(block, change)
-    return [with_blocks(s, inside) if type(s) in _NESTED else change(s) for s in body]
+    return [with_blocks(s, inside) if type(s) in _BLOCKS else change(s) for s in body]
+
+
+def exchanged(body: Iterable[Stmt], new: Mapping[int, Sequence[Stmt]]) -> list[Stmt]:
+    """The statements with others in place of some, by their ids."""
+    out: list[Stmt] = []
+    for s in body:
+        out += new[id(s)] if id(s) in new else [with_blocks(s, lambda block: exchanged(block, new))]
+    return out
 
 
 def count(s: For) -> Integer:
@@ -381,4 +394,4 @@ def trips(s: For) -> float:
     return max(0, -(-span // s.step)) if isinstance(span, int) else inf
 
 
-_NESTED = {For: ("body",), While: ("body", "test"), If: ("orelse", "then")}  # the last one is walked first
+_BLOCKS = {For: ("body",), While: ("test", "body"), If: ("then", "orelse")}

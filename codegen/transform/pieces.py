@@ -26,8 +26,6 @@ PIECE = 1600  # statements of a piece, about
 _DECLARING = (kf.Let, kf.Var, kf.Call, kf.Fold, kf.Buffer, kf.View, kf.Deref)
 LANES = 3  # a statement in a loop over lanes is so many: there is a loop, and what is left of it
 
-_PARTS = ("test", "body", "then", "orelse")  # of statements that hold others
-
 Scope = Mapping[str, Any]
 
 
@@ -71,7 +69,7 @@ class _Cutter:
 
     def _of(self, s: kf.Stmt) -> frozenset[str]:
         if id(s) not in self.known:
-            inside = (self._of(x) for part in _PARTS for x in getattr(s, part, None) or ())
+            inside = (self._of(x) for block in kf.blocks(s) for x in block)
             self.known[id(s)] = s, frozenset(_own_names(s)).union(*inside)
         return self.known[id(s)][1]
 
@@ -257,12 +255,8 @@ class _Wide:
 
 
 def _weight(body: Sequence[kf.Stmt]) -> int:
-    return sum(_weight(s.body) * LANES if isinstance(s, kf.For) and s.kind == "vec" else _own_weight(s) for s in body)
-
-
-def _own_weight(s: kf.Stmt) -> int:
-    inside = [b for part in _PARTS if (b := getattr(s, part, None))]
-    return 1 + sum(map(_weight, inside))
+    own = lambda s: LANES if isinstance(s, kf.For) and s.kind == "vec" else 1
+    return sum(1 + own(s) * sum(map(_weight, kf.blocks(s))) for s in body)
 
 
 def _declare(s: kf.Stmt, scope: dict[str, Any]) -> None:

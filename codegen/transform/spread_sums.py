@@ -116,16 +116,5 @@ class SpreadSums:
                 kf.Store(p.buf, (at,), x, add=True),
             ]
             after.append(kf.For(k, "vec", 0, count, take, lanes=64 // DTYPES[p.dtype].itemsize))
-        body = [*before, *_changed(s.body, new), *end]
+        body = [*before, *kf.exchanged(s.body, new), *end]
         return replace(s, lo=lo, hi=lo + count * s.step, body=body), after
-
-
-def _changed(body: Iterable[kf.Stmt], new: dict[int, list[kf.Stmt]]) -> list[kf.Stmt]:
-    """The statements with others in place of some, by their identity."""
-    out: list[kf.Stmt] = []
-    for t in body:
-        if isinstance(t, kf.If):
-            out.append(replace(t, then=_changed(t.then, new), orelse=_changed(t.orelse, new)))
-        else:
-            out += new.get(id(t), [t])
-    return out

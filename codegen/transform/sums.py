@@ -118,14 +118,4 @@ def _leads(lets: Mapping[str, kf.Let], name: str, var: str) -> bool:
 
 def folded(body: Sequence[kf.Stmt], s: SumOfTrips, fold: str) -> list[kf.Stmt]:
     """The body, combining into a fold what it added to a variable."""
-    out: list[kf.Stmt] = []
-    for t in body:
-        if id(t) in s.terms:
-            out.append(kf.Combine(fold, (s.terms[id(t)],)))
-        elif isinstance(t, kf.For):
-            out.append(replace(t, body=folded(t.body, s, fold)))
-        elif isinstance(t, kf.If):
-            out.append(replace(t, then=folded(t.then, s, fold), orelse=folded(t.orelse, s, fold)))
-        elif id(t) != s.assign:
-            out.append(t)
-    return out
+    return kf.exchanged(body, {s.assign: [], **{k: [kf.Combine(fold, (x,))] for k, x in s.terms.items()}})
