@@ -138,8 +138,7 @@ class Arguments:
         found = structure(x)
         if found is not None:
             if not isinstance(x, tuple):
-                self.r.captures.inputs[id(x)] = x
-                self.r.captures.given[id(x)] = path
+                self.r.captures.inputs[id(x)] = x, path
             for step, child in _steps(x, found):
                 self._inputs(child, Path(path.root, (*path.steps, step)))
 

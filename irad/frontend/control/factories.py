@@ -16,7 +16,7 @@ def missing(r: Reader, obj: collections.defaultdict[Any, Any], key: Any) -> Any:
     """An item that a defaultdict makes when it is asked for."""
     if obj.default_factory is None:
         raise KeyError(key)
-    if id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+    if r.captures.of_caller(obj) is not None:
         raise UnsupportedError(
             "asking a defaultdict from outside for a key that it lacks would put it there; write d[key] if key in d else ..., "
             "or put it there before"

@@ -130,8 +130,7 @@ def is_known(r: Reader, obj: Any) -> bool:
     """Does a variable, or the caller, hold a list, dict or object, or what it stands for in a loop?"""
     if id(obj) in r.state.stands_for and is_known(r, r.state.stands_for[id(obj)][1]):
         return True
-    outside = r.captures.originals.get(id(obj)) is not None or r.captures.inputs.get(id(obj)) is obj
-    return outside or names_of(r, obj) > 0
+    return r.captures.of_caller(obj) is not None or names_of(r, obj) > 0
 
 
 def held_around(r: Reader) -> Callable[[Any], bool]:

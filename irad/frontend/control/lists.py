@@ -225,12 +225,10 @@ def change(r: Reader, container: Any) -> Any:
             f"items of a {type(container).__name__} are assigned; compiled code assigns those of arrays and containers"
         )
     r.outside.note(container)
-    original = r.captures.originals.get(id(container))
-    given = r.captures.inputs.get(id(container)) is container
-    found = r.captures.given.get(id(container)) if given else r.captures.path(original)
-    if (original is not None or given) and found is not None and isinstance(container, CONTAINERS):
+    found = r.captures.of_caller(container)
+    if found is not None and isinstance(container, CONTAINERS):
         r.outside.hold(container, found)
-    elif original is not None or given or r.captures.path(container) is not None:
+    elif found is not None or r.captures.path(container) is not None:
         raise UnsupportedError(
             f"a {type(container).__name__} from outside the function is changed; return the new value, "
             "or change the arrays in it in place (x[...] = ...)"

@@ -310,7 +310,7 @@ def _decides(found: Any) -> bool:
 def place_of(r: Reader, obj: Any) -> Path | None:
     """Where an object was found; one that was neither made by the program nor found by a path is itself."""
     found = r.captures.path(obj)
-    if found is not None or not is_instance(obj) or id(obj) in r.captures.originals or r.captures.inputs.get(id(obj)) is obj:
+    if found is not None or not is_instance(obj) or r.captures.of_caller(obj) is not None:
         return found
     if r.state.is_made(obj) or is_container(obj) or type(obj).__module__.split(".")[0] == "irad" or holds_traced(obj):
         return None
@@ -433,9 +433,7 @@ def place_of_attribute(r: Reader, obj: Any, name: str) -> Name | Attribute:
     """Where an attribute that is assigned is kept: for objects from outside, in the state of the program."""
     r.outside.note(obj)
     path = place_of(r, obj)
-    given = r.captures.given.get(id(obj)) if r.captures.inputs.get(id(obj)) is obj else None
-    if id(obj) in r.captures.originals:
-        given = r.captures.path(r.captures.originals[id(obj)])
+    given = r.captures.of_caller(obj)
     if given is not None:
         r.outside.hold(obj, given)
     if path is None:

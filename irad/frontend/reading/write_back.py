@@ -62,9 +62,7 @@ def rely_on_others(r: Reader) -> tuple[Apart, ...]:
     Gives, for each class of which there are things among the arguments, what must be apart.
     """
     found = {path: type(x) for x, path in r.captures.paths.values() if not isinstance(path.root, Fixed)}
-    for key, x in r.captures.inputs.items():
-        if r.captures.path(x) is None and key in r.captures.given:
-            found[r.captures.given[key]] = type(x)
+    found |= {path: type(x) for x, path in r.captures.inputs.values() if r.captures.path(x) is None}
     changed = dict[type, dict[Path, None]]()
     for path, owner in r.outside.changed.items():
         obj = r.captures.originals.get(id(owner), owner)
@@ -126,7 +124,5 @@ def _result(r: Reader, name: str, x: Any, result: Callable[[Any], Result]) -> Re
 
 def _from_outside(r: Reader, x: Any) -> Any:
     """Where a container of the caller's, or an object among the arguments, is found, which is to stay itself."""
-    given = r.captures.given.get(id(x)) if r.captures.inputs.get(id(x)) is x else None
-    if not isinstance(x, CONTAINERS) and (given is None or r.captures.path(x) is not None):
-        return None
-    return given or (r.captures.path(r.captures.originals[id(x)]) if id(x) in r.captures.originals else None)
+    stays = isinstance(x, CONTAINERS) or id(x) in r.captures.inputs and r.captures.path(x) is None
+    return r.captures.of_caller(x) if stays else None

@@ -95,7 +95,7 @@ def note_copies(r: Reader, given: Sequence[Any], copies: Sequence[Any]) -> None:
             mark(x.cell, copy.cell, None)
         if is_leaf(x) or is_value(x):
             return
-        mark(x, copy, found_outside(r, x))
+        mark(x, copy, r.captures.of_caller(x) or r.captures.path(x))
         node = parts(copy) or (attributes(copy) if r.is_opened(copy) else None)
         if node is None:
             return
@@ -106,13 +106,6 @@ def note_copies(r: Reader, given: Sequence[Any], copies: Sequence[Any]) -> None:
 
     for x, copy in zip(given, copies):
         note(x, copy)
-
-
-def found_outside(r: Reader, x: Any) -> Path | None:
-    """Where a container or object is found outside of the program."""
-    if r.captures.inputs.get(id(x)) is x:
-        return r.captures.given.get(id(x))
-    return r.captures.path(r.captures.originals.get(id(x), x))
 
 
 def _check_numbers(tree: TreeDef, x: Any, k: int) -> None:

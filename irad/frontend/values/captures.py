@@ -64,8 +64,7 @@ class Captures:
         self.appending = False  # is the list that is taken next appended to, and nothing else?
         self.forgotten: set[Path] = set()  # of numbers and arrays that decide nothing, if nothing is computed of them
         self.read: set[int] = set()  # ids of lists that are not only appended to
-        self.given: dict[int, Path] = {}  # where containers of the arguments are found, from the arguments themselves
-        self.inputs: dict[int, Any] = {}  # id of a container or instance in the arguments -> itself
+        self.inputs: dict[int, tuple[Any, Path]] = {}  # containers and objects in the arguments by id, and where they are there
         self.leaves: dict[int, tuple[int, Any]] = {}  # id of what stands for an array among the arguments -> its number, itself
         self.identities: dict[tuple[Path | int, Path | int], bool] = {}  # pairs of arrays that were compared by identity
         self.callbacks: dict[str, Any] = {}  # Python functions that the program calls, by name
@@ -82,6 +81,12 @@ class Captures:
         """Where an object was found, if it was captured."""
         found = self.paths.get(id(obj))
         return found[1] if found is not None and found[0] is obj else None
+
+    def of_caller(self, x: Any) -> Path | None:
+        """Where the caller's container or object is found that x stands for; None if it stands for none."""
+        if id(x) in self.inputs:
+            return self.inputs[id(x)][1]
+        return self.path(self.originals[id(x)]) if id(x) in self.originals else None
 
     def origin(self, obj: Any) -> Path:
         """Where a function, class or module was found; if that is not known, itself."""
@@ -102,7 +107,7 @@ class Captures:
         """Are two things from outside one object? The program relies on it from now on. None if one of them is not from outside."""
         a, b = self._home(x), self._home(y)
         if a is None or b is None:
-            if all(self.inputs.get(id(v)) is v for v in (x, y)) and type(x) is type(y):
+            if id(x) in self.inputs and id(y) in self.inputs and type(x) is type(y):
                 raise UnsupportedError(f"'is' of two {type(x).__name__}s among the arguments; compare what they hold")
             return None
         (p, obj), (q, other) = a, b
