@@ -28,17 +28,7 @@ from irad.frontend.values.arr import Arr, NeedStatic
 from irad.frontend.values.captures import Captures
 from irad.frontend.values.guards import Capture, Path
 from irad.frontend.values.kept import renumbered
-from irad.frontend.values.objects import (
-    AliasError,
-    Array,
-    Cell,
-    Maybe,
-    Nullable,
-    Poison,
-    Stopped,
-    Text,
-    is_number,
-)
+from irad.frontend.values.objects import AliasError, Array, Cell, Maybe, Nullable, Poison, Stopped, Text, is_number
 from irad.frontend.values.traced import Mutation, Result, Sizes, Spec, Traced, Write
 from irad.frontend.values.unfit import unfit
 from irad.ops.control import raise_if
@@ -114,10 +104,10 @@ class _Attempt:
         self.reader.frames.append(outermost())
         self.arguments = Arguments(self.reader, fn, leaves, in_tree, fixed, sizes)
         self.params = self.reader.params
-        self.shared: dict[
-            int, tuple[Cell, Result]
-        ] = {}  # id of a new array's storage -> it, which is kept, and the result that it is
+        self.shared: dict[int, tuple[Cell, Result]] = {}  # by the id of a new array's storage: it, and the result that it is
         self.numbers: dict[int, int] = {}  # arrays of the caller that change -> results that are their final contents
+        self.mutated: list[tuple[tuple[str, Any], int]] = []  # where they are found, with those results
+        self.apart: list[tuple[str, Any]] = []  # where arrays are found that may overlap no others
 
     def run(self, name: str) -> Traced:
         r = self.reader
@@ -148,14 +138,13 @@ class _Attempt:
             try:
                 r.captures.check_callbacks(self.fn, self.in_tree.statics)
                 results, values, out_tree, own = self._results(out)
-                mutated = self._mutations(values)
+                self._changed(values)
                 writes = written_back(self.reader, lambda x: self._assigned(x, values))
                 self.once = rely_on_others(self.reader)
-                apart = self._apart()
             except IradError as e:
                 raise e.at(definition(self.fn)) from e.__cause__
         nodes = tuple(b.nodes)
-        return self._traced(name, nodes, values, results, out_tree, mutated, apart, own, writes)
+        return self._traced(name, nodes, values, results, out_tree, own, writes)
 
     def _without_functions(self) -> Restart | None:
         """Read it again with each call in place: what cannot be done is not to depend on which calls became functions."""
@@ -206,13 +195,8 @@ class _Attempt:
         leaves, tree = flatten(_settled(out), leaf, self.reader.is_opened, nondiff=True)
         check_returned(self.reader, tree.statics)
         values: list[Value] = []
-        whole = [
-            x
-            for x in flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened, nondiff=True)[
-                0
-            ]
-            if isinstance(x, Structured)
-        ]
+        inside, _ = flatten(_settled(out), lambda x: isinstance(x, Structured) or leaf(x), self.reader.is_opened, nondiff=True)
+        whole = (x for x in inside if isinstance(x, Structured))
         own = [(k, path) for k, x in enumerate(whole) if (path := self._own(x)) is not None]
         return [self._result(x, values) for x in leaves], values, tree, own
 
@@ -259,31 +243,21 @@ class _Attempt:
         path = self.reader.captures.path(cell)
         return None if path is None else ("capture", path)
 
-    def _arrays(self) -> list[tuple[tuple[str, Any], Array]]:
-        """Arrays of the caller's."""
-        captures = self.reader.captures
-        given = [
-            (("arg", k), o)
-            for k, o in enumerate(self.arguments.objects)
-            if isinstance(o, Array) and self.arguments.infos[k].alias is None
-        ]
-        return [*given, *((("capture", captures.path(m.cell)), m) for m in captures.mirrors.values() if isinstance(m, Array))]
-
-    def _apart(self) -> list[tuple[str, Any]]:
-        """Arrays of the caller's that are written, or of which a transform's copy is, where there are others."""
-        arrays, copied = self._arrays(), self.reader.outside.written
-        found = [target for target, a in arrays if a.cell.outside and (a.cell.written or a.cell in copied)]
-        return found if len(arrays) > 1 else []
-
-    def _mutations(self, values: list[Value]) -> list[tuple[tuple[str, Any], int]]:
-        r = self.reader
-        out = []
-        for target, a in self._arrays():
-            if a.cell.outside and a.cell.written:
-                self.numbers[r.kept.cells.index(a.cell)] = len(values)
-                out.append((target, len(values)))
-                values.append(r.value(Array(a.cell)))
-        return out
+    def _changed(self, values: list[Value]) -> None:
+        """Arrays of the caller's that are written, and results that are their contents; with those of which a transform's copy is
+        written, they are to lie apart from others."""
+        r, infos = self.reader, self.arguments.infos
+        given = (x for x in enumerate(self.arguments.objects) if isinstance(x[1], Array) and infos[x[0]].alias is None)
+        arrays: list[tuple[tuple[str, Any], Cell]] = [(("arg", k), x.cell) for k, x in given]
+        found = (x.cell for x in r.captures.mirrors.values() if isinstance(x, Array))
+        arrays += [(("capture", r.captures.path(cell)), cell) for cell in found]
+        for target, cell in arrays:
+            if cell.outside and cell.written:
+                self.numbers[r.kept.cells.index(cell)] = len(values)
+                self.mutated.append((target, len(values)))
+                values.append(r.value(Array(cell)))
+            if len(arrays) > 1 and cell.outside and (cell.written or cell in r.outside.written):
+                self.apart.append(target)
 
     def _traced(
         self,
@@ -292,19 +266,15 @@ class _Attempt:
         values: list[Value],
         results: list[Result],
         out_tree: TreeDef,
-        mutated: Any,
-        apart: list[tuple[str, Any]],
         own: Any,
         writes: list[Write],
     ) -> Traced:
-        captures = self._used(
-            nodes, values, [*results, *(x for w in writes for x in w.results)], [*(t for t, _ in mutated), *apart]
-        )
+        given = [*results, *(x for w in writes for x in w.results)]
+        captures = self._used(nodes, values, given, [*(t for t, _ in self.mutated), *self.apart])
         used = {c.path for c in captures}
         for c in self.reader.captures.params.values():
-            if (
-                c.path not in used and c.path not in self.reader.captures.forgotten
-            ):  # nothing is computed of it, but that it is there, of this type, may have decided something
+            if c.path not in used and c.path not in self.reader.captures.forgotten:
+                # nothing is computed of it, but that it is there, of this type, may have decided something
                 self.reader.captures.guard(c.path, "typed", c)
         index = {c.path: k for k, c in enumerate(captures)}
         fix = lambda t: ("capture", index[t[1]]) if t is not None and t[0] == "capture" else t
@@ -322,14 +292,14 @@ class _Attempt:
             self.reader.captures.all_guards(),
             out_tree,
             tuple(map(fixed, results)),
-            tuple(Mutation(fix(t), k) for t, k in mutated),  # type: ignore[arg-type]
+            tuple(Mutation(fix(t), k) for t, k in self.mutated),  # type: ignore[arg-type]
             tuple(own),
             dict(self.reader.exceptions),
             tuple((p, q, same) for (p, q), same in self.reader.captures.identities.items()),
             tuple(replace(w, results=tuple(map(fixed, w.results))) for w in writes),
             tuple(self.arguments.extents),
             self.once,
-            tuple(map(fix, apart)),
+            tuple(map(fix, self.apart)),
         )
 
     def _used(self, nodes: Any, values: list[Value], results: list[Result], changed: Any) -> list[Capture]:

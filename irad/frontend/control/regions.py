@@ -5,14 +5,17 @@ from __future__ import annotations
 import builtins
 import dis
 import itertools
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from irad.core.ir import Builder, Node, Value, current, within
 from irad.errors import IradError, PythonTypeError, PythonValueError, UnsupportedError
+from irad.frontend.control.templates import Template
 from irad.frontend.reader import OWN, Reader
+from irad.frontend.values.arr import Arr
+from irad.frontend.values.objects import Array, Cell, Choice, Closure, Maybe, Nullable, Poison, Stand
+from irad.frontend.values.runs import Run
 from irad.frontend.values.state import Region
 from irad.ops.constant import scalar
 from irad.ops.control import raise_if
@@ -162,7 +165,7 @@ def of_the_program(e: BaseException) -> bool:
     return not isinstance(e, Emitted) and not type(e).__module__.startswith("irad.") and not _slip(e)
 
 
-_INSIDE = re.compile(r"'(Arr|Array|Cell|Maybe|Nullable|Poison|Choice|OneOf|Run|Value|Closure|Stands|Opt|Composite)' object")
+_STAND_INS = (Arr, Array, Cell, Choice, Closure, Maybe, Nullable, Poison, Run, Stand, Template, Value)  # what stands for values
 
 
 def _slip(e: BaseException) -> bool:
@@ -178,7 +181,8 @@ def _slip(e: BaseException) -> bool:
     operation = dis.opname[tb.tb_frame.f_code.co_code[tb.tb_lasti]]
     if isinstance(e, (AttributeError, NameError)):
         return operation.startswith(("LOAD_", "STORE_", "DELETE_"))
-    return isinstance(e, TypeError) and operation != "RAISE_VARARGS" and _INSIDE.search(str(e)) is not None
+    named = {f"'{c.__name__}' object" for kind in _STAND_INS for c in (kind, *kind.__subclasses__())}
+    return isinstance(e, TypeError) and operation != "RAISE_VARARGS" and any(name in str(e) for name in named)
 
 
 _SAID = "_irad_said"  # an attribute of exceptions that a `raise` of the program names

@@ -181,13 +181,8 @@ class Captures:
 
     def opaque(self, obj: Any) -> bool:
         """Was it found outside, and may it change without being another object?"""
-        if (
-            self.path(obj) is None
-            or is_value(obj)
-            or isinstance(obj, CODE)
-            or id(obj) in self.originals
-            or id(obj) in self.mirrors
-        ):
+        followed = id(obj) in self.originals or id(obj) in self.mirrors
+        if followed or self.path(obj) is None or is_value(obj) or isinstance(obj, CODE):
             return False
         return type(obj).__module__.split(".")[0] != "irad" and not isinstance(obj, BaseException)
 
